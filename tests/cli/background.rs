@@ -212,7 +212,7 @@ fn a_run_that_is_taken_over_ends_where_it_was() {
         assert_eq!(code, 0, "{taken}");
         let ended = place.ran(&first.wait_with_output().unwrap());
         exits(&ended, 10);
-        let said = ended.stderr.replace("\n  │ ", " ").replace('\n', " ");
+        let said = ended.stderr.replace("\n  ", " ").replace('\n', " ");
         assert!(
             said.contains(&format!("run {id} was taken over, and this process writes nothing more")),
             "{said}"

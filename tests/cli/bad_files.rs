@@ -30,7 +30,7 @@ const COMMANDS: [(&str, &str); 45] = [
     ("test @", "good.yaml"),
     ("test one.case.yaml --caps @", "good.yaml"),
     ("test one.case.yaml --trust @", "good.yaml"),
-    ("validate @", "caps.yaml"),
+    ("validate --kind graph @", "caps.yaml"),
     ("graph show @", "caps.yaml"),
     ("graph report @", "caps.yaml"),
     ("graph report good.yaml --caps @", "good.yaml"),
@@ -156,16 +156,21 @@ fn said(ran: &Ran) -> String {
     let text = if ran.stderr.trim().is_empty() { &ran.stdout } else { &ran.stderr };
     let mut said: Vec<String> = Vec::new();
     let mut continued = false;
-    for line in text.lines().map(str::trim) {
-        let starts = ["× ", "error: ", "✗ ", "help: "].iter().any(|mark| line.starts_with(mark));
-        let more = continued
-            && (line.starts_with("│ ") || said.last().is_some_and(|last| last.starts_with("help: ")));
+    for line in text.lines() {
+        let starts = ["error: ", "error[", "✗ ", "help: "].iter().any(|mark| line.starts_with(mark));
+        // Below a message its other lines are indented; a snippet has a frame.
+        let more = continued && line.starts_with("  ") && !line.contains(['│', '╭', '·', '╰']);
         if starts {
-            said.push(line.trim_start_matches("× ").to_owned());
-        } else if more && !line.is_empty() && !line.starts_with(['╭', '·', '╰']) {
+            let message = if line.starts_with("error") {
+                line.split_once(": ").map_or(line, |(_, it)| it)
+            } else {
+                line
+            };
+            said.push(message.trim_end().to_owned());
+        } else if more {
             let last = said.last_mut().unwrap();
             last.push(' ');
-            last.push_str(line.trim_start_matches("│ "));
+            last.push_str(line.trim());
         }
         continued = (starts || more) && !line.is_empty();
     }
@@ -467,7 +472,7 @@ fn pipes_in_a_project_are_not_waited_for() {
         pipe(&place, name);
         let ran = place.ran(&output(place.command(&words(&arguments(command, "")))));
         assert_eq!(ran.code, code, "{name}: {command}: {}", ran.stderr);
-        let text = (ran.stdout + &ran.stderr).replace("\n  │ ", " ");
+        let text = (ran.stdout + &ran.stderr).replace("\n  ", " ");
         assert!(text.contains(told), "{name}: {command}: {text}");
     }
 }

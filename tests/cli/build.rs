@@ -47,6 +47,32 @@ fn what_cannot_be_built_is_told_and_leaves_nothing() {
     assert_eq!(no_key.code, 9, "{}", no_key.stderr);
     assert!(no_key.stderr.contains("nobody"), "{}", no_key.stderr);
 
+    // What was typed is checked before anything is compiled, with whatever toolchain.
+    place.write("file", "");
+    for (more, message) in [
+        (&["--id", "Bad Id!"][..], "`Bad Id!` cannot be the id of an item: a blank is not allowed in it"),
+        (&["--id", "me/n@1.0"], "the version is named with --version"),
+        (&["--version", "1 2"], "`1 2` cannot be a version"),
+        (&["--may", "everything"], "everything"),
+    ] {
+        let refused = build("n", more);
+        assert_eq!(refused.code, 2, "{}", refused.shown());
+        assert!(
+            refused.stderr.contains(message) && !refused.stderr.contains("Compiling"),
+            "{}",
+            refused.shown()
+        );
+    }
+    for (out, message) in [("out", "out is a folder"), ("file/n.wasm", "file is a file")] {
+        let refused = place.run(&["build", "n", "--out", out]);
+        assert_eq!(refused.code, 2, "{}", refused.shown());
+        assert!(
+            refused.stderr.contains(message) && !refused.stderr.contains("Compiling"),
+            "{}",
+            refused.shown()
+        );
+    }
+
     if let Err(missing) = Toolchain::detect() {
         println!("skipped: {missing}");
         return;

@@ -83,7 +83,7 @@ fn a_person_sees_what_stood_in() {
     run(&place, "first", &[]);
     let args = ["run", "graph.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "second"];
     let ran = place.run(&args);
-    let line = "= a as in run first, ";
+    let line = "= a cached, from run first, ";
     assert!(ran.stderr.contains(line), "{}", ran.shown());
     let watched = place.run(&["runs", "watch", "second"]);
     assert!(watched.stderr.contains(line), "{}", watched.shown());
@@ -126,7 +126,9 @@ fn a_changed_result_is_computed_again_with_a_warning() {
     let again = place.run(&[&args[..], &["--run-id", "second"]].concat());
     assert_eq!((again.code, again.stdout.trim()), (0, "second"), "{}", again.shown());
     assert!(
-        again.stderr.contains("node `a` is performed anew: a stored result is not signed by this host's key"),
+        again
+            .stderr
+            .contains("node `a` is dispatched again: a stored result is not signed by this host's key"),
         "{}",
         again.shown()
     );

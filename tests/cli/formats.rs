@@ -344,7 +344,7 @@ fn newer_files_are_named_and_refused() {
         let ran = stored.run(args);
         assert_eq!(ran.code, code, "{args:?}: {}{}", ran.stdout, ran.stderr);
         assert!(
-            ran.stderr.replace("\n  │ ", " ").replace('\n', " ").contains("use a newer graph-host"),
+            ran.stderr.replace("\n  ", " ").replace('\n', " ").contains("use a newer graph-host"),
             "{}",
             ran.stderr
         );

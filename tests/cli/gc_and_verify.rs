@@ -89,7 +89,7 @@ fn a_run_is_taken_to_another_host_and_checked_there() {
     carry(&here, &there, "run.jsonl");
     let imported = there.run(&["runs", "import", "run.jsonl"]);
     exits(&imported, 0);
-    assert!(imported.stderr.contains("nobody here vouches for that key"), "{}", imported.shown());
+    assert!(imported.stderr.contains("that key is not trusted here"), "{}", imported.shown());
     exits(&there.run(&["runs", "verify", "q1", "--key", "host.pem"]), 0);
     assert_eq!(there.json(&["runs", "show", "q1"]).0["interrupts"][0]["payload"], "Publish?");
     exits(&there.run(&["resume", "q1", "--answer", "yes"]), 8);

@@ -1,5 +1,5 @@
 //! What a stranger's component, document or statement tries, and what comes of it: every file below `tests/hostile` is one
-//! input with its outcome beside it. `tests/hostile/README.md` is the table of them; `HOSTILE_UPDATE=1` writes it anew.
+//! input with its outcome next to it. `tests/hostile/README.md` is the table of them; `HOSTILE_UPDATE=1` writes it anew.
 
 #![allow(clippy::format_push_string, clippy::format_collect, reason = "tests read better so")]
 

@@ -56,6 +56,61 @@ fn a_new_node_has_all_that_it_is_built_with() {
     assert!(!place.path("third").exists());
 }
 
+#[test]
+fn what_a_new_node_wants_is_checked_before_anything_is_compiled() {
+    let place = Place::new();
+    let made = place.run(&["new", "node", "fetch", "--wants", "filesystem,wasi:http/outgoing-handler"]);
+    assert_eq!(made.code, 0, "{}", made.shown());
+    let source = place.read("fetch/src/lib.rs");
+    assert!(source.contains("\"wasi:filesystem/types\": \"say what for\""), "{source}");
+    let manifest = place.read("fetch/Cargo.toml");
+    assert!(
+        manifest.contains("graph-sdk-reach = { path = \"graph-host/guest-sdk/rust-reach\" }"),
+        "{manifest}"
+    );
+    let refused = place.run(&["new", "node", "other", "--wants", "filesytem"]);
+    assert!(
+        refused.code == 2 && refused.stderr.contains("did you mean `filesystem`?"),
+        "{}",
+        refused.shown()
+    );
+    assert!(!place.path("other").exists());
+    // With a cargo that tells of the crate and can compile nothing.
+    std::fs::create_dir(place.path("bin")).unwrap();
+    let metadata = json!({ "packages": [{ "name": "fetch", "version": "0.1.0" }] });
+    place.write(
+        "bin/cargo",
+        &format!("#!/bin/sh\n[ \"$1\" = metadata ] && echo '{metadata}' && exit 0\ntouch compiled\nexit 1\n"),
+    );
+    std::fs::set_permissions(place.path("bin/cargo"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
+    let path = format!("{}:{}", place.path("bin").display(), std::env::var("PATH").unwrap());
+    let build = |more: &[&str]| {
+        let words = [&["build", "fetch", "--out", "out/fetch.wasm"], more].concat();
+        place.ran(&place.command(&words).env("PATH", &path).output().unwrap())
+    };
+    for (more, code, message) in [
+        (&["--id", "fetch it"][..], 2, "cannot be the id of an item"),
+        (&["--id", "me/fetch", "--sign-with", "nobody"], 9, "nobody"),
+        (&["--id", "me/fetch", "--out", "fetch"], 2, "is a folder"),
+        (&["--id", "me/fetch", "--version", "no version"], 2, "cannot be a version"),
+    ] {
+        let more: Vec<_> = more.to_vec();
+        let words =
+            if more.contains(&"--out") { [&["build", "fetch"], &more[..]].concat() } else { Vec::new() };
+        let ran = if words.is_empty() {
+            build(&more)
+        } else {
+            place.ran(&place.command(&words).env("PATH", &path).output().unwrap())
+        };
+        assert!(ran.code == code && ran.stderr.contains(message), "{more:?}: {}", ran.shown());
+    }
+    place.write("fetch/src/lib.rs", &source.replace("wasi:filesystem/types", "wasi:filesystem/type"));
+    let refused = build(&["--id", "me/fetch"]);
+    assert!(refused.code == 3 && refused.stderr.contains("`wasi:filesystem/types`?"), "{}", refused.shown());
+    assert!(!place.path("compiled").exists());
+}
+
 /// The commands that `new node` prints, in a folder that is in another workspace.
 #[test]
 #[cfg(unix)]
@@ -64,6 +119,8 @@ fn a_new_node_is_built_as_it_says() {
     place.write("Cargo.toml", "[workspace]\nmembers = ['nodes/*']\n");
     let (made, code) = place.json(&["new", "node", "greet", "--dir", "nodes"]);
     assert_eq!(code, 0, "{made}");
+    let (spaced, code) = place.json(&["new", "graph", "spaced", "--dir", "a folder"]);
+    assert_eq!((code, &spaced["next"][1]), (0, &json!("graph-host test 'a folder/spaced'")), "{spaced}");
     // What cargo says of the crate takes no toolchain for guests.
     let metadata = std::process::Command::new("cargo")
         .args(["metadata", "--no-deps", "--format-version", "1", "--manifest-path", "nodes/greet/Cargo.toml"])
@@ -94,6 +151,11 @@ fn a_new_node_is_built_as_it_says() {
         let ran = place.ran(&place.command(&words).env("PATH", &path).output().unwrap());
         assert_eq!(ran.code, 0, "{words:?}: {}", ran.shown());
     }
+    let commands: Vec<_> = made["next"].as_array().unwrap().iter().filter_map(|next| next.as_str()).collect();
+    for name in ["keys generate", "build", "trust add", "publish"] {
+        assert!(commands.iter().any(|command| command.contains(name)), "{name}: {commands:?}");
+    }
+    assert!(place.path("published/oci-layout").exists());
     let (shown, code) = place.json(&["inspect", "me/greet"]);
     assert_eq!((code, &shown["signer"]["name"]), (0, &json!("me")), "{shown}");
 }
@@ -173,14 +235,12 @@ fn the_doctor_tells_what_is_in_order_and_what_is_not() {
 }
 
 #[test]
-fn shells_learn_every_command() {
+fn a_shell_gets_its_script() {
     let place = Place::new();
     for shell in ["bash", "zsh", "fish"] {
         let script = place.run(&["completions", shell]);
         assert_eq!(script.code, 0, "{}", script.shown());
-        for word in ["resume", "doctor", "completions", "suggest"] {
-            assert!(script.stdout.contains(word), "{shell} does not know {word}");
-        }
+        assert!(script.stdout.contains("GRAPH_HOST_COMPLETE"), "{}", script.shown());
     }
     let script = place.path("complete.bash");
     std::fs::write(&script, place.run(&["completions", "bash"]).stdout).unwrap();
@@ -211,9 +271,9 @@ fn every_command_has_a_manual_page() {
     assert_eq!(place.run(&["man"]).stdout, file("graph-host"));
     assert_eq!(place.run(&["man", "runs", "show"]).stdout, file("graph-host-runs-show"));
     let help = place.run(&["--help"]).stdout;
-    let commands =
-        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let commands = help.lines().skip_while(|line| *line != "Run and resume:");
     let commands: Vec<_> = commands
+        .take_while(|line| *line != "Options:")
         .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
         .filter_map(|line| line.split_whitespace().next())
         .filter(|name| *name != "help")

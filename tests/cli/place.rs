@@ -98,7 +98,7 @@ impl Place {
 }
 
 /// Replaces times and figures of time.
-fn redact(text: &str) -> String {
+pub(crate) fn redact(text: &str) -> String {
     let words = |line: &str| {
         let parts: Vec<&str> = line.split(' ').collect();
         let mut shown: Vec<String> = Vec::new();

@@ -80,7 +80,7 @@ fn what_was_answered_is_in_the_checkpoint() {
     let (shown, _) = place.json(&["runs", "show", "h"]);
     assert_eq!(shown["asked"]["calls"], 1, "{shown}");
     assert!(shown["asked"]["bytes"].as_u64().unwrap() > 100, "{shown}");
-    assert!(place.run(&["runs", "show", "h"]).stdout.contains("1 call of the world"));
+    assert!(place.run(&["runs", "show", "h"]).stdout.contains("1 host call from components"));
     let exported = place.run(&["runs", "export", "h"]);
     assert!(exported.stdout.contains("wasi:http/outgoing-handler"), "no journal is exported");
     assert_eq!(place.run(&["runs", "verify", "h"]).code, 0);
@@ -276,7 +276,7 @@ fn a_run_has_so_many_calls_of_the_host() {
     );
     assert_eq!(asked("outer-5"), 7);
     let shown = place.run(&["runs", "show", "outer-5"]).stdout;
-    assert!(shown.contains("7 calls of the world"), "{shown}");
+    assert!(shown.contains("7 host calls from components"), "{shown}");
 }
 
 /// Certificates that `openssl` has made for tests, each with its key: `good`, `other` (of another host) and `expired` are
@@ -338,4 +338,91 @@ fn a_server_is_believed_with_a_certificate_of_its_own_name_alone() {
         assert!(warned.contains(reason), "{name}: {warned}");
         assert!(server.heard().is_empty(), "{name}: something was sent");
     }
+}
+
+/// A request for as long as the answer says that there is more.
+const MORE: &str = "\
+start: ask
+max_steps: 30
+nodes:
+  ask:
+    action: { item_id: t/net, params: { op: fetch, url: \"http://127.0.0.1:PORT/\" } }
+    retry: { max_attempts: 3, initial_interval: 1ms, retry_on: [transient] }
+    assign: { last: \"${result.status}\" }
+    next: [{ to: ask, when: { path: result.status, op: eq, value: 202 } }, { to: [] }]
+";
+
+#[test]
+fn a_live_replay_asks_no_more_often_than_the_run_and_changes_nothing() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use crate::server::Choice;
+
+    let more = Arc::new(AtomicBool::new(false));
+    let says = Arc::clone(&more);
+    let server = Server::start(|_| {
+        Answer::Chosen(Choice(Arc::new(move |_| {
+            let status = if says.load(Ordering::Relaxed) { "202 Accepted" } else { "200 OK" };
+            Answer::Bytes(format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n").into_bytes())
+        })))
+    });
+    let place = everything(server.port);
+    place.graph("more.yaml", &MORE.replace("PORT", &server.port.to_string()));
+    let ran = place.json(&["run", "more.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "m"]);
+    assert_eq!((ran.1, server.heard().len()), (0, 1), "{}", ran.0);
+    more.store(true, Ordering::Relaxed);
+    let (live, code) = place.json(&["replay", "m", "--live"]);
+    assert_eq!((code, &live["equal"]), (0, &json!(false)), "{live}");
+    assert_eq!(server.heard().len(), 2, "a live replay sent more requests than the run: {live}");
+
+    let put = |text: &str| json!({"op": "knowledge-put", "key": "notes/one", "text": text});
+    assert_eq!(run(&place, "k1", &put("first")).1, 0);
+    assert_eq!(run(&place, "k2", &put("second")).1, 0);
+    let (live, code) = place.json(&["replay", "k1", "--live"]);
+    assert_eq!((code, &live["equal"]), (0, &json!(true)), "{live}");
+    let get = json!({"op": "knowledge-get", "key": "notes/one"});
+    assert_eq!(run(&place, "k3", &get).0["state"]["got"], "second", "a live replay wrote to knowledge");
+    let (live, code) = place.json(&["replay", "k1", "--live", "--send"]);
+    assert_eq!((code, &live["equal"]), (0, &json!(true)), "{live}");
+    assert_eq!(run(&place, "k4", &get).0["state"]["got"], "first", "--send did not write");
+    assert_eq!(place.run(&["replay", "k1", "--send"]).code, 2);
+}
+
+/// Asks a server, and keeps what it says.
+const ASKING: &str = "\
+graph:
+  start: a
+  nodes:
+    a: { action: { item_id: t/net, params: { op: fetch, url: \"http://127.0.0.1:PORT/one\" } }, assign: { got: \"${result}\" } }
+caps: [execute.tool.t.net]
+script:
+- run: {}
+  expect: { status: completed }
+";
+
+#[test]
+fn a_case_answers_requests_and_can_record_what_servers_answer() {
+    let ok = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 5\r\n\r\nhello".to_vec();
+    let server = Server::start(|_| Answer::Bytes(ok));
+    let place = everything(server.port);
+    place.write("asking.case.yaml", &ASKING.replace("PORT", &server.port.to_string()));
+    let test = |more: &[&str]| {
+        place.run(&[&["test", "asking.case.yaml", "--allow-unsigned", "--caps", "caps.yaml"], more].concat())
+    };
+    // Nothing is sent, and nothing ends the process.
+    let missing = test(&[]);
+    assert_eq!((missing.code, server.heard().len()), (5, 0), "{}{}", missing.stdout, missing.stderr);
+    assert!(missing.stdout.contains("no answer under `http` of the case is for GET"), "{}", missing.stdout);
+    let recorded = test(&["--record"]);
+    assert_eq!((recorded.code, server.heard().len()), (0, 1), "{}{}", recorded.stdout, recorded.stderr);
+    let case = std::fs::read_to_string(place.path("asking.case.yaml")).unwrap();
+    assert!(case.contains("http:\n  - answer:") && case.contains("body: hello"), "{case}");
+    drop(server);
+    let again = test(&[]);
+    assert_eq!(again.code, 0, "{}{}", again.stdout, again.stderr);
+    // What may not be sent is not answered either.
+    place.write("caps.yaml", &EVERYTHING.replace("PORT", "1"));
+    let denied = test(&[]);
+    assert_eq!(denied.code, 5, "{}", denied.stdout);
 }

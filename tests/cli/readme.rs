@@ -1,23 +1,21 @@
-//! Every command of the README does what the README says.
+//! Every command of README and of the guides does what the page says.
 //!
 //! A `console` block is a session: `$ ` begins a command, the lines below it are what it prints. `[..]` stands for
 //! anything within a line, a line `...` for any lines, and `# exits with N` says how it ends. Blocks under
-//! `<!-- file: NAME -->` are files that the sessions use. A block under `<!-- not run: WHY -->` is not run, one under
+//! `<!-- file: NAME -->` are files that the sessions use; one under `<!-- picture: FILE -->` is what `graph show FILE` prints. A block under `<!-- not run: WHY -->` is not run, one under
 //! `<!-- slow: WHY -->` only with `FULL=1`.
 
 use std::path::Path;
 use std::process::Command;
 
-const README: &str = include_str!("../../README.md");
-
-struct Block<'t> {
-    language: &'t str,
-    mark: Option<&'t str>,
-    line: usize,
-    lines: Vec<&'t str>,
+pub(crate) struct Block<'t> {
+    pub(crate) language: &'t str,
+    pub(crate) mark: Option<&'t str>,
+    pub(crate) line: usize,
+    pub(crate) lines: Vec<&'t str>,
 }
 
-fn blocks(text: &str) -> Vec<Block<'_>> {
+pub(crate) fn blocks(text: &str) -> Vec<Block<'_>> {
     let mut blocks = Vec::new();
     let mut mark = None;
     let mut open: Option<Block<'_>> = None;
@@ -108,10 +106,11 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// Runs a page: its files are written and its sessions are typed, in a copy of the repository and an empty home.
 #[cfg(unix)]
-#[test]
-fn commands_do_what_the_readme_says() {
+fn run_page(page: &str) {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = std::fs::read_to_string(repository.join(page)).unwrap();
     let folder = tempfile::tempdir().unwrap();
     for part in ["examples", "guest-sdk", "host", "wit"] {
         copy(&repository.join(part), &folder.path().join(part));
@@ -120,45 +119,103 @@ fn commands_do_what_the_readme_says() {
     let binaries = Path::new(env!("CARGO_BIN_EXE_graph-host")).parent().unwrap();
     let path = format!("{}:{}", binaries.display(), std::env::var("PATH").unwrap());
     let is_full = std::env::var_os("FULL").is_some_and(|full| !full.is_empty());
+    let run = |command: &str| {
+        let output = Command::new("sh")
+            .args(["-c", &format!("{{ {command}\n}} 2>&1")])
+            .current_dir(folder.path())
+            .env("GRAPH_HOST_HOME", folder.path().join("home"))
+            .env("PATH", &path)
+            .env("NO_COLOR", "1")
+            .env("COLUMNS", "100")
+            .stdin(std::process::Stdio::null())
+            .output()
+            .unwrap();
+        (String::from_utf8(output.stdout).unwrap(), output.status.code())
+    };
     let mut ran = 0;
-    for block in blocks(README) {
+    for block in blocks(&text) {
         let mark = block.mark.unwrap_or_default();
         if let Some(file) = mark.strip_prefix("file: ") {
             let file = folder.path().join(file);
             std::fs::create_dir_all(file.parent().unwrap()).unwrap();
             std::fs::write(file, block.lines.join("\n") + "\n").unwrap();
         }
+        if let Some(file) = mark.strip_prefix("picture: ") {
+            let (picture, _) = run(&format!("graph-host graph show {file}"));
+            assert_eq!(picture.trim(), block.lines.join("\n"), "{page}: the picture of {file}");
+        }
         let is_left_out = mark.starts_with("not run:") || (mark.starts_with("slow:") && !is_full);
+        if block.language == "console" && is_left_out {
+            ran += 1;
+        }
         if block.language != "console" || is_left_out {
             continue;
         }
         for step in steps(&block.lines) {
             let (command, code) = step.command.split_once(" # exits with ").unwrap_or((step.command, "0"));
             let command = command.replace("cargo run --release --", "graph-host");
-            let output = Command::new("sh")
-                .args(["-c", &format!("{{ {command}\n}} 2>&1")])
-                .current_dir(folder.path())
-                .env("GRAPH_HOST_HOME", folder.path().join("home"))
-                .env("PATH", &path)
-                .env("NO_COLOR", "1")
-                .env("COLUMNS", "100")
-                .stdin(std::process::Stdio::null())
-                .output()
-                .unwrap();
-            let printed = String::from_utf8(output.stdout).unwrap();
+            let (printed, ended) = run(&command);
             let lines: Vec<_> = printed.lines().collect();
             assert!(
                 fits(&step.expected, &lines),
-                "README.md, the block at line {}: $ {}\nprints\n{printed}\nexpected\n{}",
+                "{page}, the block at line {}: $ {}\nprints\n{printed}\nexpected\n{}",
                 block.line,
                 step.command,
                 step.expected.join("\n")
             );
-            assert_eq!(output.status.code().map(|code| code.to_string()).as_deref(), Some(code), "{command}");
+            let ended = ended.map(|code| code.to_string());
+            assert_eq!(ended.as_deref(), Some(code), "{page}: {command}\n{printed}");
             ran += 1;
         }
     }
-    assert!(ran >= 15, "only {ran} commands were found");
+    assert!(ran > 0, "{page}: no command was found");
+}
+
+/// One test for each page with commands, so that they run at the same time.
+macro_rules! pages {
+    ($($name:ident: $page:literal;)*) => {
+        #[cfg(unix)]
+        mod commands_do_what_the_page_says {
+            $(#[test] fn $name() { super::run_page($page); })*
+        }
+
+        const PAGES: &[&str] = &[$($page),*];
+    };
+}
+
+pages! {
+    readme: "README.md";
+    background: "host/docs/guide/background.md";
+    cache: "host/docs/guide/cache.md";
+    cases: "host/docs/guide/cases.md";
+    examples: "host/docs/guide/examples.md";
+    history: "host/docs/guide/history.md";
+    hooks: "host/docs/guide/hooks.md";
+    knowledge: "host/docs/guide/knowledge.md";
+    nodes: "host/docs/guide/nodes.md";
+    observe: "host/docs/guide/observe.md";
+    registry: "host/docs/guide/registry.md";
+    runs: "host/docs/reference/runs.md";
+    start: "host/docs/guide/start.md";
+    trust: "host/docs/guide/trust.md";
+}
+
+/// Pages whose commands another test runs.
+const ELSEWHERE: &[&str] = &["host/docs/guide/embedding.md"];
+
+#[test]
+fn every_page_with_commands_is_run() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for folder in ["host/docs/guide", "host/docs/reference"] {
+        for entry in std::fs::read_dir(repository.join(folder)).unwrap() {
+            let entry = entry.unwrap();
+            let page = format!("{folder}/{}", entry.file_name().to_str().unwrap());
+            let text = std::fs::read_to_string(entry.path()).unwrap();
+            let has_commands = blocks(&text).iter().any(|block| block.language == "console");
+            let is_run = PAGES.contains(&page.as_str()) || ELSEWHERE.contains(&page.as_str());
+            assert!(!has_commands || is_run, "no test runs the commands of {page}");
+        }
+    }
 }
 
 /// The commands that `new` prints, typed as they are printed, in an empty home and below a workspace of somebody's.
@@ -192,7 +249,7 @@ fn what_new_prints_works() {
     };
     let of_graph = printed_commands(&run("graph-host new graph first"));
     let of_node = printed_commands(&run("graph-host new node greet"));
-    assert_eq!((of_graph.len(), of_node.len()), (2, 3), "{of_graph:?} {of_node:?}");
+    assert_eq!((of_graph.len(), of_node.len()), (2, 4), "{of_graph:?} {of_node:?}");
     for command in of_graph.iter().chain(&of_node) {
         run(command);
     }

@@ -366,7 +366,7 @@ fn a_registry_is_believed_with_a_certificate_of_its_own_name_alone() {
         let document: Value = serde_json::from_slice(&ended.stdout).unwrap();
         let expected = reason.map_or((Some(8), 1), |_| (Some(10), 0));
         assert_eq!((ended.status.code(), server.heard().len()), expected, "{name}: {document}");
-        let reason = reason.unwrap_or("what began under TLS does not go on without it");
+        let reason = reason.unwrap_or("refusing a redirect from https to http");
         assert!(message(&document).contains(reason), "{name}: {document}");
     }
 }

@@ -145,7 +145,7 @@ fn a_journal_answers_for_files_that_are_gone_and_live_asks_the_world() {
     let place = reading();
     let live = place.run(&["replay", "r", "--live"]);
     ok(&live);
-    assert!(live.stdout.contains("the world answers as it did"), "{}", live.shown());
+    assert!(live.stdout.contains("every answer is the recorded one"), "{}", live.shown());
     place.write("in/two.txt", "changed");
     ok(&place.run(&["replay", "r"]));
     let (live, code) = place.json(&["replay", "r", "--live"]);
@@ -208,7 +208,7 @@ fn what_cannot_be_replayed_says_why() {
     std::fs::remove_file(place.path(".ai/tools/t/io.wasm")).unwrap();
     let (refused, code) = place.json(&["replay", "r"]);
     assert_eq!(code, 8, "{refused}");
-    assert!(refused["error"]["changes"][0].as_str().unwrap().contains("is not there any more"), "{refused}");
+    assert!(refused["error"]["changes"][0].as_str().unwrap().contains("was removed"), "{refused}");
 }
 
 #[test]
@@ -229,7 +229,9 @@ fn a_child_run_whose_time_was_over_is_cut_short_again() {
          max_attempts: 2, initial_interval: 1ms }, next: after }\n  deeper: { action: { item_id: t/deep }, timeout: 300ms, next: after \
          }\n  after: { action: { item_id: t/kit, params: { op: echo, value: 2 } }, assign: { done: \"${result}\" } }\n",
     );
-    let caps = "dispatch: [\"*\"]\nlimits: { fuel: 90000000000, timeout: 60s }\n";
+    // More than can be used up in that time.
+    let caps =
+        "dispatch: [\"*\"]\nlimits: { fuel: 90000000000, timeout: 60s }\nrun: { fuel: 1000000000000 }\n";
     place.write("roomy.yaml", caps);
     let run = ["run", "late.yaml", "--caps", "roomy.yaml", "--allow-unsigned", "--run-id", "r"];
     let (ran, code) = place.json(&run);
@@ -237,6 +239,45 @@ fn a_child_run_whose_time_was_over_is_cut_short_again() {
     assert_eq!((&ran["state"]["_retries"]["late"], &ran["state"]["done"]), (&json!(1), &json!(2)), "{ran}");
     let error = &ran["state"]["_last_error"]["error"];
     assert_eq!(*error, json!("its graph `t/deep` did not end within 0.3 s"), "{ran}");
+    let (replayed, code) = place.json(&["replay", "r"]);
+    assert_eq!((code, &replayed["differences"]), (0, &json!([])), "{replayed}");
+}
+
+/// A child run stops of itself, and its parent's time is over before its last hook has ended: what it has used counts.
+#[test]
+fn a_child_run_that_had_stopped_before_its_parent_was_cut_short_stops_again() {
+    let place = Place::with_testkit();
+    let spin = "{ item_id: t/kit, params: { op: spin, iterations: 40000000000 } }";
+    let ways = [
+        ("ends", "graph_completed", "{ op: echo, value: 1 }", ""),
+        ("fails", "error", "{ op: fail, category: permanent, message: broken }", ""),
+        ("stops", "limit", "{ op: echo, value: 1 }", "max_steps: 1\n"),
+    ];
+    let mut nodes = String::new();
+    for (name, event, params, limit) in ways {
+        let below = format!(
+            "{limit}hooks:\n  - {{ event: {event}, action: {spin} }}\nstart: quick\nnodes:\n  quick: {{ action: {{ item_id: t/kit, \
+             params: {{ op: echo, value: 1 }} }}, next: last }}\n  last: {{ action: {{ item_id: t/kit, params: {params} }} }}\n"
+        );
+        place.graph(&format!(".ai/tools/t/{name}.yaml"), &below);
+        let around = format!(
+            "start: [quick, below]\nnodes:\n  quick: {{ action: {{ item_id: t/kit, params: {{ op: echo, value: 1 }} }} }}\n  below: {{ \
+             action: {{ item_id: t/{name} }} }}\n"
+        );
+        place.graph(&format!(".ai/tools/t/around-{name}.yaml"), &around);
+        let node =
+            format!("  {name}: {{ action: {{ item_id: t/around-{name} }}, timeout: 500ms, next: after }}\n");
+        nodes.push_str(&node);
+    }
+    let names = ways.map(|(name, ..)| name).join(", ");
+    let after = "  after: { action: { item_id: t/kit, params: { op: echo, value: 2 } }, assign: { done: \"${result}\" } }\n";
+    place.graph("late.yaml", &format!("start: [{names}]\non_error: continue\nnodes:\n{nodes}{after}"));
+    let caps =
+        "dispatch: [\"*\"]\nlimits: { fuel: 900000000000, timeout: 60s }\nrun: { fuel: 10000000000000 }\n";
+    place.write("caps.yaml", caps);
+    let run = ["run", "late.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "r"];
+    let (ran, code) = place.json(&run);
+    assert_eq!((code, &ran["status"]), (0, &json!("completed_with_errors")), "{ran}");
     let (replayed, code) = place.json(&["replay", "r"]);
     assert_eq!((code, &replayed["differences"]), (0, &json!([])), "{replayed}");
 }

@@ -57,11 +57,35 @@ fn a_stream_shows_what_happens_and_the_store_tells_the_same() {
     assert_eq!(document["status"], "completed");
     live.extend_from_slice(resumed);
 
-    // Every line has a number, and none is left out or told twice, across processes.
+    // When attempts begin is shown live alone, and before anything of their superstep.
+    let started: Vec<_> = live.iter().filter(|line| is_live_only(line)).cloned().collect();
+    let attempts: Vec<_> =
+        started.iter().map(|line| (line["node"].as_str().unwrap(), &line["attempt"])).collect();
+    assert_eq!(attempts.len(), 7, "{attempts:?}");
+    assert!(
+        attempts.contains(&("flaky", &json!(2))) && attempts.contains(&("ask", &json!(1))),
+        "{attempts:?}"
+    );
+    for line in &started {
+        assert!(
+            line["offset"].is_null() && line["kind"] == "task_started" && line["item"] == "t/kit",
+            "{line}"
+        );
+        let at = live.iter().position(|other| other == line).unwrap();
+        let before = live[..at].iter().rev().find_map(|line| line["offset"].as_u64()).unwrap_or(0);
+        assert_eq!(line["after"], before, "{line}");
+        let committed = live[..at].iter().filter(|other| other["kind"] == "commit").count() as u64;
+        assert_eq!(line["step"], committed + 1, "{line}");
+    }
+    live.retain(|line| !is_live_only(line));
+
+    // Every other line has a number, and none is left out or told twice, across processes.
     let offsets: Vec<_> = live.iter().map(|line| line["offset"].as_u64().unwrap()).collect();
     assert_eq!(offsets, (1..=live.len() as u64).collect::<Vec<_>>());
     for line in &live {
         assert_eq!((&line["run"], &line["namespace"]), (&json!("r"), &json!("")), "{line}");
+        assert_eq!((&line["run_id"], &line["root_run_id"]), (&json!("r"), &json!("r")), "{line}");
+        assert_eq!((&line["graph_id"], &line["parent_run_id"]), (&json!("g"), &Value::Null), "{line}");
         assert!(line["at"].as_str().unwrap().starts_with("20") && line["step"].is_u64(), "{line}");
     }
     // What a live stream shows beside what is stored is what tasks were given and answered.
@@ -77,6 +101,11 @@ fn a_stream_shows_what_happens_and_the_store_tells_the_same() {
         assert_eq!(rest, stored[usize::try_from(after).unwrap()..], "after {after}");
     }
     assert_eq!(place.run(&["runs", "verify", "r"]).code, 0);
+}
+
+/// A line that no later reader sees.
+fn is_live_only(line: &Value) -> bool {
+    line["kind"] == "task_started"
 }
 
 /// The result and the params of a task are shown live alone.
@@ -131,10 +160,10 @@ fn each_stream_has_its_lines() {
     let step = ["superstep", "task", "commit"];
     let expected = [
         &["run"][..],
-        &step,
+        &["superstep", "task", "route", "route", "commit"],
         &["superstep", "task", "task", "commit"],
-        &step,
-        &["superstep", "retry", "task", "commit"],
+        &["superstep", "task", "route", "commit"],
+        &["superstep", "retry", "task", "route", "commit"],
         &["end", "run"],
         &step,
         &["end"],
@@ -142,6 +171,17 @@ fn each_stream_has_its_lines() {
     assert_eq!(kinds, expected.concat());
     let retry = of_kind(&events, "retry")[0];
     assert_eq!((&retry["failure"]["category"], &retry["wait_ms"]), (&json!("transient"), &json!(1)));
+    let routes = of_kind(&events, "route");
+    let by: Vec<_> = routes.iter().map(|line| [&line["node"], &line["to"], &line["by"]]).collect();
+    let route = |node: &str, to: &str, by: &str| [node, to, by].map(Value::from);
+    let expected = [
+        route("emit", "left", "always"),
+        route("emit", "right", "always"),
+        route("join", "flaky", "always"),
+        route("flaky", "ask", "on_error"),
+    ];
+    assert_eq!(by, expected.each_ref().map(|route| [&route[0], &route[1], &route[2]]));
+    assert!(of_kind(&events, "superstep").iter().all(|line| line["max_steps"] == 100), "{events:?}");
     let ends: Vec<_> = of_kind(&events, "end").iter().map(|line| line["status"].clone()).collect();
     assert_eq!(ends, ["interrupted", "completed"]);
 }
@@ -192,6 +232,7 @@ nodes:
     child.wait().unwrap();
     assert!(shown.len() >= 40);
     let strip = |lines: &mut Vec<Value>| {
+        lines.retain(|line| !is_live_only(line));
         for line in lines {
             line.as_object_mut().unwrap().retain(|key, _| line_is_stored(key));
         }
@@ -340,7 +381,34 @@ fn what_happens_in_graphs_inside_is_told_with_its_namespace() {
     let third = place.run(&["resume", "r", "--answer", "yes", "--stream", "debug"]);
     assert_eq!(third.code, 0, "{}", third.stderr);
 
-    let live: Vec<_> = [first, second, third].iter().flat_map(|ran| lines(&ran.stdout)).collect();
+    let mut live: Vec<_> = [first, second, third].iter().flat_map(|ran| lines(&ran.stdout)).collect();
+    let started: Vec<_> = live.iter().filter(|line| is_live_only(line)).cloned().collect();
+    live.retain(|line| !is_live_only(line));
+    // A graph inside the graph is an attempt of its node, and names the run that it starts.
+    for run in ["r/2.0", "r/2.1"] {
+        let begins =
+            started.iter().find(|line| line["child_run_id"] == run).unwrap_or_else(|| panic!("{started:?}"));
+        assert_eq!(
+            (&begins["node"], &begins["item"], &begins["run_id"]),
+            (&json!("each"), &json!("t/inner"), &json!("r"))
+        );
+        let inside: Vec<_> = started.iter().filter(|line| line["run_id"] == run).collect();
+        assert!(
+            inside.iter().any(|line| line["node"] == "emit" && line["graph_id"] == "t/inner"),
+            "{inside:?}"
+        );
+    }
+    for line in live.iter().chain(&started) {
+        let inside = line["namespace"] != "";
+        let graph = if inside { "t/inner" } else { "g" };
+        let parent = if inside { json!("r") } else { Value::Null };
+        assert_eq!(
+            (&line["graph_id"], &line["parent_run_id"], &line["root_run_id"]),
+            (&json!(graph), &parent, &json!("r"))
+        );
+        let own = if inside { format!("r/{}", line["namespace"].as_str().unwrap()) } else { "r".to_owned() };
+        assert_eq!(line["run_id"], own, "{line}");
+    }
     let offsets: Vec<_> = live.iter().map(|line| line["offset"].as_u64().unwrap()).collect();
     assert_eq!(offsets, (1..=live.len() as u64).collect::<Vec<_>>());
     let mut stored = live.clone();
@@ -350,12 +418,27 @@ fn what_happens_in_graphs_inside_is_told_with_its_namespace() {
     assert_eq!(events(&place, &[]), stored);
     // Each kind of line is there for both runs inside, under the task that started them.
     for namespace in ["2.0", "2.1"] {
-        for kind in
-            ["run", "superstep", "custom", "retry", "task", "update", "values", "commit", "interrupt", "end"]
-        {
+        for kind in [
+            "run",
+            "superstep",
+            "custom",
+            "retry",
+            "task",
+            "update",
+            "values",
+            "route",
+            "commit",
+            "interrupt",
+            "end",
+        ] {
             let there = live.iter().any(|line| line["namespace"] == namespace && line["kind"] == kind);
             assert!(there, "{kind} of {namespace}");
         }
+    }
+    // A reader that begins late knows the graph, too.
+    for line in &stored {
+        let after = line["offset"].as_u64().unwrap() - 1;
+        assert_eq!(events(&place, &["--after", &after.to_string()])[0], *line);
     }
     let states = events(&place, &["--stream", "values"]);
     let inner: Vec<_> = states.iter().filter(|line| line["namespace"] == "2.1").collect();
@@ -396,8 +479,8 @@ fn a_watcher_is_shown_what_the_run_itself_shows() {
     own.retain(|line| !verdict(line));
     seen.retain(|line| !verdict(line));
     assert_eq!(seen, own, "{}\n{}", ran.stderr, watched.stderr);
-    assert!(seen.iter().any(|line| line.contains("each ┆    1  emit")), "{seen:?}");
-    assert!(seen.iter().any(|line| line.contains("↻ flaky attempt 2")), "{seen:?}");
+    assert!(seen.iter().any(|line| line.contains("each#1 ┆    1  emit")), "{seen:?}");
+    assert!(seen.iter().any(|line| line.contains("↻ each#1/flaky attempt 2")), "{seen:?}");
 
     // It goes on from a number, as lines with the document behind them.
     let all = events(&place, &["--stream", "events"]);
@@ -425,6 +508,7 @@ fn a_fork_that_goes_on_streams_as_a_resume_does() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let live = lines(&ran.stdout);
     let (document, live) = live.split_last().unwrap();
+    let live: Vec<_> = live.iter().filter(|line| !is_live_only(line)).collect();
     assert_eq!((&document["run_id"], &document["state"]["answer"]), (&json!("f"), &json!("yes")));
     assert!(live.iter().any(|line| line["kind"] == "interrupt"), "{live:?}");
     let followed = place.run(&[
@@ -446,4 +530,52 @@ fn a_fork_that_goes_on_streams_as_a_resume_does() {
     assert_eq!(at_once.code, 0, "{}", at_once.stderr);
     assert_eq!(place.run(&["runs", "wait", "g", "--timeout", "60s"]).code, 0);
     assert_eq!(place.json(&["runs", "list"]).0["runs"].as_array().unwrap().len(), 3);
+}
+
+/// An attempt is told of when it begins: nothing of its superstep has been stored by then.
+#[test]
+fn an_attempt_is_shown_when_it_begins() {
+    let place = Place::with_testkit();
+    place.graph(
+        "g.yaml",
+        "start: first\nnodes:\n  first: { next: slow }\n  slow: { action: { item_id: t/kit, params: { op: spin, iterations: 200000000000 } } }\n",
+    );
+    // It is killed before it has used this up.
+    place.write(
+        "caps.yaml",
+        "dispatch: ['execute.tool.t.*']\nlimits: { fuel: 900000000000, timeout: 60s }\nrun: { fuel: 1000000000000 }\n",
+    );
+    let mut child = place.command(&[&RUN[..], &["--stream", "events"]].concat()).spawn().unwrap();
+    let mut read = BufReader::new(child.stdout.take().unwrap()).lines();
+    let begun = read.find_map(|line| lines(&line.unwrap()).into_iter().find(is_live_only)).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!((&begun["node"], &begun["step"], &begun["attempt"]), (&json!("slow"), &json!(2), &json!(1)));
+    let stored = events(&place, &["--stream", "events"]);
+    assert!(stored.iter().all(|line| line["step"].as_u64().unwrap() < 2), "{stored:?}");
+    assert_eq!(stored.last().unwrap()["offset"], begun["after"], "{stored:?}");
+}
+
+/// Which total of supersteps held is recorded: a larger one later changes no line.
+#[test]
+fn lines_say_how_many_supersteps_were_allowed() {
+    let place = Place::with_testkit();
+    place.graph("g.yaml", "start: a\nmax_steps: 50\nnodes:\n  a: { next: [{ to: a, label: again }] }\n");
+    assert_eq!(place.run(&[&RUN[..], &["--max-steps", "2"]].concat()).code, 7);
+    let first = events(&place, &[]);
+    let most = |lines: &[Value]| -> Vec<Value> {
+        of_kind(lines, "superstep").iter().map(|line| line["max_steps"].clone()).collect()
+    };
+    assert_eq!(most(&first), [2, 2]);
+    assert_eq!(place.run(&["resume", "r", "--max-steps", "4"]).code, 7);
+    let all = events(&place, &[]);
+    assert_eq!(all[..first.len()], first[..]);
+    assert_eq!(most(&all), [2, 2, 4, 4]);
+    let route = of_kind(&all, "route")[0];
+    assert_eq!(
+        (&route["label"], &route["by"], &route["edge"]),
+        (&json!("again"), &json!("always"), &json!(0))
+    );
+    assert_eq!(place.run(&["runs", "verify", "r"]).code, 0);
+    assert_eq!(place.run(&["replay", "r"]).code, 0);
 }

@@ -154,14 +154,19 @@ fn what_cannot_be_done_says_why() {
     assert_eq!(place.run(&["runs", "fork", "r1", "--at", "yesterday"]).code, 2);
     let (edited, code) = place.json(&["runs", "update", "r1", "--values", "values.yaml"]);
     assert_eq!((code, &edited["state"]["log"][2]), (0, &json!("from a file")));
-    // A run that has ended is forked, not edited.
+    // A run that has ended is edited and forked as well.
     let (ended, code) = place.json(&["runs", "update", "r1", "--values", "{}", "--as-node", "publish"]);
     assert_eq!((code, &ended["status"]), (0, &json!("completed")));
-    let (refused, code) = place.json(&["runs", "update", "r1", "--values", "{}"]);
-    assert_eq!((code, &refused["error"]["code"]), (2, &json!("finished")));
-    assert!(refused["error"]["help"].as_str().unwrap().contains("runs fork r1"), "{refused}");
-    let (refused, code) = place.json(&["runs", "fork", "r1"]);
+    let (edited, code) = place.json(&["runs", "update", "r1", "--values", "{\"log\": \"late\"}"]);
+    assert_eq!(
+        (code, &edited["status"], &edited["state"]["log"][3]),
+        (0, &json!("completed"), &json!("late"))
+    );
+    let (forked, code) = place.json(&["runs", "fork", "r1", "--run-id", "r2"]);
+    assert_eq!((code, &forked["state"]["log"][3]), (0, &json!("late")), "{forked}");
+    // Without inputs there is nothing to resume.
+    let (refused, code) = place.json(&["resume", "r1"]);
     assert_eq!((code, &refused["error"]["code"]), (2, &json!("finished")));
     let (listed, _) = place.json(&["runs", "list"]);
-    assert_eq!(listed["runs"].as_array().unwrap().len(), 1);
+    assert_eq!(listed["runs"].as_array().unwrap().len(), 2);
 }

@@ -1,8 +1,8 @@
-//! Time inside a case: it stands still while anything happens and jumps to the next thing that is due.
+//! The virtual time of a case: it does not pass while anything happens, and jumps to the next deadline.
 //!
-//! A case runs on a runtime of one thread whose time is paused. Such a runtime moves its time forward only when every
-//! task waits, and then to the earliest deadline: a back-off of a minute takes no time, and what comes first is a matter
-//! of the figures in the case alone.
+//! A case runs on a runtime of one thread with paused time. Such a runtime advances its time only when every task waits,
+//! and then to the earliest deadline: a back-off of a minute takes no time, and the order of events depends only on the
+//! figures in the case.
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -11,10 +11,10 @@ use tokio::time::Instant;
 
 use graph_driver::Clock;
 
-/// When every case begins: 2030-01-01T00:00:00Z.
+/// The time at which every case begins: 2030-01-01T00:00:00Z.
 const BEGINNING: Timestamp = Timestamp(1_893_456_000_000);
 
-/// The paused time of the runtime it was made on.
+/// The paused time of the runtime that it was made on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PausedClock {
     started: Instant,

@@ -1,11 +1,14 @@
-//! A case whose run is cut short after each of its persisted writes in turn, as a kill would, and then goes on from what
-//! is stored: it must come to what it comes to undisturbed.
+//! Runs a case again with its run cut short after each persisted write in turn, as by a kill, and resumed from what is
+//! stored: the outcome must be that of the undisturbed case.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use graph_core::graph::Durability;
+use graph_core::question::Question;
 use graph_core::record::InterruptRecord;
+use graph_core::time::Timestamp;
 use graph_core::walker::TIME_LIMIT;
+use graph_driver::Clock as _;
 use serde_json::{Map, Value, json};
 
 use crate::document::{Case, Operation, ResumeOptions};
@@ -14,9 +17,9 @@ use crate::items::Items;
 use crate::report::Problem;
 use crate::session::Session;
 
-/// What a step came to when nothing disturbed it.
+/// The outcome of a step when nothing disturbed it.
 pub(crate) struct Undisturbed {
-    /// What there was after it.
+    /// The outcome after it.
     pub(crate) actual: Actual,
     /// How many writes it persisted.
     pub(crate) writes: u64,
@@ -27,12 +30,19 @@ impl Undisturbed {
         self.actual.error.as_ref().is_some_and(|error| error.message.starts_with(TIME_LIMIT))
     }
 
+    /// Whether it asked a question whose deadline is over `now`.
+    fn has_asked_until(&self, now: Timestamp) -> bool {
+        let asked = self.actual.result["interrupts"].as_array();
+        asked
+            .is_some_and(|asked| asked.iter().any(|one| Question::of(&one["payload"]).overdue(now).is_some()))
+    }
+
     fn has_used_a_budget_up(&self) -> bool {
         self.actual.error.as_ref().is_some_and(|error| error.used_up)
     }
 }
 
-/// Why a case is not cut short.
+/// Why a case is not cut short; none if it is.
 pub(crate) fn excused(
     case: &Case,
     session: &Session<'_>,
@@ -48,9 +58,11 @@ pub(crate) fn excused(
     if scripted {
         Some("scripts a crash itself")
     } else if undisturbed.iter().any(Undisturbed::is_out_of_time) {
-        Some("comes to the run's time limit, which counts anew when a run goes on")
+        Some("reaches the run's time limit, which starts again when a run is resumed")
     } else if undisturbed.iter().any(Undisturbed::has_used_a_budget_up) {
         Some("uses a budget of its run up, and a run that is resumed there uses more of it")
+    } else if undisturbed.iter().any(|step| step.has_asked_until(session.clock.now())) {
+        Some("asks a question whose timeout has passed by the time the run is resumed")
     } else if session.is_partly_untracked() {
         Some("has untracked channels, which no crash leaves as they were")
     } else {
@@ -58,7 +70,8 @@ pub(crate) fn excused(
     }
 }
 
-/// Cuts a case short after each persisted write of each operation that goes on, and gives how many there were.
+/// Cuts a case short after each persisted write of each operation that continues the run, and returns the number of
+/// writes.
 pub(crate) async fn at_every_write(
     case: &Case,
     shown: &str,
@@ -78,7 +91,7 @@ pub(crate) async fn at_every_write(
     Ok(tried)
 }
 
-/// Carries the whole script out, with the operation of one step cut short after one write.
+/// Executes the whole script, with the operation of one step cut short after one write.
 async fn cut(
     case: &Case,
     shown: &str,
@@ -86,7 +99,7 @@ async fn cut(
     undisturbed: &[Undisturbed],
     (at, write): (usize, u64),
 ) -> Result<(), Problem> {
-    let mut session = Session::new(case, shown, items);
+    let mut session = Session::new(case, shown, items, false);
     let problem = |later: usize, message: Option<String>, mismatches: Vec<Mismatch>| Problem::Crash {
         step: at + 1,
         operation: case.script[at].operation.name(),
@@ -99,15 +112,21 @@ async fn cut(
     };
     for (later, step) in case.script.iter().enumerate() {
         let intended = &undisturbed[later].actual;
+        let fault = |message| problem(later, Some(message), Vec::new());
+        let mark = session.history_mark().map_err(fault)?;
         let gone_on = if later == at {
             Box::pin(session.perform_cut(&step.operation, write, intended)).await
         } else {
             session.perform(&step.operation).await.map(Some)
         };
-        let actual = gone_on.map_err(|message| problem(later, Some(message), Vec::new()))?;
-        let Some(actual) = actual else { continue };
+        let Some(mut actual) = gone_on.map_err(fault)? else { continue };
+        if step.expect.wants_events() {
+            actual.events = session.events_since(&mark).map_err(fault)?;
+        }
         let mut mismatches = differences(intended, &actual);
-        if mismatches.is_empty() && later >= at {
+        if mismatches.is_empty() && later == at {
+            mismatches = step.expect.compare_resumed(&actual);
+        } else if mismatches.is_empty() && later > at {
             mismatches = step.expect.compare(&actual);
         }
         if !mismatches.is_empty() {
@@ -118,7 +137,7 @@ async fn cut(
 }
 
 impl Session<'_> {
-    /// The dispatches that are on record, by path.
+    /// The recorded dispatches, by path.
     fn recorded(&self) -> Result<BTreeMap<String, u64>, String> {
         self.store.dispatches(|run, namespace| {
             self.doubles
@@ -127,16 +146,16 @@ impl Session<'_> {
         })
     }
 
-    /// Whether the run has ended and its records say nothing of its child runs: under `exit` nothing of those is stored
-    /// that the last boundary has made history.
+    /// Whether the run has ended and its records lack those of its child runs: under `exit`, records of child runs that
+    /// the last boundary has ended are not stored.
     fn has_forgotten_children(&self) -> Result<bool, String> {
         let exits = self.started.as_ref().is_some_and(|started| started.setup.durability == Durability::Exit);
         let summary = self.stored_summary()?;
         Ok(exits && summary.is_some_and(|summary| summary.status.is_end()))
     }
 
-    /// The paths of nodes whose child runs are history, under `exit`: of those, nothing is stored that came after the
-    /// last stop.
+    /// The paths of nodes whose child runs have ended, under `exit`: of these, nothing is stored that came after the last
+    /// stop.
     fn forgotten_children(&self) -> Result<BTreeSet<String>, String> {
         if self.started.as_ref().is_none_or(|started| started.setup.durability != Durability::Exit) {
             return Ok(BTreeSet::new());
@@ -149,8 +168,8 @@ impl Session<'_> {
         Ok(&history - &open)
     }
 
-    /// Performs an operation up to a persisted write, drops the driver there, and goes on from what is stored as
-    /// whoever finds the run would. `None`: what the records ask first is for a later step of the script to answer.
+    /// Performs an operation up to a persisted write, drops the driver there, and resumes from what is stored, as a user
+    /// would who finds the run. `None`: the run first asks a question that a later step of the script answers.
     async fn perform_cut(
         &mut self,
         operation: &Operation,
@@ -167,7 +186,7 @@ impl Session<'_> {
                 "it persisted fewer than {write} writes, and more when nothing disturbed it"
             ));
         }
-        // A dispatch that no record knows of is lost and comes again; one that a record knows of must not.
+        // A dispatch without a record is lost and repeated; one with a record must not be repeated.
         let performed = self.doubles.by_path();
         let kept = if self.has_forgotten_children()? {
             performed
@@ -191,45 +210,54 @@ impl Session<'_> {
         if differences(intended, &stored).is_empty() {
             return Ok(Some(stored));
         }
-        // A wish to cancel is lost with the process that it was told to.
+        // A request to cancel is lost with the process that received it.
         self.cancel = cancelled;
         let Operation::Resume(options) = operation else {
-            return self.go_on(&ResumeOptions::default()).await.map(Some);
+            return self.resume_cut_short(&ResumeOptions::default()).await.map(Some);
         };
-        // Whoever finds the run answers what it asks, and else lets it go on.
+        // The answers that are still needed are given; then the run is resumed without any.
         let rest = still_open(options, &stored, &asked_before).unwrap_or_default();
-        let resumed = self.go_on(&rest).await?;
+        let resumed = self.resume_cut_short(&rest).await?;
         let is_refused =
             resumed.error.as_ref().is_some_and(|error| error.refused && error.code == "answer_needed");
         if !is_refused && differences(intended, &resumed).is_empty() {
             return Ok(Some(resumed));
         }
         match still_open(options, &resumed, &asked_before) {
-            Some(rest) => self.go_on(&rest).await.map(Some),
+            Some(rest) => self.resume_cut_short(&rest).await.map(Some),
             None if is_refused => Ok(None),
             None => Ok(Some(resumed)),
         }
     }
 }
 
-/// What an operation leaves to say when some of what was asked `before` it is asked still.
+/// The part of an operation that is still needed if some of the questions from `before` it are still open.
 fn still_open(options: &ResumeOptions, asked: &Actual, before: &[InterruptRecord]) -> Option<ResumeOptions> {
     let asked = asked.result["interrupts"].as_array()?;
     let open: Vec<&InterruptRecord> =
         before.iter().filter(|one| asked.iter().any(|again| again["id"] == one.id.as_str())).collect();
     let Some(answers) = &options.answers else {
-        // A bare answer is for the only question, and no answer at all passes a pause.
-        let rest = ResumeOptions { answer: options.answer.clone(), ..ResumeOptions::default() };
+        // A bare answer is for the only question, and a resume without answers passes a pause.
+        let rest = ResumeOptions {
+            answer: options.answer.clone(),
+            update: options.update.clone(),
+            ..ResumeOptions::default()
+        };
         return (!open.is_empty()).then_some(rest);
     };
     let is_open = |name: &str| open.iter().any(|one| one.id == name || one.node == name);
     let answers: BTreeMap<_, _> =
         answers.iter().filter(|(name, _)| is_open(name)).map(|(n, v)| (n.clone(), v.clone())).collect();
-    (!answers.is_empty()).then(|| ResumeOptions { answers: Some(answers), ..ResumeOptions::default() })
+    let update = options.update.clone();
+    (!answers.is_empty()).then(|| ResumeOptions {
+        answers: Some(answers),
+        update,
+        ..ResumeOptions::default()
+    })
 }
 
-/// Dispatches before the operation, and those of it that are on record. What a record counts and nobody performed, as
-/// where a task failed before its dispatch, is no dispatch of a case.
+/// The dispatches before the operation, and the recorded ones of the operation. A dispatch that was counted without being
+/// performed, as when a task failed before it, does not count in a case.
 fn gained(
     before: &BTreeMap<String, u64>,
     performed: &BTreeMap<String, u64>,
@@ -248,7 +276,7 @@ fn gained(
     dispatched
 }
 
-/// Where what there is differs from what there is undisturbed: in anything but the record digest, which covers times.
+/// The differences from the undisturbed outcome: in anything but the record digest, which covers times.
 fn differences(undisturbed: &Actual, actual: &Actual) -> Vec<Mismatch> {
     let mut found = Vec::new();
     let (one, two) = (timeless(&undisturbed.result), timeless(&actual.result));
@@ -260,14 +288,14 @@ fn differences(undisturbed: &Actual, actual: &Actual) -> Vec<Mismatch> {
     }
     if !expected.is_empty() {
         found.push(Mismatch {
-            key: "result",
+            key: "result".into(),
             expected: Value::Object(expected),
             actual: Value::Object(seen),
         });
     }
-    let mut check = |key, expected: Value, actual: Value| {
+    let mut check = |key: &'static str, expected: Value, actual: Value| {
         if expected != actual {
-            found.push(Mismatch { key, expected, actual });
+            found.push(Mismatch { key: key.into(), expected, actual });
         }
     };
     check("executions", json!(undisturbed.executions), json!(actual.executions));
@@ -292,7 +320,7 @@ mod tests {
 
     fn actual(result: Value, executions: u64) -> Actual {
         let executions = BTreeMap::from([("a".to_owned(), executions)]);
-        Actual { result, executions, checkpoints: 2, error: None }
+        Actual { result, executions, checkpoints: 2, error: None, events: Vec::new() }
     }
 
     #[test]
@@ -303,8 +331,9 @@ mod tests {
         let mut late = result.clone();
         late["checkpoint"]["digest"] = json!("that of another time");
         assert_eq!(differences(&undisturbed, &actual(late, 1)), []);
-        let keys =
-            |actual: &Actual| differences(&undisturbed, actual).iter().map(|one| one.key).collect::<Vec<_>>();
+        let keys = |actual: &Actual| {
+            differences(&undisturbed, actual).iter().map(|one| one.key.clone()).collect::<Vec<_>>()
+        };
         let mut other = result.clone();
         other["checkpoint"]["result_digest"] = json!("s");
         assert_eq!(keys(&actual(other, 1)), ["result"]);
@@ -322,8 +351,8 @@ mod tests {
         };
         let (before, recorded_before) = (counts(&[("a", 3), ("b", 1)]), counts(&[("a", 2), ("b", 1)]));
         let performed = counts(&[("a", 5), ("b", 2), ("c", 1)]);
-        // One of `a` is known to the records since, and the first of `c`; what was under way is not, and nobody has
-        // performed what the records say of `d`.
+        // The records count one more dispatch of `a`, and the first of `c`. Dispatches that were under way are not
+        // recorded, and the one that is recorded for `d` was never performed.
         let recorded = counts(&[("a", 3), ("b", 1), ("c", 1), ("d", 1)]);
         assert_eq!(
             gained(&before, &performed, &recorded_before, &recorded),
@@ -353,7 +382,7 @@ mod tests {
         };
         assert_eq!(rest(&["1.0/0", "b", "c"]), Some(vec!["1.0/0".to_owned(), "b".to_owned()]));
         assert_eq!(rest(&["c"]), None);
-        // The next question of the same node is another one.
+        // The next question of the same node is a different one.
         assert_eq!(rest(&["d"]), None);
         assert!(still_open(&ResumeOptions::default(), &asked, &before).is_some());
         assert!(still_open(&ResumeOptions::default(), &asked, &[]).is_none());

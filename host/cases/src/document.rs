@@ -1,37 +1,46 @@
-//! A case as it is written: a graph, doubles for its items, and a script of operations with what is expected of each.
+//! The document of a case: a graph, doubles for its items, and a script of operations with the expected outcome of each.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graph_core::capability::read_run_limits;
-use graph_core::diagnostic::{Diagnostic, Diagnostics, Problems, Span, codes};
+use graph_core::compat::Dialect;
+use graph_core::diagnostic::{Diagnostic, Diagnostics, Problems, Span, codes, one_line};
 use graph_core::document::load_hook_list;
 use graph_core::graph::Durability;
 use graph_core::hook::{Hook, HookLayer};
+use graph_core::keys::KeyTable;
+use graph_core::keys::manifest::RUN_LIMITS;
 use graph_core::limits::RunLimits;
-use graph_core::record::Place;
+use graph_core::record::CheckpointSelector;
 use graph_core::walker::Edit;
 use graph_core::yaml::{self, Fields, Node, Yaml};
 use serde_json::{Map, Value};
 
 use crate::double::Double;
 use crate::expect::Expect;
+use crate::http::{self, HttpDouble};
+use crate::keys;
 
-/// A case.
+/// A graph, doubles for its items, and a script of operations with the expected outcome of each.
 #[derive(Debug)]
 pub struct Case {
-    /// Its name; that of its file where it gives none.
+    /// Its name; by default that of its file.
     pub name: String,
     /// The rule that it shows.
     pub about: Option<String>,
-    /// The graph.
+    /// The rows of the tables of implemented features that it shows, such as `002.137`.
+    pub seeds: Vec<String>,
+    /// `executor_id`: the dialect of the graphs that are in the case.
+    pub dialect: Dialect,
+    /// The graph that all operations of the script are about.
     pub graph: GraphSource,
-    /// The text of the file, for the places in messages.
+    /// The text of the file, for positions in messages.
     pub text: String,
-    /// Graphs for actions that name them, by item id: a `config` each.
+    /// The graphs that actions name, by item id: a `config` each.
     pub subgraphs: BTreeMap<String, Node>,
-    /// A folder in which items are looked for first.
+    /// A folder in which items are searched for first.
     pub items_dir: Option<PathBuf>,
     /// The doubles, by item id.
     pub items: BTreeMap<String, Double>,
@@ -39,13 +48,15 @@ pub struct Case {
     pub hooks: Arc<Vec<Hook>>,
     /// What may be dispatched.
     pub caps: Vec<String>,
-    /// `budgets`: what the run may use up, as under `run:` of a manifest. Without it, what the manifest says holds.
+    /// `budgets`: the limits of the run, as under `run:` of a manifest. Without it, those of the manifest apply.
     pub budgets: Option<RunLimits>,
+    /// `http`: the answers of servers, in the order of the case.
+    pub http: Vec<HttpDouble>,
     /// The operations, in order.
     pub script: Vec<Step>,
 }
 
-/// Where a case's graph stands.
+/// The graph of a case.
 #[derive(Debug)]
 pub enum GraphSource {
     /// In the case: a graph document's `config`.
@@ -57,32 +68,32 @@ pub enum GraphSource {
 /// An operation and what is expected of it.
 #[derive(Debug)]
 pub struct Step {
-    /// The operation.
+    /// What is done to the run, before anything is compared.
     pub operation: Operation,
-    /// The line of the case on which it stands, from 1.
+    /// The line of the operation in the file, from 1.
     pub line: usize,
-    /// What is expected of it.
+    /// The expected outcome.
     pub expect: Expect,
 }
 
 /// An operation on the case's run.
 #[derive(Debug)]
 pub enum Operation {
-    /// Start it.
+    /// Starts the run; the first operation of most scripts.
     Run(RunOptions),
-    /// Go on with it.
+    /// Resumes the run from its records, with answers or new inputs.
     Resume(ResumeOptions),
-    /// Ask for cancellation.
+    /// Requests cancellation of the next operation.
     Cancel,
-    /// Write to it.
+    /// Edits the run.
     Update(TravelOptions),
-    /// Make a new run of it; later operations act on that one.
+    /// Forks the run; later operations act on the fork.
     Fork(TravelOptions),
-    /// Run it again from a checkpoint, as a fork.
+    /// Runs it again from a checkpoint, as a fork.
     Replay(TravelOptions),
-    /// Let somebody else have the run while the next operation is tried.
+    /// Lets another process hold the run while the next operation is tried.
     Hold,
-    /// Remove all but so many of its newest checkpoints.
+    /// Removes all but this many of its newest checkpoints.
     Prune(u64),
 }
 
@@ -105,41 +116,43 @@ impl Operation {
 /// How a run starts.
 #[derive(Debug, Default)]
 pub struct RunOptions {
-    /// The inputs.
+    /// The inputs, before defaults of a schema are filled in.
     pub inputs: Map<String, Value>,
-    /// Seeds of channels.
+    /// Initial values of channels.
     pub state: Map<String, Value>,
-    /// Takes the place of the graph's `max_steps`.
+    /// Overrides the graph's `max_steps`.
     pub max_steps: Option<u64>,
-    /// Takes the place of the graph's `durability`.
+    /// Overrides the graph's `durability`.
     pub durability: Option<Durability>,
-    /// Takes the place of the graph's `max_concurrency`.
+    /// Overrides the graph's `max_concurrency`.
     pub max_concurrency: Option<u32>,
-    /// Drops the driver after so many persisted writes.
+    /// Drops the driver after this many persisted writes.
     pub crash_after: Option<u64>,
 }
 
-/// How a run goes on.
+/// How a run continues.
 #[derive(Debug, Default)]
 pub struct ResumeOptions {
     /// One answer, for the only open interrupt.
     pub answer: Option<Value>,
     /// Answers by interrupt id or node.
     pub answers: Option<BTreeMap<String, Value>>,
-    /// The new total.
+    /// The new total of `max_steps`.
     pub max_steps: Option<u64>,
-    /// New inputs.
+    /// New inputs: pending writes are discarded, and a finished run starts another turn.
     pub inputs: Option<Map<String, Value>>,
+    /// Values for channels, folded by their reducers, before the run continues.
+    pub update: Option<Map<String, Value>>,
 }
 
-/// What is written, and from where.
+/// An edit, and the checkpoint that it begins at.
 #[derive(Debug, Default)]
 pub struct TravelOptions {
     /// The checkpoint; none for the newest.
-    pub at: Option<Place>,
+    pub at: Option<CheckpointSelector>,
     /// What is written.
     pub edit: Option<Edit>,
-    /// Drops the driver after so many persisted writes.
+    /// Drops the driver after this many persisted writes.
     pub crash_after: Option<u64>,
 }
 
@@ -153,9 +166,11 @@ impl Case {
 }
 
 fn read(root: &Node, path: &Path, text: &str, problems: &Problems) -> Option<Case> {
-    let mut fields = Fields::open(root, "the case", problems)?;
+    let mut fields = Fields::open(root, &keys::CASE, "the case", problems)?;
     let name = fields.text("name").map_or_else(|| stem(path), str::to_owned);
     let about = fields.text("about").map(str::to_owned);
+    let dialect = fields.choice("executor_id", &Dialect::EXECUTORS).unwrap_or_default();
+    let seeds = fields.filled("seeds").map(|seeds| read_seeds(seeds, problems)).unwrap_or_default();
     let graph = read_graph(&mut fields, path);
     let subgraphs = fields.filled("subgraphs").and_then(|graphs| graphs.mapping("`subgraphs`", problems));
     let subgraphs = subgraphs.into_iter().flatten();
@@ -166,8 +181,9 @@ fn read(root: &Node, path: &Path, text: &str, problems: &Problems) -> Option<Cas
         || vec!["execute.tool.*".to_owned()],
         |patterns| patterns.into_iter().map(|(pattern, _)| pattern.to_owned()).collect(),
     );
-    let budgets = fields.fields("budgets", "`budgets`").map(read_run_limits);
+    let budgets = fields.fields("budgets", &RUN_LIMITS, "`budgets`").map(read_run_limits);
     let hooks = fields.filled("hooks").map(|hooks| read_hooks(hooks, text, problems)).unwrap_or_default();
+    let http = fields.filled("http").map(|node| http::read(node, problems)).unwrap_or_default();
     let script = fields
         .required("script")
         .and_then(|script| script.list("`script`", problems))
@@ -177,6 +193,8 @@ fn read(root: &Node, path: &Path, text: &str, problems: &Problems) -> Option<Cas
     Some(Case {
         name,
         about,
+        seeds,
+        dialect,
         graph: graph?,
         text: text.to_owned(),
         subgraphs,
@@ -185,11 +203,33 @@ fn read(root: &Node, path: &Path, text: &str, problems: &Problems) -> Option<Cas
         hooks,
         caps,
         budgets,
+        http,
         script,
     })
 }
 
-/// `a/b.case.yaml` is called `b`.
+/// The ids of rows: `002.137`, `M.5`.
+fn read_seeds(node: &Node, problems: &Problems) -> Vec<String> {
+    let is_id = |text: &str| {
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        text.split_once('.')
+            .is_some_and(|(seed, row)| (seed == "M" || (seed.len() == 3 && digits(seed))) && digits(row))
+    };
+    let mut rows: Vec<String> = Vec::new();
+    for (row, place) in node.texts("`seeds`", problems).into_iter().flatten() {
+        if !is_id(row) {
+            let message = format!("`{}` is not the id of a row", one_line(row, 60));
+            place.out_of_range(&message, "three digits or `M`, a dot and a number: `002.137`", problems);
+        } else if rows.iter().any(|known| known == row) {
+            place.out_of_range(&format!("`{row}` is listed twice"), "each row once", problems);
+        } else {
+            rows.push(row.to_owned());
+        }
+    }
+    rows
+}
+
+/// The default name of a case: `b` for `a/b.case.yaml`.
 fn stem(path: &Path) -> String {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     name.strip_suffix(super::find::SUFFIX).unwrap_or(&name).to_owned()
@@ -236,10 +276,12 @@ fn read_items(items: &Node, text: &str, problems: &Problems) -> BTreeMap<String,
     doubles
 }
 
-/// `hooks: {project: [..], infra: [..]}`: what a run finds in `.ai/hooks.yaml` and in the user's `hooks.yaml`. A
-/// graph's own stand in the graph.
+/// `hooks: {project: [..], infra: [..]}`: the hooks that a run finds in `.ai/hooks.yaml` and in the user's `hooks.yaml`.
+/// A graph's own hooks are in the graph.
 fn read_hooks(node: &Node, text: &str, problems: &Problems) -> Arc<Vec<Hook>> {
-    let Some(mut fields) = Fields::open(node, "`hooks`", problems) else { return Arc::default() };
+    let Some(mut fields) = Fields::open(node, &keys::HOOKS, "`hooks`", problems) else {
+        return Arc::default();
+    };
     let mut hooks = Vec::new();
     for (key, layer) in [("project", HookLayer::Project), ("infra", HookLayer::Infra)] {
         if let Some(list) = fields.filled(key) {
@@ -251,7 +293,7 @@ fn read_hooks(node: &Node, text: &str, problems: &Problems) -> Arc<Vec<Hook>> {
 }
 
 fn read_step(step: &Node, problems: &Problems) -> Option<Step> {
-    let mut fields = Fields::open(step, "a step of the script", problems)?;
+    let mut fields = Fields::open(step, &keys::STEP, "a step of the script", problems)?;
     let mut operations = Vec::new();
     if let Some(options) = fields.get("run") {
         operations.push(read_run(options, problems).map(Operation::Run));
@@ -291,21 +333,26 @@ fn read_step(step: &Node, problems: &Problems) -> Option<Step> {
     Some(Step { operation: operations.pop()??, line: step.span.line, expect: expect? })
 }
 
-/// `key:` with nothing behind it stands for `key: {}`: `Some(None)`. `None` is what could not be read.
+/// Reads a mapping. A key without a value is `Some(None)`, as with `{}`; `None` could not be read.
 #[allow(clippy::option_option)]
-fn open<'n>(node: &'n Node, what: &'n str, problems: &'n Problems) -> Option<Option<Fields<'n>>> {
-    if node.is_null() { Some(None) } else { Fields::open(node, what, problems).map(Some) }
+fn open<'n>(
+    node: &'n Node,
+    table: &'static KeyTable,
+    what: &'n str,
+    problems: &'n Problems,
+) -> Option<Option<Fields<'n>>> {
+    if node.is_null() { Some(None) } else { Fields::open(node, table, what, problems).map(Some) }
 }
 
 fn read_nothing(node: &Node, what: &str, problems: &Problems) -> Option<()> {
-    if let Some(fields) = open(node, what, problems)? {
+    if let Some(fields) = open(node, &keys::NOTHING, what, problems)? {
         fields.finish();
     }
     Some(())
 }
 
 fn read_prune(node: &Node, problems: &Problems) -> Option<u64> {
-    let mut fields = Fields::open(node, "`prune`", problems)?;
+    let mut fields = Fields::open(node, &keys::PRUNE, "`prune`", problems)?;
     let most = fields.required("checkpoints").and_then(|_| fields.u64("checkpoints", 1..=u64::MAX));
     fields.finish();
     most
@@ -314,7 +361,9 @@ fn read_prune(node: &Node, problems: &Problems) -> Option<u64> {
 fn read_run(node: &Node, problems: &Problems) -> Option<RunOptions> {
     const DURABILITY: [(&str, Durability); 3] =
         [("sync", Durability::Sync), ("async", Durability::Async), ("exit", Durability::Exit)];
-    let Some(mut fields) = open(node, "`run`", problems)? else { return Some(RunOptions::default()) };
+    let Some(mut fields) = open(node, &keys::RUN, "`run`", problems)? else {
+        return Some(RunOptions::default());
+    };
     let options = RunOptions {
         inputs: read_object(fields.filled("inputs"), "`inputs`", problems)?.unwrap_or_default(),
         state: read_object(fields.filled("state"), "`state`", problems)?.unwrap_or_default(),
@@ -330,13 +379,16 @@ fn read_run(node: &Node, problems: &Problems) -> Option<RunOptions> {
 }
 
 fn read_resume(node: &Node, problems: &Problems) -> Option<ResumeOptions> {
-    let Some(mut fields) = open(node, "`resume`", problems)? else { return Some(ResumeOptions::default()) };
+    let Some(mut fields) = open(node, &keys::RESUME, "`resume`", problems)? else {
+        return Some(ResumeOptions::default());
+    };
     let options = ResumeOptions {
         answer: fields.get("answer").map(Node::to_json),
         answers: read_object(fields.filled("answers"), "`answers`", problems)?
             .map(|answers| answers.into_iter().collect()),
         max_steps: fields.u64("max_steps", 0..=u64::MAX),
         inputs: read_object(fields.filled("inputs"), "`inputs`", problems)?,
+        update: read_object(fields.filled("update"), "`update`", problems)?,
     };
     if options.answer.is_some() && options.answers.is_some() {
         let problem = Diagnostic::error(
@@ -354,9 +406,10 @@ fn read_resume(node: &Node, problems: &Problems) -> Option<ResumeOptions> {
 }
 
 fn read_travel(node: &Node, what: &str, edits: bool, problems: &Problems) -> Option<TravelOptions> {
-    let Some(mut fields) = open(node, what, problems)? else { return Some(TravelOptions::default()) };
+    let table = if edits { &keys::UPDATE } else { &keys::REPLAY };
+    let Some(mut fields) = open(node, table, what, problems)? else { return Some(TravelOptions::default()) };
     let at = match fields.filled("at") {
-        Some(at) => Some(read_place(at, problems)?),
+        Some(at) => Some(read_selector(at, problems)?),
         None => None,
     };
     let edit = if edits {
@@ -372,12 +425,12 @@ fn read_travel(node: &Node, what: &str, edits: bool, problems: &Problems) -> Opt
 }
 
 /// `{step: N}`, `{node: NAME}` or `{checkpoint: N}`.
-fn read_place(node: &Node, problems: &Problems) -> Option<Place> {
-    let mut fields = Fields::open(node, "`at`", problems)?;
+fn read_selector(node: &Node, problems: &Problems) -> Option<CheckpointSelector> {
+    let mut fields = Fields::open(node, &keys::SELECTOR, "`at`", problems)?;
     let places = [
-        fields.u64("step", 0..=u64::MAX).map(Place::Step),
-        fields.text("node").map(|name| Place::Node(name.to_owned())),
-        fields.u64("checkpoint", 0..=u64::MAX).map(Place::Sequence),
+        fields.u64("step", 0..=u64::MAX).map(CheckpointSelector::Step),
+        fields.text("node").map(|name| CheckpointSelector::Node(name.to_owned())),
+        fields.u64("checkpoint", 0..=u64::MAX).map(CheckpointSelector::Sequence),
     ];
     fields.finish();
     let mut places: Vec<_> = places.into_iter().flatten().collect();
@@ -389,7 +442,7 @@ fn read_place(node: &Node, problems: &Problems) -> Option<Place> {
     None
 }
 
-/// A mapping as JSON. `None` is one that could not be read.
+/// A mapping as JSON. `None` could not be read.
 #[allow(clippy::option_option)]
 fn read_object(node: Option<&Node>, what: &str, problems: &Problems) -> Option<Option<Map<String, Value>>> {
     let Some(node) = node else { return Some(None) };
@@ -400,7 +453,7 @@ fn read_object(node: Option<&Node>, what: &str, problems: &Problems) -> Option<O
     }
 }
 
-/// Where a text that cannot be used lies inside the case.
+/// The position of an invalid text in the case.
 pub(crate) fn span_of<K: AsRef<str>>(node: &Node, text: &str, pointer: &[K], offset: usize) -> Span {
     let place = node.descend(pointer);
     match &place.value {
@@ -424,6 +477,7 @@ mod tests {
     fn a_case_is_read() {
         let case = parse(
             "graph: { start: a, nodes: { a: {} } }\n\
+             seeds: ['002.137', M.5]\n\
              script:\n\
              - run: { inputs: { n: 9007199254740993 }, crash_after: 2, durability: exit }\n\
              \x20 expect: { status: completed }\n\
@@ -433,9 +487,10 @@ mod tests {
         )
         .unwrap();
         assert_eq!(case.name, "some");
+        assert_eq!(case.seeds, ["002.137", "M.5"]);
         assert_eq!(case.caps, ["execute.tool.*"]);
         let names: Vec<_> = case.script.iter().map(|step| (step.operation.name(), step.line)).collect();
-        assert_eq!(names, [("run", 3), ("resume", 5), ("cancel", 6), ("fork", 7)]);
+        assert_eq!(names, [("run", 4), ("resume", 6), ("cancel", 7), ("fork", 8)]);
         let Operation::Run(run) = &case.script[0].operation else { unreachable!() };
         assert_eq!(Value::Object(run.inputs.clone()), json!({"n": 9_007_199_254_740_993_u64}));
         assert_eq!((run.crash_after, run.durability), (Some(2), Some(Durability::Exit)));
@@ -447,6 +502,7 @@ mod tests {
     fn all_problems_are_reported_with_their_places() {
         let problems = parse(
             "grahp: { start: a }\n\
+             seeds: [2.137, '02.1', 'M.', '002.1', '002.1']\n\
              items: { t/x: { result: \"${params.x\" }, t/y: { fail: { category: tired, message: m } } }\n\
              script:\n\
              - { run: {}, resume: {} }\n\

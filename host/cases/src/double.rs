@@ -1,4 +1,4 @@
-//! Doubles: what stands in for a component in a case.
+//! Doubles: they replace the components of a case.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -15,12 +15,13 @@ use graph_core::yaml::{Fields, Node};
 use serde_json::{Map, Value};
 
 use crate::document::span_of;
+use crate::keys;
 use crate::store::task_of_child;
 
-/// What templates inside a double can read.
+/// The roots of paths that templates in a double can read.
 const ROOTS: [&str; 7] = ["params", "node", "attempt", "superstep", "argument", "answers", "call"];
 
-/// The outcomes of an item, one for each of its calls; the last one repeats.
+/// The outcomes of an item, one for each call; the last one repeats.
 #[derive(Debug, Clone)]
 pub struct Double {
     outcomes: Vec<Scripted>,
@@ -56,7 +57,7 @@ impl Double {
         let Some(sequence) = sequence else {
             return Some(Self { outcomes: vec![Scripted::read(node, what, text, problems)?] });
         };
-        let mut fields = Fields::open(node, what, problems)?;
+        let mut fields = Fields::open(node, &keys::SEQUENCE, what, problems)?;
         fields.also_known(&["sequence"]);
         fields.finish();
         let list = sequence.list("`sequence`", problems)?;
@@ -78,7 +79,7 @@ impl Scripted {
         const KINDS: [&str; 5] = ["result", "command", "interrupts", "fail", "trap"];
         const TRAPS: [(&str, Trap); 3] =
             [("fuel", Trap::Fuel), ("memory", Trap::Memory), ("unreachable", Trap::Unreachable)];
-        let mut fields = Fields::open(node, what, problems)?;
+        let mut fields = Fields::open(node, &keys::DOUBLE, what, problems)?;
         let mut kinds = Vec::new();
         if let Some(result) = fields.get("result") {
             kinds.push(template(result, text, problems).map(Kind::Result));
@@ -140,7 +141,7 @@ fn template(node: &Node, text: &str, problems: &Problems) -> Option<ValueTemplat
 }
 
 fn read_command(node: &Node, what: &str, text: &str, problems: &Problems) -> Option<Kind> {
-    let mut fields = Fields::open(node, format!("the command of {what}"), problems)?;
+    let mut fields = Fields::open(node, &keys::COMMAND, format!("the command of {what}"), problems)?;
     let update = match fields.filled("update") {
         Some(update) => {
             update.mapping("`update`", problems)?;
@@ -160,7 +161,7 @@ fn read_command(node: &Node, what: &str, text: &str, problems: &Problems) -> Opt
 }
 
 fn read_failure(node: &Node, what: &str, text: &str, problems: &Problems) -> Option<Kind> {
-    let mut fields = Fields::open(node, format!("the failure of {what}"), problems)?;
+    let mut fields = Fields::open(node, &keys::FAILURE, format!("the failure of {what}"), problems)?;
     if let Some(category) = fields.required("category")
         && let Some(name) = category.text("`category`", problems)
         && !name.contains("${")
@@ -177,7 +178,7 @@ fn read_failure(node: &Node, what: &str, text: &str, problems: &Problems) -> Opt
     template(node, text, problems).map(Kind::Fail)
 }
 
-/// A case's doubles with how often each was called, and how often each node was dispatched.
+/// A case's doubles, and how often each item was called and each node dispatched.
 #[derive(Debug)]
 pub(crate) struct Doubles {
     items: BTreeMap<String, Double>,
@@ -189,33 +190,33 @@ struct Counts {
     calls: BTreeMap<String, u64>,
     /// By the path of nodes from the root graph.
     dispatches: BTreeMap<String, u64>,
-    /// Child runs, by run and namespace.
+    /// The child runs, by run and namespace.
     children: BTreeMap<(String, String), ChildCount>,
-    /// The calls of the operation under way.
+    /// The calls of the present operation.
     answered: BTreeMap<CallKey, u64>,
 }
 
-/// What is known of a child run.
+/// The counts of a child run.
 #[derive(Debug, Default)]
 struct ChildCount {
     /// The path of nodes to the one that started it.
     path: String,
-    /// How often it has begun or gone on.
+    /// How often it was started or resumed.
     begun: u32,
 }
 
-/// Tells one call from another.
+/// Identifies a call.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct CallKey {
     task: String,
     attempt: u32,
-    /// How many answers it had.
+    /// How many answers the task had.
     answers: usize,
-    /// How often the child run around it has begun or gone on: whatever its tasks do then is done anew.
+    /// How often the child run around it was started or resumed: its tasks then run again.
     begun: u32,
 }
 
-/// What a call of a double comes to, and after how long.
+/// The outcome of a call of a double, and its duration.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) report: TaskReport,
@@ -227,7 +228,7 @@ impl Doubles {
         Self { items, counts: Mutex::default() }
     }
 
-    /// Whether an item has a double. A version behind the id names the same item.
+    /// Whether an item has a double. A version after the id is ignored.
     pub(crate) fn has(&self, item: &str) -> bool {
         self.find(item).is_some()
     }
@@ -242,7 +243,7 @@ impl Doubles {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).dispatches.clone()
     }
 
-    /// The same, and by name alone what is below a node and has a name that the graph does not have.
+    /// The same, and additionally by name for nodes of child graphs whose name the graph does not have.
     pub(crate) fn dispatches(&self, graph: Option<&Graph>) -> BTreeMap<String, u64> {
         let mut counts = self.by_path();
         let below: Vec<_> = counts
@@ -263,12 +264,12 @@ impl Doubles {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).answered.clear();
     }
 
-    /// From now on counts from here: what was dispatched and lost is dispatched again.
+    /// Sets the counts: dispatches that were lost in a crash are repeated.
     pub(crate) fn set_dispatches(&self, dispatches: BTreeMap<String, u64>) {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).dispatches = dispatches;
     }
 
-    /// A child run begins or goes on, which is a dispatch of the node at `path`.
+    /// Counts that a child run is started or resumed, which is a dispatch of the node at `path`.
     pub(crate) fn begin_child(&self, run: &str, namespace: &str, path: &str) {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let child = counts.children.entry((run.to_owned(), namespace.to_owned())).or_default();
@@ -278,8 +279,8 @@ impl Doubles {
         self.count(path);
     }
 
-    /// A run goes on from its records, which know of so many dispatches of each task under way: those that they do not
-    /// know of come again.
+    /// A run is resumed from its records, which count this many dispatches of each unfinished task: dispatches beyond
+    /// that are repeated.
     pub(crate) fn lose_children(&self, run: &str, known: &BTreeMap<String, u32>) {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         for ((of, namespace), child) in &mut counts.children {
@@ -289,7 +290,7 @@ impl Doubles {
         }
     }
 
-    /// The child runs that have begun: their namespaces, each with the path of the node that started it.
+    /// The child runs that were started: their namespaces, each with the path of the node that started it.
     pub(crate) fn children_of(&self, run: &str) -> Vec<(String, String)> {
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let of_run = counts.children.iter().filter(|((of, _), _)| of == run);
@@ -317,7 +318,7 @@ impl Doubles {
             let activation = &spec.activation;
             let child = activation.run_id.split_once('/');
             let child = child.and_then(|(run, name)| children.get(&(run.to_owned(), name.to_owned())));
-            // A call whose outcome was lost with the process that made it is not another call: it answers as it did.
+            // A call whose outcome was lost in a crash is repeated, and gets the same answer.
             *answered
                 .entry(CallKey {
                     task: activation.task.clone(),

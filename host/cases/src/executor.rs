@@ -1,4 +1,4 @@
-//! Performs the tasks of a case: by doubles, and by real components where there is none.
+//! Performs the tasks of a case: with doubles, or with real components for items without a double.
 
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
@@ -17,19 +17,19 @@ use graph_driver::TaskExecutor;
 pub(crate) struct CaseExecutor {
     pub(crate) doubles: Arc<Doubles>,
     pub(crate) store: Arc<CaseStore>,
-    /// For items without a double.
+    /// Performs items without a double.
     pub(crate) real: Option<Arc<dyn TaskExecutor>>,
     pub(crate) standstill: Arc<Standstill>,
 }
 
-/// Keeps a case's time where it is while components are under way, whatever they wait for: what they do takes no time in
-/// a case. Paused time never moves while the runtime's blocking threads have something to do.
+/// Stops a case's time while components run, whatever they wait for: they take no time in a case. Paused time does not
+/// advance while the runtime's blocking threads are busy.
 #[derive(Debug, Default)]
 pub(crate) struct Standstill {
     under_way: Mutex<(usize, Option<mpsc::Sender<()>>)>,
 }
 
-/// One component that is under way.
+/// A component that is running.
 struct HeldTask(Arc<Standstill>);
 
 impl Standstill {
@@ -38,7 +38,7 @@ impl Standstill {
         under_way.0 += 1;
         if under_way.1.is_none() {
             let (sender, receiver) = mpsc::channel::<()>();
-            // It ends when the sender is dropped.
+            // The thread ends when the sender is dropped.
             tokio::task::spawn_blocking(move || receiver.recv());
             under_way.1 = Some(sender);
         }
@@ -58,7 +58,7 @@ impl Drop for HeldTask {
 
 impl TaskExecutor for CaseExecutor {
     fn execute(&self, spec: TaskSpec) -> BoxFuture<'static, TaskReport> {
-        // Nothing is dispatched any more once the case has broken off.
+        // After a crash of the case, nothing is dispatched any more.
         if self.store.is_broken() {
             return futures::future::pending().boxed();
         }
@@ -116,7 +116,8 @@ impl TaskExecutor for CaseExecutor {
         .boxed()
     }
 
-    /// Every task of a superstep is dispatched before any of them ends, as on a machine with cores to spare.
+    /// No attempt counts as brief: every task of a superstep is dispatched before any of them ends, as on a machine with
+    /// enough cores.
     fn is_brief(&self, _spec: &TaskSpec) -> bool {
         false
     }
@@ -126,7 +127,7 @@ impl TaskExecutor for CaseExecutor {
     }
 }
 
-/// What comes of an item that has no double, in a case that has no real items either.
+/// The outcome of an item without a double, in a case without real items.
 fn unknown(spec: &TaskSpec) -> TaskReport {
     let message = format!("there is no double for `{}` in the case, and no such item", spec.item_id);
     TaskReport::new(Err(Failure::new(Category::InvalidInput, message)), 0)

@@ -1,12 +1,17 @@
-//! What a step of a case expects, and how it is compared with what there is.
+//! The expected outcome of a step, and its comparison with the actual one.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use graph_core::diagnostic::Problems;
 use graph_core::yaml::{Fields, Node};
 use serde_json::{Map, Value, json};
 
-/// What a step expects; what it does not name may be anything.
+use crate::expect_events::ExpectEvents;
+use crate::expect_state::ExpectState;
+use crate::keys;
+
+/// The expected outcome of a step; keys that it does not name are not compared.
 #[derive(Debug, Default)]
 pub struct Expect {
     status: Option<String>,
@@ -23,11 +28,13 @@ pub struct Expect {
     error: Option<ExpectError>,
     warnings: Option<Vec<String>>,
     result: Option<Value>,
+    parts: ExpectState,
+    events: ExpectEvents,
 }
 
 #[derive(Debug)]
 enum ExpectError {
-    /// `error: null`.
+    /// `error: null`: there must be no error.
     None,
     Like {
         code: Option<String>,
@@ -35,7 +42,7 @@ enum ExpectError {
     },
 }
 
-/// What there is after a step.
+/// The actual outcome of a step.
 #[derive(Debug)]
 pub struct Actual {
     /// The JSON that `run --json` prints.
@@ -44,8 +51,11 @@ pub struct Actual {
     pub executions: BTreeMap<String, u64>,
     /// Checkpoints in the store.
     pub checkpoints: u64,
-    /// The run's error, or why the operation was refused.
+    /// The run's error, or the refusal of the operation.
     pub error: Option<ActualError>,
+    /// The entries that the operation added to the run's history, as lines of a stream; only if the step expects
+    /// something of them.
+    pub events: Vec<Value>,
 }
 
 /// An error of a run or of an operation.
@@ -53,19 +63,19 @@ pub struct Actual {
 pub struct ActualError {
     /// The stable code.
     pub code: String,
-    /// The message.
+    /// The message as `run --json` has it.
     pub message: String,
     /// A budget of the run is used up.
     pub used_up: bool,
-    /// The operation was refused, and the run is as it was.
+    /// The operation was refused, and the run is unchanged.
     pub refused: bool,
 }
 
-/// Something that is not as expected.
+/// A difference from the expected outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mismatch {
     /// The expectation's key.
-    pub key: &'static str,
+    pub key: Cow<'static, str>,
     /// What was expected.
     pub expected: Value,
     /// What there is.
@@ -75,7 +85,7 @@ pub struct Mismatch {
 impl Expect {
     /// Reads the expectations of a step.
     pub(crate) fn read(node: &Node, problems: &Problems) -> Option<Self> {
-        let mut fields = Fields::open(node, "`expect`", problems)?;
+        let mut fields = Fields::open(node, &keys::EXPECT, "`expect`", problems)?;
         let mapping = |key: &'static str, fields: &mut Fields<'_>| {
             fields
                 .get(key)
@@ -111,21 +121,37 @@ impl Expect {
                 .texts("warnings")
                 .map(|texts| texts.into_iter().map(|(text, _)| text.to_owned()).collect()),
             result,
+            parts: ExpectState::read(&mut fields, problems),
+            events: ExpectEvents::read(&mut fields, problems),
         };
         fields.finish();
         Some(expect)
     }
 
-    /// What of it does not hold, in the order of the format.
+    /// Whether anything is expected of events.
+    pub const fn wants_events(&self) -> bool {
+        self.events.is_wanted()
+    }
+
+    /// The differences, in the order of the format.
     pub fn compare(&self, actual: &Actual) -> Vec<Mismatch> {
+        let mut found = self.compare_resumed(actual);
+        found.extend(self.events.compare_kinds(&actual.events));
+        found
+    }
+
+    /// What of it does not hold where the step was cut short and resumed. Its events are in the same order, but those of the
+    /// resume are among them, so `event_kinds` cannot hold.
+    pub fn compare_resumed(&self, actual: &Actual) -> Vec<Mismatch> {
         let mut found = Vec::new();
-        let mut check = |key, expected: Option<Value>, actual: Value, fits: fn(&Value, &Value) -> bool| {
-            if let Some(expected) = expected
-                && !fits(&expected, &actual)
-            {
-                found.push(Mismatch { key, expected, actual });
-            }
-        };
+        let mut check =
+            |key: &'static str, expected: Option<Value>, actual: Value, fits: fn(&Value, &Value) -> bool| {
+                if let Some(expected) = expected
+                    && !fits(&expected, &actual)
+                {
+                    found.push(Mismatch { key: key.into(), expected, actual });
+                }
+            };
         let result = |key: &str| actual.result.get(key).cloned().unwrap_or_default();
         check("status", self.status.clone().map(Value::from), result("status"), equal);
         check("ended_by", self.ended_by.clone().map(Value::from), result("ended_by"), equal);
@@ -149,26 +175,30 @@ impl Expect {
             let warnings = result("warnings");
             let texts: Vec<_> = warnings.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
             if !expected.iter().all(|text| texts.iter().any(|warning| warning.contains(text.as_str()))) {
-                found.push(Mismatch { key: "warnings", expected: json!(expected), actual: warnings });
+                found.push(Mismatch { key: "warnings".into(), expected: json!(expected), actual: warnings });
             }
         }
-        found.extend(self.compare_error(actual));
+        found.extend(self.parts.compare(&result("state")));
+        found.extend(self.events.compare_order(&actual.events));
+        let ends_otherwise = found.iter().any(|mismatch| mismatch.key == "status");
+        found.extend(self.compare_error(actual, ends_otherwise));
         found
     }
 
-    fn compare_error(&self, actual: &Actual) -> Option<Mismatch> {
+    /// `ends_otherwise`: the status differs from the expected one, which an error may explain.
+    fn compare_error(&self, actual: &Actual, ends_otherwise: bool) -> Option<Mismatch> {
         let shown = || match &actual.error {
             Some(error) => json!({ "code": error.code, "message": error.message }),
             None => Value::Null,
         };
         match &self.error {
-            // An operation that was refused and was not expected to be is a failure of its step.
-            None if actual.error.as_ref().is_some_and(|error| error.refused) => {
-                Some(Mismatch { key: "error", expected: Value::Null, actual: shown() })
+            // An unexpected refusal makes the step fail.
+            None if actual.error.as_ref().is_some_and(|error| error.refused || ends_otherwise) => {
+                Some(Mismatch { key: "error".into(), expected: Value::Null, actual: shown() })
             }
             None => None,
             Some(ExpectError::None) => actual.error.is_some().then(|| Mismatch {
-                key: "error",
+                key: "error".into(),
                 expected: Value::Null,
                 actual: shown(),
             }),
@@ -180,7 +210,11 @@ impl Expect {
                 let mut expected = Map::new();
                 expected.extend(code.as_ref().map(|code| ("code".to_owned(), Value::from(code.as_str()))));
                 expected.insert("contains".to_owned(), json!(contains));
-                (!fits).then(|| Mismatch { key: "error", expected: Value::Object(expected), actual: shown() })
+                (!fits).then(|| Mismatch {
+                    key: "error".into(),
+                    expected: Value::Object(expected),
+                    actual: shown(),
+                })
             }
         }
     }
@@ -190,10 +224,10 @@ fn read_error(node: &Node, problems: &Problems) -> Option<ExpectError> {
     if node.is_null() {
         return Some(ExpectError::None);
     }
-    let mut fields = Fields::open(node, "`error`", problems)?;
+    let mut fields = Fields::open(node, &keys::ERROR, "`error`", problems)?;
     let code = fields.text("code").map(str::to_owned);
     let contains = match fields.get("contains") {
-        // One text, or several that must all be there.
+        // One text, or several that must all occur.
         Some(node) if node.as_list().is_some() => {
             node.texts("`contains`", problems)?.into_iter().map(|(text, _)| text.to_owned()).collect()
         }
@@ -214,8 +248,8 @@ fn without_private(state: Value) -> Value {
     }
 }
 
-/// The same value; numbers by value, and integers exactly.
-fn equal(expected: &Value, actual: &Value) -> bool {
+/// Whether two values are equal; numbers by value, and integers exactly.
+pub(crate) fn equal(expected: &Value, actual: &Value) -> bool {
     match (expected, actual) {
         (Value::Number(one), Value::Number(two)) => {
             one == two || ((one.is_f64() || two.is_f64()) && one.as_f64() == two.as_f64())
@@ -230,8 +264,8 @@ fn equal(expected: &Value, actual: &Value) -> bool {
     }
 }
 
-/// Objects may have more keys than expected, at any depth; everything else is equal.
-fn subset(expected: &Value, actual: &Value) -> bool {
+/// Whether values match: objects may have more keys than expected, at any depth; everything else must be equal.
+pub(crate) fn subset(expected: &Value, actual: &Value) -> bool {
     match (expected, actual) {
         (Value::Array(one), Value::Array(two)) => {
             one.len() == two.len() && one.iter().zip(two).all(|(a, b)| subset(a, b))
@@ -274,11 +308,12 @@ mod tests {
                 used_up: false,
                 refused: false,
             }),
+            events: Vec::new(),
         }
     }
 
-    fn wrong(text: &str, actual: &Actual) -> Vec<&'static str> {
-        expect(text).compare(actual).into_iter().map(|mismatch| mismatch.key).collect()
+    fn wrong(text: &str, actual: &Actual) -> Vec<String> {
+        expect(text).compare(actual).into_iter().map(|mismatch| mismatch.key.into_owned()).collect()
     }
 
     #[test]
@@ -293,7 +328,6 @@ mod tests {
     fn each_expectation_can_fail() {
         let actual = actual();
         for (text, key) in [
-            ("{ status: completed }", "status"),
             ("{ ended_by: end }", "ended_by"),
             ("{ state: { n: 3 } }", "state"),
             ("{ state: { n: 3, big: 9007199254740992 } }", "state"),
@@ -311,9 +345,19 @@ mod tests {
             ("{ error: { contains: bang } }", "error"),
             ("{ warnings: [other] }", "warnings"),
             ("{ result: { steps: 3 } }", "result"),
+            ("{ state._last_error.more: 2 }", "state._last_error.more"),
+            ("{ events: [commit] }", "events[0]"),
+            ("{ event_kinds: [commit] }", "event_kinds"),
         ] {
             assert_eq!(wrong(text, &actual), [key], "{text}");
         }
+    }
+
+    #[test]
+    fn a_status_that_is_not_expected_comes_with_the_error() {
+        assert_eq!(wrong("{ status: completed }", &actual()), ["status", "error"]);
+        let without = Actual { error: None, ..actual() };
+        assert_eq!(wrong("{ status: completed }", &without), ["status"]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Finding the cases below a path.
+//! Finds the cases below a path.
 
 use std::fs;
 use std::io;
@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use graph_runtime::error::{Error, Result};
 
-/// What the name of a case's file ends in.
+/// The ending of a case's file name.
 pub const SUFFIX: &str = ".case.yaml";
 
 /// Every case below each path, in the order of paths and then of names; a path that is a file is a case whatever its
-/// name. None at all is an error: a test that found nothing to do must not pass.
+/// name. It is an error if there is none: a test without cases must not pass.
 pub fn cases(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for path in paths {
@@ -34,7 +34,7 @@ fn below(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
     entries.sort_unstable_by_key(fs::DirEntry::file_name);
     for entry in entries {
         let path = entry.path();
-        // Links to folders are not followed: they could lead in a circle.
+        // Links to folders are not followed: they could form a cycle.
         if entry.file_type()?.is_dir() {
             below(&path, found)?;
         } else if path.to_string_lossy().ends_with(SUFFIX) && path.is_file() && !found.contains(&path) {

@@ -1,4 +1,4 @@
-//! Real items, for what a case has no double for: found, verified, granted and linked as for a run.
+//! Real items, for items without a double: found, verified, granted and linked as for a run.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,14 @@ use graph_core::graph::{Action, Graph, Primary};
 use graph_core::hook::{Hook, HookAction};
 use graph_core::trust::TrustStore;
 use graph_core::walker::Graphs;
-use graph_runtime::graph_engine::Engine;
+use graph_runtime::graph_engine::{Engine, HttpDoubles};
 use serde_json::Value;
 
+use crate::http::CaseServers;
 use graph_driver::TaskExecutor;
 use graph_runtime::error::Kind;
 use graph_runtime::error::{Error, Result};
-use graph_runtime::executor::ComponentExecutor;
+use graph_runtime::executor::{ComponentExecutor, ExecutorParts};
 use graph_runtime::host::Host;
 use graph_runtime::items::locate::ItemLocator;
 use graph_runtime::items::subgraphs::Subgraphs;
@@ -24,7 +25,7 @@ use graph_runtime::project::{self, Project};
 use graph_runtime::run::start::{self, Sources};
 use graph_runtime::trust::trusted_keys;
 
-/// Real items, for what a case has no double for. The default has none.
+/// Real items, for items without a double. By default there are none.
 #[derive(Debug, Default)]
 pub struct Items {
     real: Option<Real>,
@@ -36,12 +37,13 @@ struct Real {
     grants: Manifest,
     project: Project,
     host: Host,
-    /// Made for the first case that needs it, and shared by all.
+    /// Made for the first case that needs it, and shared by all cases.
     engine: Mutex<Option<Engine>>,
 }
 
 impl Items {
-    /// Items as a run finds them. `caps` says what each is granted; what may be dispatched is for each case to say.
+    /// Items as a run finds them. `caps` is the manifest that grants come from; what may be dispatched is up to each
+    /// case.
     pub fn real(sources: Sources, caps: Option<&Path>, project: &Project, host: &Host) -> Result<Self> {
         start::check_folders(&sources)?;
         let trust = trusted_keys::load(&host.home, &sources.trust, &*host.notices)?;
@@ -63,7 +65,7 @@ impl Items {
         }
     }
 
-    /// The graphs that a graph names: its `own`, those of the case, and those that are found as in a run.
+    /// The graphs that a graph names: its `own`, those of the case, and those that are found as for a run.
     pub(crate) fn graphs(
         &self,
         file: &Path,
@@ -78,24 +80,24 @@ impl Items {
         Ok(Subgraphs::resolve(graph, own, &places, &real.trust, manifest, has_double)?.graphs)
     }
 
-    /// Performs what a case has no double for; `None` where nothing is left to perform. `file` is the graph's file, or
-    /// that of the case around it: the project is looked for from there. Items are looked for in `items_dir` first.
+    /// Performs items without a double; `None` if there are none. `file` is the graph's file, or that of the case around
+    /// it: the project is searched for from there. Items are searched for in `items_dir` first.
     pub(crate) async fn executor(
         &self,
         (file, items_dir): (&Path, Option<&Path>),
         graph: &Arc<Graph>,
         graphs: &Arc<Graphs>,
         hooks: &[Hook],
-        manifest: &Manifest,
+        (manifest, servers): (&Manifest, &Arc<CaseServers>),
         has_double: impl Fn(&str) -> bool,
     ) -> Result<Option<Arc<dyn TaskExecutor>>> {
         let literal = |action: &Action| match action.item_id.literal() {
-            // A search over everything.
+            // A search without an id covers everything.
             Some(Value::Null) if action.primary == Primary::Search => Some(String::new()),
             literal => literal.and_then(Value::as_str).map(str::to_owned),
         };
         let is_needed = |action: &Action| match literal(action) {
-            // What may not be dispatched is denied when it comes to it, whether it exists or not.
+            // An item that may not be dispatched is denied at its dispatch, whether it exists or not.
             Some(id) => {
                 !has_double(&id)
                     && !graphs.contains_key(id.split_once('@').map_or(id.as_str(), |(id, _)| id))
@@ -140,7 +142,9 @@ impl Items {
         if let Some(refused) = plan.refusal("graph-host caps suggest GRAPH") {
             return Err(explained(&refused));
         }
-        let executor = ComponentExecutor::new(components, plan, Arc::clone(&real.host.notices));
+        let http = Arc::clone(servers) as Arc<dyn HttpDoubles>;
+        let parts = ExecutorParts { http: Some(http), ..ExecutorParts::bare(Arc::clone(&real.host.notices)) };
+        let executor = ComponentExecutor::new(components, plan, parts);
         Ok(Some(Arc::new(executor)))
     }
 }
@@ -170,7 +174,7 @@ impl fmt::Debug for Real {
     }
 }
 
-/// The dispatches of hooks, with who does them.
+/// The dispatches of hooks, each with the hook's name.
 fn of_hooks<'a>(
     graphs: impl Iterator<Item = &'a Arc<Graph>>,
     outer: &'a [Hook],
@@ -185,11 +189,11 @@ fn nearest_project(file: &Path) -> Option<PathBuf> {
     std::path::absolute(file).ok()?.parent().and_then(project::nearest)
 }
 
-/// The refusal, with what a case can do about it.
+/// The refusal, with advice for a case.
 fn explained(refused: &Error) -> Error {
     let advice = match refused.kind() {
         Kind::Denied => "grants for components come from a manifest: graph-host test --caps FILE",
-        Kind::NotFound => "give it a double under `items`, or name the folder it lies in with --items DIR",
+        Kind::NotFound => "give it a double under `items`, or name its folder with --items DIR",
         Kind::Integrity => "give it a double under `items`, or trust who signed it with --trust FILE",
         _ => "give it a double under `items`, or correct the node",
     };

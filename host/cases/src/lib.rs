@@ -1,5 +1,5 @@
 //! Cases: graphs tested as data. A case runs on the walker, the driver and the records of real runs; only its items, its
-//! store and its clock are stood in for.
+//! store and its clock are replaced.
 
 mod clock;
 mod crash;
@@ -7,8 +7,12 @@ mod document;
 mod double;
 mod executor;
 mod expect;
+mod expect_events;
+mod expect_state;
 mod find;
+mod http;
 mod items;
+pub mod keys;
 mod report;
 mod run;
 mod session;
@@ -19,6 +23,7 @@ pub use document::{Case, GraphSource, Operation, ResumeOptions, RunOptions, Step
 pub use double::Double;
 pub use expect::{Actual, ActualError, Expect, Mismatch};
 pub use find::{SUFFIX, cases};
+pub use http::{HttpDouble, with_answers};
 pub use items::Items;
 pub use report::{CaseReport, Crashes, Problem, Report};
 pub use run::{Options, run};

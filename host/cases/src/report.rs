@@ -7,17 +7,17 @@ use serde_json::{Value, json};
 
 use crate::expect::Mismatch;
 
-/// What all cases came to.
+/// The outcome of all cases.
 #[derive(Debug)]
 pub struct Report {
     /// One for each case, in the order of files.
     pub cases: Vec<CaseReport>,
 }
 
-/// What a case came to.
+/// The outcome of a case.
 #[derive(Debug)]
 pub struct CaseReport {
-    /// Its file.
+    /// The path of the case's file.
     pub file: String,
     /// Its name, if it could be read.
     pub name: Option<String>,
@@ -25,14 +25,16 @@ pub struct CaseReport {
     pub about: Option<String>,
     /// Why it failed; nothing if it passed.
     pub problems: Vec<Problem>,
-    /// What became of the crashes that were asked for.
+    /// The result of the crashes, if they were requested.
     pub crashes: Option<Crashes>,
+    /// The recorded answers to requests that the case has no answer for, as items of its `http`.
+    pub recorded: Vec<Value>,
 }
 
-/// Crashes of a case that passes.
+/// The crashes of a case that passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crashes {
-    /// So many were tried, and each came to what the undisturbed case comes to.
+    /// This many were tried, and each had the outcome of the undisturbed case.
     Tried(u64),
     /// None was tried, and why.
     Skipped(&'static str),
@@ -41,49 +43,49 @@ pub enum Crashes {
 /// Why a case failed.
 #[derive(Debug)]
 pub enum Problem {
-    /// It cannot be carried out at all.
+    /// Its file cannot be read.
     Unreadable(String),
-    /// It is not a case.
+    /// Its document is invalid.
     Invalid(Box<Diagnostics>),
     /// A step could not be carried out.
     Fault {
         /// Its number, from 1.
         step: usize,
-        /// Its operation.
+        /// The operation of the case that failed, such as `resume`.
         operation: &'static str,
-        /// Its line.
+        /// The line of the operation in the file, from 1.
         line: usize,
-        /// Why.
+        /// Why it could not be carried out.
         message: String,
     },
-    /// A step came to something else than what was expected.
+    /// The outcome of a step is not the expected one.
     Unexpected {
         /// Its number, from 1.
         step: usize,
-        /// Its operation.
+        /// The operation of the case after which this was found.
         operation: &'static str,
-        /// Its line.
+        /// The line of the operation in the file, from 1.
         line: usize,
-        /// What is not as expected.
+        /// The differences from the expected outcome.
         mismatches: Vec<Mismatch>,
     },
-    /// A step was cut short, and the case then came to something else than undisturbed.
+    /// A step was cut short, and the case then had another outcome than undisturbed.
     Crash {
         /// The number of the step that was cut short, from 1.
         step: usize,
-        /// Its operation.
+        /// The operation of the case after which this was found.
         operation: &'static str,
-        /// Its line.
+        /// The line of the operation in the file, from 1.
         line: usize,
         /// The persisted write after which it was cut short, from 1.
         write: u64,
         /// How many it has undisturbed.
         writes: u64,
-        /// The number of the step at which it shows.
+        /// The number of the step at which the difference shows.
         later: usize,
         /// Why that step could not be carried out, if it could not.
         message: Option<String>,
-        /// What is not as it is undisturbed.
+        /// The differences from the undisturbed outcome.
         mismatches: Vec<Mismatch>,
     },
 }

@@ -9,14 +9,18 @@ use crate::document::Case;
 use crate::items::Items;
 use crate::report::{CaseReport, Crashes, Problem, Report};
 use crate::session::Session;
+use serde_json::Value;
 
 /// Which cases to run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Only cases whose file or name has this text in it.
     pub filter: Option<String>,
-    /// Each case that passes is cut short after every one of its persisted writes in turn as well.
+    /// Each case that passes is also cut short after each of its persisted writes in turn.
     pub crash: bool,
+    /// Requests of real components that a case has no answer for are sent, and the answers are in
+    /// [`CaseReport::recorded`](crate::CaseReport::recorded).
+    pub record: bool,
 }
 
 /// Runs the cases in these files, as many at a time as there are processors, and reports them in the order of files.
@@ -52,6 +56,7 @@ fn one(file: &Path, items: &Items, options: &Options) -> Option<CaseReport> {
         about: None,
         problems: vec![problem],
         crashes: None,
+        recorded: Vec::new(),
     };
     let text = match graph_runtime::project::text_file::read_named(file) {
         Ok(text) => text,
@@ -67,32 +72,41 @@ fn one(file: &Path, items: &Items, options: &Options) -> Option<CaseReport> {
     if !wanted(&shown) && !wanted(&case.name) {
         return None;
     }
-    let (problems, crashes) = match perform(&case, &shown, items, options) {
+    let mut recorded = Vec::new();
+    let (problems, crashes) = match perform(&case, &shown, items, options, &mut recorded) {
         Ok(crashes) => (Vec::new(), crashes),
         Err(problem) => (vec![problem], None),
     };
-    Some(CaseReport { file: shown, name: Some(case.name), about: case.about, problems, crashes })
+    Some(CaseReport { file: shown, name: Some(case.name), about: case.about, problems, crashes, recorded })
 }
 
-/// Carries a case's script out, up to the first step that is not as expected: what follows would only repeat it.
-fn perform(case: &Case, shown: &str, items: &Items, options: &Options) -> Result<Option<Crashes>, Problem> {
+/// Executes a case's script, up to the first step with an unexpected outcome.
+fn perform(
+    case: &Case,
+    shown: &str,
+    items: &Items,
+    options: &Options,
+    recorded: &mut Vec<Value>,
+) -> Result<Option<Crashes>, Problem> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
         .build()
         .map_err(|error| Problem::Unreadable(format!("a runtime cannot be started: {error}")))?;
     runtime.block_on(async {
-        let mut session = Session::new(case, shown, items);
+        let mut session = Session::new(case, shown, items, options.record);
         let mut undisturbed = Vec::with_capacity(case.script.len());
         for (index, step) in case.script.iter().enumerate() {
             let (number, operation, line) = (index + 1, step.operation.name(), step.line);
             let before = session.store.taken();
-            let actual = session.perform(&step.operation).await.map_err(|message| Problem::Fault {
-                step: number,
-                operation,
-                line,
-                message,
-            })?;
+            let fault = |message| Problem::Fault { step: number, operation, line, message };
+            let mark = session.history_mark().map_err(fault)?;
+            let done = session.perform(&step.operation).await;
+            *recorded = session.servers.recorded();
+            let mut actual = done.map_err(fault)?;
+            if step.expect.wants_events() {
+                actual.events = session.events_since(&mark).map_err(fault)?;
+            }
             let mismatches = step.expect.compare(&actual);
             if !mismatches.is_empty() {
                 return Err(Problem::Unexpected { step: number, operation, line, mismatches });
@@ -123,7 +137,7 @@ mod tests {
     const GRAPH: &str = "graph: { start: a, nodes: { a: { action: { item_id: t/one }, assign: { x: \"${result}\" } } } }\n\
                          items: { t/one: { result: 1 } }\n";
 
-    /// Runs cases of these names and texts.
+    /// Runs cases with these names and texts.
     fn run_texts(cases: &[(&str, String)], options: &Options) -> Report {
         let folder = tempfile::tempdir().unwrap();
         let files: Vec<_> = cases
@@ -150,7 +164,7 @@ mod tests {
             functions: Arc::default(),
         };
         let project = Project::at(home.path().to_path_buf());
-        // Texts lie beside the cases; what runs is doubled.
+        // Text items are read from next to the cases; components have doubles.
         let items = Items::real(Sources::default(), None, &project, &host).unwrap();
         let report = run(&files, &items, &Options::default());
         assert_eq!(report.counts(), (files.len(), 0), "{}", report.to_json());

@@ -1,5 +1,5 @@
-//! The run of a case, from operation to operation. Between two of them nothing is kept but what is stored, so that every
-//! resume of every case goes through the signed records.
+//! The run of a case, from operation to operation. Between two operations only what is stored is kept, so that every
+//! resume in a case uses the signed records.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,11 +24,13 @@ use crate::document::{Case, GraphSource, Operation, ResumeOptions, RunOptions};
 use crate::double::Doubles;
 use crate::executor::CaseExecutor;
 use crate::expect::{Actual, ActualError};
+use crate::http::CaseServers;
 use crate::items::Items;
 use crate::store::CaseStore;
 use graph_driver::{Clock as _, DriveError, Observer, TaskExecutor, Writing};
 use graph_runtime::error::{Error, Kind};
 use graph_runtime::history::checkpoints;
+use graph_runtime::history::events::{Kinds, Reader};
 use graph_runtime::history::gc;
 use graph_runtime::history::run_document::RunDocument;
 use graph_runtime::items::locate::id_of_graph;
@@ -36,15 +38,15 @@ use graph_runtime::items::subgraphs::recursion_warnings;
 use graph_runtime::run::context::{self, Assembled, Beginning, Definition, Environment, PreparedRun};
 use graph_runtime::run::restore;
 
-/// The id of every case's first run; forks are counted behind it.
+/// The id of every case's first run; forks have numbers after it.
 const RUN: &str = "case";
 
-/// Why an operation was not carried out.
+/// Why an operation was not performed.
 #[derive(Debug)]
 pub(crate) enum OperationError {
-    /// It was refused; the run is as it was.
+    /// It was refused; the run is unchanged.
     Refused(Refusal),
-    /// The case or the host is at fault: no expectation can match this.
+    /// An error in the case or in the host, which no expectation can match.
     Fault(String),
 }
 
@@ -74,7 +76,7 @@ impl From<graph_runtime::error::Error> for OperationError {
     }
 }
 
-/// Every problem on a line with what to do about it.
+/// Every problem on a line, with its help.
 fn with_help(diagnostics: &Diagnostics) -> String {
     let lines = diagnostics.to_lines();
     let helped = lines.iter().zip(diagnostics.iter()).map(|(line, problem)| match problem.help_text() {
@@ -90,14 +92,15 @@ pub(crate) struct Session<'c> {
     path: String,
     pub(crate) store: Arc<CaseStore>,
     pub(crate) doubles: Arc<Doubles>,
+    pub(crate) servers: Arc<CaseServers>,
     pub(crate) key: SigningKey,
     pub(crate) clock: PausedClock,
     items: &'c Items,
-    /// The next operation that goes on is cancelled.
+    /// The next operation that continues the run is cancelled.
     pub(crate) cancel: bool,
-    /// Somebody else has the run until the next operation has been tried.
+    /// Another process holds the run until the next operation has been tried.
     held: Option<RunGuard>,
-    /// The next operation that goes on breaks off after so many persisted writes.
+    /// The next operation that continues the run is cut short after this many persisted writes.
     pub(crate) crash: Option<u64>,
     pub(crate) started: Option<Started>,
     /// The run that operations act on.
@@ -106,7 +109,7 @@ pub(crate) struct Session<'c> {
     pub(crate) forks: u64,
 }
 
-/// Counts the dispatches of nodes whose items are graphs: no executor sees them.
+/// Counts the dispatches of nodes whose items are graphs, which no executor sees.
 struct CountChildren {
     doubles: Arc<Doubles>,
     run: String,
@@ -126,17 +129,19 @@ pub(crate) struct Started {
     pub(crate) setup: Setup,
     /// Warnings of the document.
     warnings: Vec<String>,
-    /// Performs what has no double.
+    /// Performs items without a double.
     pub(crate) real: Option<Arc<dyn TaskExecutor>>,
 }
 
 impl<'c> Session<'c> {
-    pub(crate) fn new(case: &'c Case, path: &str, items: &'c Items) -> Self {
+    /// `records`: requests that the case has no answer for are sent, and the answers recorded.
+    pub(crate) fn new(case: &'c Case, path: &str, items: &'c Items, records: bool) -> Self {
         Self {
             case,
             path: path.to_owned(),
             store: Arc::new(CaseStore::new()),
             doubles: Arc::new(Doubles::new(case.items.clone())),
+            servers: Arc::new(CaseServers::of(&case.http, records)),
             key: SigningKey::from_seed(&[7; 32]),
             clock: PausedClock::start(),
             items,
@@ -149,7 +154,7 @@ impl<'c> Session<'c> {
         }
     }
 
-    /// Carries an operation out and tells what there is then.
+    /// Carries an operation out and gives the result.
     pub(crate) async fn perform(&mut self, operation: &Operation) -> Result<Actual, String> {
         self.doubles.begin_operation();
         let held = self.held.take();
@@ -167,17 +172,17 @@ impl<'c> Session<'c> {
             Operation::Prune(most) => self.prune(*most),
         };
         drop(held);
-        self.told(done)
+        self.outcome(done)
     }
 
-    /// Goes on with an operation that was cut short.
-    pub(crate) async fn go_on(&mut self, options: &ResumeOptions) -> Result<Actual, String> {
+    /// Continues an operation that was cut short.
+    pub(crate) async fn resume_cut_short(&mut self, options: &ResumeOptions) -> Result<Actual, String> {
         let done = self.resume(options).await;
-        self.told(done)
+        self.outcome(done)
     }
 
     fn hold(&mut self) -> Result<Option<Summary>, OperationError> {
-        // The same somebody each time: what is told of them is compared with what an undisturbed run tells.
+        // Always the same process: messages about it are compared with those of an undisturbed run.
         let owner = Owner { pid: 1, host: "elsewhere".to_owned(), since: Timestamp(0) };
         let held = self
             .store
@@ -194,8 +199,37 @@ impl<'c> Session<'c> {
         Ok(None)
     }
 
+    /// The run that operations act on, and how many events its history has.
+    pub(crate) fn history_mark(&self) -> Result<(String, u64), String> {
+        let text = |error: graph_store::ReadError| error.to_string();
+        let length = match self.store.run(&self.run).map_err(text)? {
+            Some(_) => self.store.history_length(&self.run).map_err(text)?,
+            None => 0,
+        };
+        Ok((self.run.clone(), length))
+    }
+
+    /// The entries of the history after a mark; if the mark is of another run, all of them.
+    pub(crate) fn events_since(&self, (run, length): &(String, u64)) -> Result<Vec<Value>, String> {
+        let after = if *run == self.run { *length } else { 0 };
+        if self.store.run(&self.run).map_err(|error| error.to_string())?.is_none() {
+            return Ok(Vec::new());
+        }
+        let store = Arc::clone(&self.store) as Arc<dyn CheckpointStore>;
+        let mut reader = Reader::new(store, &self.run, None, Kinds::or_all(&[]), after);
+        if let Some(started) = &self.started {
+            reader = reader.with_graphs(&started.graph, &started.setup.graphs);
+        }
+        let mut lines = Vec::new();
+        let read = reader.read(|line| {
+            lines.push(line.clone());
+            Ok(())
+        });
+        read.map_err(|error| error.message().to_owned()).map(|()| lines)
+    }
+
     /// What there is after an operation.
-    fn told(&self, done: Result<Option<Summary>, OperationError>) -> Result<Actual, String> {
+    fn outcome(&self, done: Result<Option<Summary>, OperationError>) -> Result<Actual, String> {
         let (summary, refusal) = match done {
             Ok(Some(summary)) => (Some(summary), None),
             Ok(None) => (self.stored_summary()?, None),
@@ -238,10 +272,11 @@ impl<'c> Session<'c> {
             executions: self.doubles.dispatches(graph_of_run),
             checkpoints: self.checkpoints()?,
             error,
+            events: Vec::new(),
         })
     }
 
-    /// Whether the graph keeps something that no store does.
+    /// Whether the graph has channels that are never stored.
     pub(crate) fn is_partly_untracked(&self) -> bool {
         let untracked = |started: &Started| {
             started.graph.channels.iter().any(|channel| channel.reducer == Reducer::Untracked)
@@ -283,8 +318,11 @@ impl<'c> Session<'c> {
             return Err(OperationError::Fault(message));
         }
         let hooks = &self.case.hooks;
-        let real =
-            self.items.executor((file, items_dir), &graph, &graphs, hooks, &manifest, has_double).await?;
+        let looked_for = (file, items_dir);
+        let real = self
+            .items
+            .executor(looked_for, &graph, &graphs, hooks, (&manifest, &self.servers), has_double)
+            .await?;
         let inputs = Arc::new(fill_inputs(&graph, Value::Object(options.inputs.clone()))?);
         let definition = Definition {
             manifest_digest: manifest.digest(),
@@ -303,6 +341,7 @@ impl<'c> Session<'c> {
             durability: options.durability,
             max_steps: options.max_steps,
             max_concurrency: options.max_concurrency,
+            parent: None,
             pid: None,
             texts: Vec::new(),
         };
@@ -313,7 +352,7 @@ impl<'c> Session<'c> {
         self.drive(&environment, assembled, Event::Started).await
     }
 
-    /// What the run is run with: doubles, the case's clock and its store.
+    /// The environment of the run: doubles, the case's clock and its store.
     pub(crate) fn environment(&self, real: Option<Arc<dyn TaskExecutor>>) -> Environment {
         let executor = CaseExecutor {
             doubles: Arc::clone(&self.doubles),
@@ -327,11 +366,12 @@ impl<'c> Session<'c> {
             clock: Arc::new(self.clock),
             key: self.key.clone(),
             writing: Writing::OneByOne,
+            state_item: None,
         }
     }
 
     async fn resume(&mut self, options: &ResumeOptions) -> Result<Option<Summary>, OperationError> {
-        let none = "there is no run to go on with: the script has not started one";
+        let none = "there is no run to resume: the script has not started one";
         if self.started.is_none() {
             return Err(OperationError::refused(ErrorCode::NotFound, none));
         }
@@ -355,12 +395,13 @@ impl<'c> Session<'c> {
             ));
         }
         let Some((restored, _)) = restored else {
-            // It was cut short before anything was stored, so it starts anew.
+            // The run was cut short before anything was stored, so it starts from its beginning.
             setup.max_steps = options.max_steps.or(setup.max_steps);
             let assembled = environment.resume(&graph, setup.clone(), None, guard)?;
             return self.drive(&environment, assembled, Event::Started).await;
         };
-        let mut resume = Resume { max_steps: options.max_steps, ..Resume::default() };
+        let mut resume =
+            Resume { max_steps: options.max_steps, update: options.update.clone(), ..Resume::default() };
         resume.answers = match (&options.answer, &options.answers) {
             (Some(answer), _) => Answers::Bare(answer.clone()),
             (None, Some(answers)) => Answers::ById(answers.clone()),
@@ -429,7 +470,8 @@ impl<'c> Session<'c> {
         match &self.case.graph {
             GraphSource::Inline(config) => {
                 let problems = Problems::new();
-                let graph = load_config(config, &self.case.text, &self.case.name, &problems);
+                let graph =
+                    load_config(config, &self.case.text, &self.case.name, self.case.dialect, &problems);
                 let (graph, warnings) = problems
                     .finish(&self.path, &self.case.text, graph)
                     .map_err(|problems| OperationError::invalid(&problems))?;
@@ -456,7 +498,7 @@ impl<'c> Session<'c> {
         let mut own = Graphs::new();
         for (id, config) in &self.case.subgraphs {
             let problems = Problems::new();
-            let graph = load_config(config, &self.case.text, id, &problems);
+            let graph = load_config(config, &self.case.text, id, self.case.dialect, &problems);
             let (graph, found) = problems
                 .finish(&self.path, &self.case.text, graph)
                 .map_err(|problems| OperationError::invalid(&problems))?;

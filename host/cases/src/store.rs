@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 /// and how often.
 type Open = BTreeMap<(bool, String), (String, u32)>;
 
-/// A store in memory that can be told to take no more than so many records.
+/// A store in memory that can be set to take at most that many records.
 #[derive(Debug, Default)]
 pub(crate) struct CaseStore {
     inner: MemoryStore,
@@ -42,7 +42,7 @@ impl CaseStore {
         &self.inner
     }
 
-    /// From now on takes so many records and breaks off after the last of them.
+    /// From now on takes that many records and breaks off after the last of them.
     pub(crate) fn break_after(&self, records: Option<u64>) {
         self.left.store(records.unwrap_or(u64::MAX), Ordering::SeqCst);
         self.broken.store(false, Ordering::SeqCst);
@@ -183,7 +183,7 @@ fn place_of_child(namespace: &str) -> Option<(&str, u64)> {
     Some((parent, superstep.parse().ok()?))
 }
 
-/// What a hook is called beside the nodes.
+/// The name of a hook, next to those of nodes.
 fn hook_name(hook: &str) -> String {
     format!("hook:{hook}")
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use graph_core::record::{ErrorCode, Place, Status};
+use graph_core::record::{CheckpointSelector, ErrorCode, Status};
 use graph_core::walker::{Edit, Event, Identity, Restored, Resume, Setup, Summary};
 use graph_store::CheckpointStore as _;
 
@@ -27,7 +27,7 @@ impl Session<'_> {
         let updated = Box::pin(environment.update(graph, setup, restored, edit, options.at.clone(), guard));
         let done = self.unless_broken(updated).await;
         // An update may go back to other inputs.
-        let newest = self.restored(&Place::Newest)?;
+        let newest = self.restored(&CheckpointSelector::Newest)?;
         let inputs = Arc::new(edit_and_fork::inputs(&*self.store, &newest)?);
         if let Some(started) = &mut self.started {
             started.setup.inputs = inputs;
@@ -36,7 +36,7 @@ impl Session<'_> {
     }
 
     pub(crate) async fn fork(&mut self, options: &TravelOptions) -> Result<Option<Summary>, OperationError> {
-        let of = self.restored(options.at.as_ref().unwrap_or(&Place::Newest))?;
+        let of = self.restored(options.at.as_ref().unwrap_or(&CheckpointSelector::Newest))?;
         let inputs = Arc::new(edit_and_fork::inputs(&*self.store, &of)?);
         let Some(started) = &self.started else { return Err(no_run()) };
         let run = format!("case-{}", self.forks + 1);
@@ -59,7 +59,7 @@ impl Session<'_> {
         Ok(done)
     }
 
-    /// A fork that goes on at once; where it pauses before what is next, it stays.
+    /// A fork that runs at once; where it pauses before what is next, it stays.
     pub(crate) async fn replay(
         &mut self,
         options: &TravelOptions,
@@ -83,7 +83,7 @@ impl Session<'_> {
         self.started.as_ref().map(|started| self.environment(started.real.clone()))
     }
 
-    /// Lets an edit come to its end, or to where the store breaks off.
+    /// Runs an edit until its end, or until the store breaks off.
     async fn unless_broken(
         &self,
         edited: impl Future<Output = graph_runtime::error::Result<Summary>>,
@@ -99,7 +99,7 @@ impl Session<'_> {
         Ok(done.transpose()?)
     }
 
-    fn restored(&self, place: &Place) -> Result<Restored, OperationError> {
+    fn restored(&self, place: &CheckpointSelector) -> Result<Restored, OperationError> {
         if self.started.is_none() {
             return Err(no_run());
         }

@@ -28,7 +28,7 @@ use graph_core::time::Timestamp;
 use graph_core::trust::{SigningKey, TrustStore, VerifiedComponent};
 use graph_core::walker::{Event, Identity, RunTree, Setup, TaskReport, TaskSpec};
 use graph_driver::{Driver, Parts, SystemClock, TaskExecutor, Writing};
-use graph_engine::bare::BareCall;
+use graph_engine::bench_baseline::BareCall;
 use graph_engine::{Call, Engine, EngineConfig, PreparedNode};
 use graph_store::conformance::sample;
 use graph_store::{CheckpointStore, NewRun};

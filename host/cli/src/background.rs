@@ -1,7 +1,7 @@
-//! Runs in the background: a process of their own that goes on when the terminal is closed.
+//! Background runs: each is a process of its own, which continues when the terminal is closed.
 //!
-//! The command that was typed makes the run and checks everything. Then a second process takes it up as a resume does,
-//! and tells the first one, in a file, that the run is under way or why it is not.
+//! The command that the user typed creates the run and checks everything. A second process then resumes it, and reports
+//! to the first one, in a file, whether the run is under way.
 
 use std::ffi::OsString;
 use std::fs;
@@ -40,16 +40,16 @@ pub struct Detached {
     pub log: PathBuf,
 }
 
-/// What the second process is told, beside the run.
+/// The options of the second process, in addition to the run's id.
 #[derive(Debug, Default)]
 pub struct BackgroundOptions {
     /// Options of `resume`.
     pub options: Vec<OsString>,
-    /// New inputs.
+    /// New inputs for the run; none to resume it with its own.
     pub inputs: Option<Map<String, Value>>,
 }
 
-/// Starts a process that takes up a run which nobody holds, and waits until the run is under way.
+/// Starts a process that resumes a run which no process holds, and waits until the run is under way.
 pub fn start(project: &Path, run: &str, orders: BackgroundOptions) -> Result<Detached> {
     let thread = RunFolder::of(project, run);
     let folder = thread.create()?;
@@ -87,7 +87,7 @@ fn spawn(project: &Path, run: &str, options: Vec<OsString>, log: &Path, report: 
 
 fn await_report(child: &mut Child, run: &str, log: &Path, report: &Path) -> Result<()> {
     loop {
-        // Looked at before the file: whoever has ended writes no more.
+        // Checked before the file is read: a process that has ended writes no more.
         let ended = child.try_wait().ok().flatten();
         match fs::read_to_string(report) {
             Ok(text) => return read_report(&text),
@@ -102,7 +102,7 @@ fn silent(run: &str, log: &Path) -> Error {
     let tail = String::from_utf8_lossy(&text[text.len().saturating_sub(TAIL)..]).into_owned();
     let error =
         Error::storage(format!("the process for run {run} has ended without a word:\n{}", tail.trim()));
-    error.help(format!("its output is in {}; go on with: graph-host resume {run}", project::shown(log)))
+    error.help(format!("its output is in {}; resume it with: graph-host resume {run}", project::shown(log)))
 }
 
 /// What the second process has said.
@@ -162,7 +162,8 @@ fn known_code(code: &str) -> &'static str {
     known.into_iter().find(|known| *known == code).unwrap_or("internal")
 }
 
-/// In the second process: tells the first one how it went. Of what is said by it and its clones, the first thing counts.
+/// In the second process: reports the outcome of the start to the first process. Only the first report by this value and
+/// its clones counts.
 #[derive(Clone, Debug)]
 pub struct StartupReporter {
     file: PathBuf,
@@ -180,14 +181,14 @@ impl StartupReporter {
         self.say(&json!({ "pid": std::process::id() }));
     }
 
-    /// The run does not go on.
+    /// Reports that the run cannot be resumed.
     pub fn failed(&self, error: &Error) {
         self.say(&error_document(error));
     }
 
     fn say(&self, report: &Value) {
         if !self.said.swap(true, Ordering::Relaxed) {
-            // Where it cannot be written, the first process sees that this one goes on or ends.
+            // If the file cannot be written, the first process still sees whether this one runs or has ended.
             let _ = write_atomic(&self.file, report.to_string().as_bytes(), true);
         }
     }

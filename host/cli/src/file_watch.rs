@@ -27,7 +27,7 @@ pub struct Watching {
 }
 
 impl Watching {
-    /// Begins. A file need not exist yet, its folder must; a folder that is not there is left out.
+    /// Starts to watch. A file need not exist yet, but its folder must; missing folders are skipped.
     pub fn begin(files: &[PathBuf], folders: &[PathBuf]) -> Result<Self> {
         let files: Vec<PathBuf> = files.iter().map(|file| absolute(file)).collect();
         let folders: Vec<PathBuf> =
@@ -43,7 +43,7 @@ impl Watching {
                 if wanted.contains(&path)
                     || (is_of_item(&path) && below.iter().any(|folder| path.starts_with(folder)))
                 {
-                    // Nobody waits any more: the command is about to end.
+                    // The receiver is gone: the command is about to end.
                     let _ = tell.send(path);
                 }
             }
@@ -123,7 +123,7 @@ mod tests {
         let watching =
             Watching::begin(std::slice::from_ref(&graph), &[items.clone(), root.join("nowhere")]).unwrap();
         let changed = || watching.changed().unwrap();
-        // Neither of these is told: the next thing that is told is the graph.
+        // Neither of these is reported: the next report is the graph.
         std::fs::write(root.join("other.yaml"), "1").unwrap();
         std::fs::write(items.join("a/notes.txt"), "1").unwrap();
         std::fs::write(&graph, "2").unwrap();

@@ -21,6 +21,7 @@ const PACKAGED_RUSTC: &str = "/usr/bin/rustc";
 
 /// Why a guest could not be built.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum GuestBuildError {
     /// No toolchain builds for the target.
     #[error(
@@ -40,7 +41,6 @@ pub enum GuestBuildError {
     /// A program could not be started.
     #[error("`{program}` could not be started: {source}")]
     Start {
-        /// The program.
         program: String,
         /// What the system says.
         source: std::io::Error,
@@ -54,7 +54,7 @@ pub enum GuestBuildError {
         message: String,
     },
     /// The crate does not compile; cargo has said why on standard error.
-    #[error("the crate in {} does not build; what cargo said stands above", .folder.display())]
+    #[error("the crate in {} does not build; cargo's messages are above", .folder.display())]
     Failed {
         /// The crate's folder.
         folder: PathBuf,
@@ -258,8 +258,8 @@ impl Toolchain {
     }
 }
 
-/// Cargo tells crates of one name apart by the folder that they lie in, and the compiler orders code by that. For crates
-/// that come from a folder, name and version take its place.
+/// Cargo distinguishes crates of the same name by their folder, and the compiler orders code by that, so that a build in
+/// another folder would give other bytes. For crates from a folder, name and version replace it.
 #[cfg(unix)]
 const WRAPPER: &str = r#"#!/bin/sh
 case "$CARGO_MANIFEST_DIR" in

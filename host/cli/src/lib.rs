@@ -3,6 +3,8 @@
 pub mod background;
 pub mod compiling;
 pub mod context;
+pub mod document_kind;
 pub mod file_watch;
 pub mod guest_build;
 pub mod terminal;
+pub mod wants;

@@ -6,13 +6,14 @@ use std::ffi::OsStr;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{FromArgMatches as _, Parser};
+use clap_complete::CompleteEnv;
 use graph_host::context::Context;
 use graph_host::terminal::exit::{self, Exit};
 use graph_host::terminal::output::Output;
 use graph_runtime::error::Error;
 
-use crate::command::Command;
+use crate::command::{Command, completion};
 
 /// Runs state graphs of sandboxed, signed WebAssembly components.
 #[derive(Debug, Parser)]
@@ -31,7 +32,15 @@ fn main() -> ExitCode {
     if std::env::args_os().skip(1).eq([OsStr::new(graph_runtime::graph_engine::COMPILE_ARGUMENT)]) {
         return graph_runtime::graph_engine::compile_for_parent().into();
     }
-    let cli = match Cli::try_parse() {
+    // A shell asks for what can be typed; what goes wrong there is not shown on its command line.
+    if std::env::var_os(completion::VARIABLE).is_some() {
+        let candidates = CompleteEnv::with_factory(completion::command).var(completion::VARIABLE);
+        if candidates.try_complete(std::env::args_os(), None).unwrap_or(true) {
+            return ExitCode::SUCCESS;
+        }
+    }
+    let parsed = command::help::command().try_get_matches().and_then(|found| Cli::from_arg_matches(&found));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
@@ -41,6 +50,7 @@ fn main() -> ExitCode {
         context.host.home.clean_up();
         cli.command.run(&context)
     });
+    graph_host::terminal::live_line::turn(false);
     ended
         .unwrap_or_else(|error| {
             output.error(&error);

@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// The digest of bytes as they lie, with no domain: what a file, an OCI layer or an in-toto subject has.
+    /// The SHA-256 of bytes, without a domain: the digest of a file, an OCI layer or an in-toto subject.
     pub fn of_bytes(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
@@ -31,7 +31,7 @@ impl Digest {
         self.text().as_str()[PREFIX.len()..].to_owned()
     }
 
-    /// The first twelve hexadecimal digits: enough to tell digests apart in a listing, never to compare them.
+    /// The first twelve hexadecimal digits: for listings only, never for comparisons.
     pub fn short(&self) -> String {
         self.hex()[..12].to_owned()
     }

@@ -1,7 +1,7 @@
-//! Versions of what is stored as JSON.
+//! Versions of stored JSON formats.
 //!
-//! What states no `version` is of version 1. A later version adds the field, and every reader refuses fields that it does
-//! not know: so what a later program has written is never misread, and where reading fails, the stated version says why.
+//! A format without a `version` has version 1. Later versions add the field, and every reader refuses unknown fields: so
+//! a reader never misreads what a later program has written, and if reading fails, the stated version explains it.
 
 use serde_json::Value;
 

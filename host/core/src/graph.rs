@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::compat::Dialect;
 use crate::condition::Condition;
 use crate::digest::Digest;
 use crate::hook::Hook;
@@ -22,15 +23,19 @@ pub struct NodeIndex(pub u32);
 pub struct Graph {
     /// The graph's item id, or the name of the file it came from.
     pub id: String,
-    /// The digest of what the document says (its `config`, `config_schema` and id), whatever its layout.
+    /// The digest of the document's meaning (its `config`, `config_schema` and id), independent of its layout.
     pub digest: Digest,
     /// The whole document as JSON, for the snapshot that a run keeps.
     pub document: Arc<Value>,
     /// The document's `description`.
     pub description: Option<String>,
+    /// The graph's name for people; if it has none, its id is shown.
+    pub name: Option<String>,
+    /// The rules that it follows where hosts differ.
+    pub dialect: Dialect,
     /// `config_schema`: JSON Schema of the inputs.
     pub input_schema: Option<Value>,
-    /// Where a run begins.
+    /// The nodes at which a run starts.
     pub start: Vec<StartTarget>,
     /// The nodes, in document order.
     pub nodes: Vec<Node>,
@@ -46,7 +51,7 @@ pub struct Graph {
     pub on_no_match: OnNoMatch,
     /// What happens to a half-filled barrier when nothing else is left.
     pub on_stalled_barrier: OnStalledBarrier,
-    /// How many tasks of a superstep run at one time; `None` leaves it to the driver.
+    /// How many tasks of a superstep run at the same time; `None` leaves it to the driver.
     pub max_concurrency: Option<u32>,
     /// How many tasks a superstep may have.
     pub max_fan_out: u64,
@@ -58,7 +63,7 @@ pub struct Graph {
     pub timeout: Duration,
     /// When a boundary counts as persisted.
     pub durability: Durability,
-    /// What a missing path in a template is.
+    /// Whether a missing path in a template is null or an error.
     pub templates: TemplateMode,
     /// Limits for every node that does not say otherwise.
     pub limits: NodeLimits,
@@ -66,6 +71,9 @@ pub struct Graph {
     pub output: Option<ValueTemplate>,
     /// The graph's own hooks, in document order.
     pub hooks: Vec<Hook>,
+    /// The hooks that its dialect adds, in order. They follow those of the project, one of which replaces a hook of these
+    /// that has the same name.
+    pub built_in_hooks: Vec<Hook>,
 }
 
 impl Graph {
@@ -92,7 +100,7 @@ impl Graph {
 /// A target of `start`.
 #[derive(Clone, Debug)]
 pub struct StartTarget {
-    /// The node.
+    /// The index of the node that is started.
     pub node: NodeIndex,
     /// With an argument, a send. A template over `inputs` and `run`.
     pub argument: Option<ValueTemplate>,
@@ -105,7 +113,7 @@ pub struct Node {
     pub name: String,
     /// What kind of node it is.
     pub kind: NodeKind,
-    /// What it does; a node without an action passes through: its result is `null`.
+    /// Its action; a node without one passes through, and its result is `null`.
     pub action: Option<Action>,
     /// Channel writes from the result, in document order.
     pub assign: Vec<Assignment>,
@@ -123,13 +131,14 @@ pub struct Node {
     pub defer: bool,
     /// Pauses around the node.
     pub interrupt: StaticInterrupt,
-    /// What a command of this node may do; `None`: nothing.
+    /// What commands of this node may do; `None`: it may not use commands.
     pub command: Option<CommandGrant>,
-    /// Narrows what the node's item, or child graph, may use.
+    /// A further narrowing of what the node's item, or child graph, may use.
     pub capabilities: Option<NodeCapabilities>,
-    /// For how long what a task gave stands in for later ones that would be given the same; `None`: not at all.
+    /// How long a cached result of the node may be used; `None`: results are not cached.
     pub cache: Option<CachePolicy>,
-    /// `revisit: {feedback: true}`: what it gave at its last visit is kept, and its templates read it as `node.previous`.
+    /// `revisit: {feedback: true}`: the result of its last visit is stored. Its templates and edges read it as
+    /// `node.previous`, and a request to refine it as `node.feedback`.
     pub feedback: bool,
     /// Anything, for tools.
     pub metadata: Option<Value>,
@@ -138,7 +147,7 @@ pub struct Node {
 /// A write of a node's `assign`.
 #[derive(Debug)]
 pub struct Assignment {
-    /// The channel.
+    /// The name of the channel that is written.
     pub channel: String,
     /// The value; of `{overwrite: v}`, `v` alone.
     pub value: ValueTemplate,
@@ -149,10 +158,10 @@ pub struct Assignment {
 /// How a value is written to a channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WriteMode {
-    /// It goes through the channel's reducer, whatever it looks like.
+    /// The value is folded by the channel's reducer, whatever its form.
     #[default]
     Fold,
-    /// It takes the place of the value of a reducer channel, and of all other writes of its superstep.
+    /// The value replaces that of a reducer channel, and all other writes of its superstep.
     Overwrite,
 }
 
@@ -168,9 +177,18 @@ pub enum NodeKind {
     },
     /// Runs its action once for each item of a list.
     Foreach(Foreach),
+    /// Asks a person; the answer is the result.
+    Ask {
+        /// The `ask` mapping, which becomes the payload of the interrupt ([`crate::question`]).
+        question: ValueTemplate,
+        /// How long an answer is waited for, by recorded time; `None`: for good.
+        timeout: Option<Duration>,
+    },
+    /// Fails as a task would; a template of `{category, message, details}`.
+    Fail(ValueTemplate),
 }
 
-/// What a `foreach` node adds.
+/// The additional keys of a `foreach` node.
 #[derive(Debug)]
 pub struct Foreach {
     /// The list, or a JSON string of one.
@@ -185,12 +203,12 @@ pub struct Foreach {
     pub on_item_error: OnItemError,
 }
 
-/// When a stored result stands in for a dispatch.
+/// When a cached result is used instead of a dispatch.
 #[derive(Debug)]
 pub struct CachePolicy {
     /// How old a result may become, by recorded times; above zero.
     pub ttl: Duration,
-    /// What it depends on beside the item, what that is given and what it may use.
+    /// What the key covers in addition to the item, its params and what it may use.
     pub key: Option<ValueTemplate>,
 }
 
@@ -203,11 +221,11 @@ pub struct Action {
     pub item_type: ItemType,
     /// The item's id; a template is checked when it is dispatched.
     pub item_id: ValueTemplate,
-    /// What the action is given.
+    /// The params of the action.
     pub params: ValueTemplate,
 }
 
-/// What is done with an item.
+/// The operation on an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)]
@@ -226,29 +244,6 @@ pub enum ItemType {
     Tool,
     Knowledge,
     Directive,
-}
-
-impl Primary {
-    /// The name in documents and capabilities.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Execute => "execute",
-            Self::Search => "search",
-            Self::Load => "load",
-            Self::Sign => "sign",
-        }
-    }
-}
-
-impl ItemType {
-    /// The name in documents and capabilities.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Tool => "tool",
-            Self::Knowledge => "knowledge",
-            Self::Directive => "directive",
-        }
-    }
 }
 
 /// A node's edges.
@@ -291,7 +286,7 @@ pub struct RetryPolicy {
 }
 
 impl Default for RetryPolicy {
-    /// One attempt.
+    /// One attempt: nothing is retried.
     fn default() -> Self {
         Self {
             max_attempts: 1,
@@ -324,7 +319,7 @@ pub struct StaticInterrupt {
     pub after: bool,
 }
 
-/// What a command may do.
+/// What a command may do: its targets and channels.
 #[derive(Clone, Debug, Default)]
 pub struct CommandGrant {
     /// The nodes it may name in `goto`.
@@ -347,7 +342,7 @@ impl CommandGrant {
     }
 }
 
-/// A node's `capabilities`: a further narrowing of what the manifest grants.
+/// A node's `capabilities`: a further narrowing of the manifest's grants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeCapabilities {
     /// Dispatch patterns; `None` does not narrow dispatch.
@@ -377,11 +372,11 @@ pub enum Reducer {
     Append,
     /// As append, without values that are there already.
     Union,
-    /// The smallest.
+    /// Keeps the smallest of the present value and all written ones.
     Min,
-    /// The largest.
+    /// Keeps the largest of the present value and all written ones.
     Max,
-    /// The sum.
+    /// Adds all written numbers to the current one.
     Sum,
     /// Objects, merged shallowly.
     Merge,
@@ -396,57 +391,25 @@ pub enum Reducer {
 }
 
 impl Reducer {
-    /// Every reducer.
-    pub const ALL: [Self; 11] = [
-        Self::LastValue,
-        Self::Append,
-        Self::Union,
-        Self::Min,
-        Self::Max,
-        Self::Sum,
-        Self::Merge,
-        Self::Messages,
-        Self::Topic,
-        Self::Ephemeral,
-        Self::Untracked,
-    ];
-
-    /// Whether it makes one value of several writes. What does not takes one write of a superstep, as it is.
+    /// Whether it combines several writes into one value. Other reducers accept one write in a superstep.
     pub const fn folds(self) -> bool {
         !matches!(self, Self::LastValue | Self::Ephemeral | Self::Untracked)
     }
-
-    /// The name in documents and records.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::LastValue => "last_value",
-            Self::Append => "append",
-            Self::Union => "union",
-            Self::Min => "min",
-            Self::Max => "max",
-            Self::Sum => "sum",
-            Self::Merge => "merge",
-            Self::Messages => "messages",
-            Self::Topic => "topic",
-            Self::Ephemeral => "ephemeral",
-            Self::Untracked => "untracked",
-        }
-    }
 }
 
-/// `on_max_steps`.
+/// The values of `on_max_steps`: how a run ends that reaches `max_steps`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnMaxSteps {
     /// The run ends with status `limit`.
     #[default]
     Fail,
-    /// The run completes with the state as it is.
+    /// The run completes with its present state.
     ReturnLast,
     /// The run completes, and says that the limit was reached.
     ReturnWithFlag,
 }
 
-/// `on_error`.
+/// The values of `on_error`: whether an unhandled failure of a node fails the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnError {
     /// The run fails.
@@ -456,7 +419,7 @@ pub enum OnError {
     Continue,
 }
 
-/// `on_no_match`.
+/// The values of `on_no_match`: whether a branch ends or fails if none of its edges matches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnNoMatch {
     /// The branch ends.
@@ -466,7 +429,7 @@ pub enum OnNoMatch {
     Fail,
 }
 
-/// `on_stalled_barrier`.
+/// The values of `on_stalled_barrier`: what happens to barriers that wait for nodes that will never run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnStalledBarrier {
     /// The run ends as it would have, with a warning.
@@ -474,11 +437,11 @@ pub enum OnStalledBarrier {
     Warn,
     /// The run fails.
     Fail,
-    /// The barrier opens with what has arrived.
+    /// The barrier opens with the nodes that have arrived.
     Release,
 }
 
-/// `on_item_error`.
+/// The values of `on_item_error` of a `foreach`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnItemError {
     /// The item's failure is the node's failure.
@@ -490,7 +453,7 @@ pub enum OnItemError {
     Skip,
 }
 
-/// `durability`.
+/// The values of `durability`: when boundaries are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Durability {
@@ -503,7 +466,7 @@ pub enum Durability {
     Exit,
 }
 
-/// `templates`.
+/// The values of `templates`: whether a missing path is null or an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TemplateMode {
     /// A missing path is `null` and a warning.
@@ -511,4 +474,34 @@ pub enum TemplateMode {
     Lenient,
     /// A missing path is an `invalid-input` failure of the node.
     Strict,
+}
+
+/// Gives a choice of documents its names: the one table that readers, builders and records share.
+macro_rules! named {
+    ($($type:ident { $($variant:ident => $name:literal),+ $(,)? })+) => {$(
+        impl $type {
+            /// The names in documents, with the variants.
+            pub const CHOICES: &'static [(&'static str, Self)] = &[$(($name, Self::$variant)),+];
+
+            /// The name in documents and records.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+        }
+    )+};
+}
+
+named! {
+    Primary { Execute => "execute", Search => "search", Load => "load", Sign => "sign" }
+    ItemType { Tool => "tool", Knowledge => "knowledge", Directive => "directive" }
+    Reducer { LastValue => "last_value", Append => "append", Union => "union", Min => "min", Max => "max", Sum => "sum", Merge => "merge", Messages => "messages", Topic => "topic", Ephemeral => "ephemeral", Untracked => "untracked" }
+    OnMaxSteps { Fail => "fail", ReturnLast => "return_last", ReturnWithFlag => "return_with_flag" }
+    OnError { Fail => "fail", Continue => "continue" }
+    OnNoMatch { End => "end", Fail => "fail" }
+    OnStalledBarrier { Warn => "warn", Fail => "fail", Release => "release" }
+    OnItemError { Fail => "fail", KeepNull => "keep_null", Skip => "skip" }
+    Durability { Sync => "sync", Async => "async", Exit => "exit" }
+    TemplateMode { Lenient => "lenient", Strict => "strict" }
 }

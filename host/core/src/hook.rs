@@ -1,4 +1,4 @@
-//! Hooks: what is done when something happens in a run, and what it may change about the run.
+//! Hooks: actions at events of a run, which may change how the run continues.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::condition::Condition;
 use crate::graph::{Action, ItemType, Primary};
 
-/// The item that is built in: it needs no grant and answers with its params, which say how the run goes on.
+/// The built-in item: it needs no grant and answers with its params, which decide how the run continues.
 pub const CONTROL_ITEM: &str = "rye/agent/threads/internal/control";
 /// How often a failure is tried again by a control result that does not say.
 pub const MAX_RETRIES: u32 = 3;
@@ -34,12 +34,12 @@ pub enum HookEvent {
     Limit,
     /// The run is about to wait for answers.
     Interrupt,
-    /// The end of the run is stored.
+    /// The end of the run is stored, or the run is about to stop at a limit that no hook has extended.
     GraphCompleted,
 }
 
 impl HookEvent {
-    /// Every event.
+    /// All events, in the order of the reference.
     pub const ALL: [Self; 6] = [
         Self::GraphStarted,
         Self::AfterStep,
@@ -118,6 +118,7 @@ impl HookEvent {
                 "status",
                 "ended_by",
                 "output",
+                "error",
             ],
         }
     }
@@ -138,7 +139,7 @@ impl fmt::Display for HookEvent {
     }
 }
 
-/// Where a hook was written. Lower layers come first.
+/// The layer of a hook. Lower layers are asked first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HookLayer {
     /// The graph's own.
@@ -159,7 +160,7 @@ impl HookLayer {
         }
     }
 
-    /// Whether its hooks can change how the run goes on.
+    /// Whether hooks of this layer can change how the run continues.
     pub const fn controls(self) -> bool {
         !matches!(self, Self::Infra)
     }
@@ -168,34 +169,34 @@ impl HookLayer {
 /// A hook, ready to be asked.
 #[derive(Debug)]
 pub struct Hook {
-    /// What it is called: its `id`, or its layer and place, as `1.0`.
+    /// Its `id`, or its layer and index, such as `1.0`.
     pub name: String,
-    /// What it is for.
+    /// A description for people.
     pub description: Option<String>,
-    /// Where it was written.
+    /// The layer that it belongs to.
     pub layer: HookLayer,
     /// When it is asked.
     pub event: HookEvent,
     /// Whether it acts.
     pub condition: Condition,
-    /// What it does.
+    /// Its action.
     pub action: HookAction,
-    /// Whether the run fails where it does.
+    /// Whether the run fails if the hook fails.
     pub required: bool,
 }
 
-/// What a hook does.
+/// The action of a hook.
 #[derive(Debug)]
 pub enum HookAction {
     /// Dispatches an item, as a node does.
     Item(Action),
-    /// Says how the run goes on.
+    /// Decides how the run continues.
     Control(Control),
     /// Nothing: `{retry: false}`.
     Nothing,
 }
 
-/// How a run goes on, as a hook says.
+/// How a run continues, as a hook decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Control {
     /// In which way.
@@ -208,13 +209,13 @@ pub struct Control {
     pub max_retries: Option<u32>,
 }
 
-/// In which way a run goes on.
+/// The ways in which a run can continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ControlAction {
     /// The failed task is tried once more.
     Retry,
-    /// The failure, or the limit, stands.
+    /// The failure, or the limit, stays.
     Fail,
     /// The run fails at once.
     Abort,
@@ -223,7 +224,7 @@ pub enum ControlAction {
 }
 
 impl ControlAction {
-    /// Every one.
+    /// All actions, in the order of the reference.
     pub const ALL: [Self; 4] = [Self::Retry, Self::Fail, Self::Abort, Self::Continue];
 
     /// The name in documents and records.
@@ -244,8 +245,7 @@ impl fmt::Display for ControlAction {
 }
 
 impl Control {
-    /// The control result in what an item has answered; `None` where it says nothing of the kind. An error is what is
-    /// wrong with one.
+    /// The control result in an item's answer; `None` if it has none. The error says what is wrong with one.
     pub fn read(answer: &Value) -> Result<Option<Self>, String> {
         let Some(fields) = answer.as_object() else { return Ok(None) };
         let named = fields.get("action").and_then(Value::as_str);

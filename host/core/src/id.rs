@@ -1,5 +1,5 @@
-//! Ids and names: what items, nodes, runs and state keys may be called. Ids become file paths, are matched against
-//! grants and are shown to people who decide by them, so each has one spelling and no two look the same.
+//! Ids and names of items, nodes, runs and state keys. Ids become file paths, are matched against grants, and are shown
+//! to people who make decisions about them, so each has one spelling and no two look the same.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,6 +20,7 @@ pub struct ItemId {
 
 /// A text is not an id or a name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum IdError {
     /// There is nothing.
     #[error("it is empty")]
@@ -42,7 +43,6 @@ pub enum IdError {
     /// A character that ids do not have.
     #[error("{} is not allowed in it", shown(*.character))]
     Character {
-        /// The character.
         character: char,
         /// The byte of the place.
         offset: usize,
@@ -183,6 +183,12 @@ pub fn check_node_name(text: &str) -> Result<(), IdError> {
     if text.is_empty() { Err(IdError::Empty) } else { check_name(text, 0) }
 }
 
+/// Names that no node can have: those for the start of a run and for the end of a branch.
+pub const RESERVED_NODES: [&str; 2] = ["__start__", END];
+
+/// The end of a branch, as a target of an edge.
+pub const END: &str = "__end__";
+
 /// Checks a run id: `[A-Za-z0-9_-]`, as a segment of an item id. It is a file name and the first part of task ids.
 pub fn check_run_id(text: &str) -> Result<(), IdError> {
     check_node_name(text)
@@ -228,8 +234,8 @@ pub fn check_shown_name(text: &str, most: usize) -> Result<(), IdError> {
     }
 }
 
-/// Checks a state key: one step of a template path, so without what has a meaning in paths and templates, and
-/// without characters that are not seen.
+/// Checks a state key: it is one step of a template path, so it cannot contain characters with a meaning in paths and
+/// templates, nor invisible ones.
 pub fn check_state_key(text: &str) -> Result<(), IdError> {
     if text.is_empty() {
         return Err(IdError::Empty);

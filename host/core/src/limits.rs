@@ -1,10 +1,10 @@
-//! What a task and a run may use up.
+//! The limits of tasks and runs.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What one task may use up.
+/// The limits of one task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskLimits {
@@ -25,7 +25,7 @@ pub struct TaskLimits {
     /// The texts of all requests and results in the journal of one attempt, in bytes.
     #[serde(default = "default_bytes")]
     pub bytes: u64,
-    /// What is written to files, in bytes.
+    /// Bytes that may be written to files.
     #[serde(default = "default_written")]
     pub written: u64,
     /// Requests by HTTP.
@@ -94,7 +94,7 @@ impl TaskLimits {
         response_body: u64::MAX,
     };
 
-    /// What of the host a task may use.
+    /// The task's limits on its use of the host.
     pub const fn host(&self) -> HostUse {
         HostUse { calls: self.calls, bytes: self.bytes, ..HostUse::NOTHING }
     }
@@ -124,7 +124,7 @@ impl Default for TaskLimits {
     }
 }
 
-/// What a whole run may use up, children included. What is used up ends the run as `limit`.
+/// The limits of a whole run, children included. Exceeding one ends the run as `limit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunLimits {
     /// WebAssembly fuel and fuel of the host's own work ([`work`](crate::work)), together.
@@ -138,7 +138,7 @@ pub struct RunLimits {
     /// Calls of the host that ask the world, of all tasks together.
     #[serde(default = "default_run_calls", skip_serializing_if = "is_default_run_calls")]
     pub calls: u64,
-    /// What those calls ask and what is answered, as the journals have it, in bytes.
+    /// Bytes of the requests and answers of those calls, as in the journals.
     #[serde(default = "default_run_bytes", skip_serializing_if = "is_default_run_bytes")]
     pub bytes: u64,
     /// Supersteps of the run and of its child runs together, whatever their graphs say.
@@ -147,7 +147,7 @@ pub struct RunLimits {
     /// What all channels hold, as [`size`](crate::work::size) measures it.
     #[serde(default = "default_state", skip_serializing_if = "is_default_state")]
     pub state: u64,
-    /// What the tasks of one superstep hold together: what they are given and what they return, measured in the same way.
+    /// The memory of the items and results of one superstep's tasks, measured in the same way.
     #[serde(default = "default_results", skip_serializing_if = "is_default_results")]
     pub results: u64,
     /// Records, journals, events and values that are written for the run, in logical bytes: the same for every store and
@@ -164,7 +164,7 @@ const fn default_run_bytes() -> u64 {
     RunLimits::DEFAULT.bytes
 }
 
-// What is left as it is has no part in the text of a manifest.
+// The text of a manifest does not contain defaults.
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
 const fn is_default_run_calls(calls: &u64) -> bool {
     *calls == RunLimits::DEFAULT.calls
@@ -216,7 +216,7 @@ const fn default_depth() -> u32 {
 }
 
 impl RunLimits {
-    /// What holds where the manifest does not say otherwise.
+    /// The limits that apply unless the manifest sets others.
     pub const DEFAULT: Self = Self {
         fuel: 100_000_000_000,
         timeout: Duration::from_mins(10),
@@ -229,14 +229,15 @@ impl RunLimits {
         stored: 4 << 30,
     };
 
-    /// What of the host the run may use. Fuel is not among it: that of the host and that of components are one budget.
+    /// The run's limits on its use of the host. Fuel is not among them: the host's and the components' fuel share one
+    /// budget.
     pub const fn host(&self) -> HostUse {
         HostUse { calls: self.calls, bytes: self.bytes, fuel: 0, stored: self.stored }
     }
 }
 
-/// What is used of the host, or may be: calls that ask the world, what they ask and are answered, the host's own work, and
-/// what is stored.
+/// An amount of use of the host: calls that ask the world, their requests and answers, the host's own work, and what is
+/// stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostUse {
@@ -278,13 +279,13 @@ impl HostUse {
         }
     }
 
-    /// Both together.
+    /// Both amounts added; they saturate.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         self.each(other, u64::saturating_add)
     }
 
-    /// What is left of it; of neither less than nothing.
+    /// The difference, at least zero in each figure.
     #[must_use]
     pub fn less(self, other: Self) -> Self {
         self.each(other, u64::saturating_sub)
@@ -302,13 +303,13 @@ impl HostUse {
         self.each(other, u64::max)
     }
 
-    /// So many times as much.
+    /// These limits multiplied by `count`; they saturate.
     #[must_use]
     pub fn times(self, count: u64) -> Self {
         self.each(self, |of, _| of.saturating_mul(count))
     }
 
-    /// One of so many equal shares; `count` is not 0.
+    /// One of `count` equal shares; `count` is not 0.
     #[must_use]
     pub fn share(self, count: u64) -> Self {
         self.each(self, |of, _| of / count.max(1))
@@ -353,7 +354,7 @@ impl Budget {
         }
     }
 
-    /// What is counted, for messages.
+    /// The unit of the budget, for messages.
     pub const fn unit(self) -> &'static str {
         match self {
             Self::Fuel | Self::Work => "fuel",

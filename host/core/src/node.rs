@@ -1,5 +1,5 @@
-//! The node contract as host types: what a node action is told and what it may answer. The WIT package
-//! `graph-host:node` says the same in its own words; `engine` translates one into the other.
+//! The node contract as host types: what a node's action receives and what it may answer. The WIT package
+//! `graph-host:node` defines the same contract for components; `graph-engine` converts between the two.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub enum Category {
     Timeout,
     /// It will not work however often it is tried.
     Permanent,
-    /// What it was given is not what it takes.
+    /// The node rejects its params or an answer.
     #[serde(alias = "invalid_input")]
     InvalidInput,
     /// It lacks a capability.
@@ -81,7 +81,7 @@ pub struct Failure {
     /// More, for a program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
-    /// Where a child run failed: the path of nodes inside of it. The host writes it, no component does.
+    /// In a child run, the path of nodes to the failure. Only the host sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<String>,
 }
@@ -103,20 +103,20 @@ pub struct Goto {
     pub argument: Option<Value>,
 }
 
-/// Reads a value that is there: `null` is a value, and only what is left out is none.
+/// Reads a value that is present: `null` is a value, only a missing key is none.
 pub(crate) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     reader: D,
 ) -> Result<Option<T>, D::Error> {
     T::deserialize(reader).map(Some)
 }
 
-/// What a node action answers when it does not fail.
+/// The answer of a node's action, unless it fails.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// A value for the node's `assign`.
     Result(Value),
-    /// Direct writes and routing, within what the graph's node entry allows.
+    /// Writes and routing by the action itself, within what the graph's node entry allows.
     Command {
         /// Channel values to write, by channel name.
         update: Map<String, Value>,
@@ -127,10 +127,10 @@ pub enum Outcome {
     Interrupt(Value),
 }
 
-/// What a node action is told about the task it performs.
+/// What a node's action receives about the task that it performs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Activation {
-    /// The run.
+    /// The id of the run; for a node of a child run, the child run's own.
     pub run_id: String,
     /// The run at the top of the tree of runs; the run itself if it has no parent.
     pub root_run_id: String,
@@ -165,20 +165,20 @@ pub const WORLD: &str = "graph-host:node/node@0.1.0";
 pub struct WantedInterface {
     /// The interface, for example `wasi:filesystem/types`.
     pub name: String,
-    /// What the node does with it.
+    /// Why the node needs it.
     pub why: String,
 }
 
-/// What a component says about itself when it is built or signed: the answer of `describe`.
+/// A component's description of itself, made when it is built or signed: the answer of `describe`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Description {
-    /// One line that says what the node does.
+    /// A summary of the node in one line.
     pub summary: String,
     /// JSON Schema (2020-12) of its params.
     pub params: Value,
     /// JSON Schema of its result.
     pub result: Value,
-    /// What it wants to be linked with.
+    /// The interfaces that it requests.
     pub interfaces: Vec<WantedInterface>,
 }

@@ -1,14 +1,17 @@
-//! What a caller says among a graph's inputs about the run itself, as Rye's graph tools take it: `capabilities`, `depth`,
-//! `resume_run_id`, and `async` (also spelled `async_exec`).
+//! Inputs about the run itself, which Rye's graph tools accept among a graph's inputs: `capabilities`, `depth`,
+//! `resume_run_id`, and `async` (also spelled `async_exec`). In Rye's dialect there is also `resume: true` with
+//! `graph_run_id`.
 //!
 //! They are not checked against the graph's `config_schema`, unless it declares an input of that name: then the input is
-//! the graph's own. `capabilities` is the exception: a list of patterns narrows whatever the graph declares, so that no
-//! graph can declare its way out of what its caller leaves it. As in Rye, `capabilities` and `depth` stay among the inputs
-//! that the graph reads, and with them they are kept with the run; the others are for whoever starts it, and are taken out.
+//! the graph's own. `capabilities` is the exception: a list of patterns narrows the manifest whatever the graph declares,
+//! so that no graph can avoid a restriction of its caller by declaring an input. As in Rye, `capabilities` and `depth`
+//! stay among the inputs that the graph reads, and are stored with them; the others only concern the start of the run,
+//! and are removed.
 
 use serde_json::{Map, Value};
 
 use crate::capability::{DispatchPattern, Manifest};
+use crate::compat::Dialect;
 use crate::graph::Graph;
 use crate::schema::{InputSchema, SchemaFailure, SchemaProblem};
 use crate::template::ValueTemplate;
@@ -17,22 +20,25 @@ use crate::work::{Exhausted, Meter};
 const CAPABILITIES: &str = "capabilities";
 const DEPTH: &str = "depth";
 const RESUME: &str = "resume_run_id";
+/// In Rye's dialect, whether to continue a run, and which.
+const RESUME_OF_RYE: [&str; 2] = ["resume", "graph_run_id"];
 const ASYNC: [&str; 2] = ["async", "async_exec"];
 
-/// Whether an input of this name is about the run itself, where the graph does not declare it.
-pub fn is_of_run(name: &str) -> bool {
-    [CAPABILITIES, DEPTH, RESUME].contains(&name) || ASYNC.contains(&name)
+/// All of them, for the graphs of a dialect.
+pub(crate) fn names(dialect: Dialect) -> impl Iterator<Item = &'static str> {
+    let of_rye: &[&'static str] = if dialect.resumes_by_graph_run_id() { &RESUME_OF_RYE } else { &[] };
+    [CAPABILITIES, DEPTH, RESUME].into_iter().chain(ASYNC).chain(of_rye.iter().copied())
 }
 
-/// What a caller says about a run among its inputs.
+/// The inputs about the run itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parameters {
-    /// Patterns over capability names: nothing else may be dispatched by the run, of what the manifest permits. An empty
-    /// list leaves nothing.
+    /// Patterns for capability names: of what the manifest permits, the run may dispatch only what matches. An empty list
+    /// permits nothing.
     pub capabilities: Option<Vec<String>>,
-    /// How many levels of child runs there may be below the run, where the manifest permits so many.
+    /// The largest depth of child runs below the run, if the manifest permits as much.
     pub depth: Option<u32>,
-    /// The run to go on with, in place of beginning one.
+    /// The run to resume instead of starting one.
     pub resume_run_id: Option<String>,
     /// The caller does not wait for the run.
     pub detached: bool,
@@ -43,25 +49,23 @@ pub struct Parameters {
 pub struct CheckedInputs {
     /// The inputs, with the defaults of the schema filled in.
     pub inputs: Value,
-    /// What they say about the run itself.
+    /// The inputs about the run itself.
     pub parameters: Parameters,
 }
 
 /// Inputs cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum InputsError {
-    /// The graph's `config_schema` is no schema.
+    /// The graph's `config_schema` is not a valid schema.
     #[error("`config_schema` is not usable: {}", .reasons.join("; "))]
-    Schema {
-        /// Why.
-        reasons: Vec<String>,
-    },
+    Schema { reasons: Vec<String> },
     /// The inputs do not fit.
     #[error("{}", lines(.unfit, .parameters))]
     Unfit {
         /// What does not fit the graph's `config_schema`.
         unfit: Vec<SchemaProblem>,
-        /// What is wrong with what is said about the run itself.
+        /// The problems of inputs about the run itself.
         parameters: Vec<SchemaProblem>,
     },
     /// To check them takes more work than there is fuel for.
@@ -81,7 +85,7 @@ impl Parameters {
         let mut read = Self::default();
         let own = |name: &str| declares(graph, name);
         let given = |name: &str| inputs.get(name).filter(|value| !value.is_null());
-        // What the graph fills in narrows like what is given, where it is a list of patterns.
+        // A list of patterns that the graph fills in as a default narrows as well.
         let filled_in = default_of(graph, CAPABILITIES);
         match given(CAPABILITIES).or(filled_in) {
             Some(value @ Value::Array(list)) => {
@@ -106,7 +110,7 @@ impl Parameters {
                     DEPTH,
                     format!(
                         "how many levels of graphs inside graphs the run may have is a whole number from 0; this is {}",
-                        told(value)
+                        described(value)
                     ),
                 )),
             }
@@ -119,8 +123,17 @@ impl Parameters {
             Some(other) => {
                 problems.push(problem(
                     RESUME,
-                    format!("the id of the run to go on with is text; this is {}", told(other)),
+                    format!("the id of the run to resume is text; this is {}", described(other)),
                 ));
+            }
+        }
+        if graph.dialect.resumes_by_graph_run_id()
+            && read.resume_run_id.is_none()
+            && !RESUME_OF_RYE.into_iter().any(own)
+        {
+            match resumed_in_rye(RESUME_OF_RYE.map(given)) {
+                Ok(run) => read.resume_run_id = run,
+                Err(wrong) => problems.push(wrong),
             }
         }
         for name in ASYNC {
@@ -130,8 +143,8 @@ impl Parameters {
                 Some(other) => problems.push(problem(
                     name,
                     format!(
-                        "whether the run goes on in the background is true or false; this is {}",
-                        told(other)
+                        "whether the run is in the background is true or false; this is {}",
+                        described(other)
                     ),
                 )),
             }
@@ -139,7 +152,7 @@ impl Parameters {
         if problems.is_empty() { Ok(read) } else { Err(problems) }
     }
 
-    /// What of a manifest is left to the run that begins so many levels below the one at the top.
+    /// The manifest as it is narrowed for a run that is `level` levels below the root.
     #[must_use]
     pub fn narrow(&self, manifest: &Manifest, level: u32) -> Manifest {
         let deepest = self.depth.map(|depth| level.saturating_add(depth));
@@ -147,7 +160,7 @@ impl Parameters {
     }
 }
 
-/// What of a manifest the inputs of a run at the top leave to it. Where they cannot be read, nothing is left.
+/// The manifest as the inputs of a root run narrow it. If they cannot be read, nothing is permitted.
 pub fn allowed(graph: &Graph, inputs: &Value, manifest: &Manifest) -> Manifest {
     let empty = Map::new();
     match Parameters::read(graph, inputs.as_object().unwrap_or(&empty)) {
@@ -156,8 +169,8 @@ pub fn allowed(graph: &Graph, inputs: &Value, manifest: &Manifest) -> Manifest {
     }
 }
 
-/// Checks inputs against the graph's schema, fills in defaults, and reads what they say about the run itself. The schema is a
-/// stranger's: what it takes to compile and to check it is charged to the meter.
+/// Checks inputs against the graph's schema, fills in defaults, and reads those about the run itself. The schema is a
+/// stranger's: compiling and applying it is charged to the meter.
 pub fn check_inputs(
     graph: &Graph,
     inputs: Map<String, Value>,
@@ -189,16 +202,44 @@ pub fn check_inputs(
     }
 }
 
-/// The params of a node that starts a graph, as far as they are written out.
+/// The written-out params of a node that starts a graph.
 #[derive(Clone, Debug)]
 pub struct WrittenParams {
-    /// What is the graph's business.
+    /// The inputs for the graph.
     pub inputs: ValueTemplate,
-    /// What they say about the run itself.
+    /// The inputs about the run itself.
     pub parameters: Result<Parameters, Vec<SchemaProblem>>,
 }
 
-/// What is known of a node's params before they are evaluated.
+/// The run that Rye's `resume: true` and `graph_run_id` continue. Rye starts another run if the id is missing, which is
+/// not what a caller means by `resume: true`: here that is an error.
+fn resumed_in_rye([resume, run]: [Option<&Value>; 2]) -> Result<Option<String>, SchemaProblem> {
+    let [resume_name, run_name] = RESUME_OF_RYE;
+    match resume {
+        None | Some(Value::Bool(false)) => return Ok(None),
+        Some(Value::Bool(true)) => {}
+        Some(other) => {
+            let message =
+                format!("whether a run is continued is true or false; this is {}", described(other));
+            return Err(problem(resume_name, message));
+        }
+    }
+    match run {
+        Some(Value::String(run)) if !run.is_empty() => Ok(Some(run.clone())),
+        Some(Value::Number(run)) if run.is_u64() => Ok(Some(run.to_string())),
+        Some(other) => Err(problem(
+            run_name,
+            format!("the id of the run to continue is text; this is {}", described(other)),
+        )),
+        None => {
+            let message =
+                "`resume: true` continues the run that `graph_run_id` names, and there is no `graph_run_id`";
+            Err(problem(resume_name, message.to_owned()))
+        }
+    }
+}
+
+/// The params of a node that are known before templates are evaluated.
 pub fn written(graph: &Graph, params: &ValueTemplate) -> WrittenParams {
     let Some(source) = params.source().as_object() else {
         return WrittenParams { inputs: params.clone(), parameters: Ok(Parameters::default()) };
@@ -212,22 +253,22 @@ pub fn written(graph: &Graph, params: &ValueTemplate) -> WrittenParams {
     WrittenParams { inputs, parameters }
 }
 
-/// The inputs that are the graph's business, and what stays with them all the same.
+/// The inputs for the graph, and those about the run that stay among them.
 fn set_apart(graph: &Graph, mut inputs: Map<String, Value>) -> (Map<String, Value>, Map<String, Value>) {
     let mut kept = Map::new();
     for name in [CAPABILITIES, DEPTH].into_iter().filter(|name| !declares(graph, name)) {
         kept.extend(inputs.remove(name).map(|value| (name.to_owned(), value)));
     }
-    for name in [RESUME].into_iter().chain(ASYNC).filter(|name| !declares(graph, name)) {
+    let others = names(graph.dialect).filter(|name| ![CAPABILITIES, DEPTH].contains(name));
+    for name in others.filter(|name| !declares(graph, name)) {
         inputs.remove(name);
     }
     (inputs, kept)
 }
 
-/// Whether a name among the inputs says something about the run, and is no input of the graph.
+/// Whether an input with this name is about the run, and not an input of the graph.
 pub fn is_about_the_run(graph: &Graph, name: &str) -> bool {
-    let known = [CAPABILITIES, DEPTH, RESUME].contains(&name) || ASYNC.contains(&name);
-    known && !declares(graph, name)
+    names(graph.dialect).any(|known| known == name) && !declares(graph, name)
 }
 
 /// Whether a graph has an input of that name of its own.
@@ -238,7 +279,7 @@ fn declares(graph: &Graph, name: &str) -> bool {
         || required.is_some_and(|required| required.iter().any(|required| required == name))
 }
 
-/// What a graph fills in for an input of its own.
+/// The default of a graph for one of its inputs.
 fn default_of<'g>(graph: &'g Graph, name: &str) -> Option<&'g Value> {
     graph.input_schema.as_ref()?.get("properties")?.get(name)?.get("default")
 }
@@ -252,7 +293,9 @@ fn patterns(list: &[Value], problems: &mut Vec<SchemaProblem>) -> Vec<String> {
                 Ok(_) => patterns.push(pattern.clone()),
                 Err(error) => problems.push(problem(&place, format!("{error}; {}", error.help))),
             },
-            other => problems.push(problem(&place, format!("a pattern is text; this is {}", told(other)))),
+            other => {
+                problems.push(problem(&place, format!("a pattern is text; this is {}", described(other))));
+            }
         }
     }
     patterns
@@ -274,7 +317,7 @@ fn kind(value: &Value) -> &'static str {
 }
 
 /// What a value is, and itself where it is short.
-fn told(value: &Value) -> String {
+fn described(value: &Value) -> String {
     match value {
         Value::Number(number) => number.to_string(),
         Value::Bool(flag) => flag.to_string(),

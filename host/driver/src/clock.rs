@@ -1,4 +1,4 @@
-//! The driver's clock. Cases bring one of their own, so that a back-off of a minute does not take a minute.
+//! The driver's clock. Cases use one of their own, so that a back-off of a minute does not take a minute.
 
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -7,16 +7,16 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use graph_core::time::Timestamp;
 
-/// Tells the time and waits for it.
+/// A source of time, which can also wait. Cases use one that is virtual.
 pub trait Clock: fmt::Debug + Send + Sync {
-    /// The time.
+    /// The present time, which becomes a recorded time of the run.
     fn now(&self) -> Timestamp;
 
-    /// Is ready once that time has come.
+    /// Resolves once that time has come.
     fn wait_until(&self, at: Timestamp) -> BoxFuture<'static, ()>;
 }
 
-/// The system's clock.
+/// The clock of the operating system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
@@ -27,7 +27,7 @@ impl Clock for SystemClock {
     }
 
     fn wait_until(&self, at: Timestamp) -> BoxFuture<'static, ()> {
-        // One day at most: a clock that is set forward meanwhile is noticed then.
+        // It wakes at least once a day, so that a clock that was set forward is noticed.
         let span = at.since(self.now()).min(Duration::from_hours(24));
         tokio::time::sleep(span).boxed()
     }

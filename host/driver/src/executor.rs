@@ -1,4 +1,4 @@
-//! Whoever performs tasks: the engine in a real run, doubles in a case.
+//! Performs tasks: the engine in a real run, doubles in a case.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use graph_core::node::{Category, Failure};
 use graph_core::record::HostCall;
 use graph_core::walker::{HookSpec, TaskReport, TaskSpec};
 
-/// Hears of the calls that components make of the host, on the threads that carry them out.
+/// Receives the calls that components make of the host, on the threads that perform them.
 pub trait CallObserver: fmt::Debug + Send + Sync {
     /// An attempt of a task has called the host.
     fn host_call(&self, task: &str, attempt: u32, call: &HostCall);
@@ -20,7 +20,8 @@ pub trait CallObserver: fmt::Debug + Send + Sync {
 
 /// Performs the attempts that the walker asks for.
 pub trait TaskExecutor: fmt::Debug + Send + Sync + 'static {
-    /// Performs one attempt. Dropping the future gives the attempt up. The driver bounds it by the attempt's timeout.
+    /// Performs one attempt. If the future is dropped, the attempt is abandoned. The driver bounds it by the attempt's
+    /// timeout.
     fn execute(&self, spec: TaskSpec) -> BoxFuture<'static, TaskReport>;
 
     /// Performs a hook's dispatch, as an attempt of a task.
@@ -28,21 +29,21 @@ pub trait TaskExecutor: fmt::Debug + Send + Sync + 'static {
         self.execute(spec.call)
     }
 
-    /// Who would perform the attempt, and with what: the digest of the component, its grant and the engine. None where that
-    /// cannot be said, or where the attempt would not be let through: then no stored result stands in for it.
+    /// What would perform the attempt: the digest of the component, its grant and the engine. None if that is not known,
+    /// or if the attempt would be refused: then no cached result is used for it.
     fn performer(&self, spec: &TaskSpec) -> BoxFuture<'static, Option<Digest>> {
         let _ = spec;
         futures::future::ready(None).boxed()
     }
 
-    /// Whether the attempt is known to be over sooner than another thread could take it up: it is then performed by the
-    /// driver's own thread. A wrong guess costs time and nothing else.
+    /// Whether the attempt is expected to end sooner than another thread could start it: it is then performed on the
+    /// driver's own thread. A wrong guess only costs time.
     fn is_brief(&self, spec: &TaskSpec) -> bool;
 
-    /// How many attempts it is of use to have under way at one time, where the graph does not say.
+    /// How many attempts should run in parallel unless the graph limits them.
     fn parallelism(&self) -> usize;
 
-    /// Tells somebody of the calls that components make, from now on.
+    /// Sets the observer of the calls that components make.
     fn observe(&self, calls: Arc<dyn CallObserver>) {
         let _ = calls;
     }
@@ -52,14 +53,14 @@ pub trait TaskExecutor: fmt::Debug + Send + Sync + 'static {
         limits.timeout
     }
 
-    /// What an attempt comes to that was given up because its time was over.
+    /// The report of an attempt that was abandoned at its deadline.
     fn timed_out(&self, limits: &TaskLimits) -> TaskReport {
         let message = format!("it did not answer within {}", span(limits.timeout));
         TaskReport::new(Err(Failure::new(Category::Timeout, message)), 0)
     }
 }
 
-/// A span of time as documents write it.
+/// A duration in the form that documents use.
 pub(crate) fn span(span: Duration) -> String {
     let ms = span.as_millis();
     match ms {

@@ -2,7 +2,7 @@
 //! event.
 //!
 //! It decides nothing. Tasks go to a [`TaskExecutor`], records to a `CheckpointStore` of `graph-store`, the time comes
-//! from a [`Clock`], and whoever wants to see what happens is an [`Observer`].
+//! from a [`Clock`], and an [`Observer`] can watch what happens.
 
 mod clock;
 mod executor;

@@ -1,4 +1,4 @@
-//! Who watches a run.
+//! Observers of a run.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,27 +9,30 @@ use graph_core::walker::{Notice, TaskReport, TaskSpec};
 
 use crate::executor::CallObserver;
 
-/// Sees what happens in a run. It is called by the driver's own thread, which waits for it.
+/// Sees what happens in a run. The driver calls it on its own thread, and waits for it.
 pub trait Observer: Send {
-    /// Something happened.
+    /// The walker has emitted a notice.
     fn notice(&mut self, at: Timestamp, notice: &Notice);
 
-    /// An attempt of a task has been asked for.
+    /// The walker has asked for an attempt of a task. The attempt may have to wait before it starts.
     fn dispatched(&mut self, _at: Timestamp, _spec: &TaskSpec) {}
 
-    /// An attempt has come to an end.
+    /// An attempt of a task starts. For a child run, see [`Notice::ChildStarted`].
+    fn started(&mut self, _at: Timestamp, _spec: &TaskSpec) {}
+
+    /// An attempt has ended.
     fn done(&mut self, _at: Timestamp, _task: &str, _attempt: u32, _report: &TaskReport) {}
 
-    /// An attempt was given up.
+    /// An attempt was abandoned.
     fn aborted(&mut self, _task: &str, _attempt: u32) {}
 
     /// Records have been stored.
     fn stored(&mut self) {}
 
-    /// The run goes no further in this process.
+    /// The run has stopped in this process, with this status.
     fn stopped(&mut self, _status: Status) {}
 
-    /// Who hears of the calls that components make, if anybody does.
+    /// The observer of the calls that components make, if there is one.
     fn calls(&self) -> Option<Arc<dyn CallObserver>> {
         None
     }
@@ -50,6 +53,12 @@ impl<O: Observer> Observer for Option<O> {
     fn dispatched(&mut self, at: Timestamp, spec: &TaskSpec) {
         if let Some(observer) = self {
             observer.dispatched(at, spec);
+        }
+    }
+
+    fn started(&mut self, at: Timestamp, spec: &TaskSpec) {
+        if let Some(observer) = self {
+            observer.started(at, spec);
         }
     }
 
@@ -82,12 +91,12 @@ impl<O: Observer> Observer for Option<O> {
     }
 }
 
-/// Several observers; each hears of everything, in turn.
+/// Several observers; each receives everything, in turn.
 #[derive(Default)]
 pub struct Observers(Vec<Box<dyn Observer>>);
 
 impl Observers {
-    /// One more.
+    /// Adds an observer, which receives everything after those before it.
     pub fn push(&mut self, observer: impl Observer + 'static) {
         self.0.push(Box::new(observer));
     }
@@ -106,6 +115,10 @@ impl Observer for Observers {
 
     fn dispatched(&mut self, at: Timestamp, spec: &TaskSpec) {
         self.0.iter_mut().for_each(|observer| observer.dispatched(at, spec));
+    }
+
+    fn started(&mut self, at: Timestamp, spec: &TaskSpec) {
+        self.0.iter_mut().for_each(|observer| observer.started(at, spec));
     }
 
     fn done(&mut self, at: Timestamp, task: &str, attempt: u32, report: &TaskReport) {
@@ -129,11 +142,11 @@ impl Observer for Observers {
     }
 }
 
-/// Two observers, of which the first goes on to be used by its owner.
+/// Two observers, of which the first stays with its owner.
 pub struct Both<'a>(
-    /// Hears of everything first.
+    /// Receives everything first.
     pub &'a mut dyn Observer,
-    /// Hears of everything second.
+    /// Receives everything second.
     pub &'a mut dyn Observer,
 );
 
@@ -146,6 +159,11 @@ impl Observer for Both<'_> {
     fn dispatched(&mut self, at: Timestamp, spec: &TaskSpec) {
         self.0.dispatched(at, spec);
         self.1.dispatched(at, spec);
+    }
+
+    fn started(&mut self, at: Timestamp, spec: &TaskSpec) {
+        self.0.started(at, spec);
+        self.1.started(at, spec);
     }
 
     fn done(&mut self, at: Timestamp, task: &str, attempt: u32, report: &TaskReport) {

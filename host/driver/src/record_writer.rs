@@ -1,4 +1,4 @@
-//! Signing and storing what the walker wants persisted.
+//! Signs and stores the records that the walker wants persisted.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -17,32 +17,32 @@ use graph_core::walker::{Persist, PersistId};
 use graph_store::{Change, CheckpointStore, CommitError, RunGuard, RunUpdate, Synchronous};
 use tokio::sync::mpsc;
 
-/// So many records wait for the writer at most before a run under `durability: async` waits with them: what a crash may
-/// take, and what waits in memory, does not grow with the run.
+/// How many records may wait for the writer before a run under `durability: async` waits for it: what a crash may lose,
+/// and what waits in memory, does not grow with the run.
 const BACKLOG: usize = 128;
 
-/// So many records wait for the writer before nothing more is begun, under every durability: some tenths of a second of
-/// work for a run that is asked to stop.
+/// How many records may wait for the writer before nothing new is started, under every durability. They take some tenths
+/// of a second to write, which is how long a run may take to stop.
 const BEHIND: usize = 4096;
 
-/// So many bytes of channel values wait at most, in the same way as [`BACKLOG`] says of records.
+/// How many bytes of channel values may wait, in the same way as [`BACKLOG`] limits records.
 const BACKLOG_BYTES: usize = 32 << 20;
 
-/// Why records are refused once nobody is there to write them.
+/// Why records are refused once the writer's thread has ended.
 const WRITER_ENDED: &str = "the thread that writes to the store has ended";
 
 /// How records reach the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writing {
-    /// By the driver's own thread, at once: for a store that does not wait for a disk.
+    /// On the driver's own thread, at once: for a store that does not wait for a disk.
     Inline,
-    /// The same, each record in a transaction of its own and none left out.
+    /// Like `Inline`, but each record in a transaction of its own, and none left out.
     OneByOne,
-    /// By a thread of its own, which commits together whatever has come meanwhile.
+    /// On a thread of its own, which commits all waiting records together.
     Thread,
 }
 
-/// What became of the records up to one of them.
+/// The outcome of writing the records up to one of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Written {
     /// The newest one.
@@ -51,7 +51,7 @@ struct Written {
     refused: Option<Refusal>,
 }
 
-/// What the walker is told of the records up to one of them.
+/// What the walker learns about the records up to one of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Acknowledged {
     /// The newest one.
@@ -65,7 +65,7 @@ pub(crate) struct Acknowledged {
 pub(crate) enum Refusal {
     /// They cannot be stored.
     Failed(String),
-    /// The run is another holder's: nothing is to be written about it any more.
+    /// Another process holds the run: nothing more may be written about it.
     Lost(String),
 }
 
@@ -84,7 +84,7 @@ impl From<CommitError> for Refusal {
     }
 }
 
-/// A text that a record refers to by its digest.
+/// A text that a record names by its digest, and the digest.
 pub(crate) type Text = (Digest, String);
 
 /// A record that waits to be written.
@@ -94,11 +94,11 @@ struct Queued {
     update: RunUpdate,
 }
 
-/// How much is handed to the thread that writes at one time.
+/// How much is passed to the writer's thread at one time.
 #[derive(Clone, Copy, Debug)]
 struct Batch {
     records: usize,
-    /// Of their values.
+    /// The bytes of the records' channel values.
     bytes: usize,
 }
 
@@ -109,29 +109,29 @@ impl Batch {
     }
 }
 
-/// Takes records from the driver and tells when they are stored.
+/// Takes records from the driver and reports when they are stored.
 pub(crate) struct RecordWriter {
     writer: Arc<Writer>,
     mode: Mode,
     durability: Durability,
     /// Changes of the run's row that go with the next record.
     amendment: RunUpdate,
-    /// Pushed since the last commit.
+    /// Records that were pushed since the last commit.
     queue: Vec<Queued>,
     /// Supersteps and fuel of the newest checkpoint that was pushed.
     standing: Option<(u64, u64)>,
     /// The newest record that was pushed.
     newest: PersistId,
-    /// Handed to the thread and not acknowledged by it.
+    /// How many records were passed to the thread and are not acknowledged.
     unwritten: usize,
     /// The bytes of their values.
     unwritten_bytes: usize,
-    /// The newest record that counts as persisted once fewer wait: under `async` alone.
+    /// Under `async`: the newest record that will count as persisted once fewer records wait.
     held_back: Option<PersistId>,
     acknowledged: VecDeque<Acknowledged>,
-    /// The run is another holder's, and why that is known.
+    /// Why it is known that another process holds the run; none while this one does.
     lost: Option<String>,
-    /// Something has been stored since somebody asked.
+    /// Records were stored since the driver last asked.
     news: bool,
 }
 
@@ -151,12 +151,12 @@ struct Writer {
     key: SigningKey,
     guard: Arc<RunGuard>,
     durability: Durability,
-    /// How hard a commit is pressed that the run goes on after.
+    /// How durable a commit is before the run continues.
     synchronous: Synchronous,
 }
 
 impl RecordWriter {
-    /// The records of one run.
+    /// A writer for the records of one run.
     pub(crate) fn new(
         store: Arc<dyn CheckpointStore>,
         key: SigningKey,
@@ -203,9 +203,9 @@ impl RecordWriter {
         merge(&mut self.amendment, update);
     }
 
-    /// Takes a record. It is written once [`Self::commit`] is called.
+    /// Takes a record. It is written by the next [`Self::commit`].
     ///
-    /// `spent` is the fuel that the run has used by now, where it stops: also in tasks of a superstep that has not committed.
+    /// `spent` is the fuel that the run has used when it stops, including tasks of a superstep that has not committed.
     pub(crate) fn push(
         &mut self,
         persist: Box<Persist>,
@@ -216,7 +216,7 @@ impl RecordWriter {
         self.newest = persist.id;
         let mut update = std::mem::take(&mut self.amendment);
         update.at = at;
-        // The row is that of the run itself, whatever its child runs have come to.
+        // The row is that of the root run: records of child runs do not change it.
         if let Record::Checkpoint(checkpoint) = &persist.record
             && checkpoint.namespace.is_empty()
         {
@@ -228,18 +228,19 @@ impl RecordWriter {
             *fuel = hook.fuel_total;
         }
         describe(&persist.record, &mut update);
-        // Every page that a commit touches costs, so the row changes with the status, not with each superstep.
+        // A commit costs time for every page that it touches, so the row changes with the status, not with each
+        // superstep.
         if let (Some((step, fuel)), true) = (self.standing, update.status.is_some()) {
             (update.step, update.fuel) = (Some(step), Some(spent.unwrap_or(fuel)));
         }
         self.queue.push(Queued { persist, text, update });
     }
 
-    /// Writes what was pushed, or hands it to the thread that writes. What is pushed between two commits stays together:
-    /// a task's record and the checkpoint that makes it void are one transaction, not two.
+    /// Writes what was pushed, or passes it to the writer's thread. What is pushed between two commits stays together: a
+    /// task's record and the checkpoint that makes it void are one transaction, not two.
     ///
-    /// Where the driver is `idle`, with nothing to do until this is stored, it writes itself: waking a thread and being
-    /// woken by it takes about as long as a commit does on a fast disk.
+    /// If the driver is `idle`, with nothing to do until this is stored, it writes by itself: waking a thread and being
+    /// woken by it takes about as long as a commit on a fast disk.
     pub(crate) fn commit(&mut self, idle: bool) {
         if self.queue.is_empty() {
             return;
@@ -288,7 +289,7 @@ impl RecordWriter {
         }
     }
 
-    /// Passes on what has become of records. That the run is lost is no news for its walker: it has no say in it any more.
+    /// Passes on the outcome of records. If the run is lost, its walker is not notified: it no longer decides anything.
     fn acknowledge(&mut self, written: Option<Written>) {
         let Some(Written { id, refused }) = written else { return };
         let failed = match refused {
@@ -302,7 +303,7 @@ impl RecordWriter {
         self.acknowledged.push_back(Acknowledged { id, failed });
     }
 
-    /// Why the run is another holder's, if it is: then nothing is written any more.
+    /// Why another process holds the run, if one does: then nothing more is written.
     pub(crate) fn lost(&self) -> Option<&str> {
         self.lost.as_deref()
     }
@@ -312,7 +313,8 @@ impl RecordWriter {
         self.queue.is_empty() && self.unwritten == 0
     }
 
-    /// Whether so much waits to be written that nothing more should be begun: a run that is to stop waits for all of it.
+    /// Whether so much waits to be written that nothing more should be started: a run that is to stop has to wait for all
+    /// of it.
     pub(crate) const fn is_behind(&self) -> bool {
         self.unwritten > BEHIND
     }
@@ -335,7 +337,7 @@ impl RecordWriter {
         self.acknowledged.pop_front()
     }
 
-    /// Waits for the thread to write something. Never ready where there is nothing to wait for.
+    /// Waits until the thread has written something. It never resolves if nothing waits to be written.
     pub(crate) async fn written(&mut self) {
         let Mode::Thread { written, .. } = &mut self.mode else { return std::future::pending().await };
         if self.unwritten == 0 {
@@ -386,7 +388,7 @@ impl Drop for RecordWriter {
         if let Mode::Thread { records, thread, .. } = &mut self.mode {
             *records = None;
             if let Some(thread) = thread.take() {
-                // A panic of the writer has been told as a refusal.
+                // A panic of the writer has been reported as a refusal.
                 let _ = thread.join();
             }
         }
@@ -413,7 +415,7 @@ impl Writer {
         while let Ok(first) = waiting.recv() {
             let batch: Vec<_> = std::iter::once(first).chain(waiting.try_iter()).flatten().collect();
             let size = Batch::of(&batch);
-            // Nothing may follow records that are missing.
+            // No record may be stored after one that is missing.
             let written = match (&refused, batch.last()) {
                 (Some(_), Some(last)) => Some(Written { id: last.persist.id, refused: refused.clone() }),
                 _ => self.write(batch, true),
@@ -440,7 +442,7 @@ impl Writer {
                 newest.insert(checkpoint.namespace.clone(), checkpoint.sequence);
             }
         }
-        // Where a run pauses or ends it stays: that is never left to chance.
+        // A pause or an end is always synced.
         let stops = batch.iter().any(|queued| match &queued.persist.record {
             Record::Checkpoint(checkpoint) => checkpoint.end.is_some(),
             Record::Status(status) => status.status != Status::Running,
@@ -497,17 +499,24 @@ impl Writer {
 /// What a record means for the run's row.
 fn describe(record: &Record, update: &mut RunUpdate) {
     match record {
-        // The row is of the run at the top.
+        // The row is about the root run.
         Record::Checkpoint(checkpoint) if !checkpoint.namespace.is_empty() => {}
         Record::Status(status) if !status.namespace.is_empty() => {}
         Record::Checkpoint(checkpoint) => {
             // An update may go back to a checkpoint with other inputs.
             update.inputs = matches!(checkpoint.source, Source::Inputs | Source::Update { .. })
                 .then_some(checkpoint.inputs);
+            if checkpoint.end.is_none() && update.inputs.is_some() {
+                // The run may have ended before.
+                update.result = Change::Clear;
+            }
+            if checkpoint.end.is_none() && checkpoint.source == Source::Inputs {
+                update.status = Some(Status::Running);
+            }
             if let Some(end) = &checkpoint.end {
                 update.result = Change::Set(json::canonical_string(&end.output.0).into());
                 update.error = Change::Clear;
-                // Where hooks follow, the status comes once they have had their say.
+                // If hooks follow, the status changes once they have been asked.
                 if checkpoint.hooks.is_empty() {
                     update.status = Some(end.status);
                     update.pid = Change::Clear;
@@ -526,7 +535,7 @@ fn describe(record: &Record, update: &mut RunUpdate) {
     }
 }
 
-/// What a later change leaves of an earlier one.
+/// Combines two changes of the row; the later one takes precedence.
 fn merge(update: &mut RunUpdate, later: RunUpdate) {
     fn over<T>(field: &mut Change<T>, later: Change<T>) {
         if !matches!(later, Change::Keep) {

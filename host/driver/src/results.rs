@@ -1,4 +1,4 @@
-//! What is kept of earlier tasks, as a driver reaches it. What may stand in for what is the walker's to say.
+//! Access to the cached results of earlier tasks. Which of them may be used is decided by the walker.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +14,7 @@ use graph_store::CheckpointStore;
 
 use crate::executor::TaskExecutor;
 
-/// What was handed out to be persisted and may still be on its way to the store, by key and namespace.
+/// Results that may still be on their way to the store, by key and namespace.
 type OnTheWay = BTreeMap<(Digest, String), CacheEntry>;
 
 /// The results that the store keeps, and those on their way there.
@@ -22,7 +22,7 @@ pub(crate) struct Results {
     store: Arc<dyn CheckpointStore>,
     signer: VerifyingKey,
     on_the_way: Arc<OnTheWay>,
-    /// Nothing stands in, and nothing is kept.
+    /// No cached result is used, and none is stored.
     off: bool,
 }
 
@@ -31,12 +31,12 @@ impl Results {
         Self { store, signer, on_the_way: Arc::default(), off: false }
     }
 
-    /// From now on every task is dispatched.
+    /// From now on every task is dispatched, and no result is stored.
     pub(crate) const fn switch_off(&mut self) {
         self.off = true;
     }
 
-    /// These are on their way to the store.
+    /// Notes results that are on their way to the store.
     pub(crate) fn handed_out(&mut self, results: &[CacheEntry]) {
         if !results.is_empty() {
             let placed =
@@ -45,14 +45,14 @@ impl Results {
         }
     }
 
-    /// Everything that was handed out is stored.
+    /// Everything that was on its way has been stored.
     pub(crate) fn stored(&mut self) {
         if !self.on_the_way.is_empty() {
             self.on_the_way = Arc::default();
         }
     }
 
-    /// Says what is kept for a task. It may have to load the task's component.
+    /// Looks up the cached results of a task. This may have to load the task's component.
     pub(crate) fn look_up(&self, lookup: Lookup, executor: &dyn TaskExecutor) -> BoxFuture<'static, Event> {
         if self.off {
             return futures::future::ready(lookup.answer(Answered::default())).boxed();

@@ -1,4 +1,4 @@
-//! The event loop.
+//! The event loop of a run.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use graph_core::graph::Durability;
 use graph_core::json;
-use graph_core::record::{ErrorCode, Record, Source, Status};
+use graph_core::record::{ErrorCode, Record, Status};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
 use graph_core::walker::{Effect, Event, HandleError, RunTree, Summary, TimerId};
@@ -21,7 +21,7 @@ use crate::record_writer::{Acknowledged, RecordWriter, Refusal, Text, Writing};
 use crate::results::Results;
 use crate::tasks::Tasks;
 
-/// After so many events the driver lets other work of its thread go first.
+/// After this number of events the driver yields to other work of its thread.
 const TURNS: u32 = 64;
 
 /// What a driver works with.
@@ -32,11 +32,11 @@ pub struct Parts {
     pub store: Arc<dyn CheckpointStore>,
     /// Holds the run in that store.
     pub guard: Arc<RunGuard>,
-    /// How records reach it.
+    /// How records are written to the store.
     pub writing: Writing,
     /// Signs the records: the host's identity.
     pub key: SigningKey,
-    /// Tells the time.
+    /// The source of time.
     pub clock: Arc<dyn Clock>,
     /// When a boundary counts as persisted: as in the walker's setup.
     pub durability: Durability,
@@ -52,7 +52,7 @@ impl fmt::Debug for Parts {
     }
 }
 
-/// A wish of whoever watches the run.
+/// A request of the run's observer or user to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
     /// Running tasks commit, then the run stops.
@@ -61,10 +61,10 @@ pub enum Control {
     Kill,
 }
 
-/// Why a run could not be driven on.
+/// Why a run could not be driven further.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DriveError {
-    /// What was asked for cannot be done; nothing has changed.
+    /// The walker refused the request; nothing has changed.
     #[error("{message}")]
     Refused {
         /// The stable code.
@@ -72,18 +72,19 @@ pub enum DriveError {
         /// Why, and what to do.
         message: String,
     },
-    /// Records could not be stored, and the run was at its end or on hold.
+    /// Records could not be stored, and the run had already stopped.
     #[error("{0}")]
     Storage(String),
-    /// Another holder has taken the run up. The walker and its tasks are of no use any more, and nothing more was written.
+    /// Another process holds the run now. This walker and its tasks must not be used any more, and nothing more was
+    /// written.
     #[error("{0}")]
     Lost(String),
-    /// A fault of the host.
+    /// A bug in the host.
     #[error("the host has a fault: {0}; the run can be resumed from what is stored")]
     Fault(String),
 }
 
-/// Performs a walker's effects and tells it what came of them. It decides nothing about the run.
+/// Performs a walker's effects and reports the outcomes to it as events. It decides nothing about the run.
 pub struct Driver {
     walker: RunTree,
     writer: RecordWriter,
@@ -93,18 +94,30 @@ pub struct Driver {
     timers: BTreeMap<TimerId, Timestamp>,
     /// The walker has more to do.
     has_more: bool,
-    /// What the walker has to do, and what there is to begin, take turns: this is whose turn it is.
+    /// The walker's own work and the start of attempts alternate: whether an attempt may start next.
     begins_next: bool,
-    /// The wait for the earliest timer.
+    /// Resolves at the time of the earliest timer.
     alarm: Option<(Timestamp, BoxFuture<'static, ()>)>,
     control: mpsc::UnboundedReceiver<Control>,
     wishes: mpsc::UnboundedSender<Control>,
-    /// Gives the run back once everything else is gone.
+    /// Called once records have been stored.
+    after_store: Option<AfterStore>,
+    /// Releases the run when it is dropped, after everything else.
     _guard: Arc<RunGuard>,
 }
 
+/// What is called once records have been stored.
+struct AfterStore(Box<dyn Fn() + Send + Sync>);
+
+impl fmt::Debug for AfterStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AfterStore")
+    }
+}
+
 impl Driver {
-    /// A driver of a new or a restored walker. The run is given back when it is dropped, unless somebody else has the guard, too.
+    /// A driver for a new or a restored walker. The run is released when the driver is dropped, unless another owner has
+    /// the guard, too.
     pub fn new(walker: RunTree, parts: Parts) -> std::io::Result<Self> {
         let Parts { executor, store, guard, writing, key, clock, durability } = parts;
         let (wishes, control) = mpsc::unbounded_channel();
@@ -120,36 +133,49 @@ impl Driver {
             alarm: None,
             control,
             wishes,
+            after_store: None,
             _guard: guard,
         })
     }
 
-    /// Where wishes are sent to.
+    /// A sender for requests to stop the run.
     pub fn control(&self) -> mpsc::UnboundedSender<Control> {
         self.wishes.clone()
     }
 
-    /// Tells somebody of the calls that components make, from now on.
+    /// Sets the observer of the calls that components make.
     pub fn observe_calls(&self, calls: Arc<dyn CallObserver>) {
         self.tasks.observe(calls);
     }
 
-    /// From now on no stored result stands in for a task, and none is kept.
+    /// From now on no cached result is used for a task, and none is stored.
     pub fn ignore_cache(&mut self) {
         self.results.switch_off();
     }
 
-    /// The run as it stands.
+    /// Sets a function that is called whenever records have been stored, in addition to any observer.
+    pub fn after_store(&mut self, call: impl Fn() + Send + Sync + 'static) {
+        self.after_store = Some(AfterStore(Box::new(call)));
+    }
+
+    fn tell_stored(&self, observer: &mut dyn Observer) {
+        if let Some(AfterStore(call)) = &self.after_store {
+            call();
+        }
+        observer.stored();
+    }
+
+    /// The present state of the run.
     pub fn summary(&self) -> Summary {
         self.walker.summary()
     }
 
-    /// The run as it stood when it stopped, for the last time: it is driven no more.
+    /// The state of the run when it stopped. To be called once, when the run is not driven any more.
     pub fn take_summary(&mut self) -> Summary {
         self.walker.take_summary()
     }
 
-    /// Whether another holder has taken the run up: then everything about it is theirs.
+    /// Whether another process holds the run: then only that process may do anything about it.
     pub fn is_lost(&self) -> bool {
         self.writer.lost().is_some()
     }
@@ -159,51 +185,52 @@ impl Driver {
         self.writer.amend(update);
     }
 
-    /// Hands the walker an event, and goes on until the run stops: [`Event::Started`] or [`Event::Resumed`].
+    /// Passes the walker an event, [`Event::Started`] or [`Event::Resumed`], and performs effects until the run stops.
     pub async fn drive(&mut self, first: Event, observer: &mut dyn Observer) -> Result<Status, DriveError> {
         self.check_held()?;
         let mut stopped = self.handle(first, observer)?;
         let mut handled = 0_u32;
         loop {
-            // A run that always has something to do leaves room for whoever listens for signals.
+            // A run that always has something to do must not keep signal handlers from running.
             handled = handled.wrapping_add(1);
             if self.has_more || handled.is_multiple_of(TURNS) {
                 tokio::task::yield_now().await;
             }
             self.check_held()?;
             if let Some(status) = stopped {
-                // What is not essential is still on its way under `async`.
+                // Under `async`, records may still wait to be written.
                 if let Err(refusal) = self.writer.flush().await {
                     self.check_held()?;
                     return Err(refusal.into());
                 }
-                observer.stored();
+                self.tell_stored(observer);
                 self.timers.clear();
                 self.alarm = None;
                 return Ok(status);
             }
             if self.writer.take_news() {
-                observer.stored();
+                self.tell_stored(observer);
             }
-            let event = match self.ready() {
+            let event = match self.ready(observer) {
                 Some(event) => event,
-                None => match self.wait().await {
+                None => match self.wait(observer).await {
                     Some(event) => event,
                     None => continue,
                 },
             };
-            // It may have been found out just now: the walker is not asked any more.
+            // That the run is lost may have been noticed just now: then the walker must not decide anything more.
             self.check_held()?;
             stopped = match self.handle(event, observer) {
                 Ok(stopped) => stopped,
-                // A timer that fires as its task ends, an abort that comes too late: the walker has gone on.
+                // A timer that fires as its task ends, or an abort that comes too late: the walker no longer waits for
+                // it.
                 Err(DriveError::Refused { .. }) => None,
                 Err(error) => return Err(error),
             };
         }
     }
 
-    /// Gives up once another holder has taken the run up: what is under way ends, and nothing more begins.
+    /// Stops if another process holds the run: running attempts are abandoned, and nothing more is started.
     fn check_held(&mut self) -> Result<(), DriveError> {
         let Some(why) = self.writer.lost() else { return Ok(()) };
         let lost = DriveError::Lost(why.to_owned());
@@ -214,7 +241,7 @@ impl Driver {
         Err(lost)
     }
 
-    /// Performs everything that an event leads to, up to what has to be waited for.
+    /// Passes the walker an event and performs its effects, up to those that have to be waited for.
     fn handle(&mut self, event: Event, observer: &mut dyn Observer) -> Result<Option<Status>, DriveError> {
         let now = self.clock.now();
         if let Event::TaskDone { task, attempt, report } = &event {
@@ -263,20 +290,18 @@ impl Driver {
         Ok(stopped)
     }
 
-    /// The text of inputs that a resume or a parent brought, to be kept with the checkpoint that names their digest.
+    /// The text of the inputs that a resume or a parent brought, to be stored with the checkpoint that names their
+    /// digest.
     fn new_inputs(&self, record: &Record) -> Option<Text> {
         let Record::Checkpoint(checkpoint) = record else { return None };
-        // Those of the run at the top are kept when it is created.
-        let of_child = !checkpoint.namespace.is_empty() && checkpoint.parent.is_none();
-        let is_new = of_child || checkpoint.source == Source::Inputs;
-        let inputs = self.walker.inputs_of(&checkpoint.namespace).filter(|_| is_new)?;
+        let inputs = self.walker.new_inputs(record)?;
         Some((checkpoint.inputs, json::canonical_string(&inputs)))
     }
 
-    /// An event that is there already. Requests to stop come first and then what is due, so that a run that never waits
-    /// for anything can be stopped and ends in time; then what is stored, which lets the run continue. Where too much waits to
-    /// be stored, nothing more than that.
-    fn ready(&mut self) -> Option<Event> {
+    /// An event that can be handled at once. Requests to stop come first, then due timers, so that a run which never
+    /// waits can be stopped and ends in time; then stored records, which let the run continue. If too much waits to be
+    /// stored, nothing else is handled.
+    fn ready(&mut self, observer: &mut dyn Observer) -> Option<Event> {
         if let Ok(wish) = self.control.try_recv() {
             return Some(wish.into());
         }
@@ -296,10 +321,11 @@ impl Driver {
         if self.has_more && !self.begins_next {
             return self.more();
         }
-        self.tasks.advance().or_else(|| self.more())
+        let clock = Arc::clone(&self.clock);
+        self.tasks.advance(|spec| observer.started(clock.now(), spec)).or_else(|| self.more())
     }
 
-    /// Gives control back to the walker, if it has asked for it.
+    /// Returns control to the walker, if it has asked for it.
     fn more(&mut self) -> Option<Event> {
         std::mem::take(&mut self.has_more).then_some(Event::Continued)
     }
@@ -314,9 +340,9 @@ impl Driver {
         Some(timer)
     }
 
-    /// Waits until something happens; nothing more does once the run is another holder's.
-    async fn wait(&mut self) -> Option<Event> {
-        // What was learnt since may be that.
+    /// Waits until something happens. If another process holds the run, nothing more does.
+    async fn wait(&mut self, observer: &mut dyn Observer) -> Option<Event> {
+        // That the run is lost may have been noticed meanwhile.
         while self.writer.lost().is_none() {
             let earliest = self.timers.values().min().copied();
             if self.alarm.as_ref().map(|(at, _)| *at) != earliest {
@@ -335,7 +361,7 @@ impl Driver {
                 event = self.tasks.ended(), if !self.writer.is_behind() => return Some(event),
                 () = alarm => self.alarm = None,
             }
-            if let Some(event) = self.ready() {
+            if let Some(event) = self.ready(observer) {
                 return Some(event);
             }
         }

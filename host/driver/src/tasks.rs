@@ -1,4 +1,4 @@
-//! The attempts under way.
+//! The running attempts of a run.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -20,24 +20,24 @@ use crate::results::Results;
 /// A task and its attempt, or a hook's call and [`HOOK`].
 type Name = (Arc<str>, u32);
 
-/// What stands for the attempt of a hook, which has only one. Those of tasks begin at 1.
+/// The attempt number of a hook, which has only one attempt. Those of tasks begin at 1.
 const HOOK: u32 = 0;
 
-/// What waits to begin.
+/// Work that waits to be started.
 enum Work {
     Task(TaskSpec),
     Hook(HookSpec),
-    /// What is kept for a task is looked up.
+    /// A lookup in the cache of results.
     Lookup(BoxFuture<'static, Event>),
 }
 
-/// What has ended.
+/// Work that has ended.
 enum Ended {
     Attempt(TaskReport),
     Lookup(Event),
 }
 
-/// The attempts that wait, and those under way.
+/// The attempts that wait, and those that run.
 pub(crate) struct Tasks {
     executor: Arc<dyn TaskExecutor>,
     stopwatch: Stopwatch,
@@ -62,41 +62,41 @@ impl Tasks {
         }
     }
 
-    /// Tells somebody of the calls that components make.
+    /// Sets the observer of the calls that components make.
     pub(crate) fn observe(&self, calls: Arc<dyn CallObserver>) {
         self.executor.observe(calls);
     }
 
-    /// Whether no attempt waits or is under way.
+    /// Whether no attempt waits or runs.
     pub(crate) fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.running.is_empty()
     }
 
-    /// Takes an attempt; it begins with [`Self::advance`].
+    /// Adds an attempt; [`Self::advance`] starts it.
     pub(crate) fn add(&mut self, spec: TaskSpec) {
         let name = (Arc::from(spec.activation.task.as_str()), spec.activation.attempt);
         self.waiting.push_back((name, Work::Task(spec)));
     }
 
-    /// Takes a hook; it begins with [`Self::advance`].
+    /// Adds a hook; [`Self::advance`] starts it.
     pub(crate) fn add_hook(&mut self, spec: HookSpec) {
         let name = (Arc::from(spec.call.activation.task.as_str()), HOOK);
         self.waiting.push_back((name, Work::Hook(spec)));
     }
 
-    /// Takes what is to be looked up before an attempt; it begins with [`Self::advance`], and is given up as the attempt is.
+    /// Adds a lookup that precedes an attempt; [`Self::advance`] starts it, and aborting the attempt aborts it.
     pub(crate) fn add_lookup(&mut self, lookup: Lookup, results: &Results) {
         let told = &lookup.spec.activation;
         let name = (Arc::from(told.task.as_str()), told.attempt);
         self.waiting.push_back((name, Work::Lookup(results.look_up(lookup, &*self.executor))));
     }
 
-    /// Gives a hook up.
+    /// Abandons a hook.
     pub(crate) fn abort_hook(&mut self, call: &Arc<str>) {
         self.abort(call, HOOK);
     }
 
-    /// Gives an attempt up.
+    /// Abandons an attempt.
     pub(crate) fn abort(&mut self, task: &Arc<str>, attempt: u32) {
         let name = (Arc::clone(task), attempt);
         self.waiting.retain(|(waiting, _)| *waiting != name);
@@ -106,7 +106,7 @@ impl Tasks {
         }
     }
 
-    /// Gives everything up.
+    /// Abandons everything.
     pub(super) fn give_up(&mut self) {
         self.waiting.clear();
         self.handles.clear();
@@ -114,9 +114,9 @@ impl Tasks {
         self.running.abort_all();
     }
 
-    /// Begins what there is room for. An attempt that is brief, or the only one there is, is performed here and now, up
-    /// to the point where it first waits for something; what it has come to is the event.
-    pub(crate) fn advance(&mut self) -> Option<Event> {
+    /// Starts attempts while there is room. An attempt that is brief, or the only one, is performed on this thread up to
+    /// the point where it first waits; if it ends before, its report is the returned event.
+    pub(crate) fn advance(&mut self, mut begins: impl FnMut(&TaskSpec)) -> Option<Event> {
         while self.running.len() < self.parallelism {
             let (name, work) = self.waiting.pop_front()?;
             let alone = self.running.is_empty() && self.waiting.is_empty();
@@ -128,7 +128,10 @@ impl Tasks {
             let began = self.stopwatch.origin.elapsed();
             let mut context = Context::from_waker(Waker::noop());
             let mut attempt = match work {
-                Work::Task(spec) => self.executor.execute(spec),
+                Work::Task(spec) => {
+                    begins(&spec);
+                    self.executor.execute(spec)
+                }
                 Work::Hook(spec) => self.executor.execute_hook(spec),
                 Work::Lookup(mut answer) => {
                     if let Poll::Ready(found) = answer.as_mut().poll(&mut context) {
@@ -140,7 +143,7 @@ impl Tasks {
                 }
             };
             if here {
-                // A task that waits is polled again by the thread that takes it up, with that thread's waker.
+                // A task that waits is polled again by the thread that continues it, with that thread's waker.
                 if let Poll::Ready(report) = attempt.as_mut().poll(&mut context) {
                     return Some(done(name, self.stopwatch.timed(began, report)));
                 }
@@ -159,7 +162,7 @@ impl Tasks {
         self.handles.insert(name, handle);
     }
 
-    /// Waits for an attempt to end. Never ready where none is under way.
+    /// Waits for an attempt to end. It never resolves if none runs.
     pub(crate) async fn ended(&mut self) -> Event {
         loop {
             match self.running.join_next_with_id().await {
@@ -183,7 +186,7 @@ impl Tasks {
         None
     }
 
-    /// What an attempt came to; nothing for one that was given up.
+    /// The report of an attempt; none for one that was abandoned.
     fn settle(&mut self, ended: Result<(Id, Ended), tokio::task::JoinError>) -> Option<Event> {
         let (id, ended) = match ended {
             Ok(ended) => ended,
@@ -217,12 +220,12 @@ impl fmt::Debug for Tasks {
 #[derive(Clone, Debug)]
 struct Stopwatch {
     clock: Arc<dyn Clock>,
-    /// What beginnings are counted from.
+    /// The start times of attempts are relative to this.
     origin: Instant,
 }
 
 impl Stopwatch {
-    /// A report with how long its attempt took.
+    /// Adds to a report how long its attempt took.
     fn timed(&self, began: Duration, report: TaskReport) -> TaskReport {
         let took = self.origin.elapsed().saturating_sub(began);
         TaskReport { timing: Timing { at: Some(self.clock.now()), began, took }, ..report }

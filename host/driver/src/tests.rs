@@ -23,7 +23,7 @@ use serde_json::json;
 
 use crate::{DriveError, Driver, Observer, Parts, SystemClock, TaskExecutor, Writing};
 
-/// Remembers how hard each commit was pressed, and refuses those after so many.
+/// Records the durability of each commit, and refuses commits after a given number.
 #[derive(Debug)]
 struct Watched {
     inner: MemoryStore,
@@ -132,11 +132,7 @@ impl TaskExecutor for Counting {
 
 /// `a`, `b`, `c` one after the other, then `last`.
 fn graph(durability: Durability, last: &str) -> Arc<Graph> {
-    let durability = match durability {
-        Durability::Sync => "sync",
-        Durability::Async => "async",
-        Durability::Exit => "exit",
-    };
+    let durability = durability.as_str();
     let node = |name: &str, next: &str| {
         format!("    {name}: {{ action: {{ item_id: t/x }}, assign: {{ {name}: \"${{result}}\" }}{next} }}\n")
     };
@@ -285,7 +281,7 @@ fn async_waits_for_a_disk_that_is_slower_than_the_run() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let mut ahead = Ahead(Arc::clone(&store), 0);
     assert_eq!(runtime.block_on(driver.drive(Event::Started, &mut ahead)), Ok(Status::Completed));
-    // A superstep comes to two records, its task and its checkpoint.
+    // A superstep makes two records: its task and its checkpoint.
     assert!((40..140).contains(&ahead.1), "{}", ahead.1);
     assert_eq!(store.checkpoint("r", "", At::Latest).unwrap().unwrap().step, 900);
 }
@@ -364,7 +360,7 @@ fn a_run_that_is_lost_is_left_alone() {
                 let Err(DriveError::Lost(message)) = ended else { panic!("{what}: {ended:?}") };
                 assert!(message.contains("run r was taken over"), "{message}");
                 assert!(driver.is_lost(), "{what}");
-                // The walker was not told that a record could not be stored: it has decided nothing.
+                // The walker was not notified that a record could not be stored: it has decided nothing.
                 assert_eq!(driver.summary().error, None, "{what}");
                 let asked = |store: &Watched| (store.taken.load(Ordering::SeqCst), store.pressed().len());
                 assert_eq!(asked(&store), (commits + 1, usize::try_from(commits).unwrap()), "{what}");
@@ -397,7 +393,7 @@ fn whoever_takes_a_run_over_goes_on_with_it_undisturbed() {
     let (ended, taken) = runtime.block_on(async {
         let take_over = async {
             tokio::time::sleep(Duration::from_millis(150)).await;
-            // Somebody takes the lock away: no other holder can get the run before.
+            // Another process removes the lock: no other holder can get the run before.
             std::fs::remove_file(SqliteStore::lock_file(&file, "r")).unwrap();
             let taken = other.acquire("r", &sample::owner(2)).unwrap();
             let newest = other.checkpoint("r", "", At::Latest).unwrap().unwrap().sequence;

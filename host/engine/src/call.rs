@@ -22,37 +22,37 @@ use crate::prepare::PreparedNode;
 use crate::services::Services;
 use crate::state::TaskState;
 
-/// What a component may hand to the host in one host call, or return, beside its output limit, in bytes.
+/// The most bytes that a component may pass to the host in one host call, or return, in addition to its output limit.
 const HOST_CALL_BYTES: usize = 4 << 20;
 /// Handles of resources that one instance may have.
 const MAX_COMPONENT_HANDLES: usize = 1024;
 
-/// What a call is given.
+/// The arguments of a call.
 pub struct Call<'a> {
-    /// What the node is told about its task.
+    /// What the node can read about its task.
     pub activation: &'a Activation,
-    /// Its params, templates filled in. Those that are handed over are gone as soon as their text is made.
+    /// Its params, templates filled in. Owned params are dropped as soon as their text is made.
     pub params: Cow<'a, Value>,
-    /// Where its randomness comes from: a digest over the run's seed, the superstep and the task.
+    /// The seed of its random numbers: a digest over the run's seed, the superstep and the task.
     pub seed: [u8; 32],
     /// What its clock shows: the superstep's recorded time.
     pub clock: Timestamp,
     /// What it may use up.
     pub limits: TaskLimits,
-    /// Hears of log lines and events as they come.
+    /// Receives log lines and events as they come.
     pub observer: Option<Arc<dyn Observer>>,
-    /// Whether the world answers what it asks of the host, or an earlier call's journal.
+    /// Whether the world answers its calls of the host, or the journal of an earlier call.
     pub journal: Journal,
-    /// What the host has for it beside the engine.
+    /// The services of the host other than those of the engine.
     pub services: Services,
-    /// How deep it is in calls of other components: 0 for a task's own.
+    /// How many calls of components are around it: 0 for a task's own component.
     pub depth: u32,
 }
 
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Classification {
-    /// It gave an outcome or a failure of its own.
+    /// It returned an outcome, or a failure of its own.
     Returned,
     /// It trapped, or broke the rules of the component model.
     Trap,
@@ -64,13 +64,13 @@ pub enum Classification {
     Stack,
     /// It ran past its deadline.
     Deadline,
-    /// What it answered is not valid JSON, or longer than it may be.
+    /// Its answer is not valid JSON, or too long.
     InvalidResult,
-    /// It asked more of a host interface than that gives: log bytes, random bytes, handles.
+    /// It exceeded a limit of a host interface: log bytes, random bytes, handles.
     HostLimit,
-    /// Its time was over while the host waited for the world on its behalf.
+    /// Its deadline passed while the host waited for the world on its behalf.
     HostTimeout,
-    /// A replayed call is not what its journal says it was.
+    /// A replayed call differs from its journal.
     Difference,
 }
 
@@ -98,10 +98,10 @@ impl fmt::Display for Classification {
     }
 }
 
-/// What a call came to.
+/// The outcome of a call.
 #[derive(Clone, Debug)]
 pub struct CallReport {
-    /// The outcome, or the failure: the node's own, or the one that stands for how the call ended.
+    /// The outcome, or the failure: the node's own, or one for how the call ended.
     pub result: Result<Outcome, Failure>,
     /// The fuel that `run` used, counted from after instantiation; the whole budget if it did not return.
     pub fuel_used: u64,
@@ -111,17 +111,17 @@ pub struct CallReport {
     pub logs: Vec<LogLine>,
     /// Its events, in order.
     pub events: Vec<EventRecord>,
-    /// What it asked of the world and what was answered, in order; nothing where a journal answered.
+    /// Its calls of the host and their answers, in order; empty if a journal answered.
     pub journal: Vec<JournalEntry>,
-    /// Where a replayed call was not what its journal says it was. The result is then the failure that says so.
+    /// Where a replayed call differed from its journal. The result is then a failure about that.
     pub difference: Option<JournalDifference>,
 }
 
 impl PreparedNode {
-    /// Calls the node's `run` in a fresh instance. Waits while as many calls are under way as the engine allows at
-    /// once; the deadline counts from after that. Dropping the future ends the call within some milliseconds.
+    /// Calls the node's `run` in a fresh instance. It waits while as many calls are active as the engine allows; the
+    /// deadline counts from after that. Dropping the future ends the call within some milliseconds.
     pub async fn call(&self, call: Call<'_>) -> CallReport {
-        // Of params that are handed over the text alone is left while the component runs.
+        // Of owned params, only the text stays in memory while the component runs.
         let params = {
             let params = call.params;
             convert::text(&params)
@@ -133,7 +133,7 @@ impl PreparedNode {
         }
 
         let engine = &self.inner.engine;
-        // A call inside of another one has its place through that: waiting for one could wait for itself.
+        // A call inside of another one uses that one's slot: if it had to wait for a slot, it could wait for itself.
         let _permit = if call.depth == 0 { engine.slot().await } else { None };
         let _active = engine.ticker.enter();
         let output = Output::new(limits.log, call.observer);
@@ -153,7 +153,7 @@ impl PreparedNode {
             node.graph_host_node_action().call_run(&mut store, activation, &params).await
         }
         .await;
-        // The component has a copy, and its answer may be as large.
+        // The component has a copy by now, and its answer may be as large.
         drop(params);
 
         let left = store.get_fuel().unwrap_or(0);
@@ -165,7 +165,7 @@ impl PreparedNode {
             }
             Err(error) => {
                 let (classification, failure) = classify(&error);
-                // Waiting takes time and no fuel; whatever else ends a call is charged in full.
+                // Waiting takes time and no fuel; any other end is charged in full.
                 let waited = classification == Classification::HostTimeout;
                 let used = if waited { limits.fuel.saturating_sub(left) } else { limits.fuel };
                 (classification, Err(failure), used)
@@ -184,7 +184,7 @@ impl PreparedNode {
     }
 }
 
-/// What becomes of an attempt again that the host ended because its time was over: nobody knows how far it had got.
+/// The recorded outcome of an attempt that the host ended at its deadline: how far it had got is not known.
 fn given_up(journal: &Journal, limits: &TaskLimits) -> Option<CallReport> {
     let Journal::Replay(entries) = journal else { return None };
     let failure = entries.last()?.as_deadline()?;
@@ -199,8 +199,8 @@ fn given_up(journal: &Journal, limits: &TaskLimits) -> Option<CallReport> {
     })
 }
 
-/// A store with every limit of a call set. Its fuel is that of the call: instantiation may use as much, and the call
-/// then starts with all of it.
+/// A store with all limits of a call set. Its fuel is that of the call: instantiation may use as much, and the call then
+/// starts with the full amount.
 pub(crate) fn new_store(
     engine: &EngineInner,
     limits: &TaskLimits,

@@ -1,4 +1,4 @@
-//! How a call ended, told by type wherever wasmtime has a type for it.
+//! Determines how a call ended, by the types of wasmtime's errors where it has them.
 
 use graph_core::node::{Category, Failure};
 use graph_core::record::JournalDifference;
@@ -9,7 +9,7 @@ use wasmtime_wasi_http::FieldMapError;
 use crate::call::Classification;
 use crate::limiter::LimitReached;
 
-/// A fault of a component in a host call, with the category that it becomes.
+/// An error of a component in a host call, with the category of the failure.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct GuestFault {
@@ -72,7 +72,7 @@ pub(crate) fn classify(error: &wasmtime::Error) -> (Classification, Failure) {
             Classification::Trap,
             Failure::new(Category::Internal, format!("it trapped: {}", describe_trap(*trap, &root))),
         ),
-        // wasmtime has no public type for these two.
+        // wasmtime has no public type for these two errors.
         None if root.contains("fuel allocated for hostcalls") => {
             over(Classification::HostLimit, &"it handed more data to the host than one call may")
         }

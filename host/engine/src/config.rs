@@ -1,10 +1,11 @@
-//! How the engine is set up, and why.
+//! The configuration of wasmtime, with reasons.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use graph_core::digest::{Digest, DomainHasher};
+use graph_core::fuel;
 use wasmtime::{
     Config, Enabled, InstanceAllocationStrategy, OperatorCost, PoolingAllocationConfig, WasmFeatures,
 };
@@ -15,25 +16,25 @@ use crate::host::http::Resolver;
 /// The wasmtime that this crate is built with, as checkpoints record it. A test compares it with the lockfile.
 pub(crate) const WASMTIME_VERSION: &str = "48.0.8";
 
-/// Native stack for WebAssembly frames: where endless recursion ends.
+/// The native stack of WebAssembly frames, in bytes; recursion ends there.
 const WASM_STACK: usize = 1 << 20;
 /// Native stack of a call, host functions included.
 const CALL_STACK: usize = 2 << 20;
-/// Fuel for each page that memory grows by: about what a page costs the host in time.
-const FUEL_PER_PAGE: u8 = 100;
+/// Fuel for each page that memory grows by.
+const FUEL_PER_PAGE: u8 = fuel::PAGE;
 /// Core instances, memories and tables of one component.
 pub(crate) const MAX_CORE_INSTANCES: u32 = 64;
 pub(crate) const MAX_MEMORIES: u32 = 4;
 pub(crate) const MAX_TABLES: u32 = 16;
-/// Tasks whose components may call others at one time.
+/// How many tasks may have components that call others at the same time.
 pub(crate) const CALL_CHAINS: u32 = 4;
-/// How deep such calls may nest, whatever a manifest allows.
+/// The deepest nesting of such calls, whatever a manifest allows.
 pub(crate) const MAX_CALL_DEPTH: u32 = 8;
 /// Elements of one table.
-pub(crate) const MAX_TABLE_ELEMENTS: usize = 100_000;
+pub(crate) const MAX_TABLE_ELEMENTS: usize = fuel::TABLE_ELEMENTS as usize;
 /// Bytes of a linear memory that are reset in place rather than given back to the system.
 const KEEP_RESIDENT: usize = 1 << 20;
-/// The same where the system cannot say which pages were touched, and all of them have to be written.
+/// The same if the system cannot report which pages were touched, so that all of them have to be written.
 const KEEP_RESIDENT_BLIND: usize = 64 << 10;
 
 /// What a host decides about its engine.
@@ -41,19 +42,19 @@ const KEEP_RESIDENT_BLIND: usize = 64 << 10;
 pub struct EngineConfig {
     /// Where compiled components are kept. `None`: each process compiles for itself.
     pub cache_dir: Option<PathBuf>,
-    /// How many bytes of compiled components are kept there. Once there are more, those that were not used for the longest
-    /// time are removed when a component is added. `None`: any number.
+    /// How many bytes of compiled components are kept there. If there are more, the least recently used ones are removed
+    /// when a component is added. `None`: no limit.
     pub cache_bytes: Option<u64>,
-    /// How many calls may be under way at once; more wait their turn. `None`: twice the number of processors, at
-    /// least eight.
+    /// How many calls may be active at the same time; others wait. `None`: twice the number of processors, at least
+    /// eight.
     pub concurrency: Option<u32>,
-    /// Who compiles.
+    /// Where components are compiled: in a child process with limits, or in this one.
     pub compiler: Compiler,
     /// What compiling one component may use up; a compiler in this process is not bound by it.
     pub compile_limits: CompileLimits,
-    /// Is told of components that take long.
+    /// Is notified of components that are compiled.
     pub compile_observer: Option<Arc<dyn CompileObserver>>,
-    /// How the hosts of requests are looked up. `None`: as the system does it.
+    /// Resolves the host names of requests. `None`: the resolver of the system.
     pub resolver: Option<Arc<dyn Resolver>>,
 }
 
@@ -78,23 +79,42 @@ fn features() -> WasmFeatures {
         | WasmFeatures::COMPONENT_MODEL
 }
 
-/// All settings that change what a component computes or what it costs; performance settings are not among them.
-fn semantic(config: &mut Config) {
-    let mut cost = OperatorCost::new();
-    cost.variable.memory_grow_per_page = FUEL_PER_PAGE;
+macro_rules! define_operator_costs {
+    ($(@$proposal:ident $op:ident $({ $($arg:ident: $argty:ty),* })? => $visit:ident ($($ann:tt)*) )*) => {
+        /// The costs of instructions, from [`fuel`]. Each is set, so that a new release of wasmtime changes none.
+        pub(crate) fn operator_costs() -> OperatorCost {
+            let mut cost = OperatorCost::new();
+            $(cost.$op = const { fuel::of_operator(stringify!($op)) };)*
+            cost.variable.memory_copy_per_byte = fuel::BYTE;
+            cost.variable.memory_fill_per_byte = fuel::BYTE;
+            cost.variable.memory_init_per_byte = fuel::BYTE;
+            cost.variable.memory_grow_per_page = FUEL_PER_PAGE;
+            cost.variable.table_copy_per_element = fuel::ELEMENT;
+            cost.variable.table_fill_per_element = fuel::ELEMENT;
+            cost.variable.table_init_per_element = fuel::ELEMENT;
+            cost.variable.table_grow_per_element = fuel::ELEMENT;
+            cost
+        }
+    };
+}
+
+wasmparser::for_each_operator!(define_operator_costs);
+
+/// All settings that affect what a component computes or what it costs; performance settings are not among them.
+pub(crate) fn semantic(config: &mut Config) {
     config
         .wasm_features(WasmFeatures::all(), false)
         .wasm_features(features(), true)
         .cranelift_nan_canonicalization(true)
         .consume_fuel(true)
-        .operator_cost(cost)
+        .operator_cost(operator_costs())
         .max_wasm_stack(WASM_STACK)
         .async_stack_size(CALL_STACK);
 }
 
 /// The configuration; `pooled` reserves address space for all slots beforehand.
 pub(crate) fn wasmtime_config(slots: u32, pooled: bool, pagemap: bool) -> Config {
-    // Calls inside of others come on top of those that hold a slot.
+    // Calls inside of other calls need instances in addition to those that hold a slot.
     let slots = slots + CALL_CHAINS * MAX_CALL_DEPTH;
     let mut config = Config::new();
     semantic(&mut config);
@@ -103,7 +123,10 @@ pub(crate) fn wasmtime_config(slots: u32, pooled: bool, pagemap: bool) -> Config
         .parallel_compilation(true)
         .memory_init_cow(true)
         .wasm_backtrace_max_frames(None)
-        .native_unwind_info(false);
+        .native_unwind_info(false)
+        // Backtraces are disabled, so the map from code to module offsets is not needed. It is a tenth of the code of a
+        // large component.
+        .generate_address_map(false);
     if pooled {
         let mut pool = PoolingAllocationConfig::new();
         let keep = if pagemap { KEEP_RESIDENT } else { KEEP_RESIDENT_BLIND };
@@ -129,7 +152,8 @@ pub(crate) fn wasmtime_config(slots: u32, pooled: bool, pagemap: bool) -> Config
     config
 }
 
-/// The engine as a checkpoint records it: what changes it may change results or fuel. The processor is no part of it.
+/// The digest of the engine in checkpoints: it covers all settings that may change results or fuel. The processor is not
+/// part of it.
 pub(crate) fn digest() -> Digest {
     let mut text = String::new();
     let _ = write!(

@@ -1,4 +1,5 @@
-//! From host types to the contract's and back. What comes back is checked: strict JSON, within the output limit.
+//! Converts host types to the contract's and back. What a component returns is checked: strict JSON, within the output
+//! limit.
 
 use std::fmt::Write as _;
 
@@ -13,7 +14,8 @@ use crate::host::escape;
 /// The longest failure message that is kept, in bytes.
 const MAX_MESSAGE: usize = 8 << 10;
 
-/// The JSON text of a value, without the room that a string which grows to its length has in the end.
+/// The JSON text of a value. Memory for its whole length is reserved at once, as a growing string may end with twice
+/// that.
 pub(crate) fn text(value: &Value) -> String {
     let mut text = String::with_capacity(length_without_escapes(value));
     // Writing to a string does not fail.
@@ -21,7 +23,7 @@ pub(crate) fn text(value: &Value) -> String {
     text
 }
 
-/// How long the JSON text of a value is, about: without what escapes add to it, and the digits of numbers after the first.
+/// The approximate length of a value's JSON text, without escapes and without the digits of numbers after the first.
 fn length_without_escapes(value: &Value) -> usize {
     match value {
         Value::Null => 4,
@@ -35,7 +37,7 @@ fn length_without_escapes(value: &Value) -> usize {
     }
 }
 
-/// JSON text of everything in an activation that is a value.
+/// The JSON texts of the values in an activation.
 pub(crate) struct ActivationText {
     argument: Option<String>,
     answers: Vec<String>,
@@ -75,7 +77,7 @@ impl ActivationText {
     }
 }
 
-/// Reads what `run` returned.
+/// Converts the answer of `run`.
 pub(crate) fn answer(
     answer: Result<wit::Outcome, wit::Failure>,
     output_limit: u64,
@@ -96,7 +98,7 @@ fn read(answer: Result<wit::Outcome, wit::Failure>, limit: u64) -> Result<Result
     })
 }
 
-/// The bytes of JSON that an answer may still have.
+/// The bytes of JSON that are left for an answer.
 struct Budget {
     limit: u64,
     left: u64,
@@ -162,7 +164,7 @@ fn category(category: wit::Category) -> Category {
     }
 }
 
-/// A failure as a component is told it.
+/// Converts a failure for a component.
 pub(crate) fn failure(failure: Failure) -> wit::Failure {
     wit::Failure {
         category: match failure.category {

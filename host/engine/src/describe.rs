@@ -1,4 +1,4 @@
-//! Asking a component what it is, when it is built or signed.
+//! Calls a component's `describe`, when it is built or signed.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The engine and the components that it has loaded.
+//! The engine, and loaded components.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -17,6 +17,7 @@ use crate::compile::{
 use crate::config::{self, EngineConfig};
 use crate::error::{EngineError, LoadError};
 use crate::host::http::{Client, SystemResolver};
+use crate::imports;
 use crate::interface::{self, Import};
 use crate::state::TaskState;
 use crate::structure;
@@ -46,14 +47,14 @@ pub(crate) struct EngineInner {
 }
 
 impl EngineInner {
-    /// Waits for a place among the calls that may be under way at once.
+    /// Waits for a slot among the calls that may be active at the same time.
     pub(crate) async fn slot(&self) -> Option<SemaphorePermit<'_>> {
         // The semaphore is never closed.
         self.slots.acquire().await.ok()
     }
 }
 
-/// Components that are linked, by digest and by what they were granted.
+/// Linked components, by digest and by the capabilities that they are linked with.
 type Linked = BTreeMap<(Digest, BTreeSet<CapabilityKind>), ComponentPre<TaskState>>;
 
 /// A compiled component. Cheap to clone.
@@ -71,8 +72,8 @@ struct Loaded {
 }
 
 impl Engine {
-    /// Sets the engine up: with slots reserved beforehand where the system has the address space for them, otherwise
-    /// with memory on demand, which is slower and gives the same results.
+    /// Makes an engine: with slots reserved in advance if the system has the address space, otherwise with memory on
+    /// demand, which is slower and gives the same results.
     pub fn new(config: EngineConfig) -> Result<Self, EngineError> {
         let slots = config.slots();
         let configs = [(true, true), (true, false), (false, false)];
@@ -118,13 +119,30 @@ impl Engine {
         self.inner.digest
     }
 
-    /// Whether slots are reserved beforehand.
+    /// Whether slots are reserved in advance.
     pub fn pooled(&self) -> bool {
         self.inner.pooled
     }
 
-    /// Compiles a component, or takes it from the cache. What it is made of is counted first: one that has too much of
-    /// anything is refused. It blocks: some 0.1 s for a small component, 20 s for one of 20 MB that no cache holds.
+    /// Whether the cache has a component, as far as can be known without reading the code.
+    pub fn has_compiled(&self, verified: &VerifiedComponent) -> bool {
+        let digest = verified.digest();
+        let loaded = self.inner.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        loaded.get(digest).is_some_and(|known| known.strong_count() > 0)
+            || self.inner.cache.as_ref().is_some_and(|cache| cache.has(digest))
+    }
+
+    /// The imports of a component, read from its bytes without compiling. Its structure is counted first, so that a
+    /// component that is nested too deeply is refused.
+    pub fn read_imports(&self, verified: &VerifiedComponent) -> Result<Vec<Import>, LoadError> {
+        let bytes = verified.bytes();
+        structure::count(bytes)
+            .map_err(|exceeded| LoadError::Exceeded { id: verified.id().to_string(), exceeded })?;
+        Ok(imports::of_bytes(bytes))
+    }
+
+    /// Compiles a component, or loads it from the cache. Its structure is counted first, and a component over a cap is
+    /// refused. This blocks: about 0.1 s for a small component, 20 s for one of 20 MB that is not in the cache.
     pub fn load(&self, verified: &VerifiedComponent) -> Result<LoadedComponent, LoadError> {
         let id = verified.id().to_string();
         let digest = *verified.digest();
@@ -137,7 +155,7 @@ impl Engine {
         let cached =
             known_cache.as_ref().and_then(|(cache, key)| cache.read(engine, key.as_ref().ok()?, &digest));
         let (component, status) = if let Some(component) = cached {
-            // It was counted before it was compiled, and its tag covers the caps of that time.
+            // It was counted before it was compiled, and the tag covers the caps of that time.
             (component, CacheStatus::Hit)
         } else {
             let bytes = verified.bytes();
@@ -156,7 +174,7 @@ impl Engine {
 }
 
 impl Engine {
-    /// Compiles, and has the code kept.
+    /// Compiles a component, and stores the code in the cache.
     fn compile(
         &self,
         id: &str,
@@ -181,7 +199,14 @@ impl Engine {
                         observer.slow(id, bytes.len());
                     }
                 };
-                let code = compile_in_child(program, bytes, inner.compile_limits, slow)?;
+                if let Some(observer) = &inner.compile_observer {
+                    observer.started(id, bytes.len());
+                }
+                let code = compile_in_child(program, bytes, inner.compile_limits, slow);
+                if let Some(observer) = &inner.compile_observer {
+                    observer.finished(id);
+                }
+                let code = code?;
                 let component = cache::load_compiled(&inner.wasmtime, &code).map_err(invalid)?;
                 Ok((component, keep(&code)))
             }
@@ -190,7 +215,7 @@ impl Engine {
 }
 
 impl LoadedComponent {
-    /// The item that it was loaded as.
+    /// The id of the item that it was loaded for.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -200,7 +225,7 @@ impl LoadedComponent {
         self.inner.digest
     }
 
-    /// What it imports, in its own order.
+    /// Its imports, in the order of its bytes.
     pub fn imports(&self) -> &[Import] {
         &self.inner.imports
     }

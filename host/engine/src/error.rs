@@ -1,4 +1,5 @@
-//! Why an operation of the engine failed. What a component does in a call is no error: see [`crate::CallReport`].
+//! Errors of the engine's operations. What a component does during a call is not such an error: see
+//! [`crate::CallReport`].
 
 use std::fmt;
 
@@ -10,33 +11,28 @@ use crate::structure::Exceeded;
 /// The engine could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// This machine or this build of wasmtime does not take the configuration.
+    /// This machine, or this build of wasmtime, does not support the configuration.
     #[error("WebAssembly cannot run here: {0}")]
     Unsupported(String),
-    /// The thread that keeps deadlines did not start.
+    /// The thread that enforces deadlines did not start.
     #[error("the thread that keeps deadlines could not be started")]
     Ticker(#[source] std::io::Error),
 }
 
 /// A component could not be loaded.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum LoadError {
-    /// It has more of something than is compiled.
+    /// It exceeds a cap on its structure.
     #[error("the component `{id}` is not compiled: {exceeded}")]
     Exceeded {
-        /// The item.
         id: String,
-        /// What it has too much of.
+        /// The figure that is too large.
         exceeded: Exceeded,
     },
     /// It cannot be compiled: it is not valid, went over a limit, or the compiler ended.
     #[error("the component `{id}` cannot be compiled: {source}")]
-    Compile {
-        /// The item.
-        id: String,
-        /// Why.
-        source: CompileError,
-    },
+    Compile { id: String, source: CompileError },
 }
 
 impl LoadError {
@@ -54,7 +50,7 @@ impl LoadError {
 pub struct MissingInterface {
     /// The interface with its version.
     pub interface: String,
-    /// The grants of which any one would link it; empty if the host does not offer it at all.
+    /// The capabilities of which each would link it; empty if the host does not offer the interface at all.
     pub kinds: Vec<CapabilityKind>,
 }
 
@@ -69,11 +65,11 @@ impl fmt::Display for MissingInterface {
 
 /// A component could not be linked with what it was granted.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum PrepareError {
     /// It imports more than it was granted.
     #[error("`{id}` imports what it was not granted: {}", list(.missing))]
     NotGranted {
-        /// The item.
         id: String,
         /// Every interface that is missing.
         missing: Vec<MissingInterface>,
@@ -81,7 +77,6 @@ pub enum PrepareError {
     /// It is not a node, or imports a version of an interface that this host does not have.
     #[error("`{id}` does not fit this host: {message}")]
     WrongWorld {
-        /// The item.
         id: String,
         /// What does not fit.
         message: String,
@@ -89,35 +84,27 @@ pub enum PrepareError {
     /// A granted folder cannot be opened.
     #[error("the folder {folder} that is granted to `{id}` cannot be opened: {source}")]
     Folder {
-        /// The item.
         id: String,
         /// The folder on the host.
         folder: String,
         /// What the system says.
         source: std::io::Error,
     },
-    /// A granted folder is a link, or lies behind one: who reads the manifest does not see what is granted.
+    /// The path of a granted folder contains a link: the manifest does not name the folder that would be granted.
     #[error(
         "the folder {folder} that is granted to `{id}` leads to {target}, through the link {link}: the manifest has to name that folder"
     )]
     LinkedFolder {
-        /// The item.
         id: String,
         /// The folder on the host, as the manifest names it.
         folder: String,
-        /// The link.
         link: String,
-        /// Where it leads.
+        /// The target of the link.
         target: String,
     },
     /// A granted secret cannot be used.
     #[error("`{id}`: {source}")]
-    Secret {
-        /// The item.
-        id: String,
-        /// Why.
-        source: crate::SecretError,
-    },
+    Secret { id: String, source: crate::SecretError },
 }
 
 fn list(missing: &[MissingInterface]) -> String {
@@ -126,30 +113,24 @@ fn list(missing: &[MissingInterface]) -> String {
 
 /// A component could not be asked what it is.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum DescribeError {
-    /// It could not be loaded.
+    /// The component could not be loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
     /// It does not export `graph-host:node/action`.
     #[error("`{id}` is not a node: {message}")]
     WrongWorld {
-        /// The item.
         id: String,
         /// What is missing.
         message: String,
     },
     /// `describe` did not return: it trapped, called an import, or went over a limit.
     #[error("`describe` of `{id}` did not return: {message}")]
-    Failed {
-        /// The item.
-        id: String,
-        /// What happened.
-        message: String,
-    },
+    Failed { id: String, message: String },
     /// The answer is not a description.
     #[error("`describe` of `{id}` gave no usable answer: {message}")]
     Invalid {
-        /// The item.
         id: String,
         /// What is wrong with it.
         message: String,

@@ -1,4 +1,4 @@
-//! Which grant an interface needs.
+//! Which capability an interface needs.
 
 use graph_core::capability::CapabilityKind;
 use wasmtime::component::Component;
@@ -13,8 +13,8 @@ pub struct Import {
     pub type_only: bool,
 }
 
-/// The kinds of grant of which any one links an interface, by its name with or without a version. Empty: the host does
-/// not offer it, whatever is granted.
+/// The capabilities of which each links an interface, by its name with or without a version. Empty: the host does not
+/// offer the interface.
 pub fn kinds_for(interface: &str) -> &'static [CapabilityKind] {
     use CapabilityKind::{Clocks, Filesystem, Http, Knowledge, Log, Random, Secrets, Tools};
     match interface.split_once('@').map_or(interface, |(name, _)| name) {

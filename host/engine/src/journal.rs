@@ -1,4 +1,4 @@
-//! Keeps what the world answers to a call's component, or answers from what was kept.
+//! Records what the world answers to a component's calls, or answers from such a record.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,15 +9,15 @@ use graph_core::record::{Canonical, JournalDifference, JournalEntry, JournalRead
 use serde_json::Value;
 
 use crate::classify::{GuestFault, classify};
+use crate::live::{Again, Live, LiveBounds};
 
-/// How many bytes of contents that can be had again an attempt's journal keeps whole; of all others it keeps the
-/// digest.
+/// How many bytes of repeatable contents an attempt's journal stores; of further ones it stores the digest.
 const KEPT_BYTES: usize = 64 << 10;
 
-/// Whether a call asks the world or its journal.
+/// Where the answers to a component's calls come from.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Journal {
-    /// The world answers, and [`CallReport::journal`](crate::CallReport::journal) says what.
+    /// The world answers, and [`CallReport::journal`](crate::CallReport::journal) records the answers.
     #[default]
     Record,
     /// These entries answer, in order: an attempt's, as its [`CallReport::journal`](crate::CallReport::journal) had
@@ -25,23 +25,27 @@ pub enum Journal {
     /// that is not what the journal has next ends the attempt with a
     /// [`CallReport::difference`](crate::CallReport::difference).
     Replay(Vec<JournalEntry>),
+    /// The world answers again, within what the recorded attempt has asked.
+    Live(Live),
 }
 
-/// The journal of a call, for everything that talks to the world on the component's behalf.
+/// The journal of a call, shared by everything that calls the world on the component's behalf.
 #[derive(Clone)]
 pub(crate) struct SharedJournal(Arc<(Mutex<Inner>, Mutex<ToWrite>)>);
 
 enum Inner {
     Record {
         entries: Vec<JournalEntry>,
-        /// How many entries there may be.
+        /// The limit on the number of entries.
         calls: u64,
-        /// How many bytes there may be.
+        /// The limit on their bytes.
         most: u64,
         bytes: u64,
-        /// Calls that called components have made.
+        /// How many calls were made by components that this one called.
         inner_calls: u64,
         to_keep: usize,
+        /// The bounds of an attempt that asks the world again.
+        live: Option<LiveBounds>,
     },
     Replay {
         reader: JournalReader,
@@ -49,27 +53,27 @@ enum Inner {
     },
 }
 
-/// What a call may still write to files, in bytes.
+/// How many bytes a call may still write to files.
 struct ToWrite {
     limit: u64,
     left: u64,
 }
 
-/// What answers a call.
+/// What answers a call of the host.
 pub(crate) enum Answer {
-    /// The world does: the entry is still to be made.
+    /// The world: the entry is still to be recorded.
     World,
-    /// The journal does.
-    Kept(Kept),
+    /// The journal.
+    Recorded(RecordedAnswer),
 }
 
 /// An entry that answers a call.
-pub(crate) struct Kept {
+pub(crate) struct RecordedAnswer {
     place: usize,
     entry: JournalEntry,
 }
 
-impl Kept {
+impl RecordedAnswer {
     /// What was answered: the result, or the error.
     pub(crate) fn answer(&self) -> Result<&Value, &Value> {
         if self.entry.ok { Ok(&self.entry.result.0) } else { Err(&self.entry.result.0) }
@@ -78,15 +82,18 @@ impl Kept {
 
 impl SharedJournal {
     pub(crate) fn new(journal: Journal, limits: &TaskLimits) -> Self {
+        let record = |live| Inner::Record {
+            entries: Vec::new(),
+            calls: limits.calls,
+            most: limits.bytes,
+            bytes: 0,
+            inner_calls: 0,
+            to_keep: KEPT_BYTES,
+            live,
+        };
         let inner = match journal {
-            Journal::Record => Inner::Record {
-                entries: Vec::new(),
-                calls: limits.calls,
-                most: limits.bytes,
-                bytes: 0,
-                inner_calls: 0,
-                to_keep: KEPT_BYTES,
-            },
+            Journal::Record => record(None),
+            Journal::Live(live) => record(Some(LiveBounds::of(live))),
             Journal::Replay(entries) => {
                 Inner::Replay { reader: JournalReader::new(entries), difference: None }
             }
@@ -99,7 +106,7 @@ impl SharedJournal {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A component writes so much to files: the error ends the attempt, before anything is written.
+    /// Charges bytes that are about to be written to files. The error ends the attempt before anything is written.
     pub(crate) fn write(&self, bytes: usize) -> wasmtime::Result<()> {
         let mut to_write = self.0.1.lock().unwrap_or_else(PoisonError::into_inner);
         let limit = to_write.limit;
@@ -109,8 +116,8 @@ impl SharedJournal {
         Ok(())
     }
 
-    /// A component calls: says who answers. The error ends the attempt: a difference, a limit, or what ended it when
-    /// the journal was made.
+    /// Begins a call of the host: returns what answers it. The error ends the attempt: a difference, a limit, or what
+    /// ended it when the journal was recorded.
     pub(crate) fn begin(
         &self,
         interface: &'static str,
@@ -118,10 +125,23 @@ impl SharedJournal {
         request: &Value,
     ) -> wasmtime::Result<Answer> {
         match &mut *self.inner() {
-            Inner::Record { entries, calls, inner_calls, .. }
+            Inner::Record { entries, calls, inner_calls, live, .. }
                 if (entries.len() as u64).saturating_add(*inner_calls) < *calls =>
             {
-                Ok(Answer::World)
+                match live.as_mut().map_or(Again::World, |live| live.ask(interface, function, request)) {
+                    Again::World => Ok(Answer::World),
+                    Again::Recorded(entry) => {
+                        entries.push(entry.clone());
+                        if let Some(failure) = as_fault(&entry.result.0).filter(|_| !entry.ok) {
+                            return Err(GuestFault::from(failure).into());
+                        }
+                        Ok(Answer::Recorded(RecordedAnswer { place: entries.len() - 1, entry }))
+                    }
+                    Again::Refused(failure) => {
+                        entries.push(entry(interface, function, request.clone(), Err(fault(&failure))));
+                        Err(GuestFault::from(failure).into())
+                    }
+                }
             }
             Inner::Record { entries, calls, .. } => {
                 let message = format!("it called functions of the host more than {calls} times");
@@ -134,7 +154,7 @@ impl SharedJournal {
                     if let Some(failure) = as_fault(&entry.result.0).filter(|_| !entry.ok) {
                         return Err(GuestFault::from(failure).into());
                     }
-                    Ok(Answer::Kept(Kept { place, entry }))
+                    Ok(Answer::Recorded(RecordedAnswer { place, entry }))
                 }
                 Err(found) => {
                     difference.get_or_insert_with(|| found.clone());
@@ -144,7 +164,7 @@ impl SharedJournal {
         }
     }
 
-    /// The world has answered a call.
+    /// Records the world's answer to a call.
     pub(crate) fn record(
         &self,
         interface: &'static str,
@@ -168,21 +188,22 @@ impl SharedJournal {
         Ok(())
     }
 
-    /// What is left of the host to use, for a component that is called: the call itself is not part of it any more.
+    /// How much use of the host is left for a component that is called; the call itself has been subtracted.
     pub(crate) fn left(&self) -> HostUse {
-        match &*self.inner() {
+        match &mut *self.inner() {
+            Inner::Record { live: Some(live), .. } => live.inside(),
             Inner::Record { entries, calls, most, bytes, inner_calls, .. } => HostUse {
                 calls: calls
                     .saturating_sub((entries.len() as u64).saturating_add(*inner_calls).saturating_add(1)),
                 bytes: most.saturating_sub(*bytes),
                 ..HostUse::NOTHING
             },
-            // Nothing is called.
+            // In a replay, nothing is called.
             Inner::Replay { .. } => HostUse::default(),
         }
     }
 
-    /// A called component has used this of the host.
+    /// Charges what a called component has used of the host.
     pub(crate) fn used_inside(&self, host: HostUse) {
         if let Inner::Record { bytes, inner_calls, .. } = &mut *self.inner() {
             *inner_calls = inner_calls.saturating_add(host.calls);
@@ -190,7 +211,7 @@ impl SharedJournal {
         }
     }
 
-    /// A call has ended its attempt, because of what the world gave: the same error again.
+    /// Records that a call has ended its attempt because of the world's answer, and returns the same error.
     pub(crate) fn record_end(
         &self,
         interface: &'static str,
@@ -204,7 +225,7 @@ impl SharedJournal {
         error
     }
 
-    /// Bytes that can be had again, as an entry has them.
+    /// The entry for repeatable bytes: the bytes or their digest.
     pub(crate) fn content(&self, bytes: &[u8]) -> Value {
         match &mut *self.inner() {
             Inner::Record { to_keep, .. } if bytes.len() <= *to_keep => {
@@ -215,8 +236,8 @@ impl SharedJournal {
         }
     }
 
-    /// A content cannot be had again as the entry has it: the difference ends the attempt.
-    pub(crate) fn content_differs(&self, kept: &Kept, reason: String) -> wasmtime::Error {
+    /// Repeated contents do not match the entry: the difference ends the attempt.
+    pub(crate) fn content_differs(&self, kept: &RecordedAnswer, reason: String) -> wasmtime::Error {
         let found = JournalReader::content_differs(kept.place, &kept.entry, reason);
         if let Inner::Replay { difference, .. } = &mut *self.inner() {
             difference.get_or_insert_with(|| found.clone());
@@ -224,12 +245,12 @@ impl SharedJournal {
         found.into()
     }
 
-    /// An entry does not hold what its function answers.
-    pub(crate) fn malformed(&self, kept: &Kept) -> wasmtime::Error {
+    /// The entry does not contain an answer of its function.
+    pub(crate) fn malformed(&self, kept: &RecordedAnswer) -> wasmtime::Error {
         self.content_differs(kept, "its result is not one of this function".to_owned())
     }
 
-    /// The attempt has ended: what was kept, and where it differed from what was kept before.
+    /// Ends the attempt: the entries, and where it differed from the journal that it replayed.
     pub(crate) fn finish(&self) -> (Vec<JournalEntry>, Option<JournalDifference>) {
         match &mut *self.inner() {
             Inner::Record { entries, .. } => (std::mem::take(entries), None),
@@ -276,7 +297,7 @@ mod tests {
         let (entries, _) = first.finish();
         let second = SharedJournal::new(Journal::Replay(entries), &TaskLimits::DEFAULT);
         for number in 0..TaskLimits::DEFAULT.calls {
-            assert!(matches!(second.begin("i", "f", &json!(number)).unwrap(), Answer::Kept(_)));
+            assert!(matches!(second.begin("i", "f", &json!(number)).unwrap(), Answer::Recorded(_)));
         }
         let again = second.begin("i", "f", &json!("more")).err().unwrap();
         assert_eq!(classify(&error), classify(&again));

@@ -1,12 +1,60 @@
-//! Runs components: compiles them, links each with what it was granted and nothing else, meters and bounds every call,
-//! and says how a call ended. The only crate that names wasmtime.
+//! Runs components: compiles them, links each with exactly what it was granted, meters and limits every call, and reports
+//! how a call ended. The only crate that depends on wasmtime.
 //!
-//! Component bytes enter as [`graph_core::trust::VerifiedComponent`] alone. A call never ends in an error of the host
-//! for something that a component can cause: [`CallReport`] says what happened.
+//! Component bytes enter only as [`graph_core::trust::VerifiedComponent`]. Nothing that a component does in a call is an
+//! error of the host: it is in the [`CallReport`].
+//!
+//! One call, from bytes to a result:
+//!
+//! ```
+//! use std::borrow::Cow;
+//!
+//! use graph_core::capability::EffectiveGrant;
+//! use graph_core::limits::TaskLimits;
+//! use graph_core::node::{Activation, Outcome};
+//! use graph_core::time::Timestamp;
+//! use graph_core::trust::{TrustStore, VerifiedComponent};
+//! use graph_engine::{Call, Engine, EngineConfig, Journal, Services};
+//! use serde_json::json;
+//!
+//! # async fn call() -> Result<(), Box<dyn std::error::Error>> {
+//! let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/nodes/.ai/tools/examples/testkit.wasm");
+//! let (bytes, envelope) = (std::fs::read(file)?, std::fs::read_to_string(format!("{file}.dsse.json"))?);
+//! let trust = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/trust.yaml"))?;
+//! let (trust, _) = TrustStore::from_yaml("trust.yaml", &trust).unwrap();
+//! let now: Timestamp = "2026-06-01T00:00:00Z".parse()?;
+//! let verified = VerifiedComponent::verify(bytes.into(), Some(&envelope), &trust, "examples/testkit", now)?;
+//!
+//! let engine = Engine::new(EngineConfig::default())?;
+//! let node = engine.prepare(&engine.load(&verified)?, &EffectiveGrant::nothing(TaskLimits::DEFAULT))?;
+//! let activation = Activation {
+//!     run_id: "r".into(), root_run_id: "r".into(), parent_run_id: None, graph_id: "g".into(), node_id: "n".into(),
+//!     superstep: 1, task: "/1.0".into(), attempt: 1, visit: 1, argument: None, answers: Vec::new(),
+//!     idempotency_key: "k".into(),
+//! };
+//! let report = node
+//!     .call(Call {
+//!         activation: &activation,
+//!         params: Cow::Owned(json!({ "op": "echo", "value": { "n": 3 } })),
+//!         seed: [0; 32],
+//!         clock: now,
+//!         limits: TaskLimits::DEFAULT,
+//!         observer: None,
+//!         journal: Journal::Record,
+//!         services: Services::default(),
+//!         depth: 0,
+//!     })
+//!     .await;
+//! assert_eq!(report.result, Ok(Outcome::Result(json!({ "n": 3 }))));
+//! assert!(report.fuel_used > 0);
+//! # Ok(())
+//! # }
+//! # tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(call()).unwrap();
+//! ```
 
 #[cfg(feature = "bench")]
 #[doc(hidden)]
-pub mod bare;
+pub mod bench_baseline;
 mod bindings;
 mod cache;
 mod call;
@@ -17,10 +65,15 @@ mod convert;
 mod describe;
 mod engine;
 mod error;
+#[cfg(test)]
+#[path = "tests/fuel_parity.rs"]
+mod fuel_parity;
 mod host;
+mod imports;
 mod interface;
 mod journal;
 mod limiter;
+mod live;
 mod prepare;
 mod services;
 mod state;
@@ -39,6 +92,10 @@ pub use host::http::{Resolver, Resolving, SecretError, SystemResolver};
 pub use host::output::{EventRecord, Level, LogLine, Observer};
 pub use interface::{Import, kinds_for};
 pub use journal::Journal;
+pub use live::Live;
 pub use prepare::PreparedNode;
-pub use services::{Calling, Hit, Knowledge, KnowledgeError, Services, ToolCall, ToolReport, Tools};
+pub use services::{
+    Calling, DoubledAnswer, Hit, HttpAnswer, HttpDoubles, HttpRequest, Knowledge, KnowledgeError, Services,
+    ToolCall, ToolReport, Tools,
+};
 pub use structure::{Exceeded, Metric};

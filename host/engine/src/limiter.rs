@@ -1,10 +1,10 @@
-//! What one call may hold: memory, tables, core instances.
+//! The limits on what one call may hold: memory, tables, core instances.
 
 use wasmtime::ResourceLimiter;
 
 use crate::config::{MAX_CORE_INSTANCES, MAX_MEMORIES, MAX_TABLE_ELEMENTS, MAX_TABLES};
 
-/// A limit of the host that a component went over. It travels as the error of the call, so that the call can be
+/// A limit of the host that a component exceeded. It is passed as the error of the call, so that the call can be
 /// classified by type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum LimitReached {
@@ -26,7 +26,7 @@ pub(crate) enum LimitReached {
 pub(crate) struct Limiter {
     limit: u64,
     held: u64,
-    /// What the growth under way would add, to be taken back should it fail.
+    /// How much the present growth would add; subtracted again if it fails.
     pending: u64,
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct LinkedNode {
 }
 
 impl Engine {
-    /// Links a component with the interfaces that it was granted, and no others. Folders are opened here, once.
+    /// Links a component with exactly the interfaces that it was granted. Granted folders are opened here, once.
     pub fn prepare(
         &self,
         loaded: &LoadedComponent,
@@ -81,7 +81,7 @@ impl Engine {
     }
 }
 
-/// The imports that none of the grants links.
+/// The imports that no grant links.
 fn missing(loaded: &LoadedComponent, granted: &BTreeSet<CapabilityKind>) -> Vec<MissingInterface> {
     loaded
         .imports()
@@ -93,7 +93,7 @@ fn missing(loaded: &LoadedComponent, granted: &BTreeSet<CapabilityKind>) -> Vec<
         .collect()
 }
 
-/// A linker that holds exactly what the grants stand for.
+/// A linker with exactly the interfaces of the grants.
 fn linker(
     engine: &wasmtime::Engine,
     kinds: &BTreeSet<CapabilityKind>,

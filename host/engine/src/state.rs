@@ -1,4 +1,4 @@
-//! What the host keeps for one call.
+//! The state of one call.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -30,9 +30,9 @@ pub(crate) struct TaskState {
     pub(crate) random: SeededRandom,
     pub(crate) granted: Arc<Granted>,
     pub(crate) services: Services,
-    /// How deep it is in calls of other components.
+    /// How many calls of components are around it.
     pub(crate) depth: u32,
-    /// How many calls of other items there were.
+    /// How many calls of other items it has made.
     pub(crate) tool_calls: u64,
     pub(crate) http: HttpState,
     pub(crate) limits: TaskLimits,
@@ -71,15 +71,15 @@ impl TaskState {
     }
 }
 
-/// What a component was granted, ready to be used by every call of it.
+/// What a component was granted, prepared for every call of it.
 pub(crate) struct Granted {
-    /// Folders, open.
+    /// The granted folders, opened.
     pub(crate) mounts: Mounts,
     /// Requests and the secrets in them.
     pub(crate) outgoing: Arc<Outgoing>,
     /// What requests leave by.
     pub(crate) client: Arc<Client>,
-    /// Places for tasks whose components call others.
+    /// Slots for tasks whose components call others.
     pub(crate) chains: Arc<Semaphore>,
     /// Scopes of knowledge.
     pub(crate) knowledge: Vec<KnowledgeRule>,
@@ -92,14 +92,14 @@ impl Granted {
     }
 }
 
-/// Gives host functions the whole state.
+/// Gives host functions access to the whole state.
 pub(crate) struct HasState;
 
 impl HasData for HasState {
     type Data<'a> = &'a mut TaskState;
 }
 
-/// Gives the functions of `wasi:io` the table of handles.
+/// Gives the functions of `wasi:io` access to the table of handles.
 pub(crate) struct HasTable;
 
 impl HasData for HasTable {

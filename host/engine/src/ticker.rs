@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use wasmtime::Engine;
 
-/// How long a call may go on beyond its deadline, and how soon a dropped call notices.
+/// How long a call may continue beyond its deadline, and how soon a dropped call notices.
 const TICK: Duration = Duration::from_millis(5);
 /// Ticks without any call after which the thread sleeps: calls in quick succession never have to wake it.
 const IDLE_TICKS: u32 = 100;

@@ -91,7 +91,7 @@ pub struct Response {
 }
 
 impl Response {
-    /// The status.
+    /// The status of the response, as the server sent it.
     pub fn status(&self) -> StatusCode {
         self.head.status
     }

@@ -1,4 +1,4 @@
-//! What a published item looks like: a component as the CNCF's Wasm OCI artifact, a text as an artifact of ours.
+//! The artifacts of published items: a component is the CNCF's Wasm OCI artifact, a text an artifact of our own.
 //!
 //! | Item | Artifact | Configuration | Layer |
 //! |---|---|---|---|
@@ -27,36 +27,36 @@ use serde_json::json;
 
 use crate::manifest::{Descriptor, Manifest, annotation, media};
 
-/// The configuration of a text's artifact.
+/// The media type of the configuration of a text's artifact.
 pub const ITEM_CONFIG: &str = "application/vnd.graph-host.item.config.v1+json";
-/// The largest component, in bytes: larger ones are not compiled either.
+/// The largest component, in bytes. Larger ones could not be compiled either.
 pub const MOST_COMPONENT: u64 = 64 << 20;
 /// The largest text, in bytes.
 pub const MOST_TEXT: u64 = 16 << 20;
 /// The largest configuration, in bytes.
 pub const MOST_CONFIG: u64 = 1 << 20;
-/// How many items a graph may name that come along with it.
+/// How many items a graph may bring along.
 pub const MOST_USES: usize = 256;
 
 /// What the world of a component exports.
 const EXPORT: &str = "graph-host:node/action@0.1.0";
 
-/// What kind of item an artifact holds.
+/// The kind of item in an artifact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// A component.
+    /// A WebAssembly component with its envelope.
     Component,
-    /// A graph.
+    /// A graph document.
     Graph,
-    /// Knowledge.
+    /// A knowledge item.
     Knowledge,
-    /// A directive.
+    /// A directive item.
     Directive,
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds of items that can be published.
     pub const ALL: [Self; 4] = [Self::Component, Self::Graph, Self::Knowledge, Self::Directive];
 
     /// Its name, as `--json` and the lockfile have it.
@@ -69,7 +69,7 @@ impl Kind {
         }
     }
 
-    /// What its text is signed as; a component is none.
+    /// The kind of text that its signature covers; none for a component.
     pub const fn text_kind(self) -> Option<TextKind> {
         match self {
             Self::Component => None,
@@ -79,7 +79,7 @@ impl Kind {
         }
     }
 
-    /// The type of items that it is among.
+    /// The type of the item.
     pub const fn item_type(self) -> ItemType {
         match self {
             Self::Component | Self::Graph => ItemType::Tool,
@@ -132,7 +132,7 @@ impl Kind {
     }
 }
 
-/// An item that comes along with a graph: one that its nodes name.
+/// An item that a graph brings along, because its nodes name it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Use {
@@ -140,7 +140,7 @@ pub struct Use {
     pub id: String,
     /// What it is.
     pub kind: Kind,
-    /// Its version.
+    /// The version that the statement or signature line covers.
     pub version: String,
     /// The digest of its manifest. In a registry it is in the repository `base/id`, where the graph is in `base/its-id`.
     pub manifest: Digest,
@@ -154,23 +154,24 @@ pub struct ItemConfig {
     pub id: String,
     /// What it is.
     pub kind: Kind,
-    /// Its version.
+    /// The version that the statement or signature line covers.
     pub version: String,
-    /// What comes along with it, in order of ids.
+    /// The items that it brings along, in order of ids.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uses: Vec<Use>,
 }
 
-/// An item that can be published: its signature has been checked.
+/// An item that can be published: its signature was verified.
 #[derive(Clone, Debug)]
 pub struct Item<'i> {
-    /// What it says about itself.
+    /// Its id, kind, version and the items that it brings along.
     pub config: ItemConfig,
-    /// What it is, in a sentence.
+    /// A description in a sentence.
     pub description: Option<&'i str>,
-    /// When it was made: the time of its signature, or one that was chosen; nothing that changes from time to time.
+    /// The time of its signature, or one that the user chose. It must not change between two publications of the same
+    /// item.
     pub created: Option<Timestamp>,
-    /// Its content.
+    /// The bytes and what signs them.
     pub content: Content<'i>,
 }
 
@@ -179,16 +180,16 @@ pub struct Item<'i> {
 pub enum Content<'i> {
     /// A component, with the text of its envelope.
     Component {
-        /// The component.
+        /// The component, which was verified under the publisher's trust store.
         component: &'i VerifiedComponent,
-        /// Its envelope.
+        /// The DSSE envelope, which becomes a referrer of the artifact.
         envelope: &'i str,
     },
     /// A text with its signature line.
     Text {
-        /// The text.
+        /// The text with its signature line.
         text: &'i str,
-        /// What its file ends in.
+        /// The extension of its file.
         extension: &'i str,
     },
 }
@@ -196,20 +197,20 @@ pub enum Content<'i> {
 /// An artifact: its manifest, and the blobs that belong to it.
 #[derive(Clone, Debug)]
 pub struct Artifact {
-    /// The manifest.
+    /// The OCI manifest, whose digest is the identity of the artifact.
     pub manifest: Manifest,
     /// Configuration and layer.
     pub blobs: Vec<Vec<u8>>,
 }
 
 impl Artifact {
-    /// The digest of the manifest.
+    /// The digest of the manifest, which identifies the artifact.
     pub fn digest(&self) -> Digest {
         Digest::of_bytes(&self.manifest.to_bytes())
     }
 }
 
-/// A text cannot be published as what it is.
+/// A text's format does not fit its kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} is not published from a `.{extension}` file", kind.as_str())]
 pub struct NoLayer {
@@ -217,7 +218,7 @@ pub struct NoLayer {
     extension: String,
 }
 
-/// The artifact of an item, and that of its signature if that is one of its own. The same item always has the same bytes.
+/// The artifact of an item, and for a component that of its signature. The same item always gives the same bytes.
 pub fn artifacts(item: &Item<'_>) -> Result<(Artifact, Option<Artifact>), NoLayer> {
     let config = &item.config;
     let mut annotations = BTreeMap::from([
@@ -267,7 +268,7 @@ pub fn artifacts(item: &Item<'_>) -> Result<(Artifact, Option<Artifact>), NoLaye
     Ok((artifact, signature))
 }
 
-/// The envelope of a component, as an artifact that is about the component's.
+/// The artifact of a component's envelope, whose subject is the component's.
 fn signature(about: &Artifact, envelope: &str) -> Artifact {
     let bytes = about.manifest.to_bytes();
     let manifest = Manifest {
@@ -294,16 +295,16 @@ fn wasm_config(component: &VerifiedComponent, created: Timestamp) -> String {
     }))
 }
 
-/// What a text says about itself.
+/// The version and description that a text states.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Said {
     /// Its version, where it has one; `1` is `1.0.0`.
     pub version: Option<String>,
-    /// What it is, in a sentence.
+    /// A description in a sentence.
     pub description: Option<String>,
 }
 
-/// Reads a text as what it is to be, and what it says about itself.
+/// Reads a text as an item of a kind, with the version and description that it states.
 pub fn read_text(kind: Kind, id: &str, extension: &str, text: &str) -> Result<Said, Box<Diagnostics>> {
     let name = format!("{id}.{extension}");
     let (version, description) = if kind == Kind::Graph {
@@ -316,7 +317,7 @@ pub fn read_text(kind: Kind, id: &str, extension: &str, text: &str) -> Result<Sa
     Ok(Said { version: version.and_then(|it| whole_version(&it)), description })
 }
 
-/// `1` and `1.2` are `1.0.0` and `1.2.0`; what is no version is none.
+/// `1` and `1.2` become `1.0.0` and `1.2.0`; none if the text is not a version.
 fn whole_version(text: &str) -> Option<String> {
     let missing = 2_usize.saturating_sub(text.matches('.').count());
     [text.to_owned(), format!("{text}{}", ".0".repeat(missing))].into_iter().find(|it| is_version(it))

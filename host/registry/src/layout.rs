@@ -11,9 +11,9 @@ use crate::transport::{
     Fetched, Transport, TransportError, Wanted, fallback_tag, index_of_tag, listed, one_more,
 };
 
-/// What the file `oci-layout` says.
+/// The content of the file `oci-layout`.
 const VERSION: &str = r#"{"imageLayoutVersion":"1.0.0"}"#;
-/// How many manifests are looked through for referrers.
+/// How many manifests are searched for referrers.
 const MOST_LOOKED_AT: usize = 1_000;
 
 /// A directory with artifacts in it.
@@ -22,16 +22,16 @@ pub struct Layout {
     folder: PathBuf,
 }
 
-/// How the names of temporary files begin and end.
+/// The prefix and suffix of temporary files.
 const TEMPORARY: (&str, &str) = (".graph-host-", ".tmp");
 
 impl Layout {
-    /// A directory that may be there or not: the first thing that is put into it makes it.
+    /// A directory that need not exist: writing to it creates it.
     pub fn new(folder: &Path) -> Self {
         Self { folder: folder.to_path_buf() }
     }
 
-    /// Its `index.json`.
+    /// The `index.json` of the directory, read within a cap.
     pub fn index(&self) -> Result<Index, TransportError> {
         let marker = self.read("`oci-layout`", &self.folder.join("oci-layout"), 4096)?;
         let version = serde_json::from_slice::<serde_json::Value>(&marker).ok();
@@ -59,7 +59,7 @@ impl Layout {
             }
             _ => self.io(what, "read", source),
         };
-        // Looked at before it is opened: a pipe would be waited for.
+        // Checked before it is opened: opening a pipe would block.
         if !fs::metadata(path).map_err(failed)?.is_file() {
             return Err(self.broken(what, "it is not a file".to_owned()));
         }
@@ -81,7 +81,7 @@ impl Layout {
         self.write_whole(what, path, bytes, true)
     }
 
-    /// Writes a file, in place of one that may be there or, without `replace`, only where none is.
+    /// Writes a file. With `replace` it replaces an existing one, otherwise an existing file is kept.
     fn write_whole(
         &self,
         what: &str,
@@ -112,7 +112,7 @@ impl Layout {
         written().map_err(|source| self.io(what, "written", source))
     }
 
-    /// Makes the directory a layout, and keeps others from changing it until the lock is given back.
+    /// Makes the directory a layout, and locks it until the returned file is dropped.
     fn lock(&self) -> Result<File, TransportError> {
         let marker = self.folder.join("oci-layout");
         if !marker.exists() {
@@ -123,7 +123,7 @@ impl Layout {
                 let reason = "the folder has other things in it, and no file `oci-layout`".to_owned();
                 return Err(self.broken("an image layout", reason));
             }
-            // The marker last: with it, the layout is whole. Another process may be making it, too.
+            // The marker is written last: a layout with it is complete. Another process may be making it, too.
             let index = self.folder.join("index.json");
             self.write_whole("`index.json`", &index, &Index::empty().to_bytes(), false)?;
             self.write_whole("`oci-layout`", &marker, VERSION.as_bytes(), false)?;
@@ -133,14 +133,14 @@ impl Layout {
         Ok(file)
     }
 
-    /// The manifest of a descriptor, if it can be read as one.
+    /// The manifest of a descriptor, if it can be read.
     fn manifest_of(&self, listed: &Descriptor) -> Option<Manifest> {
         let bytes = self.read("a manifest", &self.blob_path(&listed.digest), MOST_MANIFEST).ok()?;
         Manifest::read(&bytes).ok()
     }
 }
 
-/// Whether a process that was killed while it made a layout can have left this.
+/// Whether this may have been left by a process that was killed while it made a layout.
 fn is_of_a_new_layout(entry: &fs::DirEntry) -> bool {
     let name = entry.file_name();
     let Some(name) = name.to_str() else { return false };
@@ -165,7 +165,7 @@ impl Transport for Layout {
                 let mut named = index.manifests.iter().filter(named);
                 let found = named.next().map(|listed| listed.digest);
                 if named.any(|other| Some(other.digest) != found) {
-                    return Err(self.broken(&wanted.shown(), "it stands there twice".to_owned()));
+                    return Err(self.broken(&wanted.shown(), "it occurs twice".to_owned()));
                 }
                 found
             }
@@ -190,7 +190,7 @@ impl Transport for Layout {
         let tag = fallback_tag(subject);
         let mut found: Vec<Descriptor> = Vec::new();
         for listed in index.manifests.iter().take(MOST_LOOKED_AT) {
-            // What came from a registry without the referrers API is listed under its tag.
+            // Referrers that were copied from a registry without the referrers API are listed under its tag.
             if listed.annotations.get(annotation::REF_NAME) == Some(&tag) && listed.media_type == media::INDEX
             {
                 let bytes =
@@ -227,7 +227,8 @@ impl Transport for Layout {
         self.put_blob(&bytes)?;
         let mut entry = listed(manifest, &bytes);
         let digest = entry.digest;
-        // Under the tag of registries without the referrers API, too: tools that copy by name can take it along then.
+        // The referrers are also listed under the tag for registries without the referrers API, so that tools which copy
+        // by name can copy them.
         let mut referrers = None;
         if let Some(subject) = &manifest.subject {
             let tag = fallback_tag(&subject.digest);
@@ -245,7 +246,7 @@ impl Transport for Layout {
             listed.annotations.insert(annotation::REF_NAME.to_owned(), tag);
             index.manifests.push(listed);
         }
-        // A name stands in the index alone: annotations of the manifest are in the manifest.
+        // In an index, annotations are names; those of the manifest stay in the manifest.
         entry.annotations.clear();
         if let Some(tag) = tag {
             entry.annotations.insert(annotation::REF_NAME.to_owned(), tag.to_owned());
@@ -290,12 +291,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         let layout = Layout::new(folder.path());
-        // As a process left it that was killed before the marker.
+        // The state that a process leaves which was killed before it wrote the marker.
         fs::write(at(".graph-host-aBcDe1.tmp"), "{").unwrap();
         fs::write(at("index.json"), Index::empty().to_bytes()).unwrap();
         layout.put_blob(b"one").unwrap();
         assert_eq!(layout.index().unwrap().manifests.len(), 0);
-        // What has something in it is somebody else's.
+        // A directory with other content belongs to another program.
         for (name, text) in [("index.json", "{}"), ("notes", "mine")] {
             let folder = tempfile::tempdir().unwrap();
             fs::write(folder.path().join(name), text).unwrap();

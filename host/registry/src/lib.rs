@@ -1,8 +1,9 @@
-//! Components and texts in OCI registries and OCI image-layout directories: published so that the same thing twice is the
-//! same bytes, and pulled so that nothing of it is believed but what [`graph_core::trust`] lets in.
+//! Components and texts in OCI registries and OCI image-layout directories. Publishing the same item twice gives the same
+//! bytes, and a pulled item is used only if [`graph_core::trust`] admits it.
 //!
 //! The formats are the OCI image specification 1.1, the OCI distribution specification 1.1 and the CNCF's Wasm OCI
-//! artifact. A [`Transport`](transport::Transport) brings bytes; what they are is decided here, once for all transports.
+//! artifact. A [`Transport`](transport::Transport) moves bytes; they are interpreted and checked here, in the same way
+//! for all transports.
 
 pub mod artifact;
 pub mod http;

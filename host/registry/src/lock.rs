@@ -1,4 +1,4 @@
-//! The lockfile: which artifacts a project has pulled, to the byte.
+//! The lockfile: the exact artifacts that a project has pulled.
 //!
 //! ```yaml
 //! version: 1
@@ -19,6 +19,7 @@ use graph_core::diagnostic::{Diagnostic, Diagnostics, Problems, codes};
 use graph_core::digest::Digest;
 use graph_core::graph::ItemType;
 use graph_core::id::ItemId;
+use graph_core::keys::{Key, KeyTable, Shape};
 use graph_core::trust::KeyId;
 use graph_core::yaml::{self, Fields, Node};
 use semver::Version;
@@ -26,7 +27,7 @@ use semver::Version;
 use crate::artifact::{Kind, is_version};
 use crate::reference::Reference;
 
-/// What the lockfile of a project is called.
+/// The name of a project's lockfile.
 pub const FILE: &str = "graph-host.lock";
 
 /// The version of the format.
@@ -36,7 +37,35 @@ const FORMAT: u64 = 1;
 const SECTIONS: [(&str, ItemType); 3] =
     [("directives", ItemType::Directive), ("knowledge", ItemType::Knowledge), ("tools", ItemType::Tool)];
 
-/// What is locked: by type and id.
+const ENTRIES: Shape = Shape::Map("item ids", &Shape::Table(&ENTRY));
+
+/// The keys of a lockfile.
+static LOCKFILE: KeyTable = KeyTable {
+    name: "lockfile",
+    title: "the lockfile",
+    keys: &[
+        Key::new("version", Shape::Integer(1, FORMAT), "The version of the format").required(),
+        Key::new(SECTIONS[0].0, ENTRIES, "Directives").blank(),
+        Key::new(SECTIONS[1].0, ENTRIES, "Knowledge").blank(),
+        Key::new(SECTIONS[2].0, ENTRIES, "Tools and graphs").blank(),
+    ],
+};
+
+/// The keys of an entry.
+static ENTRY: KeyTable = KeyTable {
+    name: "locked",
+    title: "an entry of the lockfile",
+    keys: &[
+        Key::new("kind", Shape::Text(""), "What kind of artifact it is").required(),
+        Key::new("reference", Shape::Text(""), "Where it was pulled from").required(),
+        Key::new("version", Shape::Text(""), "Its version").required(),
+        Key::new("manifest", Shape::Text(""), "The digest of its OCI manifest").required(),
+        Key::new("digest", Shape::Text(""), "The digest of its bytes").required(),
+        Key::new("key", Shape::Text(""), "The key that signed it").required(),
+    ],
+};
+
+/// The entries of a lockfile: by type and id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lock {
     entries: BTreeMap<(&'static str, String), Locked>,
@@ -49,74 +78,72 @@ pub struct Locked {
     pub kind: Kind,
     /// Where it was pulled from.
     pub reference: Reference,
-    /// Its version.
+    /// The version that was pulled; an older one is refused later.
     pub version: String,
     /// The digest of its manifest.
     pub manifest: Digest,
     /// The digest of its content.
     pub digest: Digest,
-    /// The key by whose signature it was let in.
+    /// The key by whose signature it was admitted.
     pub key: KeyId,
 }
 
-/// What is pulled does not follow what is held.
+/// Why a pulled artifact may not replace the locked or installed one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum Departure {
-    /// The same tag, or the same version, now stands for other bytes.
+    /// The same tag or version now names other bytes.
     #[error("{reference} has moved since `{id}` was {held}: it was {before}, and is {now}")]
     Moved {
-        /// The item.
         id: String,
-        /// The reference that was asked for.
+        /// The reference that was pulled.
         reference: String,
         /// `locked` or `installed`.
         held: &'static str,
-        /// The digest of the manifest that is held.
+        /// The digest of the manifest that is locked or installed.
         before: Digest,
-        /// The digest of the manifest that it stands for now.
+        /// The digest of the manifest that the reference names now.
         now: Digest,
     },
-    /// An older version.
+    /// The version is older.
     #[error("{reference} is `{id}` {found}, and {version} is {held}: that would be a step back")]
     Rollback {
-        /// The item.
         id: String,
-        /// The reference that was asked for.
+        /// The reference that was pulled.
         reference: String,
         /// `locked` or `installed`.
         held: &'static str,
-        /// The version that is held.
+        /// The version that is locked or installed.
         version: String,
-        /// The version that was found.
+        /// The version that was pulled.
         found: String,
     },
-    /// The same bytes, and another key's signature.
+    /// The same bytes, signed with another key.
     #[error("`{id}` was {held} with a signature of the key {before}, and has one of {now}")]
     OtherKey {
-        /// The item.
         id: String,
         /// `locked` or `installed`.
         held: &'static str,
-        /// The key that it was let in by.
+        /// The key that it was admitted by.
         before: KeyId,
-        /// The key that it is let in by now.
+        /// The key that it is admitted by now.
         now: KeyId,
     },
 }
 
-/// What may be different from what is held.
+/// The differences that the user allows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Allowed {
-    /// An older version.
+    /// An older version is allowed.
     pub downgrade: bool,
-    /// A tag that stands for a higher version now, and another key.
+    /// A tag may name a higher version now, signed with another key.
     pub higher: bool,
-    /// A tag that stands for other bytes of the same version.
+    /// A tag may name other bytes of the same version.
     pub moved: bool,
 }
 
 impl Locked {
-    /// Whether `found`, which was asked for by its own reference, may take the place of this one.
+    /// Whether `found`, which was pulled by its own reference, may replace this entry.
     pub fn succeeded_by(
         &self,
         id: &str,
@@ -162,7 +189,7 @@ impl Locked {
     }
 }
 
-/// How versions follow each other. What differs in its build alone is no step in any direction.
+/// The order of versions. Versions that differ only in their build metadata are equal.
 fn order(one: &str, other: &str) -> std::cmp::Ordering {
     match (Version::parse(one), Version::parse(other)) {
         (Ok(one), Ok(other)) => one.cmp_precedence(&other),
@@ -179,34 +206,34 @@ const fn section(item_type: ItemType) -> &'static str {
 }
 
 impl Lock {
-    /// Whether nothing is locked.
+    /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// What is locked, in order of types and ids.
+    /// All entries, in order of types and ids.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Locked)> {
         self.entries.iter().map(|((_, id), locked)| (id.as_str(), locked))
     }
 
-    /// What is locked for an item.
+    /// The entry of an item.
     pub fn get(&self, item_type: ItemType, id: &str) -> Option<&Locked> {
         self.entries.get(&(section(item_type), id.to_owned()))
     }
 
-    /// Locks an item, in place of what was locked for it.
+    /// Adds an entry, which replaces the item's earlier one.
     pub fn insert(&mut self, id: &str, locked: Locked) {
         self.entries.insert((section(locked.kind.item_type()), id.to_owned()), locked);
     }
 
-    /// Reads a lockfile. `name` is the file's, for messages.
+    /// Reads a lockfile. `name` is its file name, for messages.
     pub fn parse(name: &str, text: &str) -> Result<Self, Box<Diagnostics>> {
         let problems = Problems::new();
         let lock = yaml::parse(text, &problems).and_then(|root| read(&root, &problems));
         problems.finish(name, text, lock).map(|(lock, _)| lock)
     }
 
-    /// Writes a lockfile: sorted, so that a change of one item is a change of its lines alone.
+    /// Writes a lockfile. It is sorted, so that a change of one item only changes its lines.
     pub fn to_text(&self) -> String {
         let mut text = String::from(
             "# What is pulled, to the byte: written by `graph-host pull` and `graph-host lock`. Keep it under version control.\n",
@@ -238,7 +265,7 @@ impl Lock {
 }
 
 fn read(root: &Node, problems: &Problems) -> Option<Lock> {
-    let mut fields = Fields::open(root, "the lockfile", problems)?;
+    let mut fields = Fields::open(root, &LOCKFILE, "the lockfile", problems)?;
     if let Some(node) = fields.required("version") {
         node.format_version("the lockfile", FORMAT, problems);
     }
@@ -264,7 +291,8 @@ fn read(root: &Node, problems: &Problems) -> Option<Lock> {
 }
 
 fn read_entry(id: &str, item_type: ItemType, node: &Node, problems: &Problems) -> Option<Locked> {
-    let mut fields = Fields::open(node, format!("the entry of `{}`", crate::manifest::shown(id)), problems)?;
+    let mut fields =
+        Fields::open(node, &ENTRY, format!("the entry of `{}`", crate::manifest::shown(id)), problems)?;
     let kinds: Vec<_> = Kind::ALL
         .into_iter()
         .filter(|kind| kind.item_type() == item_type)
@@ -296,7 +324,7 @@ fn read_entry(id: &str, item_type: ItemType, node: &Node, problems: &Problems) -
     })
 }
 
-/// The value of a key that has to be there, or the problem with it.
+/// The value of a required key, or the problem with it.
 fn value<T>(
     fields: &mut Fields<'_>,
     key: &'static str,

@@ -8,31 +8,31 @@ use graph_core::json;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-/// Media types that others define.
+/// Media types, most of them defined elsewhere.
 pub mod media {
-    /// A manifest.
+    /// An OCI image manifest.
     pub const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
-    /// A list of manifests.
+    /// An OCI image index: a list of manifests.
     pub const INDEX: &str = "application/vnd.oci.image.index.v1+json";
-    /// A blob that says nothing: `{}`.
+    /// An empty blob: `{}`.
     pub const EMPTY: &str = "application/vnd.oci.empty.v1+json";
     /// The CNCF's configuration of a Wasm artifact.
     pub const WASM_CONFIG: &str = "application/vnd.wasm.config.v0+json";
-    /// The one layer of a Wasm artifact.
+    /// The single layer of a Wasm artifact.
     pub const WASM: &str = "application/wasm";
     /// A DSSE envelope.
     pub const ENVELOPE: &str = "application/vnd.dsse.envelope.v1+json";
 }
 
-/// Keys of annotations that others define, and ours.
+/// Keys of annotations: those of the OCI specification, and ours.
 pub mod annotation {
-    /// The name of a file, or of the thing.
+    /// The name of a file or an artifact.
     pub const TITLE: &str = "org.opencontainers.image.title";
-    /// The version.
+    /// The annotation with the item's version.
     pub const VERSION: &str = "org.opencontainers.image.version";
-    /// When it was made, in RFC 3339.
+    /// The time of creation, in RFC 3339.
     pub const CREATED: &str = "org.opencontainers.image.created";
-    /// What it is, in a sentence.
+    /// A description in a sentence.
     pub const DESCRIPTION: &str = "org.opencontainers.image.description";
     /// The name of a manifest in an image layout.
     pub const REF_NAME: &str = "org.opencontainers.image.ref.name";
@@ -40,54 +40,54 @@ pub mod annotation {
     pub const ITEM: &str = "dev.graph-host.item.id";
 }
 
-/// The largest manifest or index, in bytes: what the distribution specification asks registries to take.
+/// The largest manifest or index, in bytes: the size that the distribution specification asks registries to accept.
 pub const MOST_MANIFEST: u64 = 4 << 20;
-/// How deep a manifest's JSON may nest.
+/// The deepest nesting of a manifest's JSON.
 const DEEPEST: usize = 16;
 /// The most descriptors that a manifest or an index may list.
 const MOST_LISTED: usize = 10_000;
 /// The most characters of a media type or an annotation that are shown.
 const SHOWN: usize = 120;
 
-/// Where content is, by its digest.
+/// A reference to content, by its digest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Descriptor {
-    /// What kind of content it is.
+    /// The media type of the content.
     pub media_type: String,
-    /// Its SHA-256.
+    /// The SHA-256 of the content, which is checked after reading it.
     #[serde(deserialize_with = "digest")]
     pub digest: Digest,
     /// Its size in bytes.
     pub size: u64,
-    /// What kind of artifact a manifest is.
+    /// The artifact type, of a manifest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact_type: Option<String>,
-    /// Anything else.
+    /// Further annotations, which are kept unchanged.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,
 }
 
-/// What an artifact consists of.
+/// A manifest: the configuration and layers of an artifact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Manifest {
-    /// Always 2.
+    /// The schema version: always 2.
     pub schema_version: u32,
     /// [`media::MANIFEST`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
-    /// What kind of artifact it is.
+    /// The artifact type, if the manifest states one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact_type: Option<String>,
-    /// What it says about itself.
+    /// The configuration.
     pub config: Descriptor,
-    /// Its content.
+    /// The content: exactly one layer in artifacts of this program.
     pub layers: Vec<Descriptor>,
-    /// The manifest that it is about.
+    /// The manifest that this one refers to, such as the component of a signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<Descriptor>,
-    /// Anything else.
+    /// Further annotations, which are kept unchanged.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,
 }
@@ -96,39 +96,39 @@ pub struct Manifest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Index {
-    /// Always 2.
+    /// The schema version: always 2.
     pub schema_version: u32,
     /// [`media::INDEX`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
-    /// The manifests.
+    /// The manifests that the index names, by digest.
     pub manifests: Vec<Descriptor>,
-    /// Anything else.
+    /// Further annotations, which are kept unchanged.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,
 }
 
-/// Bytes are not the manifest or index that they should be.
+/// Why bytes are not the expected manifest or index.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ManifestError {
-    /// Not JSON, or not of the shape.
+    /// They are not JSON, or not of the right structure.
     #[error("it is malformed: {0}")]
     Shape(String),
-    /// Another kind of document.
+    /// The media type is another one.
     #[error("it is of the type `{found}`, `{expected}` is needed")]
     MediaType {
-        /// What it says that it is.
+        /// The media type that it states.
         found: String,
-        /// What it has to be.
+        /// The media type that was expected.
         expected: &'static str,
     },
-    /// A list of manifests, where there has to be one.
+    /// It is an index, where a manifest was expected.
     #[error("it is an index of {0} manifests, for several platforms: one manifest is needed")]
     Index(usize),
-    /// Another version of the specification.
+    /// The schema version is another one.
     #[error("its `schemaVersion` is {0}, 2 is needed")]
     SchemaVersion(u64),
-    /// It lists too much.
+    /// It lists too many descriptors.
     #[error("it lists {0} descriptors, {MOST_LISTED} at most are read")]
     TooMany(usize),
 }
@@ -142,7 +142,7 @@ fn digest<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Digest, D::Error
     text.parse().map_err(serde::de::Error::custom)
 }
 
-/// A text of a stranger's for messages: short, and nothing that a terminal acts on.
+/// A stranger's text for messages: shortened, and without control characters.
 pub(crate) fn shown(text: &str) -> String {
     let cut: String = text.chars().take(SHOWN).collect();
     printable(&cut).into_owned()
@@ -153,7 +153,7 @@ fn value(bytes: &[u8]) -> Result<Value, ManifestError> {
     json::parse_strict(text, DEEPEST).map_err(|error| ManifestError::Shape(shown(&error.to_string())))
 }
 
-/// The checks that manifests and indexes share, on the text of `schemaVersion` and `mediaType`.
+/// The checks that manifests and indexes share.
 fn check(value: &Value, expected: &'static str) -> Result<(), ManifestError> {
     if !value.is_object() {
         return Err(ManifestError::Shape("it has to be an object".to_owned()));
@@ -176,13 +176,13 @@ fn check(value: &Value, expected: &'static str) -> Result<(), ManifestError> {
 
 /// Canonical JSON: the same document always has the same bytes.
 fn to_bytes(document: &impl Serialize) -> Vec<u8> {
-    // Maps with text keys, texts and numbers can always be written.
+    // A map with text keys, texts and numbers can always be written.
     let value = serde_json::to_value(document).unwrap_or_default();
     json::canonical_string(&value).into_bytes()
 }
 
 impl Descriptor {
-    /// The descriptor of content.
+    /// A descriptor for content.
     pub fn of(media_type: &str, bytes: &[u8]) -> Self {
         Self {
             media_type: media_type.to_owned(),
@@ -207,14 +207,14 @@ impl Manifest {
         to_bytes(self)
     }
 
-    /// What kind of artifact it is: its `artifactType`, or else the type of its configuration.
+    /// The artifact type: `artifactType`, or else the media type of the configuration.
     pub fn kind(&self) -> &str {
         self.artifact_type.as_deref().unwrap_or(&self.config.media_type)
     }
 }
 
 impl Index {
-    /// An index with nothing in it.
+    /// An index without manifests.
     pub fn empty() -> Self {
         Self {
             schema_version: 2,
@@ -292,7 +292,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is read as one is written as one that is read as the same.
+        /// Every manifest that can be read is written in a form that reads as the same.
         #[test]
         fn no_manifest_panics(
             keys in prop::collection::vec("schemaVersion|mediaType|artifactType|config|layers|subject|manifests|annotations", 0..6),

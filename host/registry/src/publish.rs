@@ -1,4 +1,5 @@
-//! Publishing: blobs first, then what refers to the manifest, and the tag last, so that what a tag names is always whole.
+//! Publishing: blobs first, then the referrers of the manifest, and the tag last, so that a tag always names a complete
+//! artifact.
 
 use graph_core::digest::Digest;
 
@@ -7,39 +8,38 @@ use crate::manifest::shown;
 use crate::reference::version_of_tag;
 use crate::transport::{Transport, TransportError, Wanted};
 
-/// Why something is not published.
+/// Why an artifact was not published.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum PublishError {
-    /// The tag names another artifact already.
+    /// The tag already names another artifact.
     #[error("`{tag}` in {place} is {there} already, and what would be published is {new}")]
     Exists {
-        /// The tag.
         tag: String,
-        /// Where.
         place: String,
-        /// What it names.
+        /// The digest of the artifact that it names.
         there: Digest,
-        /// What it would name.
+        /// The digest of the new artifact.
         new: Digest,
     },
-    /// It could not be taken there.
+    /// The transport failed.
     #[error(transparent)]
     Transport(#[from] TransportError),
 }
 
-/// What publishing came to.
+/// The result of publishing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Published {
     /// The digest of the manifest.
     pub manifest: Digest,
-    /// The same was there already.
+    /// The same artifact was published before.
     pub was_there: bool,
-    /// What the tag named before.
+    /// The artifact that the tag named before.
     pub replaced: Option<Digest>,
 }
 
-/// Publishes an artifact and its signature under a tag. A tag that is a version keeps what it names, unless `force`; any
-/// other tag may move.
+/// Publishes an artifact and its signature under a tag. A tag that is a version can only be moved with `force`; any other
+/// tag may move.
 pub fn publish(
     transport: &dyn Transport,
     artifact: &Artifact,

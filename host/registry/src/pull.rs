@@ -1,5 +1,5 @@
-//! Pulling: nothing that comes is believed. Sizes are capped before and while reading, every blob has to have its digest,
-//! and what it is, is what [`graph_core::trust`] says after checking its signature.
+//! Pulling: nothing that arrives is trusted. Sizes are limited before and while reading, every blob must match its
+//! digest, and [`graph_core::trust`] admits the item by its signature.
 
 use std::sync::Arc;
 
@@ -19,18 +19,19 @@ use crate::manifest::{Descriptor, Manifest, ManifestError, annotation, media, sh
 use crate::reference::{Reference, version_of_tag};
 use crate::transport::{Fetched, Transport, TransportError, Wanted};
 
-/// How many signatures of one artifact are looked at.
+/// How many signatures of one artifact are tried.
 const MOST_SIGNATURES: usize = 16;
-/// How deep a configuration's JSON may nest.
+/// The deepest nesting of a configuration's JSON.
 const DEEPEST: usize = 16;
 
-/// Why something is not pulled. Nothing has been written then.
+/// Why an artifact was not pulled. Nothing was written then.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum PullError {
-    /// It could not be brought.
+    /// The transport failed.
     #[error(transparent)]
     Transport(#[from] TransportError),
-    /// Its manifest is none.
+    /// Its manifest is invalid.
     #[error("the manifest of {reference} cannot be used: {reason}")]
     Manifest {
         /// What was asked for.
@@ -38,81 +39,74 @@ pub enum PullError {
         /// What is wrong.
         reason: ManifestError,
     },
-    /// The manifest is not the one that was asked for.
+    /// The manifest has another digest than the reference.
     #[error("the manifest of {reference} has the digest {actual}, {wanted} was asked for")]
     ManifestDigest {
         /// What was asked for.
         reference: String,
         /// The digest that was asked for.
         wanted: Digest,
-        /// The digest of what came.
+        /// The digest of the manifest that arrived.
         actual: Digest,
     },
-    /// It is an artifact of another kind.
+    /// It is an artifact of an unknown kind.
     #[error(
         "{reference} is an artifact of the type `{found}`: neither a component nor a graph, knowledge or a directive"
     )]
     NotAnItem {
         /// What was asked for.
         reference: String,
-        /// What it says that it is.
+        /// The artifact type that it states.
         found: String,
     },
-    /// It has more or fewer layers than one.
+    /// It does not have exactly one layer.
     #[error("{reference} has {found} layers, exactly one is allowed")]
     Layers {
         /// What was asked for.
         reference: String,
-        /// How many there are.
+        /// The number of layers.
         found: usize,
     },
-    /// The layer is of another type.
+    /// The layer has another media type than the kind requires.
     #[error("the layer of {reference} is of the type `{found}`, {} is needed", expected.join(" or "))]
     LayerType {
         /// What was asked for.
         reference: String,
-        /// Its type.
         found: String,
-        /// What it may be.
+        /// The media types that are allowed.
         expected: Vec<&'static str>,
     },
-    /// A blob is larger than it may be.
+    /// A blob is too large.
     #[error("{what} of {reference} has {size} bytes, {most} at most are pulled")]
     TooLarge {
         /// What was asked for.
         reference: String,
-        /// Which blob.
         what: &'static str,
         /// The size that its descriptor states.
         size: u64,
-        /// The cap.
         most: u64,
     },
-    /// A blob is not as long as its descriptor says.
+    /// A blob has another size than its descriptor states.
     #[error("{what} of {reference} has {actual} bytes, its manifest states {stated}")]
     Size {
         /// What was asked for.
         reference: String,
-        /// Which blob.
         what: &'static str,
-        /// What is stated.
+        /// The stated size, in bytes.
         stated: u64,
-        /// What came.
         actual: u64,
     },
-    /// A blob is not what its descriptor says.
+    /// A blob has another digest than its descriptor states.
     #[error("{what} of {reference} has the digest {actual}, its manifest states {stated}")]
     BlobDigest {
         /// What was asked for.
         reference: String,
-        /// Which blob.
         what: &'static str,
-        /// What is stated.
+        /// The stated digest.
         stated: Digest,
-        /// What came.
         actual: Digest,
     },
-    /// What the artifact says about itself cannot be used.
+    /// The artifact's configuration is invalid.
     #[error("what {reference} says about itself cannot be used: {reason}")]
     Config {
         /// What was asked for.
@@ -120,17 +114,16 @@ pub enum PullError {
         /// What is wrong.
         reason: String,
     },
-    /// The id in the annotations is none.
+    /// The id in the annotations is invalid.
     #[error("{reference} says that it is the item `{id}`, which is not an item id: {reason}")]
     Id {
         /// What was asked for.
         reference: String,
-        /// The text.
         id: String,
-        /// What is wrong.
+        /// Why the id is invalid.
         reason: IdError,
     },
-    /// It is another item than the one that was asked for.
+    /// It is another item than the one that was requested.
     #[error("{reference} is `{found}`, and `{wanted}` was asked for")]
     OtherItem {
         /// What was asked for.
@@ -140,13 +133,13 @@ pub enum PullError {
         /// The item that it is.
         found: String,
     },
-    /// Nobody has signed it.
+    /// It has no signature.
     #[error("{reference} is not signed, and what is pulled has to be")]
     Unsigned {
         /// What was asked for.
         reference: String,
     },
-    /// What lies beside it as its signature is none, or is about something else.
+    /// A signature of the artifact is invalid, or about another artifact.
     #[error("the signature {signature} of {reference} cannot be used: {reason}")]
     Signature {
         /// What was asked for.
@@ -156,37 +149,33 @@ pub enum PullError {
         /// What is wrong.
         reason: String,
     },
-    /// The component is not let in.
-    #[error("{reference} is not let in: {reason}")]
+    /// The component was not admitted.
+    #[error("{reference} is not admitted: {reason}")]
     Component {
         /// What was asked for.
         reference: String,
-        /// Why.
         reason: Box<VerifyError>,
     },
-    /// The text is not let in.
-    #[error("{reference} is not let in: the signature of `{id}` does not hold: {reason}")]
+    /// The text was not admitted.
+    #[error("{reference} is not admitted: the signature of `{id}` does not hold: {reason}")]
     Text {
         /// What was asked for.
         reference: String,
-        /// The item.
         id: String,
-        /// Why.
         reason: Box<TextRefusal>,
     },
-    /// The text is not what it should be.
-    #[error("{reference} is not let in: `{id}` is not a {} that can be used", kind.as_str())]
+    /// The text is not a valid item of its kind.
+    #[error("{reference} is not admitted: `{id}` is not a {} that can be used", kind.as_str())]
     Invalid {
         /// What was asked for.
         reference: String,
-        /// The item.
         id: String,
-        /// What it should be.
+        /// The kind of item that was expected.
         kind: Kind,
         /// What is wrong.
         problems: Box<Diagnostics>,
     },
-    /// Manifest and content state different versions.
+    /// The manifest and the signature state different versions.
     #[error("{reference} is published as version {stated}, and its content says {actual}")]
     Version {
         /// What was asked for.
@@ -196,7 +185,7 @@ pub enum PullError {
         /// The signed one.
         actual: String,
     },
-    /// The tag is a version, and what it names is another one.
+    /// The tag is a version, but names an item of another version.
     #[error("{reference} is version {actual}: its tag says another one")]
     Tag {
         /// What was asked for.
@@ -206,51 +195,51 @@ pub enum PullError {
     },
 }
 
-/// An item that has been let in.
+/// An item that was pulled and admitted.
 #[derive(Clone, Debug)]
 pub struct Pulled {
     /// The item's id.
     pub id: String,
     /// What it is.
     pub kind: Kind,
-    /// Its version.
+    /// The version that its signature covers.
     pub version: String,
     /// The digest of its manifest.
     pub manifest: Digest,
     /// The digest of its content.
     pub digest: Digest,
-    /// The key by whose signature it was let in.
+    /// The key by whose signature it was admitted.
     pub key: KeyName,
-    /// Its content.
+    /// The content, which was admitted.
     pub content: PulledContent,
-    /// What comes along with it.
+    /// The items that it brings along.
     pub uses: Vec<Use>,
 }
 
-/// The content of an item that has been let in.
+/// The content of an item that was admitted.
 #[derive(Clone, Debug)]
 pub enum PulledContent {
-    /// A component.
+    /// A component, verified against the trust store.
     Component {
-        /// The component.
+        /// The verified bytes.
         component: Box<VerifiedComponent>,
-        /// The envelope that vouches for it.
+        /// The envelope with its signatures.
         envelope: String,
     },
     /// A text with its signature line.
     Text {
-        /// The text.
+        /// The text as it was published, with its signature line.
         text: String,
-        /// What its file ends in.
+        /// The extension of its file.
         extension: &'static str,
-        /// When it was signed, as the signer says.
+        /// The time of its signature, as the signer states it.
         time: Timestamp,
-        /// How far it may be believed.
+        /// The judgement about its signature.
         standing: TextStanding,
     },
 }
 
-/// Whose signatures count, and when.
+/// The trust store and the time that items are judged by.
 #[derive(Clone, Copy, Debug)]
 pub struct Judge<'j> {
     /// The trust store.
@@ -259,7 +248,7 @@ pub struct Judge<'j> {
     pub at: Moment,
 }
 
-/// Brings an artifact and lets it in. `item` is the id that it has to have, where that is known.
+/// Fetches an artifact and admits it. `item` is the id that it must have, if that is known.
 pub fn pull(
     transport: &dyn Transport,
     reference: &Reference,
@@ -293,7 +282,7 @@ pub fn pull(
         let (wanted, found) = (wanted.to_owned(), pulled.id);
         return Err(PullError::OtherItem { reference: name, wanted, found });
     }
-    // Whoever may move tags could otherwise offer an old version as a new one.
+    // Otherwise, someone who may move tags could offer an old version as a new one.
     let tagged = reference.tag.as_deref().and_then(version_of_tag);
     if tagged.is_some_and(|tagged| tagged != pulled.version.replace('+', "_")) {
         return Err(PullError::Tag { reference: name, actual: pulled.version });
@@ -301,7 +290,7 @@ pub fn pull(
     Ok(pulled)
 }
 
-/// The manifest of a reference, which has the digest that the reference names.
+/// The manifest of a reference. If the reference has a digest, the manifest matches it.
 pub fn fetch_manifest(transport: &dyn Transport, reference: &Reference) -> Result<Fetched, PullError> {
     let wanted = match (&reference.digest, &reference.tag) {
         (Some(digest), _) => Wanted::Digest(digest),
@@ -323,7 +312,7 @@ fn shown_reference(reference: &Reference) -> String {
     graph_core::diagnostic::printable(&reference.to_string()).into_owned()
 }
 
-/// What an artifact says about itself, before anything is believed.
+/// What an artifact states about itself; nothing of it is trusted yet.
 struct Stated {
     id: Option<String>,
     version: Option<String>,
@@ -344,7 +333,7 @@ impl Arriving<'_> {
         self.name.to_owned()
     }
 
-    /// Its one layer, which is of a type that its kind has.
+    /// Its single layer, whose media type fits its kind.
     fn layer(&self, kind: Kind) -> Result<&Descriptor, PullError> {
         let [layer] = self.manifest.layers.as_slice() else {
             let found = self.manifest.layers.len();
@@ -359,7 +348,7 @@ impl Arriving<'_> {
         }
     }
 
-    /// A blob: not larger than it may be, as long as it should be, and what its digest says.
+    /// Reads a blob, and checks its size and its digest.
     fn blob(&self, what: &'static str, described: &Descriptor, most: u64) -> Result<Vec<u8>, PullError> {
         blob(self.transport, self.name, what, described, most)
     }
@@ -419,15 +408,15 @@ impl Arriving<'_> {
         }
     }
 
-    /// Lets a component in by one of the signatures that refer to its manifest.
+    /// Admits a component by one of the signatures that refer to its manifest.
     fn component(&self, bytes: Vec<u8>, stated: &Stated) -> Result<Pulled, PullError> {
         let bytes: Arc<[u8]> = bytes.into();
         let listed = self.transport.referrers(&self.digest)?;
         let is_signature = |listed: &&Descriptor| {
             listed.artifact_type.as_deref().is_none_or(|found| found == media::ENVELOPE)
         };
-        // Several may have signed it, each for themselves: one that is believed is enough. What stands beside it says why
-        // the others are not, if none is.
+        // Several signers may have signed it independently, of which one trusted signature is enough. If none is, the
+        // refusals are reported.
         let mut refused = None;
         for listed in listed.iter().filter(is_signature).take(MOST_SIGNATURES) {
             match self.by_signature(listed, &bytes, stated) {
@@ -448,7 +437,7 @@ impl Arriving<'_> {
         Err(refused.unwrap_or_else(|| PullError::Unsigned { reference: self.name() }))
     }
 
-    /// Lets a component in by one signature; `None` where that is no signature at all.
+    /// Admits a component by one signature; `None` if the artifact is not a signature.
     fn by_signature(
         &self,
         listed: &Descriptor,
@@ -548,8 +537,8 @@ impl Arriving<'_> {
     }
 }
 
-/// The item that the manifest says it is; for artifacts of other tools, the one that the statement claims. Both are
-/// believed only once the signature has been checked over it.
+/// The id that the manifest states; for artifacts of other tools, the one in the signed statement. Both count only once
+/// the signature has been verified for them.
 fn item(envelope: &str, stated: &Stated) -> Result<String, ClaimsError> {
     let id = match &stated.id {
         Some(id) => id.clone(),
@@ -558,7 +547,7 @@ fn item(envelope: &str, stated: &Stated) -> Result<String, ClaimsError> {
     Ok(stated.version.as_ref().map_or_else(|| id.clone(), |version| format!("{id}@{version}")))
 }
 
-/// Reads a blob as far as its descriptor and a cap allow, and checks that it is what the descriptor says.
+/// Reads a blob within its descriptor's size and a cap, and checks its digest.
 fn blob(
     transport: &dyn Transport,
     name: &str,

@@ -1,4 +1,4 @@
-//! Where an artifact is: `oci://host[:port]/repository[:tag][@digest]`, or `oci-layout:folder[:name][@digest]`.
+//! References to artifacts: `oci://host[:port]/repository[:tag][@digest]`, or `oci-layout:folder[:name][@digest]`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,9 +7,9 @@ use std::str::FromStr;
 use graph_core::diagnostic::printable;
 use graph_core::digest::Digest;
 
-/// What a reference to a registry begins with.
+/// The prefix of a reference to a registry.
 pub const REGISTRY: &str = "oci://";
-/// What a reference to an image-layout directory begins with.
+/// The prefix of a reference to an image-layout directory.
 pub const LAYOUT: &str = "oci-layout:";
 
 /// The most characters of a repository's name, of a tag, and of a name in a layout.
@@ -17,18 +17,18 @@ const MOST_REPOSITORY: usize = 255;
 const MOST_TAG: usize = 128;
 const MOST_NAME: usize = 400;
 
-/// Where an artifact is, or a place below which artifacts are.
+/// A reference to an artifact, or to a place below which there are artifacts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
     /// The registry and repository, or the directory.
     pub place: Location,
     /// The tag, or in a directory the name (`org.opencontainers.image.ref.name`).
     pub tag: Option<String>,
-    /// The digest of the manifest: with it, the tag says nothing.
+    /// The digest of the manifest. With a digest, the tag is ignored.
     pub digest: Option<Digest>,
 }
 
-/// Where manifests and blobs lie.
+/// A place with manifests and blobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
     /// A repository of a registry that speaks the OCI distribution protocol.
@@ -40,65 +40,66 @@ pub enum Location {
     },
     /// An OCI image-layout directory.
     Layout {
-        /// The directory.
+        /// The directory of the image layout.
         folder: PathBuf,
     },
 }
 
-/// A text is not a reference.
+/// Why a text is not a reference.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReferenceError {
-    /// It begins with something else.
-    #[error("`{0}` is not a reference: it begins neither with `{REGISTRY}` nor with `{LAYOUT}`")]
+    /// It has another prefix.
+    #[error("`{0}` is not a reference: it starts neither with `{REGISTRY}` nor with `{LAYOUT}`")]
     Scheme(String),
-    /// The host is none.
+    /// The host is invalid.
     #[error("`{0}` is not a host: letters, digits, `.` and `-`, and a port after `:`")]
     Host(String),
-    /// The repository's name is none.
+    /// The name of the repository is invalid.
     #[error(
         "`{0}` is not a repository: parts of lower-case letters and digits, with `.`, `_` or `-` in between, joined by `/`"
     )]
     Repository(String),
-    /// The tag is none.
+    /// The tag is invalid.
     #[error(
         "`{0}` is not a tag: at most {MOST_TAG} letters, digits, `.`, `_` and `-`, and no `.` or `-` at its beginning"
     )]
     Tag(String),
-    /// The name in a directory is none.
+    /// The name in a directory is invalid.
     #[error(
         "`{0}` is not a name in an image layout: letters and digits, with `-._:@+` in between, joined by `/`"
     )]
     Name(String),
-    /// The digest is none.
+    /// The digest is invalid.
     #[error("`{0}` is not a digest: `sha256:` and 64 lower-case hexadecimal digits")]
     Digest(String),
-    /// The directory is not named.
+    /// The directory is missing.
     #[error("`{LAYOUT}` is followed by the path of a directory")]
     NoFolder,
-    /// An item's id is no name of a repository.
+    /// The id of an item cannot be the name of a repository.
     #[error("`{0}` cannot be the name of a repository: those have lower-case letters alone")]
     Item(String),
 }
 
 impl Reference {
-    /// The registry as a whole.
+    /// A reference to a place as a whole.
     pub const fn of_place(place: Location) -> Self {
         Self { place, tag: None, digest: None }
     }
 
-    /// Whether a text is meant to be a reference, good or bad.
+    /// Whether a text is meant as a reference, valid or not.
     pub fn is_meant(text: &str) -> bool {
         text.starts_with("oci:") || text.starts_with(LAYOUT)
     }
 
-    /// Whether it names one artifact, and not a place for many.
+    /// Whether it refers to a single artifact.
     pub const fn names_one(&self) -> bool {
         self.tag.is_some() || self.digest.is_some()
     }
 
-    /// The artifact of an item below this place: in a registry `base/id:version`, in a directory the name `id:version`.
+    /// The reference of an item's artifact below this place: in a registry `base/id:version`, in a directory the name
+    /// `id:version`.
     pub fn below(&self, id: &str, version: &str) -> Result<Self, ReferenceError> {
-        // A tag has no `+`; `_` stands for it, as elsewhere.
+        // Tags cannot contain `+`, which is replaced by `_`, as is customary.
         let tag = version.replace('+', "_");
         match &self.place {
             Location::Registry { host, repository } => {
@@ -120,7 +121,7 @@ impl Reference {
         }
     }
 
-    /// The place below which the artifact of an item lies; `None` where its repository is not named after it.
+    /// The place below which an item's artifact is published; `None` if its repository does not end in the item's id.
     pub fn base_of(&self, id: &str) -> Option<Self> {
         let place = match &self.place {
             Location::Layout { .. } => self.place.clone(),
@@ -133,13 +134,13 @@ impl Reference {
         Some(Self::of_place(place))
     }
 
-    /// The same place, with a digest in place of the tag.
+    /// The same reference with a digest instead of the tag.
     #[must_use]
     pub fn pinned(&self, digest: Digest) -> Self {
         Self { digest: Some(digest), ..self.clone() }
     }
 
-    /// The directory, of a reference to one.
+    /// The directory, for a reference to one.
     pub fn folder(&self) -> Option<&Path> {
         match &self.place {
             Location::Layout { folder } => Some(folder),
@@ -147,7 +148,7 @@ impl Reference {
         }
     }
 
-    /// With another directory, where it is in one.
+    /// The same reference with another directory, if it has one.
     #[must_use]
     pub fn in_folder(mut self, change: impl FnOnce(&Path) -> PathBuf) -> Self {
         if let Location::Layout { folder } = &mut self.place {
@@ -267,7 +268,7 @@ pub(crate) fn is_name(name: &str) -> bool {
     name.len() <= MOST_NAME && name.split('/').all(part)
 }
 
-/// The version in a tag, or at the end of a name in a directory, as it stands there; `None` for any other tag.
+/// The version in a tag, or at the end of a name in a directory, unchanged; `None` for any other tag.
 pub fn version_of_tag(tag: &str) -> Option<&str> {
     let version = tag.rsplit_once(':').map_or(tag, |(_, version)| version);
     crate::artifact::is_version(&version.replace('_', "+")).then_some(version)

@@ -1,4 +1,4 @@
-//! What a registry or a directory offers, as it says itself: nothing of it has been checked.
+//! Lists what a registry or a directory offers. This is what the artifacts state, without any verification.
 
 use crate::artifact::Kind;
 use crate::http::{Options, Registry};
@@ -7,25 +7,25 @@ use crate::manifest::{Manifest, annotation, media, shown};
 use crate::reference::{Location, Reference};
 use crate::transport::{Transport, TransportError, Wanted};
 
-/// How many artifacts are looked at.
+/// How many artifacts are read.
 const MOST: usize = 500;
 
-/// Something that is offered.
+/// An artifact that is offered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
     /// Where it is.
     pub reference: Reference,
-    /// What it says that it is.
+    /// The kind that it states.
     pub kind: Kind,
-    /// The id that it says it has.
+    /// The id that it states.
     pub id: Option<String>,
-    /// The version that it says it has.
+    /// The version that it states.
     pub version: Option<String>,
-    /// What it says about itself.
+    /// The description that it states.
     pub description: Option<String>,
 }
 
-/// Looks through a registry, a part of it, a repository, or a directory. What is no item is left out.
+/// Lists the items of a registry, a part of it, a repository, or a directory. Other artifacts are left out.
 pub fn offers(place: &Reference, options: &Options) -> Result<Vec<Offer>, TransportError> {
     let mut found = Vec::new();
     match &place.place {
@@ -47,7 +47,7 @@ pub fn offers(place: &Reference, options: &Options) -> Result<Vec<Offer>, Transp
                 let one = registry.repository(&name);
                 let tags = match one.tags() {
                     Ok(tags) => tags,
-                    // A repository whose last tag was deleted is still listed.
+                    // A registry still lists a repository after its last tag was deleted.
                     Err(TransportError::NotFound { .. }) => continue,
                     Err(error) => return Err(error),
                 };
@@ -65,7 +65,7 @@ pub fn offers(place: &Reference, options: &Options) -> Result<Vec<Offer>, Transp
     Ok(found)
 }
 
-/// The repositories below a name. A registry that lists none may still have the one that is named.
+/// The repositories below a name. If a registry lists none, the repository of that name is tried.
 fn repositories(registry: &Registry, below: &str) -> Result<Vec<String>, TransportError> {
     let is_below = |name: &String| {
         below.is_empty()
@@ -87,7 +87,7 @@ fn is_fallback(tag: &str) -> bool {
     tag.strip_prefix("sha256-").is_some_and(|hex| hex.len() == 64)
 }
 
-/// What an artifact says about itself; nothing for what is no item, or is not there any more.
+/// The offer of an artifact; none if it is not an item, or was deleted meanwhile.
 fn offer(
     transport: &dyn Transport,
     wanted: Wanted<'_>,

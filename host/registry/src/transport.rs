@@ -1,5 +1,5 @@
-//! What brings bytes from where artifacts lie, and takes them there. A transport decides nothing about them: whether they
-//! are what their digest says, and what they may be, is checked by those who ask.
+//! Reads and writes the bytes of artifacts. A transport does not interpret them: their digests and contents are checked
+//! by its callers.
 
 use graph_core::digest::Digest;
 
@@ -8,101 +8,90 @@ use crate::layout::Layout;
 use crate::manifest::{Descriptor, Index, Manifest, ManifestError, media, shown};
 use crate::reference::{Location, Reference};
 
-/// Why bytes could not be brought or taken.
+/// Why bytes could not be read or written.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum TransportError {
-    /// It is not there.
+    /// It does not exist.
     #[error("there is no {what} in {place}")]
     NotFound {
         /// What was asked for.
         what: String,
-        /// Where.
         place: String,
     },
-    /// Whoever keeps it does not let us.
+    /// The registry refuses access.
     #[error("{place} does not permit to {action}: {reason}")]
     Denied {
-        /// Where.
         place: String,
-        /// What was asked for: `read acme/fetch`.
+        /// What was to be done: `read acme/fetch`.
         action: String,
-        /// What the other side says.
+        /// The registry's explanation.
         reason: String,
     },
-    /// It would not end, or not soon enough.
+    /// It is larger than may be read.
     #[error("{what} from {place} is larger than {most} bytes")]
     TooLarge {
         /// What it is.
         what: String,
-        /// Where.
         place: String,
-        /// How much is read.
+        /// How many bytes may be read.
         most: u64,
     },
-    /// All of it together is too much.
-    #[error("what {place} sends comes to more than {most} bytes in all")]
+    /// All requests together exceed the limit on bytes.
+    #[error("{place} sends more than {most} bytes in all")]
     TooMuch {
-        /// Where.
         place: String,
-        /// How much is read.
+        /// How many bytes may be read.
         most: u64,
     },
-    /// The other side is too slow.
+    /// The answer took too long.
     #[error("{place} has not sent {what} within {seconds} s")]
     Timeout {
         /// What was asked for.
         what: String,
-        /// Where.
         place: String,
-        /// How long it was waited for.
+        /// How many seconds it was allowed to take.
         seconds: u64,
     },
-    /// The other side cannot be reached, or is not understood.
+    /// The host cannot be reached, or the connection failed.
     #[error("{place} cannot be asked for {what}: {reason}")]
     Network {
         /// What was asked for.
         what: String,
-        /// Where.
         place: String,
-        /// Why.
         reason: String,
     },
-    /// The other side answers with something that is no answer.
+    /// The answer is invalid.
     #[error("{place} answers a request for {what} with {reason}")]
     Answer {
         /// What was asked for.
         what: String,
-        /// Where.
         place: String,
-        /// What it answers.
+        /// What is wrong with the answer.
         reason: String,
     },
-    /// The other side sends us somewhere where we do not go.
+    /// It redirects to a URL that is not followed.
     #[error("{place} redirects a request for {what} to {to}, which is not followed: {reason}")]
     Redirect {
         /// What was asked for.
         what: String,
-        /// Where.
         place: String,
-        /// Where to.
         to: String,
         /// Why it is not followed.
         reason: &'static str,
     },
-    /// It wants tokens that another host makes, which the user has not named.
+    /// It requires tokens of another host, which the user has not allowed.
     #[error("{place} wants a token that {realm} makes, which is another host: nothing was sent there")]
     Realm {
-        /// Where.
         place: String,
-        /// The host that makes tokens.
+        /// The host that issues the tokens.
         realm: String,
     },
-    /// What the directory has is not what it should be.
+    /// A file of the directory is invalid.
     #[error("{what} in {place} cannot be used: {reason}")]
     Broken {
         /// What it is.
         what: String,
-        /// Where.
         place: String,
         /// What is wrong.
         reason: String,
@@ -112,16 +101,14 @@ pub enum TransportError {
     Io {
         /// What it is.
         what: String,
-        /// Where.
         place: String,
         /// `read` or `written`.
         done: &'static str,
-        /// Why.
         source: std::io::Error,
     },
 }
 
-/// A manifest, by its tag (in a directory: its name) or its digest.
+/// The name of a manifest: its tag (in a directory: its name) or its digest.
 #[derive(Clone, Copy, Debug)]
 pub enum Wanted<'a> {
     /// By a tag.
@@ -140,33 +127,33 @@ impl Wanted<'_> {
     }
 }
 
-/// A manifest or index as it came.
+/// A manifest or index, as it was received.
 #[derive(Clone, Debug)]
 pub struct Fetched {
-    /// Its bytes.
+    /// The bytes of the manifest, unchanged.
     pub bytes: Vec<u8>,
-    /// Their SHA-256.
+    /// The SHA-256 of these bytes, computed here and not taken from a header.
     pub digest: Digest,
 }
 
-/// Brings bytes from one repository or directory, and takes them there.
+/// Reads and writes the bytes of one repository or directory.
 pub trait Transport {
     /// The manifest or index of a tag or digest, at most [`crate::manifest::MOST_MANIFEST`] bytes. Its digest is computed from the bytes.
     fn manifest(&self, wanted: Wanted<'_>) -> Result<Fetched, TransportError>;
 
-    /// A blob; to read more than `most` bytes is [`TransportError::TooLarge`]. Whoever asks checks the digest.
+    /// A blob. More than `most` bytes are [`TransportError::TooLarge`]. The caller checks the digest.
     fn blob(&self, digest: &Digest, most: u64) -> Result<Vec<u8>, TransportError>;
 
-    /// The descriptors of manifests that say to be about this one.
+    /// The descriptors of manifests whose subject is this one.
     fn referrers(&self, subject: &Digest) -> Result<Vec<Descriptor>, TransportError>;
 
-    /// Takes a blob, unless it is there.
+    /// Stores a blob unless it exists.
     fn put_blob(&self, bytes: &[u8]) -> Result<(), TransportError>;
 
-    /// Takes a manifest, under a tag if one is given. One with a subject is listed among its referrers from then on.
+    /// Stores a manifest, under a tag if one is given. One with a subject becomes one of its referrers.
     fn put_manifest(&self, manifest: &Manifest, tag: Option<&str>) -> Result<Digest, TransportError>;
 
-    /// Where that is, for messages.
+    /// The repository or directory, for messages.
     fn place(&self) -> String;
 }
 
@@ -180,7 +167,7 @@ pub fn open(reference: &Reference, options: &Options) -> Result<Box<dyn Transpor
     })
 }
 
-/// The tag under which referrers of a manifest are listed in registries that do not know the referrers API.
+/// The tag that lists the referrers of a manifest in registries without the referrers API.
 pub fn fallback_tag(subject: &Digest) -> String {
     format!("sha256-{}", subject.hex())
 }
@@ -207,7 +194,7 @@ pub(crate) fn listed(manifest: &Manifest, bytes: &[u8]) -> Descriptor {
     }
 }
 
-/// How much of something is read for a limit, without overflow.
+/// The number of bytes to read in order to notice that a limit is exceeded.
 pub(crate) const fn one_more(most: u64) -> u64 {
     most.saturating_add(1)
 }

@@ -1,4 +1,4 @@
-//! The error of everything that is done with graphs and runs: its kind, a stable name, a message, and what to do about it.
+//! The error of every operation on graphs and runs: its kind, a stable code, a message, and help for the user.
 
 use std::fmt;
 use std::path::Path;
@@ -8,7 +8,7 @@ use graph_core::record::ErrorCode;
 use graph_driver::DriveError;
 use serde_json::Value;
 
-/// What kind of error it is: what decisions are made by, and what a command line makes its exit code of.
+/// What kind of error it is. Callers decide by it, and the command line derives its exit code from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// The request is wrong, or something on this machine keeps it from being carried out.
@@ -31,7 +31,7 @@ pub enum Kind {
     Held,
     /// What was waited for has not come in time.
     TimedOut,
-    /// The host has a fault.
+    /// A bug in the host.
     Internal,
 }
 
@@ -59,7 +59,7 @@ impl From<ErrorCode> for Kind {
 
 type Source = Box<dyn miette::Diagnostic + Send + Sync>;
 
-/// Why a command could not do what it was asked: its kind, a stable name, a message and what to do about it.
+/// Why an operation failed: its kind, a stable code, a message and help for the user.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -73,11 +73,11 @@ struct Inner {
     related: Vec<Source>,
 }
 
-/// A result of this crate.
+/// The `Result` of this crate's operations: its error is an `Error` unless another type is named.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// An error of that kind. `code` is its stable name in `--json`, such as `not_found`.
+    /// An error of this kind. `code` is its stable name in `--json`, such as `not_found`.
     pub fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Self {
         Self(Box::new(Inner {
             kind,
@@ -89,37 +89,37 @@ impl Error {
         }))
     }
 
-    /// A wrong command line.
+    /// An error in the request, with kind [`Kind::Usage`].
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(Kind::Usage, "usage", message)
     }
 
-    /// A document that cannot be used.
+    /// A document that cannot be used, with kind [`Kind::Invalid`].
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(Kind::Invalid, "invalid_document", message)
     }
 
-    /// More work, or more room, than a budget or a cap allows.
+    /// A budget or a cap that was exceeded, with kind [`Kind::Limit`].
     pub fn limit(message: impl Into<String>) -> Self {
         Self::new(Kind::Limit, "limit", message)
     }
 
-    /// Something that is not allowed.
+    /// A missing capability, permission or signature, with kind [`Kind::Denied`].
     pub fn denied(message: impl Into<String>) -> Self {
         Self::new(Kind::Denied, "denied", message)
     }
 
-    /// Something that does not exist.
+    /// Something that was named and does not exist, with kind [`Kind::NotFound`].
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(Kind::NotFound, "not_found", message)
     }
 
-    /// Bytes that are not what they should be.
+    /// Bytes that do not match their digest or signature, with kind [`Kind::Integrity`].
     pub fn integrity(message: impl Into<String>) -> Self {
         Self::new(Kind::Integrity, "integrity", message)
     }
 
-    /// A place that cannot be read or written.
+    /// A file, folder or store that cannot be read or written, with kind [`Kind::Storage`].
     pub fn storage(message: impl Into<String>) -> Self {
         Self::new(Kind::Storage, "storage", message)
     }
@@ -148,7 +148,7 @@ impl Error {
     pub fn write(what: &str, path: &Path, error: &std::io::Error) -> Self {
         use std::io::ErrorKind as Io;
         let shown = path.display();
-        // The name of a temporary file would follow, which says nothing to anybody.
+        // The rest would be the name of a temporary file, which means nothing to the user.
         let why = error.to_string();
         let why = why.split(" at path ").next().unwrap_or_default();
         let failure = Self::storage(format!("{what} {shown} cannot be written: {why}"));
@@ -170,14 +170,14 @@ impl Error {
         }
     }
 
-    /// What to do about it.
+    /// Adds help: what the user can do about the error.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.0.help = Some(help.into());
         self
     }
 
-    /// More for a program: the members of this object join the error in `--json`.
+    /// Adds details for programs: the members of this object are added to the error in `--json`.
     #[must_use]
     pub fn details(mut self, details: Value) -> Self {
         self.0.details = Some(details);
@@ -191,7 +191,7 @@ impl Error {
         self
     }
 
-    /// The file that it is about, before the message.
+    /// Puts the path of the file that the error is about in front of the message.
     #[must_use]
     pub fn within(mut self, file: &Path) -> Self {
         let file = if file.as_os_str() == "-" { "<stdin>".to_owned() } else { crate::project::shown(file) };
@@ -199,27 +199,27 @@ impl Error {
         self
     }
 
-    /// Its kind.
+    /// What kind of error it is; an exit code follows from it.
     pub fn kind(&self) -> Kind {
         self.0.kind
     }
 
-    /// The stable name.
+    /// The stable name of the error in `--json`, such as `not_found`.
     pub fn code(&self) -> &'static str {
         self.0.code
     }
 
-    /// The message.
+    /// The message, without the help.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// What to do about it, if there is something to say.
+    /// What the user can do about it, if anything is known.
     pub fn help_text(&self) -> Option<&str> {
         self.0.help.as_deref()
     }
 
-    /// What is shown: the diagnostic alone where the error is nothing but that.
+    /// What is shown: only the related diagnostic where the error consists of nothing else.
     pub fn diagnostic(&self) -> &dyn miette::Diagnostic {
         match self.0.related.as_slice() {
             [only] if only.to_string() == self.0.message => &**only,
@@ -227,7 +227,7 @@ impl Error {
         }
     }
 
-    /// More for a program, if there is any.
+    /// The details that [`Error::details`] added for programs.
     pub fn more(&self) -> Option<&Value> {
         self.0.details.as_ref()
     }
@@ -294,7 +294,7 @@ impl From<graph_store::AcquireError> for Error {
 impl From<graph_store::CreateRunError> for Error {
     fn from(error: graph_store::CreateRunError) -> Self {
         match error {
-            // The store is well: the id was chosen badly.
+            // The store itself works: the caller chose an id that is taken.
             graph_store::CreateRunError::Exists { .. } => Self::usage(error.to_string()),
             error => Self::of_run(error.code(), error.to_string()),
         }
@@ -317,7 +317,7 @@ impl From<Box<Diagnostics>> for Error {
     }
 }
 
-/// A resume that the walker does not take, with what to type.
+/// The error of a resume that the walker refuses, with the command to type instead.
 fn refused(code: ErrorCode, message: String) -> Error {
     let error = Error::of_run(code, message);
     match code {
@@ -326,7 +326,7 @@ fn refused(code: ErrorCode, message: String) -> Error {
         }
         ErrorCode::AmbiguousAnswer => error.help("write each answer as --answer ID=ANSWER"),
         ErrorCode::UnknownInterrupt => {
-            error.help("`graph-host runs show @last` lists the open questions with their ids")
+            error.help("`graph-host runs show RUN` lists the open questions with their ids")
         }
         _ => error,
     }

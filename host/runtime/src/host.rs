@@ -1,4 +1,4 @@
-//! What everything here works with, whichever run or graph it is about.
+//! What every operation of this crate needs, whichever run or graph it is about.
 
 use std::sync::Arc;
 
@@ -10,20 +10,20 @@ use crate::executor::functions::Functions;
 use crate::notice::NoticeObserver;
 use crate::project::user_home::Home;
 
-/// The user's space, what compiles components, who hears of notices, and what the program performs itself.
+/// The user's space, the compiler, the observer of notices, and the functions of the program.
 #[derive(Clone, Debug)]
 pub struct Host {
     /// The user's space.
     pub home: Home,
-    /// What compiles components.
+    /// Compiles components, in this process or in a child process.
     pub compiler: Compiler,
-    /// Hears of what happens around runs.
+    /// Receives notices about what happens around runs.
     pub notices: Arc<dyn NoticeObserver>,
     /// The items that the program performs itself.
     pub functions: Arc<Functions>,
 }
 
-/// The time.
+/// The present time by the system's clock.
 pub fn now() -> Timestamp {
     SystemClock.now()
 }

@@ -4,9 +4,42 @@
 //! [`history`] is kept. A run can be [replayed](replay), items come from a [`registry`] and go there, and [`telemetry`] is
 //! sent about runs.
 //!
+//! A program opens a project for a user, plans a graph, starts it, and waits for its outcome. This one runs the signed
+//! components of an example, under the example's manifest and with the key that the example is signed with:
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! use graph_runtime::project::{Project, user_home::Home};
+//! use graph_runtime::run::start::Sources;
+//! use graph_runtime::{Options, Runtime};
+//! use serde_json::json;
+//!
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! let folder = tempfile::tempdir()?;
+//! let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+//! let options = Options {
+//!     sources: Sources { trust: vec![examples.join("trust.yaml")], ..Sources::default() },
+//!     manifest: Some(examples.join("map-reduce/caps.yaml")),
+//!     ..Options::default()
+//! };
+//! let (project, home) = (Project::at(folder.path().to_owned()), Home::at(folder.path().join("home")));
+//! let runtime = Runtime::open(project, home, options)?;
+//! let plan = runtime.plan(&examples.join("map-reduce/graph.yaml").to_string_lossy()).await?;
+//! let inputs = [("folder".to_owned(), json!("/src/wit")), ("ending".to_owned(), json!(".wit"))];
+//! let run = runtime.start(plan, inputs.into_iter().collect(), ()).await?;
+//! let summary = run.outcome().await?;
+//! assert_eq!(summary.status.as_str(), "completed");
+//! # Ok(())
+//! # }
+//! # tokio::runtime::Runtime::new().unwrap().block_on(run()).unwrap();
+//! ```
+//!
 //! Nothing here prints, ends the process, or knows exit codes. An [`error::Error`] has a [kind](error::Kind), and what
 //! happens around a run is a [`notice::Notice`] to an observer.
 
+#[cfg(feature = "bundle")]
+pub mod bundle;
 pub mod error;
 pub mod executor;
 pub mod history;

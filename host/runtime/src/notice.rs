@@ -1,69 +1,94 @@
-//! What happens around a run that somebody may want to know: reported as it happens, to be shown or left out.
+//! Notices: what happens around a run and is not an error. They are reported to an observer as they happen.
 
 use std::fmt;
 use std::sync::Arc;
 
 use graph_core::diagnostic::Diagnostics;
+use graph_core::walker::ItemPlace;
 use graph_engine::{CompileObserver, Level};
 use serde_json::Value;
 
 use crate::error::Error;
 
-/// Something that happened around a run and is no error of it.
+/// Something that happened around a run and is not an error of it.
 #[derive(Clone, Copy, Debug)]
 pub enum Notice<'n> {
-    /// A document was read, and something in it is doubtful: a manifest, a trust store, hooks.
+    /// The warnings of a document: a manifest, a trust store, hooks.
     Doubtful(&'n Diagnostics),
-    /// A component is being compiled, and that takes a while.
+    /// A component is being compiled.
+    Compiling {
+        /// The component.
+        id: &'n str,
+        /// The size of the component, in bytes.
+        bytes: usize,
+    },
+    /// Compilation of a component has ended, successfully or not.
+    Compiled {
+        /// The component.
+        id: &'n str,
+    },
+    /// Compilation of a component takes unusually long.
     SlowCompilation {
         /// The component.
         id: &'n str,
-        /// Its size.
+        /// The size of the component, in bytes.
         bytes: usize,
     },
-    /// A component has written a line.
+    /// A component has logged a line.
     LogLine {
         /// The node, with those of the graphs around its own.
         path: &'n str,
-        /// How much it matters.
+        /// Which item of a `foreach` its task is for.
+        item: Option<ItemPlace>,
+        /// The log level.
         level: Level,
         /// The line.
         message: &'n str,
     },
-    /// A component has added an event to the run's stream.
+    /// A component has emitted an event into the run's stream.
     Event {
         /// The node, with those of the graphs around its own.
         path: &'n str,
-        /// What kind of event it is.
+        /// Which item of a `foreach` its task is for.
+        item: Option<ItemPlace>,
+        /// The name that the component gave the event.
         name: &'n str,
-        /// What it says.
+        /// The event's payload.
         payload: &'n Value,
     },
-    /// The knowledge item about a run could not be brought up to date.
+    /// The run's state item could not be rewritten.
     RunItemOutdated {
-        /// The run.
+        /// The run as a whole.
         run: &'n str,
         /// Why.
         error: &'n Error,
     },
 }
 
-/// Hears of notices, on whatever thread they arise.
+/// Receives notices, on whichever thread they occur.
 pub trait NoticeObserver: fmt::Debug + Send + Sync {
-    /// Something happened.
+    /// Receives one notice.
     fn notice(&self, notice: Notice<'_>);
 }
 
-/// Leaves every notice out.
+/// Ignores every notice.
 impl NoticeObserver for () {
     fn notice(&self, _notice: Notice<'_>) {}
 }
 
-/// Reports slow compilations as notices.
+/// Reports compilations as notices.
 #[derive(Debug)]
 pub(crate) struct CompileNotices(pub(crate) Arc<dyn NoticeObserver>);
 
 impl CompileObserver for CompileNotices {
+    fn started(&self, id: &str, bytes: usize) {
+        self.0.notice(Notice::Compiling { id, bytes });
+    }
+
+    fn finished(&self, id: &str) {
+        self.0.notice(Notice::Compiled { id });
+    }
+
     fn slow(&self, id: &str, bytes: usize) {
         self.0.notice(Notice::SlowCompilation { id, bytes });
     }

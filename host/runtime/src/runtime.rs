@@ -1,9 +1,10 @@
-//! The face of this crate: what a program that runs graphs needs, in one place.
+//! [`Runtime`]: everything that a program needs to run graphs.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use graph_core::record::Place;
+use graph_core::builder::BuiltGraph;
+use graph_core::record::CheckpointSelector;
 use graph_core::walker::{Answers, Edit, Event, Resume, Summary};
 use graph_driver::{Both, Control, Driver, Observer};
 use graph_engine::Compiler;
@@ -23,12 +24,12 @@ use crate::project::stores::{self, StoreKind};
 use crate::project::user_home::Home;
 use crate::run::context::PreparedRun;
 use crate::run::edit_and_fork::{self, EditedRun};
-use crate::run::resume;
+use crate::run::resume::{self, Opening};
 use crate::run::start::{self, RunContext, Sources, Start};
 use crate::run::{restore, stop_notes};
 
-/// What a [`Runtime`] works with, besides its project and its user's space. The default keeps runs in the project's
-/// database, compiles in this process, grants nothing, and leaves notices out.
+/// What a [`Runtime`] works with, in addition to its project and its user's space. By default it keeps runs in the
+/// project's database, compiles components in this process, grants nothing, and ignores notices.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Where items and trust are taken from.
@@ -37,11 +38,11 @@ pub struct Options {
     pub manifest: Option<PathBuf>,
     /// Where the project keeps runs.
     pub kept: StoreKind,
-    /// A store of the program's own, in place of the project's.
+    /// A store of the program's own, which replaces the project's.
     pub store: Option<Arc<dyn CheckpointStore>>,
-    /// What compiles components.
+    /// Compiles components, in this process or in a child process.
     pub compiler: Compiler,
-    /// Hears of what happens around runs.
+    /// Receives notices about what happens around runs.
     pub notices: Arc<dyn NoticeObserver>,
     /// Items that the program performs itself. A manifest has to permit each.
     pub functions: Functions,
@@ -106,12 +107,12 @@ pub struct Runtime {
     store: Arc<dyn CheckpointStore>,
 }
 
-/// A graph that was checked, with everything that a run of it needs.
+/// A graph that was planned, with everything that a run of it needs.
 #[derive(Debug)]
 pub struct PlannedRun {
-    /// The graph, its items, and where they are from.
+    /// The graph, its items, and their origins.
     pub context: RunContext,
-    /// What it dispatches, what that is granted, and what is missing.
+    /// What it dispatches, the grants, and what is missing.
     pub plan: Plan,
 }
 
@@ -131,6 +132,14 @@ impl Runtime {
     pub async fn plan(&self, graph: &str) -> Result<PlannedRun> {
         let manifest = self.manifest.as_deref();
         let context = RunContext::open(graph, manifest, &self.sources, &self.project, &self.host)?;
+        let plan = planned(&context).await;
+        Ok(PlannedRun { context, plan })
+    }
+
+    /// Checks a graph that the program has built, and runs nothing. A run of it is resumed by its id, as any other.
+    pub async fn plan_built(&self, graph: &BuiltGraph) -> Result<PlannedRun> {
+        let manifest = self.manifest.as_deref();
+        let context = RunContext::of_built(graph, manifest, &self.sources, &self.project, &self.host)?;
         let plan = planned(&context).await;
         Ok(PlannedRun { context, plan })
     }
@@ -160,7 +169,15 @@ impl Runtime {
         if let Some(refusal) = plan.refusal("graph-host caps suggest GRAPH") {
             return Err(refusal);
         }
-        let start = Start { inputs, run_id: None, seed: None, max_steps: None, durability: None };
+        let start = Start {
+            inputs,
+            run_id: None,
+            parent: None,
+            seed: None,
+            max_steps: None,
+            durability: None,
+            state_item: false,
+        };
         let ready = start::begin(context, plan, start, Arc::clone(&self.store), &self.host)?;
         Ok(self.handle(ready, Event::Started, observer))
     }
@@ -174,22 +191,48 @@ impl Runtime {
         observer: impl Observer + 'static,
     ) -> Result<RunHandle> {
         let store = Arc::clone(&self.store);
-        let resumable = resume::open(run, store, false, None, &self.project, &self.host).await?;
+        let resumable = resume::open(run, store, Opening::default(), &self.project, &self.host).await?;
         let event = resumable.event(Resume { answers, ..Resume::default() });
         Ok(self.handle(resumable.ready, event, observer))
     }
 
-    /// Writes to a suspended run as a node would have, at its newest checkpoint or back at an earlier one.
-    pub async fn edit(&self, run: &str, edit: Edit, back_to: Option<Place>) -> Result<EditedRun> {
-        edit_and_fork::update(run, Arc::clone(&self.store), edit, back_to, &self.host).await
+    /// Starts another turn of a run that has ended, with new inputs merged into its own: at `start`, with the state
+    /// unchanged. For a suspended run, the superstep is started again with them.
+    pub async fn resume_with_inputs(
+        &self,
+        run: &str,
+        inputs: Map<String, Value>,
+        observer: impl Observer + 'static,
+    ) -> Result<RunHandle> {
+        let opening = Opening { begins_turn: true, ..Opening::default() };
+        let resumable =
+            resume::open(run, Arc::clone(&self.store), opening, &self.project, &self.host).await?;
+        let mut merged = resumable.inputs.clone();
+        merged.extend(inputs);
+        let checked = start::check_inputs(&resumable.graph, merged)?.inputs;
+        let inputs = checked.as_object().cloned();
+        let event = resumable.event(Resume { inputs, ..Resume::default() });
+        Ok(self.handle(resumable.ready, event, observer))
     }
 
-    /// Makes a new run that begins where another one stood at a checkpoint.
-    pub async fn fork(&self, run: &str, at: Place, edit: Option<Edit>) -> Result<EditedRun> {
-        edit_and_fork::fork(run, Arc::clone(&self.store), at, edit, None, &self.host).await
+    /// Writes to a run that is suspended or has ended, as a node would have, at its newest checkpoint or back at an earlier one.
+    pub async fn edit(
+        &self,
+        run: &str,
+        edit: Edit,
+        back_to: Option<CheckpointSelector>,
+    ) -> Result<EditedRun> {
+        edit_and_fork::update(run, Arc::clone(&self.store), edit, back_to, self.project.folder(), &self.host)
+            .await
     }
 
-    /// What is stored of a run.
+    /// Makes a new run that begins with the state of another run at a checkpoint.
+    pub async fn fork(&self, run: &str, at: CheckpointSelector, edit: Option<Edit>) -> Result<EditedRun> {
+        edit_and_fork::fork(run, Arc::clone(&self.store), at, edit, None, self.project.folder(), &self.host)
+            .await
+    }
+
+    /// The stored history of a run.
     pub fn history(&self, run: &str) -> Result<History> {
         let row = restore::find(&*self.store, run)?;
         Ok(History { store: Arc::clone(&self.store), run: row.run_id })
@@ -201,7 +244,7 @@ impl Runtime {
         let (store, home) = (Arc::clone(&self.store), self.host.home.clone());
         let task = tokio::spawn(async move {
             let outcome = drive(driver, first, observer).await;
-            // Where this cannot be noted, the run is none the worse.
+            // Without this note the run itself is intact; only a later check is weaker.
             let _ = stop_notes::note(&home, &*store, &run);
             outcome
         });
@@ -221,13 +264,13 @@ async fn drive(mut driver: Driver, first: Event, mut observer: impl Observer) ->
     let status = driver.drive(first, &mut Both(&mut observer, &mut ())).await?;
     observer.stopped(status);
     let summary = driver.take_summary();
-    // What is written is written before others can take the run.
+    // The driver's records are stored before another process can take the run.
     drop(driver);
     Ok(summary)
 }
 
-/// A run that is under way. Dropped before its outcome was asked for, it gives up what is under way; the run can be resumed
-/// from what is stored.
+/// A run that is under way. If it is dropped before its outcome is awaited, its tasks are abandoned; the run can be
+/// resumed from what is stored.
 #[derive(Debug)]
 pub struct RunHandle {
     id: String,
@@ -243,11 +286,11 @@ impl RunHandle {
 
     /// Asks the run to stop: once the tasks under way are done, or at once.
     pub fn stop(&self, how: Control) {
-        // A driver that is gone has stopped already.
+        // If the driver is gone, the run has stopped already.
         let _ = self.control.send(how);
     }
 
-    /// Waits until the run has ended, or waits for an answer.
+    /// Waits until the run has ended or is suspended.
     pub async fn outcome(mut self) -> Result<Summary> {
         match (&mut self.task).await {
             Ok(outcome) => outcome,
@@ -265,7 +308,7 @@ impl Drop for RunHandle {
     }
 }
 
-/// What is stored of a run, as a stream of lines that have the numbers of their entries.
+/// The stored history of a run, as a stream of numbered lines.
 #[derive(Clone, Debug)]
 pub struct History {
     store: Arc<dyn CheckpointStore>,
@@ -273,8 +316,8 @@ pub struct History {
 }
 
 impl History {
-    /// Hands over every line after the one with this number; 0 for all. More may be there a moment later: the number of the
-    /// last line is where to go on from.
+    /// Passes on every line after the one with this number; 0 for all. The run may store more later: call this again with
+    /// the number of the last line.
     pub fn after(&self, offset: u64, line: impl FnMut(&Value) -> Result<()>) -> Result<()> {
         let kinds = Kinds::or_all(&[]);
         Reader::new(Arc::clone(&self.store), &self.run, None, kinds, offset).read(line)
@@ -296,10 +339,10 @@ mod tests {
     use super::*;
 
     const STEPS: u64 = 900;
-    /// The superstep at which a run is held up.
+    /// The superstep at which the test's run is blocked.
     const HELD_UP: u64 = 100;
 
-    /// Holds a run up in the middle, so that it is under way for as long as a test wants.
+    /// Blocks a run in the middle, so that it is under way for as long as a test needs.
     struct Gate {
         reached: Sender<()>,
         open: Receiver<()>,
@@ -320,7 +363,7 @@ mod tests {
         Runtime::open(Project::at(folder.to_owned()), home, Options::default()).unwrap()
     }
 
-    /// A run of so many steps, which is held up in the middle until the sender sends or is dropped.
+    /// A run of many steps, which blocks in the middle until the sender sends or is dropped.
     async fn long(runtime: &Runtime, folder: &Path) -> (RunHandle, Sender<()>) {
         let graph = folder.join("long.yaml");
         let text = format!(
@@ -335,7 +378,7 @@ mod tests {
         (handle, gate)
     }
 
-    /// Resumes a run once nobody holds it any more.
+    /// Resumes a run as soon as no process holds it.
     async fn resumed(runtime: &Runtime, run: &str) -> Summary {
         loop {
             match runtime.resume(run, Answers::None, ()).await {
@@ -379,7 +422,7 @@ mod tests {
         assert_eq!(stopped.status, Status::Cancelled);
         assert_eq!(stopped.steps, HELD_UP);
         assert_eq!(resumed(&runtime, &id).await.steps, STEPS);
-        let fork = runtime.fork(&id, Place::Step(1), None).await.unwrap();
+        let fork = runtime.fork(&id, CheckpointSelector::Step(1), None).await.unwrap();
         assert_eq!((fork.summary.steps, fork.origin.unwrap().0), (1, id));
     }
 

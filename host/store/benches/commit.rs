@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use graph_core::record::SignedRecord;
-use graph_store::conformance::sample::{checkpoint, run, segment, take_up, task, update, whole};
+use graph_store::conformance::sample::{acquire_run, checkpoint, run, segment, task, update, whole};
 use graph_store::{BareDatabase, CheckpointStore, MemoryStore, Options, SqliteStore, Synchronous};
 
 /// Bytes of a checkpoint's text, about what a small graph has.
@@ -60,7 +60,7 @@ fn memory() -> Outcome<()> {
     for (what, values) in [("a checkpoint", false), ("a checkpoint with two values", true)] {
         let store = MemoryStore::new();
         store.create_run(&run("r"))?;
-        let guard = take_up(&store, "r");
+        let guard = acquire_run(&store, "r");
         let batches: Vec<_> = (0..u64::from(COUNT))
             .map(|sequence| {
                 [if values { boundary(sequence) } else { sized(checkpoint("r", sequence, Vec::new())) }]
@@ -87,7 +87,7 @@ fn sqlite(
     let bare = BareDatabase::create(&folder.path().join("bare.db"))?;
     bare.set_synchronous(synchronous)?;
     store.create_run(&run("r"))?;
-    let guard = take_up(&store, "r");
+    let guard = acquire_run(&store, "r");
     store.commit(&guard, &[boundary(0)], &update(0), synchronous)?;
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for sequence in 1..=count {

@@ -29,7 +29,7 @@ pub const LARGEST_PENDING: u64 = 4 << 30;
 /// The bytes of results under one key after which older ones are left out.
 pub(crate) const RESULTS_BYTES: u64 = 64 << 20;
 
-/// What a value or a record takes up beside its texts.
+/// What a value or a record takes up in addition to its texts.
 pub(crate) const OVERHEAD: u64 = 128;
 
 /// The length of a text.
@@ -52,7 +52,7 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// A page of at most so many records.
+    /// A page of at most that many records.
     pub(crate) const fn of(most: usize) -> Self {
         Self { most, records: 0, bytes: 0 }
     }

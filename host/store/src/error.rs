@@ -9,14 +9,15 @@ use crate::bounds::{LARGEST_PENDING, LARGEST_TEXT};
 use crate::names::BadName;
 use crate::store::Owner;
 
-/// What the medium under a store can do to any operation. Each names the place as the store describes it to people: a file, or
-/// whatever else it lies in.
+/// Errors of the medium under a store, which can occur in any operation. Each names the location as the store describes
+/// it to users: a file, or whatever else it is in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum StorageError {
-    /// What is stored is not what was written.
+    /// The stored bytes are not what was written.
     #[error("{location} is damaged: {reason}; {readable}")]
     Corrupt {
-        /// Where the store lies.
+        /// The location of the store, for users.
         location: String,
         /// What was found.
         reason: String,
@@ -28,49 +29,47 @@ pub enum StorageError {
         "{location} has format version {found}, and this program reads versions up to {supported}: it was left unchanged; use a newer graph-host"
     )]
     Newer {
-        /// Where the store lies.
+        /// The location of the store, for users.
         location: String,
-        /// Its version.
         found: u64,
         /// The latest version that can be read.
         supported: u64,
     },
-    /// An id or a name in a row is none that a store holds. Other rows are not affected.
+    /// A row contains an id or a name that no store would write. Other rows are not affected.
     #[error(
         "{location}: row {row} of table {table} is refused: {problem}; other runs can still be read, and `graph-host runs list` shows them"
     )]
     Row {
-        /// Where the store lies.
+        /// The location of the store, for users.
         location: String,
-        /// The table.
         table: &'static str,
         /// The number of the row.
         row: i64,
         /// What is wrong with it.
         problem: BadName,
     },
-    /// Reading takes more work than a file of this size can ask for.
+    /// Reading takes more work than an undamaged file of this size could need.
     #[error(
         "{location} is damaged: reading it takes more work than a file of its size can need; move it away, or put it back from a backup"
     )]
     Endless {
-        /// Where the store lies.
+        /// The location of the store, for users.
         location: String,
     },
-    /// No room.
+    /// The disk or the quota is full.
     #[error(
         "no room left to write {location}; nothing of this write was kept, and everything before it was: free some space and resume"
     )]
     Full {
-        /// Where the store lies.
+        /// The location of the store, for users.
         location: String,
     },
-    /// Somebody else is writing all the time.
+    /// Another process kept the store locked for too long.
     #[error("{location} was locked by another process for {seconds} s: try again when it is done")]
     Busy {
-        /// Where the store lies.
+        /// The location of the store, for users.
         location: String,
-        /// How long was waited.
+        /// How long this process waited.
         seconds: u64,
     },
     /// The file, its folder or the disk may not be written.
@@ -78,28 +77,26 @@ pub enum StorageError {
         "{location} cannot be written: {reason}; make the file and its folder writable, or work in a folder that is"
     )]
     NotWritable {
-        /// Where the store lies.
+        /// The location of the store, for users.
         location: String,
-        /// Why.
         reason: String,
     },
-    /// Reading or writing failed otherwise.
+    /// Any other error of reading or writing.
     #[error("{location} cannot be read or written: {reason}")]
     Io {
-        /// Where the store lies.
+        /// The location of the store, for users.
         location: String,
-        /// Why.
         reason: String,
     },
 }
 
-/// A file or folder as errors name it.
+/// The location of a file or folder, for errors.
 pub(crate) fn location(path: &Path) -> String {
     path.display().to_string()
 }
 
 impl StorageError {
-    /// The code under which a run that meets this ends.
+    /// The code with which a run ends that meets this error.
     pub const fn code(&self) -> ErrorCode {
         match self {
             Self::Corrupt { .. } | Self::Newer { .. } | Self::Row { .. } | Self::Endless { .. } => {
@@ -112,15 +109,13 @@ impl StorageError {
     }
 }
 
-/// A run cannot be added.
+/// Why a run cannot be added.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum CreateRunError {
     /// The id is taken.
     #[error("there is a run {run} already: choose another id, or leave it out to get a fresh one")]
-    Exists {
-        /// The id.
-        run: String,
-    },
+    Exists { run: String },
     /// One of its ids or names cannot be kept.
     #[error("the run cannot be kept: {0}")]
     Name(#[from] BadName),
@@ -129,75 +124,47 @@ pub enum CreateRunError {
     Snapshot(#[from] SnapshotError),
     /// Its result is too large to be kept.
     #[error("run {run} cannot be kept: its result and error take {bytes} bytes, and {most} is the most", most = LARGEST_TEXT)]
-    TooLarge {
-        /// The id.
-        run: String,
-        /// The size.
-        bytes: u64,
-    },
+    TooLarge { run: String, bytes: u64 },
     /// A number is too large to be kept.
     #[error("run {run} cannot be kept: its {what} is {number}, above 2^63 - 1")]
-    OutOfRange {
-        /// The id.
-        run: String,
-        /// Which number.
-        what: &'static str,
-        /// The number.
-        number: u64,
-    },
+    OutOfRange { run: String, what: &'static str, number: u64 },
     /// The medium failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
 }
 
-/// A run cannot be taken over from another store. Nothing of it was written.
+/// Why a run cannot be imported from another store. No part of it was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum ImportError {
     /// The run cannot be added.
     #[error(transparent)]
     Create(#[from] CreateRunError),
-    /// Its records do not follow from each other.
+    /// Its records do not follow each other.
     #[error(transparent)]
     Commit(#[from] CommitError),
-    /// Its records cannot be read where they come from.
+    /// Its records cannot be read from their source.
     #[error("the records of the run cannot be read: {reason}")]
-    Source {
-        /// Why.
-        reason: String,
-    },
+    Source { reason: String },
     /// The medium failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
 }
 
-/// Something cannot be removed. Nothing of it was.
+/// Why something cannot be removed. No part of it was removed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum RemoveError {
-    /// The guard does not hold the run any more.
+    /// The guard no longer holds the run.
     #[error("run {run} was taken over, and nothing of it is removed: {loss}")]
-    Lost {
-        /// The run.
-        run: String,
-        /// Why.
-        loss: Loss,
-    },
+    Lost { run: String, loss: Loss },
     /// There is no such run.
     #[error("there is no run {run}")]
-    NotFound {
-        /// The id.
-        run: String,
-    },
+    NotFound { run: String },
     /// There is no such checkpoint to begin from.
     #[error("run {run} has no checkpoint {sequence} in namespace `{namespace}`")]
-    NoCheckpoint {
-        /// The run.
-        run: String,
-        /// The namespace.
-        namespace: String,
-        /// Its number.
-        sequence: u64,
-    },
-    /// What has to stay cannot be read.
+    NoCheckpoint { run: String, namespace: String, sequence: u64 },
+    /// Data that has to stay cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The medium failed.
@@ -205,33 +172,28 @@ pub enum RemoveError {
     Storage(#[from] StorageError),
 }
 
-/// A text cannot be kept.
+/// Why a text cannot be stored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum SnapshotError {
-    /// Another text has the digest.
+    /// Another text is stored under this digest.
     #[error("another text is kept as {digest}: one of the two was changed")]
-    Differs {
-        /// The digest.
-        digest: Digest,
-    },
+    Differs { digest: Digest },
     /// The text is too large to be kept.
     #[error("a text of {bytes} bytes cannot be kept: {most} is the most", most = LARGEST_TEXT)]
-    TooLarge {
-        /// The size.
-        bytes: u64,
-    },
+    TooLarge { bytes: u64 },
     /// The medium failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
 }
 
-/// Why a guard does not hold its run any more.
+/// Why a guard no longer holds its run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Loss {
-    /// The run's epoch is another one.
+    /// Another process has taken the run: its epoch has changed.
     #[error("another process has taken it up since")]
     TakenUp,
-    /// The epoch is the guard's, and the newest record is not the one that it builds on.
+    /// The epoch is the guard's, but the newest record is not the one that it builds on.
     #[error("its records are not those that this process has written")]
     Moved,
     /// The run that was taken up does not exist any more; another one may have its id.
@@ -239,25 +201,19 @@ pub enum Loss {
     Removed,
 }
 
-/// A batch was refused. Nothing of it was written.
+/// Why a batch was refused. No part of it was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum CommitError {
-    /// The guard does not hold the run any more. Whoever meets this writes nothing more about the run.
+    /// The guard no longer holds the run. The process must not write anything more about it.
     #[error("run {run} was taken over, and this process writes nothing more about it: {loss}")]
-    Lost {
-        /// The run.
-        run: String,
-        /// Why.
-        loss: Loss,
-    },
-    /// A checkpoint does not rise above the newest one.
+    Lost { run: String, loss: Loss },
+    /// A checkpoint's number is not above that of the newest one.
     #[error(
-        "run {run} has gone on to checkpoint {newest} in namespace `{namespace}`, so checkpoint {sequence} cannot follow"
+        "run {run} has continued to checkpoint {newest} in namespace `{namespace}`, so checkpoint {sequence} cannot follow"
     )]
     Superseded {
-        /// The run.
         run: String,
-        /// The namespace.
         namespace: String,
         /// The checkpoint that was to be written.
         sequence: u64,
@@ -267,9 +223,7 @@ pub enum CommitError {
     /// A task, answers or status record is not under the newest checkpoint.
     #[error("a {kind} record of run {run} is under checkpoint {sequence} of namespace `{namespace}`, but {newest}", newest = newest_text(*newest))]
     NotUnderNewest {
-        /// The run.
         run: String,
-        /// The namespace.
         namespace: String,
         /// The kind of record.
         kind: &'static str,
@@ -278,14 +232,12 @@ pub enum CommitError {
         /// The newest checkpoint there.
         newest: Option<u64>,
     },
-    /// A record is not one that this run can keep.
+    /// The store cannot keep such a record for this run.
     #[error("a {kind} record cannot be kept in run {run}: {reason}")]
     Unfit {
-        /// The run.
         run: String,
         /// The kind of record.
         kind: &'static str,
-        /// Why.
         reason: String,
     },
     /// One of the ids that the run refers to cannot be kept.
@@ -293,28 +245,18 @@ pub enum CommitError {
     Name(#[from] BadName),
     /// A text is too large to be kept.
     #[error(
-        "run {run} cannot go on: its {what} takes {bytes} bytes, and {most} is the most that is stored in one piece"
+        "run {run} cannot continue: its {what} takes {bytes} bytes, and at most {most} can be stored in one piece"
     )]
     TooLarge {
-        /// The run.
         run: String,
-        /// Which text.
         what: &'static str,
-        /// The size.
         bytes: u64,
         /// The largest one that can be kept.
         most: u64,
     },
     /// A number is too large to be kept.
     #[error("the change of run {run} cannot be kept: its {what} is {number}, above 2^63 - 1")]
-    OutOfRange {
-        /// The id.
-        run: String,
-        /// Which number.
-        what: &'static str,
-        /// The number.
-        number: u64,
-    },
+    OutOfRange { run: String, what: &'static str, number: u64 },
     /// The medium failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
@@ -327,64 +269,51 @@ fn newest_text(newest: Option<u64>) -> String {
     }
 }
 
-/// Something cannot be read.
+/// Why something cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum ReadError {
     /// There is no such run.
     #[error("there is no run {run}")]
-    NotFound {
-        /// The id.
-        run: String,
-    },
-    /// A value that a checkpoint refers to is not there.
+    NotFound { run: String },
+    /// A value that a checkpoint refers to is missing.
     #[error(
         "the value of channel `{channel}` at checkpoint {version} of run {run} is missing; checkpoints before it may still be whole"
     )]
     MissingValue {
-        /// The run.
         run: String,
-        /// The channel.
         channel: String,
         /// The checkpoint that should have written it.
         version: u64,
     },
-    /// More waits under the newest checkpoint than is read at one time.
+    /// More records wait under the newest checkpoint than are read at one time.
     #[error("the records under the newest checkpoint of run {run} take more than {most} bytes", most = LARGEST_PENDING)]
-    TooMuchPending {
-        /// The run.
-        run: String,
-    },
+    TooMuchPending { run: String },
     /// The medium failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
 }
 
-/// A name is not that of one run.
+/// Why a name does not identify one run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum ResolveError {
-    /// No id begins so.
-    #[error("no run is called `{name}` or begins with it: `graph-host runs list` shows them")]
-    NotFound {
-        /// The name.
-        name: String,
-    },
+    /// No id begins with the name.
+    #[error("no run is called `{name}` or starts with it: `graph-host runs list` shows them")]
+    NotFound { name: String },
     /// `@last`, and there are no runs.
     #[error("there are no runs yet, so `@last` names none")]
     NoRuns,
-    /// Another name with `@`.
+    /// The name begins with `@` and is not `@last`.
     #[error("`{name}` is not a name for a run: it is an id, the beginning of one, or `@last`")]
-    UnknownName {
-        /// The name.
-        name: String,
-    },
-    /// More than one id begins so.
+    UnknownName { name: String },
+    /// Several ids begin with the name.
     #[error("`{name}` is the beginning of more than one run: {}{}; write more of the id", candidates.join(", "), if *more { " and others" } else { "" })]
     Ambiguous {
-        /// The name.
         name: String,
         /// Some of the ids, in order.
         candidates: Vec<String>,
-        /// There are more than those.
+        /// There are more than these.
         more: bool,
     },
     /// The medium failed.
@@ -392,29 +321,25 @@ pub enum ResolveError {
     Storage(#[from] StorageError),
 }
 
-/// A run cannot be taken.
+/// Why a run cannot be taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum AcquireError {
     /// There is no such run.
     #[error("there is no run {run}")]
-    NotFound {
-        /// The id.
-        run: String,
-    },
-    /// Somebody has it.
+    NotFound { run: String },
+    /// Another process holds it.
     #[error("run {run} is held by {}: wait until it is done, or stop it", holder.as_ref().map_or_else(|| "another process".to_owned(), ToString::to_string))]
     Held {
-        /// The run.
         run: String,
-        /// Who has it, as far as they have said.
+        /// The holder, as far as it has been recorded.
         holder: Option<Owner>,
     },
     /// The lock cannot be made.
     #[error("the lock {location} cannot be taken: {reason}")]
     Lock {
-        /// Where the lock lies.
+        /// The path of the lock.
         location: String,
-        /// Why.
         reason: String,
     },
     /// The medium failed.
@@ -425,7 +350,7 @@ pub enum AcquireError {
 macro_rules! codes {
     ($($error:ty { $($pattern:pat => $code:expr),* $(,)? })*) => {$(
         impl $error {
-            /// The code under which an operation that meets this ends.
+            /// The code with which an operation ends that meets this error.
             pub const fn code(&self) -> ErrorCode {
                 match self {
                     $($pattern => $code,)*

@@ -1,4 +1,4 @@
-//! A store in front of another one.
+//! Stores that intercept the commits of another store.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -11,12 +11,12 @@ use crate::error::{AcquireError, CommitError, CreateRunError, ReadError, Resolve
 use crate::run::{NewRun, RunFilter, RunRow, RunUpdate};
 use crate::store::{At, CheckpointStore, Holder, Listed, Numbered, Owner, RunGuard, Synchronous, Wanted};
 
-/// Has a say in the commits of a store behind it, and leaves everything else to that.
+/// Intercepts the commits of a store behind it; everything else goes to that store unchanged.
 pub trait Front: fmt::Debug + Send + Sync {
     /// The store behind it.
     fn behind(&self) -> &dyn CheckpointStore;
 
-    /// Takes a batch in the place of [`CheckpointStore::commit`]: gives all of it, a part or nothing to the store behind.
+    /// Replaces [`CheckpointStore::commit`]: passes all, a part or nothing of the batch to the store behind.
     fn commit(
         &self,
         guard: &RunGuard,

@@ -1,4 +1,4 @@
-//! Texts by key that outlast runs: a SQLite file of a project, with an index of their words.
+//! Texts by key that outlast runs: a project's SQLite file, with a full-text index.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -26,7 +26,7 @@ const MAX_BYTES: i64 = 256 << 20;
 const BUSY: Duration = Duration::from_secs(5);
 /// How long one search may take. What it costs to rank entries depends on how often the words occur in all of them.
 const LONGEST_SEARCH: Duration = Duration::from_secs(1);
-/// How long anything else may take, without waiting for other processes.
+/// How long any other call may take, without waiting for other processes.
 const LONGEST_CALL: Duration = Duration::from_secs(5);
 /// The digest of [`SCHEMA`].
 const SHAPE: &str = "d32fe21fe54411fe45c958543c85a7993fad788f156d4e3869e1eeb9cdf50ffe";
@@ -79,11 +79,12 @@ struct Open {
 
 /// Why knowledge could not be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum KnowledgeStoreError {
     /// A query holds no word.
     #[error("the query holds no word")]
     NoWord,
-    /// A search takes too long.
+    /// A search took longer than one second.
     #[error("the search took longer than {} s: ask for fewer words, or for words that fewer entries hold", LONGEST_SEARCH.as_secs())]
     Slow,
     /// The project holds as much as it may.
@@ -100,25 +101,20 @@ pub enum KnowledgeStoreError {
     #[error(
         "{file} has format version {found}, and this program reads versions up to {VERSION}: it was left unchanged; use a newer graph-host"
     )]
-    Newer {
-        /// The file.
-        file: String,
-        /// Its version.
-        found: i64,
-    },
-    /// A call takes too long, whatever for.
+    Newer { file: String, found: i64 },
+    /// A call other than a search took longer than five seconds.
     #[error("the project's knowledge took longer than {} s to answer", LONGEST_CALL.as_secs())]
     Late,
     /// The file is not what this program has made.
     #[error("the project's knowledge cannot be used: {0}")]
     Altered(String),
-    /// What is there, or beside it, is nothing that is opened.
+    /// The path, or a file next to it, cannot be opened safely.
     #[error("the project's knowledge cannot be used: {0}")]
     Place(#[from] PlaceError),
-    /// The file belongs to something else.
+    /// The file belongs to another program.
     #[error("{0} is not a file of knowledge: move it away")]
     Foreign(String),
-    /// SQLite refused.
+    /// SQLite refused an operation; its message is in the field.
     #[error("the project's knowledge cannot be used now: {0}")]
     Sqlite(String),
 }
@@ -150,7 +146,7 @@ impl KnowledgeStore {
         Self { path: path.to_owned(), connection: Mutex::new(None) }
     }
 
-    /// The open file; none if it is only to be read and is not there.
+    /// The open file; none if it is only to be read and is missing.
     fn open(&self, make: bool) -> Result<Option<MutexGuard<'_, Option<Open>>>> {
         let mut guard = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         match &*guard {
@@ -185,13 +181,13 @@ impl KnowledgeStore {
         let meter = Meter::on(&mut connection, &place)?;
         meter.begin_within(LONGEST_CALL + BUSY);
         connection.pragma_update(None, "synchronous", "FULL")?;
-        // What is not ours is left as it is: nothing is written before it is known.
+        // Another program's file is left unchanged: nothing is written before it is recognised.
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Deferred)?;
         let known = self.recognise(&transaction)?;
         transaction.commit()?;
         if !known {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            // Another process may have done so.
+            // Another process may have made the tables first.
             if !self.recognise(&transaction)? {
                 transaction.execute_batch(SCHEMA)?;
                 transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
@@ -203,7 +199,7 @@ impl KnowledgeStore {
         Ok(Some(Open { connection, meter }))
     }
 
-    /// Whether the file has what this program makes; not if it is empty. Anything else is refused.
+    /// Whether the file has this program's tables; not if it is empty. Any other content is refused.
     fn recognise(&self, connection: &Connection) -> Result<bool> {
         let shown = || self.path.display().to_string();
         let altered = |what: String| KnowledgeStoreError::Altered(format!("{}: {what}", shown()));
@@ -227,7 +223,7 @@ impl KnowledgeStore {
         {
             return Err(altered(what));
         }
-        // How the index of words works is written in a table of it: nothing but its version, as it is made.
+        // FTS5 keeps its settings in a table of the file: only its own version may be in it.
         let settings = "SELECT count(*) FROM (SELECT k, v FROM words_config LIMIT 8)";
         let made = "SELECT 1 FROM words_config WHERE k = 'version' AND v = 4";
         let settings: i64 = connection.query_row(settings, [], |row| row.get(0))?;
@@ -251,7 +247,7 @@ impl KnowledgeStore {
         }
     }
 
-    /// The answer of a call, or why it was ended.
+    /// The result of a call, or why it was interrupted.
     fn ended<T>(&self, open: &Open, answer: Result<T>) -> Result<T> {
         match answer {
             Err(KnowledgeStoreError::Late | KnowledgeStoreError::Slow) if open.meter.is_spent() => {
@@ -320,7 +316,7 @@ impl KnowledgeStore {
         terms: &[Vec<&str>],
         limit: u32,
     ) -> Result<Vec<(String, String)>> {
-        // Excerpts are not SQLite's: `snippet` takes time with the square of the hits in one entry.
+        // Excerpts are made here and not by SQLite: its `snippet` takes time with the square of the hits in one entry.
         let mut ranked = connection.prepare_cached(
             "SELECT entries.id, entries.key FROM words JOIN entries ON entries.id = words.rowid
                  WHERE words MATCH ?1 AND substr(entries.key, 1, length(?2)) = ?2
@@ -353,7 +349,7 @@ impl KnowledgeStore {
     }
 }
 
-/// A key as it was read: nothing else is written as one.
+/// Checks a key that was read: this program writes only valid ones.
 fn checked(key: String) -> Result<String> {
     if is_key(&key) {
         return Ok(key);
@@ -362,7 +358,7 @@ fn checked(key: String) -> Result<String> {
     Err(KnowledgeStoreError::Altered(format!("`{}` is no key", printable(&shown).replace('\n', "\\n"))))
 }
 
-/// Interrupts what a connection does once it has taken too long, as long as this is kept.
+/// Interrupts a call on a connection once it has taken too long, unless this is dropped before.
 struct TimeLimit {
     done: Option<mpsc::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -372,7 +368,7 @@ impl TimeLimit {
     fn set(connection: InterruptHandle, time: Duration) -> Result<Self> {
         let (done, waits) = mpsc::channel();
         let watch = move || {
-            // Ends earlier once the other side is gone.
+            // Returns early once the other side has been dropped.
             if waits.recv_timeout(time) == Err(RecvTimeoutError::Timeout) {
                 connection.interrupt();
             }
@@ -387,7 +383,7 @@ impl TimeLimit {
 
 impl Drop for TimeLimit {
     fn drop(&mut self) {
-        // Waited for, so that what the connection does next is not interrupted.
+        // Waiting for the thread ensures that later calls on the connection are not interrupted.
         self.done = None;
         let _ = self.thread.take().map(JoinHandle::join);
     }
@@ -420,8 +416,8 @@ fn matching(terms: &[Vec<&str>]) -> String {
     terms.iter().map(|term| format!("\"{}\"", term.join(" "))).collect::<Vec<_>>().join(" ")
 }
 
-/// Some words of a text around the first one that was looked for, on one line; its beginning where that is written
-/// otherwise, with other accents for example.
+/// Some words of a text around the first match, on one line; its beginning if the match is spelled differently, for
+/// example with other accents.
 fn excerpt(text: &str, terms: &[Vec<&str>]) -> String {
     let wanted: Vec<String> = terms.iter().flatten().map(|word| word.to_lowercase()).collect();
     let is_hit = |piece: &str| {

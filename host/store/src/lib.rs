@@ -1,10 +1,66 @@
 //! Where runs are kept: the [`CheckpointStore`] trait, a store in memory, one in SQLite and one in a folder.
 //!
-//! A store keeps records as they are: it never reads what a record says, and never signs or checks one. What it does
-//! promise is order, atomicity and durability.
+//! A store keeps records unchanged: it never interprets, signs or checks them. Its promises are order, atomicity and
+//! durability.
+//!
+//! # A store of your own
+//!
+//! Implement [`CheckpointStore`], or [`Front`] to intercept the commits of another store. The conformance suite (feature
+//! `conformance`) then checks the promises: one test for each, made by a macro.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::sync::atomic::{AtomicUsize, Ordering};
+//!
+//! use graph_core::record::SignedRecord;
+//! use graph_store::{CheckpointStore, CommitError, Front, MemoryStore, RunGuard, RunUpdate, Synchronous};
+//!
+//! /// Counts the records that were committed.
+//! #[derive(Clone, Debug, Default)]
+//! struct Counting {
+//!     store: MemoryStore,
+//!     records: Arc<AtomicUsize>,
+//! }
+//!
+//! impl Front for Counting {
+//!     fn behind(&self) -> &dyn CheckpointStore {
+//!         &self.store
+//!     }
+//!
+//!     fn commit(
+//!         &self,
+//!         guard: &RunGuard,
+//!         batch: &[SignedRecord],
+//!         update: &RunUpdate,
+//!         synchronous: Synchronous,
+//!     ) -> Result<(), CommitError> {
+//!         self.store.commit(guard, batch, update, synchronous)?;
+//!         self.records.fetch_add(batch.len(), Ordering::Relaxed);
+//!         Ok(())
+//!     }
+//! }
+//!
+//! // In a test of your crate, `graph_store::conformance!(Place::default());` makes a test of every promise. Here is one.
+//! # #[cfg(feature = "conformance")]
+//! # {
+//! use graph_store::conformance::{Subject, commits};
+//!
+//! /// A place that every handle shares.
+//! #[derive(Default)]
+//! struct Place(Counting);
+//!
+//! impl Subject for Place {
+//!     fn open(&self) -> Box<dyn CheckpointStore> {
+//!         Box::new(self.0.clone())
+//!     }
+//! }
+//!
+//! commits::checkpoints_are_kept_in_order(&|| Box::new(Place::default()));
+//! # }
+//! ```
 
 #[cfg(feature = "bench")]
-mod bare;
+mod bench_baseline;
 mod bounds;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
@@ -25,7 +81,7 @@ mod upkeep;
 mod versions;
 
 #[cfg(feature = "bench")]
-pub use bare::BareDatabase;
+pub use bench_baseline::BareDatabase;
 pub use bounds::{LARGEST_NAME, LARGEST_PENDING, LARGEST_READ, LARGEST_TEXT, PAGE_BYTES};
 pub use error::{
     AcquireError, CommitError, CreateRunError, ImportError, Loss, ReadError, RemoveError, ResolveError,

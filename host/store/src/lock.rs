@@ -1,4 +1,4 @@
-//! Advisory locks on files: the operating system gives them back when a process ends, however it ends.
+//! Advisory locks on files: the operating system releases them when a process ends, in whatever way.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use crate::regular;
 
-/// Somebody who only looks whether a lock is held has it for a moment. Such a moment is waited out.
+/// Another process that only checks whether a lock is held has it for a moment, which is waited out.
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A lock that this process has. The file is there as long as the lock is.
+/// A lock that this process holds. The file exists as long as the lock does.
 #[derive(Debug)]
 pub(crate) struct RunLock {
     path: PathBuf,
@@ -21,7 +21,7 @@ pub(crate) struct RunLock {
 }
 
 impl RunLock {
-    /// Takes the lock, `None` if somebody else has it.
+    /// Takes the lock, `None` if another process has it.
     pub(crate) fn try_take(path: &Path) -> io::Result<Option<Self>> {
         let mut tries = 0;
         loop {
@@ -46,7 +46,7 @@ impl RunLock {
         }
     }
 
-    /// Whether somebody has the lock.
+    /// Whether another process has the lock.
     pub(crate) fn is_held(path: &Path) -> io::Result<bool> {
         regular::check(path)?;
         let file = match File::open(path) {
@@ -65,8 +65,8 @@ impl RunLock {
 impl Drop for RunLock {
     fn drop(&mut self) {
         // Without a way to tell two files of one name apart, the file has to stay. If it cannot be removed it is merely
-        // in the way of nobody.
-        // Where somebody has removed it, the name may be that of another holder's lock.
+        // in no one's way.
+        // Where another process has removed it, the name may be that of another holder's lock.
         if cfg!(unix) && is_at(&self.file, &self.path).is_ok_and(|is_at| is_at) {
             let _ = fs::remove_file(&self.path);
         }

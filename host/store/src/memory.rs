@@ -1,4 +1,4 @@
-//! A store in memory: for tests, and for runs that nobody wants to keep.
+//! A store in memory: for tests, and for runs that no one wants to keep.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::{Bound, RangeInclusive};
@@ -237,7 +237,7 @@ impl Run {
         self.history[known..].sort_by_key(|(before, _)| *before);
     }
 
-    /// The first so many checkpoints of a namespace are gone.
+    /// The first few checkpoints of a namespace are gone.
     fn forget(&mut self, gone: &str, count: usize) {
         self.history.retain_mut(|(_, told)| match told {
             HistoryRecord::Checkpoint(namespace, place) if namespace == gone => {
@@ -673,7 +673,7 @@ fn has_expired(entry: &SignedCacheEntry, by: Option<Timestamp>) -> bool {
     by.is_none_or(|at| entry.expires <= at)
 }
 
-/// Gives the run back, unless somebody else has taken it up since.
+/// Gives the run back, unless another process has taken it up since.
 struct Release {
     store: MemoryStore,
     run: String,

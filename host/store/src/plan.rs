@@ -1,4 +1,4 @@
-//! What a batch comes to: the same refusals and the same economy for every store.
+//! Decides what of a batch is written: the same refusals and omissions for every store.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use crate::names;
 use crate::run::{Change, NewRun, RunRow, RunUpdate};
 use crate::store::{Fence, Numbered, RunGuard};
 
-/// The largest number that every store can keep.
+/// The largest number that every store can keep: SQLite's integers are signed.
 pub(crate) const LARGEST: u64 = i64::MAX as u64;
 
 /// What is to be written in one namespace.
 #[derive(Debug)]
 pub(crate) struct NamespacePlan<'a> {
     pub(crate) namespace: &'a str,
-    /// The newest checkpoint once the records so far are taken.
+    /// The newest checkpoint after the records so far.
     head: Option<u64>,
     /// In rising order, each with how many entries of the batch come before it.
     pub(crate) checkpoints: Vec<(u64, &'a SignedRecord)>,
@@ -40,7 +40,7 @@ impl NamespacePlan<'_> {
     }
 }
 
-/// Checks a batch and works out what of it is to be written. `head` gives the newest stored checkpoint of a namespace.
+/// Checks a batch and decides what of it is written. `head` returns the newest stored checkpoint of a namespace.
 pub(crate) fn plan<'a>(
     run: &str,
     batch: &'a [SignedRecord],
@@ -55,11 +55,11 @@ pub(crate) fn plan<'a>(
     work_out(run, numbered, head, false)
 }
 
-/// Records of a run that comes from elsewhere that are written at a time.
+/// How many imported records are written at a time.
 const IMPORTED: usize = 1_024;
 
-/// The same for records of a run that comes from elsewhere, with the numbers that its entries have there. A status may have
-/// been under a checkpoint that was removed: then only the history has it.
+/// The same for imported records, with the numbers of their entries. A status may have been under a checkpoint that was
+/// removed: then it is only in the history.
 pub(crate) fn plan_import<'a>(
     run: &str,
     records: &'a [Numbered],
@@ -69,7 +69,7 @@ pub(crate) fn plan_import<'a>(
     work_out(run, numbered, head, true)
 }
 
-/// The next records of a run that comes from elsewhere, as many as make a page; none at the end.
+/// The next imported records, up to a full page; none at the end.
 pub(crate) fn next_of_import(
     records: &mut dyn Iterator<Item = Result<Numbered, ImportError>>,
 ) -> Result<Vec<Numbered>, ImportError> {
@@ -148,8 +148,8 @@ fn work_out<'a>(
     Ok(plans)
 }
 
-/// Whether what a guard builds on is what there is: `found` is the fence of the run, `None` where nobody has taken it up since it
-/// was made.
+/// Checks that a guard builds on the present state: `found` is the fence of the run, `None` if no process has taken it
+/// since it was made.
 pub(crate) fn check_fence(guard: &RunGuard, found: Option<Fence>) -> Result<(), Loss> {
     let named = guard.fence();
     match found {
@@ -180,7 +180,7 @@ pub(crate) fn entries(batch: &[SignedRecord]) -> u64 {
     batch.iter().map(|record| record.events).fold(0, u64::saturating_add)
 }
 
-/// The number of the last entry of a run that comes from elsewhere.
+/// The number of the last entry of an imported run.
 pub(crate) fn last_entry(records: &[Numbered]) -> u64 {
     let ends = records.iter().map(|numbered| match numbered.record.events {
         0 => 0,
@@ -189,7 +189,7 @@ pub(crate) fn last_entry(records: &[Numbered]) -> u64 {
     ends.max().unwrap_or(0)
 }
 
-/// Whether a record is one that the run can keep.
+/// Checks that a record is one that the run can keep.
 fn fit(run: &str, record: &SignedRecord) -> Result<(), CommitError> {
     let unfit =
         |reason: String| Err(CommitError::Unfit { run: run.to_owned(), kind: record.kind.as_str(), reason });
@@ -242,7 +242,7 @@ fn first_that_falls<C: Ord + Copy>(versions: impl Iterator<Item = (C, u64)>) -> 
     None
 }
 
-/// Whether a record can be read again: what is larger is refused by readers.
+/// Checks that a record can be read again: readers refuse larger ones.
 fn check_size(run: &str, record: &SignedRecord) -> Result<(), CommitError> {
     let fits = |what: &'static str, bytes: u64, most: u64| {
         if bytes <= most {
@@ -271,12 +271,12 @@ fn check_size(run: &str, record: &SignedRecord) -> Result<(), CommitError> {
     fits("checkpoint with its channel values", bounds::weight(record), LARGEST_READ)
 }
 
-/// The length of what a run came to, in the texts that its row keeps.
+/// The length of the outcome of a run, in the texts that its row keeps.
 fn texts_of_row(result: Option<&Arc<str>>, error: Option<&Arc<str>>) -> u64 {
     [result, error].into_iter().flatten().map(|text| bounds::length(text)).fold(0, u64::saturating_add)
 }
 
-/// Whether a text can be read again.
+/// Checks that a text can be read again.
 pub(crate) fn check_snapshot(text: &str) -> Result<(), SnapshotError> {
     match bounds::length(text) {
         bytes if bytes > LARGEST_TEXT => Err(SnapshotError::TooLarge { bytes }),
@@ -369,7 +369,7 @@ mod tests {
 
     impl Eq for Counted<'_> {}
 
-    /// The comparisons that it takes to look through so many versions of each of eight channels.
+    /// The comparisons that it takes to look through that many versions of each of eight channels.
     fn comparisons(versions: u64) -> u64 {
         let count = Cell::new(0);
         let values = (1..=versions)

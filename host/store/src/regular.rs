@@ -1,20 +1,21 @@
-//! Files where files should be. A stranger's folder may have a pipe there, which would be waited for without end, or a link
-//! to a device that gives bytes without end.
+//! Refuses paths that are not regular files. A stranger's folder may contain a pipe, which would block without end, or a
+//! link to a device that returns bytes without end.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _};
 use std::path::Path;
 
-/// Refuses what is there and is neither file nor folder.
+/// Refuses a path that exists and is neither a file nor a folder.
 pub(crate) fn check(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(found) if !found.is_file() && !found.is_dir() => Err(io::Error::other("it is not a regular file")),
-        // What is missing, or cannot be looked at, is told when it is opened.
+        // A missing or inaccessible file is reported when it is opened.
         _ => Ok(()),
     }
 }
 
-/// Refuses to change what is there unless it is a regular file with one name: a link, of either kind, leads elsewhere.
+/// Refuses to change a file unless it is a regular one with one name: a link, symbolic or hard, would change a file
+/// elsewhere.
 pub(crate) fn check_unshared(path: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(path)?;
     if found.is_symlink() {
@@ -28,20 +29,20 @@ pub(crate) fn check_unshared(path: &Path) -> io::Result<()> {
     if found.is_file() { Ok(()) } else { Err(io::Error::other("it is not a regular file")) }
 }
 
-/// How many names a file has.
+/// The number of names (hard links) of a file.
 #[cfg(unix)]
 pub(crate) fn names(found: &Metadata) -> u64 {
     use std::os::unix::fs::MetadataExt as _;
     found.nlink()
 }
 
-/// How many names a file has; 1 where the platform does not report it.
+/// The number of names (hard links) of a file; 1 where the platform does not report it.
 #[cfg(not(unix))]
 pub(crate) fn names(_: &Metadata) -> u64 {
     1
 }
 
-/// As [`fs::read`], of a file that is no longer than so many bytes.
+/// Like [`fs::read`], for a file of at most that many bytes.
 pub(crate) fn read_up_to(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     check(path)?;
     let file = File::open(path)?;

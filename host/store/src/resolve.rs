@@ -1,11 +1,11 @@
-//! Names that people give to runs.
+//! Finds runs by the names that users give them.
 
 use crate::error::{ResolveError, StorageError};
 
 /// How many candidates an ambiguous name lists.
 const LISTED: usize = 5;
 
-/// What to look up for a name.
+/// The lookups that are needed to resolve a name.
 pub(crate) trait Names {
     /// The newest run without a parent.
     fn last(&mut self) -> Result<Option<String>, StorageError>;
@@ -13,7 +13,7 @@ pub(crate) trait Names {
     fn beginning(&mut self, prefix: &str, limit: usize) -> Result<Vec<String>, StorageError>;
 }
 
-/// Finds the run that a person means.
+/// Finds the run that a user means.
 pub(crate) fn resolve(name: &str, names: &mut impl Names) -> Result<String, ResolveError> {
     if name == "@last" {
         return names.last()?.ok_or(ResolveError::NoRuns);

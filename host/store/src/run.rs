@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::names::{self, BadName};
 
-/// A run that begins.
+/// A run that is about to be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewRun {
-    /// The row as it begins. `updated_at` is that of the creation.
+    /// The initial row. `updated_at` is the time of creation.
     pub row: RunRow,
-    /// Texts to keep with it, as by [`CheckpointStore::put_snapshot`](crate::CheckpointStore::put_snapshot).
+    /// Texts to store with it, as by [`CheckpointStore::put_snapshot`](crate::CheckpointStore::put_snapshot).
     pub snapshots: Vec<Snapshot>,
 }
 
@@ -25,11 +25,11 @@ pub struct NewRun {
 pub struct Snapshot {
     /// The digest, under whatever domain the text has.
     pub digest: Digest,
-    /// The text.
+    /// The text of the snapshot, such as a graph; named by its digest.
     pub text: Arc<str>,
 }
 
-/// What is known of a run without reading its records. It serves listings; what a run really did stands in its signed
+/// What is known of a run without reading its records. It serves listings; what a run really did is in its signed
 /// records.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunRow {
@@ -37,7 +37,7 @@ pub struct RunRow {
     pub run_id: String,
     /// The graph's id.
     pub graph_id: String,
-    /// Where the graph's file lies, relative to the project.
+    /// The path of the graph's file, relative to the project.
     pub graph_path: Option<String>,
     /// The run that started this one as a child.
     pub parent_id: Option<String>,
@@ -69,13 +69,13 @@ pub struct RunRow {
     pub manifest: Digest,
     /// The digest of what the run is pinned to.
     pub pins: Digest,
-    /// The seed.
+    /// The seed of the run, from which every task's random numbers follow.
     pub seed: Digest,
     /// The key that signs its records.
     pub key: KeyId,
     /// The durability mode.
     pub durability: Durability,
-    /// What stands in for the graph's `max_steps`.
+    /// What replaces the graph's `max_steps`.
     pub max_steps: Option<u64>,
     /// When it was created.
     pub created_at: Timestamp,
@@ -83,10 +83,10 @@ pub struct RunRow {
     pub updated_at: Timestamp,
 }
 
-/// What becomes of an optional field.
+/// The outcome of an optional field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Change<T> {
-    /// It stays.
+    /// The field keeps its value.
     #[default]
     Keep,
     /// It gets a value.
@@ -119,13 +119,13 @@ impl<T> Change<T> {
 /// What changes in a run's row. Everything not named stays.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunUpdate {
-    /// When.
+    /// When the change was made: the run's time of last change.
     pub at: Timestamp,
     /// The new status.
     pub status: Option<Status>,
-    /// Supersteps committed.
+    /// How many supersteps of the run itself have committed.
     pub step: Option<u64>,
-    /// Fuel used.
+    /// The fuel that the run and its child runs have used.
     pub fuel: Option<u64>,
     /// The process that runs it.
     pub pid: Change<u32>,
@@ -135,7 +135,7 @@ pub struct RunUpdate {
     pub error: Change<Arc<str>>,
     /// The run that continues this one.
     pub continuation_id: Change<String>,
-    /// What stands in for the graph's `max_steps`.
+    /// What replaces the graph's `max_steps`.
     pub max_steps: Change<u64>,
     /// The digest of the graph, when a change was accepted.
     pub graph: Option<Digest>,
@@ -192,10 +192,10 @@ pub struct RunFilter {
     pub graph_id: Option<String>,
     /// Only the tree of this root run.
     pub root_id: Option<String>,
-    /// Only runs that were created before this one: a page goes on where the one before it ended. None if there is no
+    /// Only runs that were created before this one: a page continues where the one before it ended. None if there is no
     /// such run any more.
     pub before: Option<String>,
-    /// At most so many; `None` for all.
+    /// At most that many; `None` for all.
     pub limit: Option<usize>,
 }
 

@@ -23,10 +23,10 @@ const PAGE: usize = 256;
 /// Keeps runs. Calls block, so an asynchronous caller makes them from a thread that may.
 ///
 /// Per run and namespace a store keeps a line of checkpoints in strictly rising sequence, and **pending** records: what
-/// tasks, answers and the status have come to since the newest checkpoint. A checkpoint makes every pending record
+/// tasks, answers and the status have resulted in since the newest checkpoint. A checkpoint makes every pending record
 /// before it void.
 ///
-/// Whoever writes to a run has taken it up ([`Self::acquire`]), and names with everything that it writes the run's **epoch**
+/// The process that writes to a run has taken it up ([`Self::acquire`]), and names with everything that it writes the run's **epoch**
 /// and **head** ([`Fence`]): what a former holder writes is refused, whatever has become of locks and leases. A store of several
 /// machines needs no more than this comparison, in the transaction of each write.
 pub trait CheckpointStore: fmt::Debug + Send + Sync {
@@ -81,7 +81,7 @@ pub trait CheckpointStore: fmt::Debug + Send + Sync {
     fn checkpoint(&self, run: &str, namespace: &str, at: At) -> Result<Option<SignedRecord>, ReadError>;
 
     /// A page of checkpoints of a namespace with sequence numbers above `after`, in order, each with the values that it
-    /// changed in order of channels. It has at most `limit` of them, and ends early once their texts come to
+    /// changed in order of channels. It has at most `limit` of them, and ends early once their texts reach
     /// [`PAGE_BYTES`](crate::PAGE_BYTES). An empty page is the end.
     fn checkpoints(
         &self,
@@ -149,7 +149,7 @@ pub trait CheckpointStore: fmt::Debug + Send + Sync {
     /// were committed; it only grows. A record holds [`SignedRecord::events`] entries, numbered from 1 on without gaps.
     fn history(&self, run: &str, after: u64, limit: usize) -> Result<Vec<Numbered>, ReadError>;
 
-    /// The status record of the history before whose entries so many others come; `None` if there is none there.
+    /// The status record of the history before whose entries that many others come; `None` if there is none there.
     fn status_at(&self, run: &str, before: u64) -> Result<Option<SignedRecord>, ReadError> {
         let found = self.history(run, before, 1)?.pop();
         let found = found.filter(|found| found.before == before && found.record.kind == RecordKind::Status);
@@ -193,15 +193,15 @@ pub trait CheckpointStore: fmt::Debug + Send + Sync {
     /// What was said about the newest removal of checkpoints of a namespace; `None` if there was none.
     fn pruning(&self, run: &str, namespace: &str) -> Result<Option<String>, ReadError>;
 
-    /// Takes a run up for this process, to begin it or to go on with it: until the guard is dropped, or the process ends in
-    /// whatever way, nobody else gets it.
+    /// Takes a run up for this process, to begin it or to continue it: until the guard is dropped, or the process ends in
+    /// whatever way, no other process gets it.
     ///
     /// The run gets an epoch that is higher than any that a run of this id has had in the store, also before it was removed and
-    /// made anew. It outlives every process that can have an earlier one: from now on their guards are refused. A run that is
+    /// made again. It outlives every process that can have an earlier one: from now on their guards are refused. A run that is
     /// only read is not taken up.
     fn acquire(&self, run: &str, owner: &Owner) -> Result<RunGuard, AcquireError>;
 
-    /// Who holds a run at this moment, whatever the run's row says. A run that is `running` and held by nobody was cut
+    /// Who holds a run at this moment, whatever the run's row says. A run that is `running` and held by no process was cut
     /// short.
     fn holder(&self, run: &str) -> Result<Holder, ReadError>;
 }
@@ -254,7 +254,7 @@ pub trait Upkeep: CheckpointStore {
     /// What the store stands at, for [`Self::remove_snapshots`].
     fn mark(&self) -> Result<Mark, ReadError>;
 
-    /// Removes texts, unless somebody has changed something since the mark, who may need them: `None` then.
+    /// Removes texts, unless another process has changed something since the mark, who may need them: `None` then.
     fn remove_snapshots(&self, digests: &[Digest], mark: Mark) -> Result<Option<Freed>, RemoveError>;
 }
 
@@ -273,7 +273,7 @@ pub enum Synchronous {
 /// Which checkpoint of a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
-    /// The newest.
+    /// The newest checkpoint of the namespace.
     Latest,
     /// The one with this sequence number.
     Sequence(u64),
@@ -323,7 +323,7 @@ pub struct Numbered {
 /// A channel at a checkpoint, as its stamp there says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted<'a> {
-    /// The channel.
+    /// The channel whose values are wanted.
     pub channel: &'a str,
     /// The version of the whole value to start from.
     pub base: u64,
@@ -352,7 +352,7 @@ impl fmt::Display for Owner {
 /// Who holds a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Holder {
-    /// Nobody.
+    /// No process holds the run.
     Nobody,
     /// A process that has said who it is.
     Known(Owner),
@@ -360,7 +360,7 @@ pub enum Holder {
     Unknown,
 }
 
-/// What whoever writes to a run builds on.
+/// What the process that writes to a run builds on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fence {
     /// The number of the taking up: each has a higher one.

@@ -25,7 +25,7 @@ impl AddAssign for Freed {
 pub struct Cut<'a> {
     /// The first checkpoint that stays.
     pub first: u64,
-    /// The channels as they stand there: from then on that checkpoint brings what they are made of.
+    /// The channels as they are there: from then on that checkpoint brings what they are made of.
     pub channels: &'a [Wanted<'a>],
     /// What is said about the removal. It takes the place of what was said about an earlier one.
     pub note: &'a str,

@@ -1,7 +1,7 @@
 //! Which version of its format a stored file is of, without opening it as a store.
 //!
-//! Opening a database as SQLite does may write beside it, and brings older tables up to date. Here nothing is written: of a
-//! database the header is read, from the file or, where it is newer, from the write-ahead log beside it.
+//! Opening a database as SQLite does may write next to it, and brings older tables up to date. Here nothing is written: of a
+//! database the header is read, from the file or, where it is newer, from the write-ahead log next to it.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, ErrorKind, Read, Seek as _};
@@ -56,7 +56,7 @@ impl Format {
     }
 
     /// Looks at a file, or at the folder of [`Self::Files`]. Nothing is written, and no link is followed.
-    pub fn look(self, path: &Path) -> io::Result<Found> {
+    pub fn inspect(self, path: &Path) -> io::Result<Found> {
         let kind = match fs::symlink_metadata(path) {
             Ok(metadata) => metadata.file_type(),
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
@@ -116,8 +116,8 @@ fn database(path: &Path, application: i64, unstamped: u64) -> io::Result<Found> 
     Ok(Found::Version(version.max(unstamped)))
 }
 
-/// The header as the newest commit in the write-ahead log beside a database has it; `None` where there is none. Pages that
-/// are left over from before the log was last begun anew have another salt.
+/// The header as the newest commit in the write-ahead log next to a database has it; `None` where there is none. Pages that
+/// are left over from before the log was last started again have another salt.
 fn header_in_log(database: &Path) -> io::Result<Option<Vec<u8>>> {
     let mut path = database.as_os_str().to_owned();
     path.push("-wal");
@@ -152,7 +152,7 @@ fn header_in_log(database: &Path) -> io::Result<Option<Vec<u8>>> {
         }
         log.seek_relative(i64::try_from(rest).unwrap_or(i64::MAX))?;
         if is_commit {
-            // A page that was cut short is not there, and then neither is its commit.
+            // A page that was cut short is missing, and then neither is its commit.
             let end = log.stream_position()?;
             if end > fs::metadata(&path)?.len() {
                 break;
@@ -163,7 +163,7 @@ fn header_in_log(database: &Path) -> io::Result<Option<Vec<u8>>> {
     Ok(committed)
 }
 
-/// Reads exactly so many bytes; `false` where fewer are left.
+/// Reads exactly that many bytes; `false` where fewer are left.
 fn fill(file: &mut impl Read, bytes: &mut [u8]) -> io::Result<bool> {
     match file.read_exact(bytes) {
         Ok(()) => Ok(true),
@@ -190,25 +190,25 @@ mod tests {
     fn versions_are_read_from_the_file_and_from_the_log_beside_it() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("runs.db");
-        assert_eq!(Format::Runs.look(&file).unwrap(), Found::Nothing);
+        assert_eq!(Format::Runs.inspect(&file).unwrap(), Found::Nothing);
         fs::write(&file, "").unwrap();
-        assert_eq!(Format::Runs.look(&file).unwrap(), Found::Nothing);
+        assert_eq!(Format::Runs.inspect(&file).unwrap(), Found::Nothing);
         let store = SqliteStore::open(&file, Options::default()).unwrap();
         store.create_run(&run("r")).unwrap();
         let current = Found::Version(Format::Runs.current());
         assert!(fs::metadata(folder.path().join("runs.db-wal")).unwrap().len() > 0);
-        assert_eq!(Format::Runs.look(&file).unwrap(), current);
+        assert_eq!(Format::Runs.inspect(&file).unwrap(), current);
         // What is in the log counts, and the rest of an older log does not.
         let other = Connection::open(&file).unwrap();
         for version in [3_u32, 9] {
             other.pragma_update(None, "user_version", version).unwrap();
-            assert_eq!(Format::Runs.look(&file).unwrap(), Found::Version(version.into()));
+            assert_eq!(Format::Runs.inspect(&file).unwrap(), Found::Version(version.into()));
         }
         other.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(())).unwrap();
         other.pragma_update(None, "user_version", 4).unwrap();
-        assert_eq!(Format::Runs.look(&file).unwrap(), Found::Version(4));
+        assert_eq!(Format::Runs.inspect(&file).unwrap(), Found::Version(4));
         drop((store, other));
-        assert_eq!(Format::Runs.look(&file).unwrap(), Found::Version(4));
+        assert_eq!(Format::Runs.inspect(&file).unwrap(), Found::Version(4));
     }
 
     #[test]
@@ -226,14 +226,14 @@ mod tests {
         }
         for format in [Format::Runs, Format::Knowledge] {
             for (name, reason) in &expected {
-                let found = format.look(&at(name)).unwrap();
+                let found = format.inspect(&at(name)).unwrap();
                 assert!(matches!(&found, Found::Other(told) if told.contains(reason)), "{name}: {found:?}");
             }
         }
-        assert!(matches!(Format::Files.look(&at("garbage")).unwrap(), Found::Other(_)));
+        assert!(matches!(Format::Files.inspect(&at("garbage")).unwrap(), Found::Other(_)));
         // A log that is none, or cut short anywhere, is passed over.
         fs::write(at("foreign-wal"), [0xff; 20]).unwrap();
-        assert!(matches!(Format::Runs.look(&at("foreign")).unwrap(), Found::Other(_)));
+        assert!(matches!(Format::Runs.inspect(&at("foreign")).unwrap(), Found::Other(_)));
     }
 
     #[test]
@@ -247,7 +247,7 @@ mod tests {
         fs::copy(&file, &copy).unwrap();
         for length in (0..log.len()).step_by(509).chain([log.len()]) {
             fs::write(folder.path().join("copy.db-wal"), &log[..length]).unwrap();
-            let seen = Format::Runs.look(&copy).unwrap();
+            let seen = Format::Runs.inspect(&copy).unwrap();
             let connection = Connection::open(&copy).unwrap();
             let version: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
             drop(connection);
@@ -265,28 +265,28 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("knowledge.db");
         KnowledgeStore::at(&file).put("a", "b").unwrap();
-        assert_eq!(Format::Knowledge.look(&file).unwrap(), Found::Version(1));
+        assert_eq!(Format::Knowledge.inspect(&file).unwrap(), Found::Version(1));
         Connection::open(&file).unwrap().pragma_update(None, "user_version", 0).unwrap();
-        assert_eq!(Format::Knowledge.look(&file).unwrap(), Found::Version(1));
+        assert_eq!(Format::Knowledge.inspect(&file).unwrap(), Found::Version(1));
 
         let files = folder.path().join("files");
-        assert_eq!(Format::Files.look(&files).unwrap(), Found::Nothing);
+        assert_eq!(Format::Files.inspect(&files).unwrap(), Found::Nothing);
         let store = FileStore::at(&files);
         store.create_run(&run("r")).unwrap();
         assert_eq!(fs::read_to_string(files.join("format")).unwrap(), "graph-host/files 2\n");
         // What there was before the file is of version 1, and gets it with the next run.
         fs::remove_file(files.join("format")).unwrap();
-        assert_eq!(Format::Files.look(&files).unwrap(), Found::Version(1));
+        assert_eq!(Format::Files.inspect(&files).unwrap(), Found::Version(1));
         assert!(store.run("r").unwrap().is_some());
         store.create_run(&run("s")).unwrap();
         assert!(files.join("format").exists());
         // What is of version 1 becomes one of this version with what is written next.
         fs::write(files.join("format"), "graph-host/files 1\n").unwrap();
         FileStore::at(&files).bring_up_to_date().unwrap();
-        assert_eq!(Format::Files.look(&files).unwrap(), Found::Version(2));
+        assert_eq!(Format::Files.inspect(&files).unwrap(), Found::Version(2));
         // A later one is refused before anything of it is read or written.
         fs::write(files.join("format"), "graph-host/files 3\n").unwrap();
-        assert_eq!(Format::Files.look(&files).unwrap(), Found::Version(3));
+        assert_eq!(Format::Files.inspect(&files).unwrap(), Found::Version(3));
         let newer = StorageError::Newer { location: files.display().to_string(), found: 3, supported: 2 };
         assert_eq!(newer.code(), graph_core::record::ErrorCode::Integrity);
         let store = FileStore::at(&files);
@@ -298,7 +298,7 @@ mod tests {
         );
         for text in ["", "graph-host/files x", "graph-host/files 0", "another 1"] {
             fs::write(files.join("format"), text).unwrap();
-            assert!(matches!(Format::Files.look(&files).unwrap(), Found::Other(_)), "{text}");
+            assert!(matches!(Format::Files.inspect(&files).unwrap(), Found::Other(_)), "{text}");
             assert!(matches!(
                 store.run("r").unwrap_err(),
                 crate::ReadError::Storage(StorageError::Corrupt { .. })

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use graph_core::compat::Dialect;
 use graph_core::digest::Digest;
 use serde_json::{Map, Value};
 
@@ -270,22 +271,33 @@ impl<'f> Scene<'f> {
         }
     }
 
-    /// Every file that is there, but for what a host writes of itself: its state, its home.
+    /// Whether a run of the fixture has a state item: where its graph is of Rye's dialect.
+    fn has_state_item(&self) -> bool {
+        let graph = std::fs::read_to_string(self.place.path("bad.yaml")).unwrap_or_default();
+        graph.contains(&format!("executor_id: {}", Dialect::Rye.executor()))
+    }
+
+    /// Every file that is there, but for what a host writes of itself: its state, its home, state items.
     fn files(&self) -> BTreeSet<String> {
-        fn list(folder: &Path, prefix: &str, files: &mut BTreeSet<String>) {
+        fn list(folder: &Path, prefix: &str, has_item: bool, files: &mut BTreeSet<String>) {
             for entry in std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
                 let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
-                if name.ends_with(".ai/state") || name == "home" {
+                let is_item = has_item && name.ends_with(".ai/knowledge/graphs");
+                if name.ends_with(".ai/state") || is_item || name == "home" {
                     continue;
                 }
                 if entry.file_type().unwrap().is_dir() {
-                    list(&entry.path(), &format!("{name}/"), files);
+                    list(&entry.path(), &format!("{name}/"), has_item, files);
+                }
+                // The folder is made for the item.
+                if has_item && name.ends_with(".ai/knowledge") {
+                    continue;
                 }
                 files.insert(name);
             }
         }
         let mut files = BTreeSet::new();
-        list(&self.place.path(""), "", &mut files);
+        list(&self.place.path(""), "", self.has_state_item(), &mut files);
         files
     }
 }

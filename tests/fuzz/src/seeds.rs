@@ -81,7 +81,8 @@ fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
 fn graph_of_case(text: &str) -> Option<String> {
     let start = text.find("\ngraph:\n")? + "\ngraph:\n".len();
     let lines = text[start..].lines().take_while(|line| line.is_empty() || line.starts_with(' '));
-    Some(format!("tool_type: graph\nconfig:\n{}\n", lines.collect::<Vec<_>>().join("\n")))
+    let executor = text.lines().find(|line| line.starts_with("executor_id:")).unwrap_or_default();
+    Some(format!("tool_type: graph\n{executor}\nconfig:\n{}\n", lines.collect::<Vec<_>>().join("\n")))
 }
 
 struct Corpora {

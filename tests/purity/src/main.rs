@@ -41,11 +41,12 @@ fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The `graph` of a case as a document; none for a case that uses another file's.
+/// The `graph` of a case as a document, in the dialect of the case; none for a case that uses another file's.
 fn graph_of_case(text: &str) -> Option<String> {
     let start = text.find("\ngraph:\n")? + "\ngraph:\n".len();
     let lines = text[start..].lines().take_while(|line| line.is_empty() || line.starts_with(' '));
-    Some(format!("tool_type: graph\nconfig:\n{}\n", lines.collect::<Vec<_>>().join("\n")))
+    let executor = text.lines().find(|line| line.starts_with("executor_id:")).unwrap_or_default();
+    Some(format!("tool_type: graph\n{executor}\nconfig:\n{}\n", lines.collect::<Vec<_>>().join("\n")))
 }
 
 fn main() -> ExitCode {

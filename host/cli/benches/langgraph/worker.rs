@@ -102,9 +102,11 @@ async fn carry_out(
     let start = Start {
         inputs: request.inputs,
         run_id: None,
+        parent: None,
         seed: None,
         max_steps: None,
         durability: Some(request.durability),
+        state_item: false,
     };
     let began = Instant::now();
     let mut ready = begin(scene, plan, start, store, host)?;

@@ -12,7 +12,7 @@ use graph_core::trust::SigningKey;
 use graph_core::walker::{Event, RunTree};
 use graph_driver::{Driver, Parts, SystemClock, Writing};
 use graph_engine::PreparedNode;
-use graph_engine::bare::BareCall;
+use graph_engine::bench_baseline::BareCall;
 use graph_store::conformance::sample;
 use graph_store::{BareDatabase, CheckpointStore, MemoryStore, NewRun, Options, SqliteStore, Synchronous};
 use serde_json::{Value, json};

@@ -1,33 +1,52 @@
 //! Options that several commands have, and what the library makes of them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use graph_core::yaml::parse_duration;
-use graph_host::context::Context;
-use graph_runtime::error::Result;
+use graph_host::context::{Context, current_project};
+use graph_runtime::error::{Error, Result};
 use graph_runtime::history::events::{Namespaces, StreamKind};
 use graph_runtime::project::Project;
 use graph_runtime::project::stores::StoreKind;
 use graph_runtime::registry::fetch_cache;
 use graph_runtime::registry::pull::Network;
-use graph_runtime::run::start::Sources;
+use graph_runtime::run::pins::absolute;
+use graph_runtime::run::start::{Sources, word};
+
+/// A run as a command takes it: as it was typed, with the project where that is not the one of the current folder.
+pub(crate) fn typed_run(run: &str, project: &Path) -> String {
+    let run = word(run);
+    let is_current = current_project().is_ok_and(|current| absolute(current.folder()) == absolute(project));
+    if is_current { run } else { format!("{run} --project {}", word(&project.display().to_string())) }
+}
+
+/// An error whose help says what to type names the run as a command takes it.
+pub(crate) fn about_run(error: Error, typed: &str) -> Error {
+    match error
+        .help_text()
+        .map(|help| help.replace(" RUN`", &format!(" {typed}`")).replace(" RUN ", &format!(" {typed} ")))
+    {
+        Some(help) => error.help(help),
+        None => error,
+    }
+}
 
 /// Where things are taken from: the options that say so are the same wherever components are used.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct SourceArgs {
-    /// A trust file whose keys count for this command, beside those of your trust store
-    #[arg(long, value_name = "FILE")]
+    /// A trust file whose keys count for this command, in addition to those of your trust store
+    #[arg(long, value_name = "FILE", help_heading = "Permissions and items")]
     pub(crate) trust: Vec<PathBuf>,
     /// A folder in which items are looked for first, as DIR/ID.wasm
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "Permissions and items")]
     pub(crate) items: Vec<PathBuf>,
     /// The project: its .ai/tools has items. Without it, the nearest folder with .ai at or above the graph
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "Permissions and items")]
     pub(crate) project: Option<PathBuf>,
-    /// Let components run that nobody has signed: for those that you are developing
-    #[arg(long)]
+    /// Run components without a signature: for those that you are developing
+    #[arg(long, help_heading = "Permissions and items")]
     pub(crate) allow_unsigned: bool,
 }
 

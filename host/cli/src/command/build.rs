@@ -7,11 +7,13 @@ use std::sync::Arc;
 
 use graph_core::capability::{CapabilityKind, Ceiling};
 use graph_core::diagnostic::printable;
+use graph_core::id::ItemId;
 use graph_core::trust::{TrustStore, VerifiedComponent};
 use graph_host::context::Context;
 use graph_host::guest_build::{GuestBuildError, Toolchain};
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
+use graph_host::wants;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::items::locate::{envelope_path, id_of_file, read_component, refused};
 use graph_runtime::project::key_pairs::signing_key;
@@ -22,7 +24,7 @@ use serde_json::{Value, json};
 
 use super::trust::kind;
 
-/// Build a guest crate into a component, ask it what it is, and sign it
+/// Build a crate into a component, have it describe itself, sign it
 // `--version` is that of the component.
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true)]
@@ -41,10 +43,10 @@ pub(crate) struct Args {
     /// Its version; without it, the crate's
     #[arg(long, value_name = "VERSION")]
     version: Option<String>,
-    /// The most that it may be granted besides logging; without it, what its imports stand for
+    /// The most that it may be granted besides logging; without it, the kinds of its imports
     #[arg(long, value_name = "KIND", num_args = 1.., value_delimiter = ',', value_parser = kind)]
     may: Option<Vec<CapabilityKind>>,
-    /// Where cargo puts what it builds; without it, a folder that all nodes of this user share
+    /// The target folder of cargo; without it, one that all nodes of this user share
     #[arg(long, value_name = "DIR")]
     target_dir: Option<PathBuf>,
     /// Refuse to change the crate's lockfile
@@ -60,14 +62,18 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     }
     let key = args.sign_with.as_deref().map(|name| signing_key(&context.host.home, name)).transpose()?;
     let (name, crate_version) = package(&args.folder)?;
+    // Everything that was typed is checked before minutes are spent on compiling.
+    let out = args.out.clone().unwrap_or_else(|| args.folder.join(format!("{name}.wasm")));
+    let id = args.id.clone().unwrap_or_else(|| id_of_file(&out));
+    let version = args.version.clone().unwrap_or(crate_version);
+    check(&id, &version, &out)?;
+    wants::check_crate(&args.folder)?;
     let toolchain = Toolchain::detect().map_err(|error| failed(&error))?;
     output.note(format_args!("{} {toolchain}", styled(output::DIM, "toolchain:")));
     let target = args.target_dir.clone().unwrap_or_else(|| context.host.home.built());
     let built = toolchain.build(&args.folder, &target, args.locked).map_err(|error| failed(&error))?;
     let bytes = read_component(&built)?;
 
-    let out = args.out.clone().unwrap_or_else(|| args.folder.join(format!("{name}.wasm")));
-    let id = args.id.clone().unwrap_or_else(|| id_of_file(&out));
     let component = VerifiedComponent::under_development(Arc::clone(&bytes), &id, &TrustStore::default())
         .map_err(|error| refused(&error))?;
     let described = context.block_on(describe(&component, &context.host))??;
@@ -75,7 +81,6 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         std::fs::create_dir_all(folder).map_err(|error| Error::write("the folder", folder, &error))?;
     }
     let envelope = envelope_path(&out);
-    let version = args.version.clone().unwrap_or(crate_version);
     let interfaces = described.interfaces.clone();
     let summary = described.description.summary.clone();
     if let Some(key) = &key {
@@ -135,6 +140,33 @@ fn failed(error: &GuestBuildError) -> Error {
         GuestBuildError::Crate { .. } | GuestBuildError::NoComponent { .. } => Error::invalid(message),
         GuestBuildError::Failed { .. } => Error::new(Kind::Failed, "build_failed", message),
     }
+}
+
+/// Refuses an id that no item can have, a version that is none, and a file that cannot be written.
+fn check(id: &str, version: &str, out: &Path) -> Result<()> {
+    let id_error = match id.parse::<ItemId>() {
+        Ok(parsed) if parsed.version().is_some() => Some("the version is named with --version".to_owned()),
+        Ok(_) => None,
+        Err(error) => Some(error.to_string()),
+    };
+    if let Some(error) = id_error {
+        return Err(Error::usage(format!("`{}` cannot be the id of an item: {error}", printable(id)))
+            .help("name it with --id, for example --id me/greet"));
+    }
+    if let Err(error) = format!("{id}@{version}").parse::<ItemId>() {
+        return Err(Error::usage(format!("`{}` cannot be a version: {error}", printable(version)))
+            .help("name it with --version, for example --version 0.1.0"));
+    }
+    if out.is_dir() {
+        return Err(Error::usage(format!("{} is a folder, a file is needed", shown(out)))
+            .help("name the component's file with --out, for example --out .ai/tools/me/greet.wasm"));
+    }
+    let in_file = out.ancestors().skip(1).find(|above| above.exists() && !above.is_dir());
+    if let Some(file) = in_file.filter(|file| !file.as_os_str().is_empty()) {
+        return Err(Error::usage(format!("{} is a file, and a folder would have to be there", shown(file)))
+            .help("name another place with --out"));
+    }
+    Ok(())
 }
 
 /// The name and the version of the crate in a folder.

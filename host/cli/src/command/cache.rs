@@ -19,7 +19,9 @@ use serde::Serialize;
 
 use super::runs::parse_span;
 
-/// List and remove what is kept to be faster the next time: compiled components, items named by a reference, and what nodes are built into
+/// List and remove what is kept to be faster the next time
+///
+/// That is compiled components, items named by a reference, and what nodes are built into.
 ///
 /// Compiled components are kept up to 2 GiB, or as many bytes as `GRAPH_HOST_CACHE_LIMIT` says (`512MiB`; `none`: any number):
 /// those that were not used for the longest time are removed when another one is added.

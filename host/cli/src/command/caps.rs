@@ -17,7 +17,7 @@ use graph_runtime::plan::admission::{Admitted, Components};
 use graph_runtime::run::start::RunContext;
 use serde_json::{Value, json};
 
-/// Capability manifests
+/// Suggest capability manifests: what a graph needs, and no more
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -82,7 +82,7 @@ async fn suggested(graph: &str, sources: &SourceArgs, context: &Context) -> Resu
             known.guest_folder = known.guest_folder.take().or(guest_folder);
             continue;
         }
-        match scene.components.admit(used.item_id) {
+        match scene.components.examine(used.item_id, None) {
             Ok(admitted) => {
                 let wanted = scene.components.description(&admitted).await?.interfaces;
                 named.push(Named { admitted, wanted, guest_folder });

@@ -2,15 +2,18 @@
 
 use std::io::Write as _;
 
-use clap::CommandFactory as _;
+use clap_complete::env::{Bash, EnvCompleter, Fish, Zsh};
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_runtime::error::{Error, Result};
 
-/// Print what lets a shell complete graph-host's commands
+use super::completion::VARIABLE;
+
+/// Print the completion script of a shell
 ///
-/// For bash: `source <(graph-host completions bash)`. For zsh, save it as `_graph-host` in a folder of $fpath. For fish,
-/// save it as ~/.config/fish/completions/graph-host.fish.
+/// For bash, in ~/.bashrc: `source <(graph-host completions bash)`. For zsh, in ~/.zshrc after `compinit`:
+/// `source <(graph-host completions zsh)`. For fish, save it as ~/.config/fish/completions/graph-host.fish. The script calls
+/// graph-host for each press of the key that completes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The shell
@@ -26,13 +29,15 @@ enum Shell {
 }
 
 pub(crate) fn run(args: &Args, _: &Context) -> Result<Exit> {
-    let shell = match args.shell {
-        Shell::Bash => clap_complete::Shell::Bash,
-        Shell::Zsh => clap_complete::Shell::Zsh,
-        Shell::Fish => clap_complete::Shell::Fish,
+    let shell: &dyn EnvCompleter = match args.shell {
+        Shell::Bash => &Bash,
+        Shell::Zsh => &Zsh,
+        Shell::Fish => &Fish,
     };
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut crate::Cli::command(), "graph-host", &mut script);
+    shell
+        .write_registration(VARIABLE, "graph-host", "graph-host", "graph-host", &mut script)
+        .map_err(|error| Error::storage(format!("the script cannot be made: {error}")))?;
     match std::io::stdout().lock().write_all(&script) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Error::storage(format!("stdout cannot be written: {error}")))

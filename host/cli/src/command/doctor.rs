@@ -22,7 +22,7 @@ use graph_runtime::trust::trusted_keys;
 use serde::Serialize;
 use serde_json::json;
 
-/// Look whether everything that graph-host stands on is in order here
+/// Check that everything that graph-host needs is in order here
 ///
 /// Nothing is changed but that a missing identity key is made, as a first run would.
 #[derive(Debug, clap::Args)]
@@ -64,7 +64,7 @@ impl Finding {
         self
     }
 
-    /// What an operation came to.
+    /// The outcome of an operation.
     fn of(what: &'static str, outcome: Result<String>) -> Self {
         match outcome {
             Ok(found) => Self::new(what, Health::Good, found),
@@ -190,7 +190,7 @@ fn engine(context: &Context) -> Finding {
 fn guests() -> Finding {
     match Toolchain::detect() {
         Ok(toolchain) => Finding::new("guests", Health::Good, toolchain.to_string()),
-        // Only whoever writes nodes needs one.
+        // Only authors of nodes need one.
         Err(error) => Finding::new("guests", Health::Note, error.to_string()),
     }
 }
@@ -231,7 +231,7 @@ fn stored(project: &Path, home: &Home) -> Finding {
                 Health::Note,
                 format!("{}, cut short: {}{others}", run_report::counted(count, "run"), cut_short.join(", ")),
             )
-            .help("go on with each: graph-host resume RUN")
+            .help("resume each with: graph-host resume RUN")
         }
         Err(error) => Finding::of(what, Err(error)),
     }

@@ -33,7 +33,9 @@ use graph_runtime::trust::signing::Target;
 use graph_runtime::trust::trusted_keys;
 use serde_json::json;
 
-/// Show what a component, a graph, knowledge or a directive is, and who vouches for it
+/// Show what an item is, what it needs, and who has signed it
+///
+/// An item is a component, a graph, knowledge or a directive.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// A component (.wasm), a graph (.yaml), knowledge or a directive (.md), an item id, or a reference (`oci://…`)
@@ -187,7 +189,7 @@ fn component(
         .load(path.to_path_buf(), verified)
         .map_err(graph_runtime::plan::admission::AdmitError::into_error)?;
     let description = context.block_on(components.description(&admitted))??;
-    let Admitted { verified, declared, loaded, .. } = &admitted;
+    let Admitted { verified, declared, .. } = &admitted;
     let keys: Vec<_> = claimed.map(|claims| claims.keys().map(str::to_owned).collect()).unwrap_or_default();
     if output.is_json() {
         output.document(&json!({
@@ -206,7 +208,7 @@ fn component(
             "hides": rank.precedence.hides,
             "hidden_by": rank.hidden_by,
             "interfaces": declared.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            "imports": loaded.imports().iter().map(|import| import.name.clone()).collect::<Vec<_>>(),
+            "imports": imports_of(&admitted),
             "statement": verified.statement().map(|statement| &statement.predicate),
             "description": description,
         }))?;
@@ -314,4 +316,10 @@ fn graph(
         }
     }
     Ok(if matches!(standing, TextStanding::Invalid(_)) { Exit::Integrity } else { Exit::Ok })
+}
+
+/// The names of what a component imports.
+fn imports_of(admitted: &Admitted) -> Vec<&str> {
+    let imports = admitted.loaded.as_ref().map_or(&[][..], |loaded| loaded.imports());
+    imports.iter().map(|import| import.name.as_str()).collect()
 }

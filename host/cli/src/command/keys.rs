@@ -54,7 +54,7 @@ struct Rotate {
     old: String,
     /// What to call the new one
     new: String,
-    /// Where to write the statement; without it, NEW.rotation.json beside the new key
+    /// Where to write the statement; without it, NEW.rotation.json next to the new key
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -135,7 +135,7 @@ impl PairReport {
             styled(
                 DIM,
                 format_args!(
-                    "Keep the private file to yourself and a copy of it in a safe place. Whoever is to trust what you sign runs\n  \
+                    "Keep the private file to yourself and a copy of it in a safe place. Everyone who should trust what you sign runs\n  \
                      graph-host trust add {name} --key {public_file} --items 'YOUR-ITEMS/*'"
                 )
             )
@@ -182,7 +182,7 @@ impl RotateReport {
             styled(
                 DIM,
                 format_args!(
-                    "Sign with the new key from now on, and what is in use again. Whoever trusts the old one runs\n  \
+                    "Sign with the new key from now on, and sign again what is in use. Everyone who trusts the old one runs\n  \
                      graph-host trust rotate {}",
                     self.statement
                 )
@@ -294,7 +294,7 @@ fn show(key: &str, context: &Context) -> Result<ShowReport> {
 
 impl ShowReport {
     fn render(&self) -> String {
-        // What stands before a PEM block is a comment to whoever reads the block.
+        // Programs that read PEM ignore text before the block, so it can describe the key.
         format!("id      {}\npublic  {}\n\n{}", self.id, self.public, self.pem.trim_end())
     }
 }

@@ -18,9 +18,9 @@ use graph_runtime::registry::pull::{Brought, Puller, reference};
 use graph_runtime::trust::trusted_keys;
 use serde_json::{Value, json};
 
-/// Write down what references stand for, to the byte
+/// Write down what references resolve to, to the byte
 ///
-/// Without a REF, what is locked is looked up anew: a tag that stands for a higher version now is taken over. Nothing is
+/// Without a REF, what is locked is looked up again: a tag that now names a higher version is taken over. Nothing is
 /// installed; `graph-host pull` restores what is locked.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -31,10 +31,10 @@ pub(crate) struct Args {
     /// is installed
     #[arg(long)]
     check: bool,
-    /// Take over what a tag stands for now, though it is the same version with other bytes
+    /// Accept what a tag names now, although it is the same version with other bytes
     #[arg(long)]
     accept_moved: bool,
-    /// Take over a version that is older
+    /// Accept a version that is older
     #[arg(long)]
     allow_downgrade: bool,
     /// Trust the keys of this file too

@@ -1,5 +1,7 @@
 //! `graph-host man`.
 
+mod reference;
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +14,7 @@ use graph_runtime::error::{Error, Result};
 use graph_runtime::project;
 use graph_runtime::project::user_home::write_atomic;
 
-/// Print the manual page of a command, or write all manual pages
+/// Print the manual page of a command, write all manual pages, or print the reference of all commands
 ///
 /// To read one: `graph-host man runs show | man -l -`. Packages install them: `graph-host man --to DIR`.
 #[derive(Debug, clap::Args)]
@@ -22,12 +24,18 @@ pub(crate) struct Args {
     /// Write a page for every command into this folder: graph-host.1, graph-host-run.1 and so on
     #[arg(long, value_name = "DIR", conflicts_with = "command")]
     to: Option<PathBuf>,
+    /// Print all commands with their options as one page of Markdown
+    #[arg(long, conflicts_with_all = ["command", "to"])]
+    markdown: bool,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     // `help` repeats every command.
     let mut root = crate::Cli::command().disable_help_subcommand(true);
     root.build();
+    if args.markdown {
+        return print(reference::page(&root).as_bytes());
+    }
     if let Some(folder) = &args.to {
         std::fs::create_dir_all(folder)
             .map_err(|error| Error::write("the folder of the manual pages", folder, &error))?;
@@ -43,7 +51,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
             Error::usage(format!("graph-host has no command `{whole}`")).help("graph-host --help lists them")
         })?;
     }
-    match std::io::stdout().lock().write_all(&page(command)?) {
+    print(&page(command)?)
+}
+
+fn print(text: &[u8]) -> Result<Exit> {
+    match std::io::stdout().lock().write_all(text) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Error::storage(format!("stdout cannot be written: {error}")))
         }

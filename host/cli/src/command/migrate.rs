@@ -10,7 +10,9 @@ use graph_host::terminal::output::{self, styled};
 use graph_runtime::error::Result;
 use graph_runtime::project::stored_formats::{self, Report, State};
 
-/// Bring the stores of a project up to date, or see with --check what is to be done
+/// Bring the stores of a project up to date
+///
+/// With --check it only lists what is to be done.
 ///
 /// Databases of older versions are brought up to date in one transaction each; so does the first command that writes to them.
 /// What a newer graph-host has written is left unchanged, and named.
@@ -26,7 +28,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let project = named_project(args.project.as_deref())?;
-    let mut report = stored_formats::look(project.folder(), &context.host.home);
+    let mut report = stored_formats::inspect(project.folder(), &context.host.home);
     if !args.check {
         stored_formats::migrate(&mut report, project.folder(), &context.host.home)?;
     }

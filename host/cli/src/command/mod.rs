@@ -3,12 +3,16 @@
 
 mod args;
 mod build;
+mod bundle;
 mod cache;
 mod caps;
+pub(crate) mod completion;
 mod completions;
 mod doctor;
 mod explain;
+mod foreground;
 mod graph;
+pub(crate) mod help;
 mod inspect;
 mod keys;
 mod lock;
@@ -17,6 +21,7 @@ mod migrate;
 mod new;
 mod number;
 mod observe;
+mod plan_view;
 mod publish;
 mod pull;
 mod replay;
@@ -24,11 +29,13 @@ mod resume;
 mod resume_by_input;
 mod run;
 mod runs;
+mod schema;
 mod search;
 mod sign;
 mod test;
 mod trust;
 mod trust_log;
+mod trust_set;
 mod validate;
 mod verify;
 mod watch;
@@ -48,10 +55,12 @@ pub(crate) enum Command {
     New(new::Args),
     Inspect(inspect::Args),
     Build(build::Args),
+    Bundle(bundle::Args),
     Caps(caps::Args),
     Test(test::Args),
     Validate(validate::Args),
     Graph(graph::Args),
+    Schema(schema::Args),
     Explain(explain::Args),
     Keys(keys::Args),
     Trust(trust::Args),
@@ -89,10 +98,12 @@ impl Command {
             Self::New(args) => new::run(args, context),
             Self::Inspect(args) => inspect::run(&args, context),
             Self::Build(args) => build::run(&args, context),
+            Self::Bundle(args) => bundle::run(args, context),
             Self::Caps(args) => caps::run(args, context),
             Self::Test(args) => test::run(args, context),
             Self::Validate(args) => validate::run(&args, context),
             Self::Graph(args) => graph::run(args, context),
+            Self::Schema(args) => schema::run(args, context),
             Self::Explain(args) => explain::run(args, context),
             Self::Keys(args) => keys::run(args, context),
             Self::Trust(args) => trust::run(args, context),
@@ -108,5 +119,25 @@ impl Command {
             Self::Completions(args) => completions::run(&args, context),
             Self::Man(args) => man::run(&args, context),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+    use graph_host::terminal::width::COMMANDS;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(subcommand)]
+        _command: super::Command,
+    }
+
+    #[test]
+    fn every_command_is_known_where_texts_are_wrapped() {
+        for command in Line::command().get_subcommands() {
+            assert!(COMMANDS.contains(&command.get_name()), "{}", command.get_name());
+        }
+        assert!(COMMANDS.is_sorted());
     }
 }

@@ -11,19 +11,19 @@ use graph_runtime::graph_store::CheckpointStore;
 use graph_runtime::history::events::{Kinds, LiveStream, Namespaces, StreamKind};
 use graph_runtime::telemetry::{self, Config, Telemetry};
 
-/// Who is told what happens.
+/// Where events of the run are sent.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[group(skip)]
 pub(crate) struct Args {
     /// Print what happens as JSON lines on stdout, once it is stored; several with commas. With --json, the result is the
     /// last line
-    #[arg(long, value_parser = args::stream(), value_name = "KIND", value_delimiter = ',')]
+    #[arg(long, value_parser = args::stream(), value_name = "KIND", value_delimiter = ',', help_heading = "Output")]
     stream: Vec<StreamKind>,
-    /// With --stream: whether what happens in graphs inside the graph is told, too
-    #[arg(long, value_parser = args::namespaces(), value_name = "WHICH", default_value = "all", requires = "stream")]
+    /// With --stream: whether events of child graphs are printed, too
+    #[arg(long, value_parser = args::namespaces(), value_name = "WHICH", default_value = "all", requires = "stream", help_heading = "Output")]
     namespaces: Namespaces,
     /// Send traces and metrics to an OpenTelemetry collector, as <http://localhost:4318>; the OTEL_* variables do as well
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", help_heading = "Output")]
     otlp: Option<String>,
 }
 
@@ -33,7 +33,7 @@ impl Args {
         !self.stream.is_empty()
     }
 
-    /// Whether anybody is to be told.
+    /// Whether anything observes the run.
     pub(crate) fn is_used(&self) -> bool {
         self.streams() || self.otlp.is_some()
     }

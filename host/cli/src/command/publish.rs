@@ -15,10 +15,10 @@ use graph_runtime::registry::pull::{Puller, reference};
 use graph_runtime::trust::trusted_keys;
 use serde_json::{Value, json};
 
-/// Publish signed items in an OCI registry or an image-layout directory
+/// Publish signed items in a registry or an image-layout directory
 ///
-/// Where to is the last word: `oci://host/repository:tag` or `oci-layout:DIR:name` for one item. Without tag or name it is a
-/// place for many, below which an item goes by its id and version: `oci://host/team` and `acme/fetch` 1.2.0 come to
+/// The last word is the target: `oci://host/repository:tag` or `oci-layout:DIR:name` for one item. Without tag or name it is a
+/// base for many items, each named by its id and version: `oci://host/team` and `acme/fetch` 1.2.0 give
 /// `oci://host/team/acme/fetch:1.2.0`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -52,8 +52,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     let to = reference(&to)?;
     let one_of_many = names.len() > 1 || args.with_items;
     if one_of_many && to.names_one() {
-        return Err(Error::usage(format!("{to} is a place for one item"))
-            .help("leave the tag away: each item then goes below it by its id and version"));
+        return Err(Error::usage(format!("{to} is the reference of one item, and several are published"))
+            .help("leave the tag out: each item is then published below it, by its id and version"));
     }
     if names.len() > 1 && (args.id.is_some() || args.version.is_some()) {
         return Err(Error::usage("`--id` and `--version` are about one item, and several are named"));

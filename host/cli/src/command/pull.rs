@@ -1,4 +1,5 @@
-//! `graph-host pull`: items from a registry or a directory, let in by their signatures, into the installed space.
+//! `graph-host pull`: pulls items from a registry or a directory, verifies their signatures, and installs them in the
+//! user's space.
 
 use crate::command::args::NetworkArgs;
 use graph_host::context::current_project;
@@ -22,7 +23,7 @@ use serde_json::{Value, json};
 /// Pull signed items from OCI registries or image-layout directories
 ///
 /// Each has to be signed by a key that you trust for it. What a graph was published with comes along. What was pulled is
-/// written down in `graph-host.lock`; without a REF, exactly what stands there is restored.
+/// written down in `graph-host.lock`; without a REF, exactly what is locked there is restored.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// `oci://host/repository:tag`, or `oci-layout:DIR:name`; `@sha256:…` pins either
@@ -31,10 +32,10 @@ pub(crate) struct Args {
     /// Pull into this folder, as DIR/tools/ID.wasm, and not into your space
     #[arg(long, value_name = "DIR")]
     into: Option<PathBuf>,
-    /// Take a version that is older than the one that is locked or installed
+    /// Accept a version that is older than the one that is locked or installed
     #[arg(long)]
     allow_downgrade: bool,
-    /// Leave the lockfile as it is
+    /// Leave the lockfile unchanged
     #[arg(long)]
     no_lock: bool,
     /// Trust the keys of this file too
@@ -61,7 +62,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
             follows_installed(one, &root, allowed)?;
         }
     }
-    // All of it has been let in: now it is written.
+    // All items are verified: only now are files written.
     if args.into.is_none() {
         installed::mark(&root)?;
     }

@@ -16,15 +16,23 @@ use serde_json::json;
 
 use crate::command::number;
 
-/// Run again what a run has done, from its journal, and compare every digest and fuel figure
+/// Run a run again from its journal, and compare every digest
+///
+/// Fuel figures are compared as well.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The run: its id, the beginning of it, or @last
     run: String,
-    /// Ask the world again, with the same grants, and show what it would answer now; the run stays as it is
+    /// Repeat calls to the outside world, with the same grants and at most as often, and show the answers of now; the run stays unchanged
+    ///
+    /// What changes something is answered from the journal: requests of other methods than GET, HEAD and OPTIONS, writes to files
+    /// and knowledge, calls of other items.
     #[arg(long, conflicts_with = "times")]
     live: bool,
-    /// How often
+    /// With --live: also repeat calls that change something
+    #[arg(long, requires = "live")]
+    send: bool,
+    /// How many times to replay the run
     #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = number::from_one::<u32>)]
     times: u32,
     /// The public key to check with, where another host made the run; without it, this host's
@@ -33,7 +41,7 @@ pub(crate) struct Args {
     /// The project that the run belongs to; without it, the one around the current folder
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
-    /// Say nothing about the steps
+    /// Print nothing about the steps
     #[arg(long, short)]
     quiet: bool,
 }
@@ -58,9 +66,13 @@ async fn again(args: &Args, context: &Context) -> Result<Exit> {
             .help("name that host's public key with --key FILE")
         })?,
     };
-    // What is not intact is not worth replaying: it is told where it was changed.
+    // A damaged run is not replayed: the error names the damaged record.
     audit(&*store, &row, &key, None)?;
-    let mode = if args.live { Mode::Live } else { Mode::Journal };
+    let mode = match (args.live, args.send) {
+        (false, _) => Mode::Journal,
+        (true, false) => Mode::Live,
+        (true, true) => Mode::Send,
+    };
     let quiet = args.quiet || output.is_json() || args.times > 1;
     let mut done = Replay::default();
     for _ in 0..args.times {
@@ -147,12 +159,12 @@ fn live(run: &str, done: &Replay, context: &Context) -> Result<Exit> {
     for difference in &done.differences {
         output.line(format_args!(
             "{} {}",
-            styled(BAD, "would come to something else:"),
+            styled(BAD, "would result in something else:"),
             printable(&difference.to_string())
         ))?;
     }
     let (mark, told) = if done.world.is_empty() && done.is_equal() {
-        (styled(GOOD, "✓"), "the world answers as it did".to_owned())
+        (styled(GOOD, "✓"), "every answer is the recorded one".to_owned())
     } else {
         let answers = counted(done.world.len() as u64, "answer");
         (styled(CAUTION, "!"), format!("{answers} would be another one now; the run is as it was"))

@@ -1,8 +1,7 @@
-//! `graph-host resume`: let a run go on.
+//! `graph-host resume`: resumes a run.
 
 use graph_host::context::named_project;
 use graph_runtime::run::resume;
-use graph_runtime::telemetry::Telemetry;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -14,12 +13,11 @@ use graph_core::walker::Resume;
 use graph_host::background::{self, BackgroundOptions, StartupReporter};
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
-use graph_host::terminal::foreground_run::Session;
 use graph_host::terminal::inputs;
-use graph_host::terminal::output::{self, styled};
+use graph_host::terminal::output::{self, Output, styled};
 use graph_host::terminal::prompt;
 use graph_host::terminal::prompt::Given;
-use graph_host::terminal::run_report::{Progress, counted};
+use graph_host::terminal::run_report::counted;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_driver::Driver;
 use graph_runtime::graph_store::{Change, RunUpdate};
@@ -27,51 +25,60 @@ use graph_runtime::project::key_pairs::signing_key;
 use graph_runtime::project::run_folder::RunFolder;
 use graph_runtime::project::stores::{self, Stores};
 use graph_runtime::run::restore::Checked;
-use graph_runtime::run::resume::Resumable;
+use graph_runtime::run::resume::{Opening, Resumable};
 use graph_runtime::run::start::{check_inputs, run_parameters};
 use serde_json::{Map, Value};
 
-use super::{number, observe};
+use super::foreground::Foreground;
+use super::{args, number, observe};
 
-/// Let a run go on: answer its questions, give it more steps, or pick it up where it was cut short
+/// Resume a run: answer its questions, give it more steps, continue it
+///
+/// A run that has ended starts another turn with new inputs; one that was interrupted continues from what was stored.
 #[derive(Debug, Default, clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Args {
     /// The run: its id, the beginning of it, or @last
     run: String,
     /// The answer to the only question, or ID=ANSWER for each; JSON, or text
-    #[arg(long = "answer", value_name = "[ID=]ANSWER")]
+    #[arg(long = "answer", value_name = "[ID=]ANSWER", help_heading = "Inputs and answers")]
     pub(super) answers: Vec<String>,
-    /// The new total of supersteps
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::from_one::<u64>)]
+    /// The new total of supersteps; of a run that starts another turn, those of the turn
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::from_one::<u64>, help_heading = "How it runs")]
     pub(super) max_steps: Option<u64>,
-    /// A new input, over the old ones; what was pending is discarded
-    #[arg(long = "input", short = 'i', value_name = "KEY=VALUE", value_parser = inputs::parse_pair)]
+    /// A new input, over the old ones; what was pending is discarded. A run that has ended starts another turn with it
+    #[arg(long = "input", short = 'i', value_name = "KEY=VALUE", value_parser = inputs::parse_pair, help_heading = "Inputs and answers")]
     pub(super) input: Vec<(String, Value)>,
     /// A JSON or YAML file of new inputs, `-` for stdin
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Inputs and answers")]
     inputs: Option<PathBuf>,
-    /// Go on with graph, manifest and components as they are now, where they have changed
-    #[arg(long)]
+    /// A value for a channel, by way of its reducer, before the run is resumed; its superstep starts again with the new state
+    #[arg(long = "update", value_name = "KEY=VALUE", value_parser = inputs::parse_pair, conflicts_with_all = ["input", "inputs"], help_heading = "Inputs and answers")]
+    pub(super) update: Vec<(String, Value)>,
+    /// Resume with the graph, the manifest and the components of now, where they have changed
+    #[arg(long, help_heading = "How it runs")]
     pub(super) accept_changes: bool,
     /// The project that the run belongs to; without it, the one around the current folder
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "Permissions and items")]
     pub(super) project: Option<PathBuf>,
     /// Let the run sign items of the project that the manifest names without wildcards, with one of your keys or its file
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", help_heading = "Permissions and items")]
     pub(super) sign_with: Option<String>,
-    /// Perform every task, also those with a `cache`; keep nothing for later ones
-    #[arg(long)]
+    /// Dispatch every task, even with a `cache`, and keep no results
+    #[arg(long, help_heading = "How it runs")]
     pub(super) no_cache: bool,
-    /// Go on in the background: print the run's id and process and return once it is under way
-    #[arg(long, conflicts_with = "stream")]
+    /// Write the run's state as knowledge at every step from now on: .ai/knowledge/graphs/GRAPH/RUN.md
+    #[arg(long, help_heading = "How it runs")]
+    pub(super) state_item: bool,
+    /// Resume in the background: print the run's id and process and return once it is under way
+    #[arg(long, conflicts_with = "stream", help_heading = "How it runs")]
     pub(super) detach: bool,
-    /// Say nothing about the steps
-    #[arg(long, short)]
+    /// Print nothing about the steps
+    #[arg(long, short, help_heading = "Output")]
     pub(super) quiet: bool,
     #[command(flatten)]
     pub(super) observe: observe::Args,
-    /// For the process in the background: where it tells that the run is under way
+    /// For the process in the background: where it reports that the run is under way
     #[arg(long, value_name = "FILE", hide = true, conflicts_with = "detach")]
     report_to: Option<PathBuf>,
     /// For the process in the background: an answer to a question that the run has yet to ask
@@ -86,7 +93,7 @@ impl Args {
     }
 }
 
-/// What the process in the background is told of the options of `run`.
+/// The options of `run` that are passed to the process in the background.
 pub(super) fn later_options(answers: &[String], sign_with: Option<&str>, quiet: bool) -> Vec<OsString> {
     let mut options: Vec<OsString> =
         answers.iter().map(|answer| format!("--later-answer={answer}").into()).collect();
@@ -109,14 +116,19 @@ fn adjust(driver: &mut Driver, args: &Args) {
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     let herald = args.report_to.clone().map(StartupReporter::new);
-    let ended = context.block_on(go_on(args, herald.clone(), context)).flatten();
+    let (run, folder) = (args.run.clone(), args.project.clone());
+    let ended = context.block_on(resume(args, herald.clone(), context)).flatten();
+    let ended = ended.map_err(|error| match named_project(folder.as_deref()) {
+        Ok(project) => args::about_run(error, &args::typed_run(&run, project.folder())),
+        Err(_) => error,
+    });
     if let (Err(error), Some(herald)) = (&ended, herald) {
         herald.failed(error);
     }
     ended
 }
 
-pub(super) async fn go_on(args: Args, herald: Option<StartupReporter>, context: &Context) -> Result<Exit> {
+pub(super) async fn resume(args: Args, herald: Option<StartupReporter>, context: &Context) -> Result<Exit> {
     let output = context.output;
     let context = &context.quiet(args.quiet);
     if herald.is_some() {
@@ -137,8 +149,12 @@ pub(super) async fn go_on(args: Args, herald: Option<StartupReporter>, context: 
     let mut resumable = resume::open(
         &row.run_id,
         Arc::clone(&store),
-        args.accept_changes,
-        signing_key,
+        Opening {
+            accept_changes: args.accept_changes,
+            begins_turn: new_inputs.is_some(),
+            signing_key,
+            state_item: args.state_item,
+        },
         &project,
         &context.host,
     )
@@ -151,21 +167,21 @@ pub(super) async fn go_on(args: Args, herald: Option<StartupReporter>, context: 
     }
     let NewInputs { new: new_inputs, merged: inputs, detach } = new_inputs_of(new_inputs, &args, &resumable)?;
     let mut given = Given::new(args.answers.clone());
-    if resumable.from_the_start && (!given.is_empty() || inputs.is_some()) {
+    let update = (!args.update.is_empty()).then(|| args.update.iter().cloned().collect::<Map<_, _>>());
+    if resumable.from_the_start && (!given.is_empty() || inputs.is_some() || update.is_some()) {
         return Err(Error::usage(
-            "the run was cut short before it asked anything: resume it without answers or inputs",
+            "the run was cut short before it asked anything: resume it without answers, inputs or updates",
         ));
     }
-    // Leaving at the prompt changes nothing: the run waits on.
-    let leave = async {
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    };
+    // Another turn has yet to ask what is answered beforehand.
+    let later =
+        if inputs.is_some() { std::mem::take(&mut given) } else { Given::new(args.later_answer.clone()) };
     let asks = inputs.is_none() && given.is_empty() && !detach && output.can_ask();
+    let typed = args::typed_run(&args.run, project.folder());
     let answers = if asks && !resumable.open.is_empty() {
-        match prompt::ask(output, &resumable.open, leave).await {
+        match prompt::ask(output, &typed, &resumable.open, interrupted()).await {
             Some(answers) => answers,
+            // Leaving at the prompt changes nothing: the run waits on.
             None => return Ok(Exit::Interrupted),
         }
     } else {
@@ -178,38 +194,44 @@ pub(super) async fn go_on(args: Args, herald: Option<StartupReporter>, context: 
         return super::run::show_detached(project.folder(), &run, &graph, orders, context);
     }
     if !args.quiet {
-        output.note(format_args!(
-            "{} {}  goes on after step {}",
-            styled(output::BOLD, printable(&resumable.graph.id)),
-            styled(output::DIM, format_args!("run {}", resumable.ready.run)),
-            resumable.steps,
-        ));
-    }
-    if let (Some(checked), false) = (&resumable.checked, args.quiet) {
-        output.note(styled(output::DIM, checked_line(checked, &resumable.ready.run)));
+        print_opening(&resumable, output);
     }
     adjust(&mut resumable.ready.driver, &args);
-    let event = resumable.event(Resume { answers, max_steps: args.max_steps, inputs });
-    let progress = Progress::new(output, args.quiet || output.is_json());
-    let (run, graph) = (&resumable.ready.run, &resumable.graph.id);
-    let observers = args.observe.observers(Arc::clone(&store), run, graph, telemetry.as_ref(), context)?;
-    let mut session = Session {
-        thread: RunFolder::of(project.folder(), &resumable.ready.run),
-        run: resumable.ready.run,
-        driver: resumable.ready.driver,
-        progress,
-        observers,
-        output,
-        answers: Given::new(args.later_answer),
+    let event = resumable.event(Resume { answers, max_steps: args.max_steps, inputs, update });
+    let foreground = Foreground {
+        store,
+        folder: RunFolder::of(project.folder(), &resumable.ready.run),
+        graph: &resumable.graph.id,
+        typed,
+        quiet: args.quiet,
+        is_kept: true,
+        answers: later,
         herald,
         checked: resumable.checked,
+        observe: &args.observe,
+        telemetry,
     };
-    let ended = session.go(event).await;
-    if let Some(Err(error)) = telemetry.map(Telemetry::finish) {
-        output.warn(format_args!("{error}; the run is none the worse"));
+    Box::pin(foreground.carry_out(resumable.ready, event, context)).await
+}
+
+/// Comes back when the user interrupts the command.
+async fn interrupted() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
     }
-    let summary = ended?;
-    super::run::finish(&session, &*store, &resumable.graph.id, &summary, args.quiet, context)
+}
+
+/// Prints what is resumed, and what was checked of it.
+fn print_opening(resumable: &Resumable, output: Output) {
+    output.note(format_args!(
+        "{} {}  resumed after step {}",
+        styled(output::BOLD, printable(&resumable.graph.id)),
+        styled(output::DIM, format_args!("run {}", resumable.ready.run)),
+        resumable.steps,
+    ));
+    if let Some(checked) = &resumable.checked {
+        output.note(styled(output::DIM, checked_line(checked, &resumable.ready.run)));
+    }
 }
 
 /// What was checked before a run is resumed, and which command checks the rest.
@@ -240,9 +262,11 @@ fn new_inputs_of(given: Option<Map<String, Value>>, args: &Args, resumable: &Res
     let detach = of_this_run(&mut new, resumable)? || args.detach;
     if detach && args.observe.streams() {
         return Err(Error::usage(
-            "`async` among the inputs lets the run go on in the background, and --stream is for one in the foreground",
+            "`async` among the inputs runs it in the background, and --stream is for a run in the foreground",
         )
-        .help("leave one of them out; `graph-host runs events RUN --follow` streams a run in the background"));
+        .help(
+            "leave one of them out; `graph-host runs events RUN --follow` streams a run in the background",
+        ));
     }
     // What was said about the run itself alone is no new input.
     if new.is_empty() {
@@ -256,8 +280,8 @@ fn new_inputs_of(given: Option<Map<String, Value>>, args: &Args, resumable: &Res
     }
 }
 
-/// Takes what new inputs say about the run itself out of them; whether it goes on in the background. What it may use was
-/// settled when it began.
+/// Takes what new inputs say about the run itself out of them; whether it is resumed in the background. What it may use was
+/// fixed when it started.
 fn of_this_run(new: &mut Map<String, Value>, resumable: &Resumable) -> Result<bool> {
     let (graph, run) = (&resumable.graph, &resumable.ready.run);
     let parameters = run_parameters(graph, new)?;
@@ -277,11 +301,11 @@ fn of_this_run(new: &mut Map<String, Value>, resumable: &Resumable) -> Result<bo
         let was =
             resumable.inputs.get(*name).map_or_else(|| "without any".to_owned(), |was| format!("with {was}"));
         return Err(Error::denied(format!(
-            "`{name}` among the inputs says what the run may use, and that is settled when it begins: run {run} was \
-             begun {}",
+            "`{name}` among the inputs says what the run may use, which is fixed when it starts: run {run} was \
+             started {}",
             printable(&was)
         ))
-        .help("leave it out, or begin a new run with it"));
+        .help("leave it out, or start a new run with it"));
     }
     new.retain(|name, _| !is_about_the_run(graph, name));
     Ok(parameters.detached)
@@ -291,14 +315,19 @@ fn of_this_run(new: &mut Map<String, Value>, resumable: &Resumable) -> Result<bo
 fn options(args: &Args) -> Vec<OsString> {
     let mut options: Vec<OsString> =
         args.answers.iter().map(|answer| format!("--answer={answer}").into()).collect();
+    options.extend(args.update.iter().map(|(key, value)| format!("--update={key}={value}").into()));
     if let Some(max_steps) = args.max_steps {
         options.push(format!("--max-steps={max_steps}").into());
     }
     options.extend(args.later_answer.iter().map(|answer| format!("--later-answer={answer}").into()));
     options.extend(args.observe.for_background());
     options.extend(args.sign_with.iter().map(|key| format!("--sign-with={key}").into()));
-    let flags =
-        [("--accept-changes", args.accept_changes), ("--no-cache", args.no_cache), ("--quiet", args.quiet)];
+    let flags = [
+        ("--accept-changes", args.accept_changes),
+        ("--no-cache", args.no_cache),
+        ("--state-item", args.state_item),
+        ("--quiet", args.quiet),
+    ];
     options.extend(flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag.into()));
     options
 }

@@ -1,4 +1,4 @@
-//! `graph-host run` with `resume_run_id` among its inputs: a run goes on in place of a new one.
+//! `graph-host run` with `resume_run_id` among its inputs: it resumes a run instead of starting one.
 
 use graph_core::diagnostic::printable;
 use graph_core::parameters::is_about_the_run;
@@ -13,8 +13,8 @@ use serde_json::{Map, Value};
 
 use super::{resume, run};
 
-/// Lets a run of the graph go on with the inputs: those that are other than before are new inputs.
-pub(super) async fn go_on(
+/// Resumes a run of the graph with the inputs: those that differ from the earlier ones are new inputs.
+pub(super) async fn resume(
     name: &str,
     args: &run::Args,
     mut given: Map<String, Value>,
@@ -30,7 +30,7 @@ pub(super) async fn go_on(
     ] {
         if is_given {
             return Err(Error::usage(format!(
-                "`resume_run_id` among the inputs goes on with a run, and {option} is for a new one"
+                "`resume_run_id` among the inputs resumes a run, and {option} is for a new one"
             ))
             .help("leave one of them out"));
         }
@@ -44,18 +44,18 @@ pub(super) async fn go_on(
             printable(&row.graph_id),
             printable(&graph.id)
         ))
-        .help(format!("go on with it by itself: graph-host resume {run}")));
+        .help(format!("resume it alone: graph-host resume {run}")));
     }
     let manifest = scene.pins.manifest;
-    let other = match (row.graph == graph.digest, args.caps.is_none() || row.manifest == manifest) {
+    let other = match (graph.is_document_of(&row.graph), args.caps.is_none() || row.manifest == manifest) {
         (true, true) => None,
         (false, _) => Some("graph"),
         (true, false) => Some("manifest"),
     };
     if let Some(what) = other {
-        return Err(Error::integrity(format!("run {run} was begun with another {what} than this one")).help(
+        return Err(Error::integrity(format!("run {run} was started with another {what} than this one")).help(
             format!(
-                "go on with what it was begun with: graph-host resume {run}; with --accept-changes, what is there now"
+                "resume it with what it was started with: graph-host resume {run}; with --accept-changes, with what is there now"
             ),
         ));
     }
@@ -80,7 +80,8 @@ pub(super) async fn go_on(
     resume.sign_with.clone_from(&args.sign_with);
     resume.detach = args.detach || parameters.detached;
     resume.no_cache = args.no_cache;
+    resume.state_item = args.state_item;
     resume.quiet = args.quiet;
     resume.observe = args.observe.clone();
-    resume::go_on(resume, None, context).await
+    resume::resume(resume, None, context).await
 }

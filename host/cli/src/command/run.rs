@@ -1,109 +1,104 @@
-//! `graph-host run`: carry out a graph.
+//! `graph-host run`: executes a graph.
 
 use crate::command::args;
 use crate::command::args::SourceArgs;
 use graph_host::context::named_project;
 use graph_runtime::error::Kind;
-use graph_runtime::history::checkpoints::Names;
-use graph_runtime::telemetry::Telemetry;
 use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graph_core::diagnostic::printable;
 use graph_core::graph::Durability;
-use graph_core::record::ErrorCode;
-use graph_core::walker::{Event, Summary};
+use graph_core::walker::Event;
 use graph_host::background::{self, BackgroundOptions, Detached};
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
-use graph_host::terminal::foreground_run::Session;
 use graph_host::terminal::inputs;
 use graph_host::terminal::output::{self, Output, styled};
 use graph_host::terminal::prompt::Given;
-use graph_host::terminal::run_report::{self, Progress};
+use graph_host::terminal::run_report;
 use graph_host::terminal::text::standing_text;
 use graph_runtime::error::{Error, Result};
-use graph_runtime::graph_store::CheckpointStore;
-use graph_runtime::history::checkpoints;
-use graph_runtime::history::run_document::RunDocument;
-use graph_runtime::items::graph_file::standing_json;
-use graph_runtime::items::locate::Space;
-use graph_runtime::items::precedence::Precedence;
 use graph_runtime::items::subgraphs::recursion_warnings;
-use graph_runtime::items::text_items::Text;
-use graph_runtime::plan::{Plan, PlannedId};
-use graph_runtime::project;
+use graph_runtime::plan::Plan;
 use graph_runtime::project::key_pairs::signing_key;
 use graph_runtime::project::run_folder::RunFolder;
-use graph_runtime::project::stores::{self, StoreKind};
-use graph_runtime::run::restore;
+use graph_runtime::project::stores::{self, StoreKind, Stores};
+use graph_runtime::project::{self, Project};
+use graph_runtime::run::context::RunParent;
 use graph_runtime::run::run_id;
 use graph_runtime::run::start::{RunContext, Start, begin, check_inputs, run_parameters, unknown_inputs};
-use graph_runtime::run::stop_notes;
 use serde_json::{Value, json};
 
-use super::{number, observe, resume, resume_by_input};
+use super::foreground::Foreground;
+use super::{number, observe, plan_view, resume, resume_by_input};
 
 /// Run a graph
 ///
 /// Nothing is allowed that the manifest (--caps) does not grant. Everything is checked before the first node runs; see
-/// what that comes to with --plan.
+/// the result with --plan.
 #[derive(Clone, Debug, clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Args {
     /// The graph: a file, an item id, or a reference (`oci://…`, `oci-layout:…`)
     graph: String,
     /// The capability manifest; without it, nothing is allowed
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Permissions and items")]
     pub(super) caps: Option<PathBuf>,
     #[command(flatten)]
     pub(super) sources: SourceArgs,
     /// An input; a value that is JSON is that value, anything else is text. Four are about the run itself, unless the
     /// graph's `config_schema` declares them: `capabilities`, `depth`, `resume_run_id`, `async`
-    #[arg(long = "input", short = 'i', value_name = "KEY=VALUE", value_parser = inputs::parse_pair)]
+    #[arg(long = "input", short = 'i', value_name = "KEY=VALUE", value_parser = inputs::parse_pair, help_heading = "Inputs and answers")]
     input: Vec<(String, Value)>,
     /// A JSON or YAML file of inputs, `-` for stdin; --input wins over it
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Inputs and answers")]
     inputs: Option<PathBuf>,
     /// Refuse inputs that the graph's `config_schema` does not name, which are warned of otherwise
-    #[arg(long)]
+    #[arg(long, help_heading = "Inputs and answers")]
     strict_inputs: bool,
     /// Show items, signers, grants and what is missing, and run nothing
-    #[arg(long)]
+    #[arg(long, help_heading = "How it runs")]
     pub(super) plan: bool,
     /// Run again whenever the graph, the manifest or an item changes
-    #[arg(long, conflicts_with_all = ["plan", "run_id"])]
+    #[arg(long, conflicts_with_all = ["plan", "run_id"], help_heading = "How it runs")]
     pub(super) watch: bool,
-    /// What random numbers come from: a digest, or any text; without it, the digest of graph and inputs
-    #[arg(long, value_name = "SEED")]
+    /// The seed of random numbers: a digest, or any text; without it, the digest of graph and inputs
+    #[arg(long, value_name = "SEED", help_heading = "Inputs and answers")]
     pub(super) seed: Option<String>,
     /// The run's id; without it, a fresh one
-    #[arg(long, value_name = "ID", value_parser = run_id::check)]
+    #[arg(long, value_name = "ID", value_parser = run_id::check, help_heading = "How it runs")]
     pub(super) run_id: Option<String>,
+    /// The run that this one belongs to: its id, the beginning of it, or @last. `runs list --parent` lists it there
+    #[arg(long, value_name = "RUN", help_heading = "How it runs")]
+    pub(super) parent: Option<String>,
     /// How many supersteps may run, in place of the graph's `max_steps`
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::from_one::<u64>)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::from_one::<u64>, help_heading = "How it runs")]
     pub(super) max_steps: Option<u64>,
     /// When a step counts as stored, in place of the graph's `durability`
-    #[arg(long, value_enum, value_name = "MODE")]
+    #[arg(long, value_enum, value_name = "MODE", help_heading = "How it runs")]
     pub(super) durability: Option<Mode>,
     /// Where the run is kept
-    #[arg(long, value_parser = args::store(), value_name = "STORE", default_value = "sqlite")]
+    #[arg(long, value_parser = args::store(), value_name = "STORE", default_value = "sqlite", help_heading = "How it runs")]
     pub(super) store: StoreKind,
+    /// Write the run's state as knowledge at every step: .ai/knowledge/graphs/GRAPH/RUN.md; a fork gets an item of its own
+    #[arg(long, conflicts_with = "plan", help_heading = "How it runs")]
+    pub(super) state_item: bool,
     /// An answer to a question that the run will ask, in order; or NODE=ANSWER
-    #[arg(long = "answer", value_name = "ANSWER")]
+    #[arg(long = "answer", value_name = "ANSWER", help_heading = "Inputs and answers")]
     pub(super) answers: Vec<String>,
     /// Let the run sign items of the project that the manifest names without wildcards, with one of your keys or its file
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", help_heading = "Permissions and items")]
     pub(super) sign_with: Option<String>,
-    /// Perform every task, also those with a `cache`; keep nothing for later ones
-    #[arg(long)]
+    /// Dispatch every task, even with a `cache`, and keep no results
+    #[arg(long, help_heading = "How it runs")]
     pub(super) no_cache: bool,
     /// Run in the background: print the run's id and process and return once it is under way
-    #[arg(long, conflicts_with_all = ["plan", "stream"])]
+    #[arg(long, conflicts_with_all = ["plan", "stream"], help_heading = "How it runs")]
     pub(super) detach: bool,
-    /// Say nothing about the steps
-    #[arg(long, short)]
+    /// Print nothing about the steps
+    #[arg(long, short, help_heading = "Output")]
     pub(super) quiet: bool,
     #[command(flatten)]
     pub(super) observe: observe::Args,
@@ -143,7 +138,7 @@ fn fetch(args: &mut Args, context: &Context) -> Result<String> {
     args.sources.fetch(&args.graph, &project, context)
 }
 
-/// Tells what is doubtful about the graphs of a scene, and about where they were found.
+/// Warns about what is doubtful in the graphs, and about where they were found.
 fn warn_of(scene: &RunContext, output: Output) {
     if !scene.file.warnings.is_empty() {
         output.report(&scene.file.warnings);
@@ -167,6 +162,12 @@ fn warn_of_inputs(unknown: &[String], strict: bool, output: Output) -> Result<()
     Ok(())
 }
 
+/// The run that a new one belongs to.
+fn find_parent(name: &str, project: &Project, context: &Context) -> Result<RunParent> {
+    let (_, _, row) = Stores::to_read(project.folder(), &context.host.home)?.find(name)?;
+    Ok(RunParent { run_id: row.run_id, root_id: row.root_id })
+}
+
 async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     let output = context.output;
     let given = inputs::gather(args.inputs.as_deref(), args.input.clone())?;
@@ -179,96 +180,122 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     warn_of(&scene, output);
     let parameters = run_parameters(&graph, &given)?;
     if let Some(run) = &parameters.resume_run_id {
-        return resume_by_input::go_on(run, &args, given.clone(), &scene, context).await;
+        return Box::pin(resume_by_input::resume(run, &args, given.clone(), &scene, context)).await;
     }
     let detach = in_background(&args, parameters.detached)?;
     scene.components.manifest = Arc::new(parameters.narrow(&scene.components.manifest, 0));
     let plan = Plan::make(&graph, &scene.subgraphs.graphs, &scene.hooks.hooks, &scene.components).await;
     let suggest = scene.suggest_command(&args.graph, &sources);
     if args.plan {
-        return show_plan(&scene, &plan, &suggest, context);
+        return plan_view::show(&scene, &plan, &suggest, context);
     }
     warn_of_inputs(&unknown_inputs(&graph, &given), args.strict_inputs, output)?;
     let inputs = check_inputs(&graph, given)?.inputs;
-    if let Some(error) = plan.refusal(&suggest) {
-        let nothing_granted = args.caps.is_none() && error.kind() == Kind::Denied;
-        return Err(if nothing_granted {
-            error.help(format!(
-                "without a manifest (--caps FILE) nothing is allowed. See what the graph needs: {suggest}"
-            ))
-        } else {
-            error
-        });
-    }
-    let signed = standing_text(&scene.file.standing);
-    let notices = plan.notices();
-    let unsigned = unsigned(&plan);
-    let items = plan.items.len() as u64;
-    let inside = inside_lines(&scene);
+    refuse(&plan, args.caps.is_none(), &suggest)?;
+    let opening = opening_lines(&scene, &plan);
+    let warnings: Vec<_> = plan.notices().into_iter().chain(unsigned(&plan)).collect();
 
     let telemetry = args.observe.telemetry()?;
     if detach {
         RunFolder::check(project.folder())?;
     }
+    let parent = args.parent.as_deref().map(|name| find_parent(name, &project, context)).transpose()?;
     let store = stores::open(project.folder(), args.store, &context.host)?;
     let start = Start {
         inputs,
         run_id: args.run_id,
+        parent,
         seed: args.seed,
         max_steps: args.max_steps,
         durability: args.durability.map(Durability::from),
+        state_item: args.state_item,
     };
     let mut ready = begin(scene, plan, start, Arc::clone(&store), &context.host)?;
     if args.no_cache {
         ready.driver.ignore_cache();
     }
     if !args.quiet {
-        output.note(format_args!(
-            "{} {}  graph {signed}, {}",
-            styled(output::BOLD, printable(&graph.id)),
-            styled(output::DIM, format_args!("run {}", ready.run)),
-            run_report::counted(items, "component"),
-        ));
-        for line in &inside {
-            output.note(format_args!("  inside: {line}"));
-        }
+        opening.print(&graph.id, &ready.run, output);
     }
-    for notice in notices.iter().chain(&unsigned) {
-        output.warn(notice);
+    for warning in &warnings {
+        output.warn(warning);
     }
     if detach {
         let run = ready.run.clone();
-        // Given back, for the process in the background to take.
+        // Released, so that the background process can take it.
         drop(ready);
         let mut options = resume::later_options(&args.answers, args.sign_with.as_deref(), args.quiet);
         options.extend(args.no_cache.then(|| "--no-cache".into()));
+        options.extend(args.state_item.then(|| "--state-item".into()));
         options.extend(args.observe.for_background());
         let orders = BackgroundOptions { options, inputs: None };
         return show_detached(project.folder(), &run, &graph.id, orders, context);
     }
-    let progress = Progress::new(output, args.quiet || output.is_json());
-    let observers =
-        args.observe.observers(Arc::clone(&store), &ready.run, &graph.id, telemetry.as_ref(), context)?;
-    let mut session = Session {
-        thread: RunFolder::of(project.folder(), &ready.run),
-        run: ready.run,
-        driver: ready.driver,
-        progress,
-        observers,
-        output,
+    let typed = args::typed_run(&ready.run, project.folder());
+    let foreground = Foreground {
+        store,
+        folder: RunFolder::of(project.folder(), &ready.run),
+        graph: &graph.id,
+        typed: typed.clone(),
+        quiet: args.quiet,
+        is_kept: args.store != StoreKind::Memory,
         answers: Given::new(args.answers),
         herald: None,
         checked: None,
+        observe: &args.observe,
+        telemetry,
     };
-    let ended = session.go(Event::Started).await;
-    if let Some(Err(error)) = telemetry.map(Telemetry::finish) {
-        output.warn(format_args!("{error}; the run is none the worse"));
-    }
-    let summary = ended?;
-    finish(&session, &*store, &graph.id, &summary, args.quiet, context)
+    let ended = Box::pin(foreground.carry_out(ready, Event::Started, context)).await;
+    ended.map_err(|error| args::about_run(error, &typed))
 }
 
-/// Whether the run goes on in the background: by `--detach`, or by what its inputs say.
+/// Refuses what may not run.
+fn refuse(plan: &Plan, is_without_manifest: bool, suggest: &str) -> Result<()> {
+    match plan.refusal(suggest) {
+        None => Ok(()),
+        Some(error) if is_without_manifest && error.kind() == Kind::Denied => Err(error.help(format!(
+            "without a manifest (--caps FILE) nothing is allowed. See what the graph needs: {suggest}"
+        ))),
+        Some(error) => Err(error),
+    }
+}
+
+/// What is printed of a run when it starts.
+struct Opening {
+    /// Who signed the graph, if anyone.
+    signed: String,
+    components: u64,
+    /// A line for each graph inside the graph.
+    inside: Vec<String>,
+}
+
+fn opening_lines(scene: &RunContext, plan: &Plan) -> Opening {
+    let inside = scene.subgraphs.files.iter();
+    Opening {
+        signed: standing_text(&scene.file.standing),
+        components: plan.items.len() as u64,
+        inside: inside
+            .map(|(id, file)| format!("graph `{}` {}", printable(id), standing_text(&file.standing)))
+            .collect(),
+    }
+}
+
+impl Opening {
+    fn print(&self, graph: &str, run: &str, output: Output) {
+        output.note(format_args!(
+            "{} {}  graph {}, {}",
+            styled(output::BOLD, printable(graph)),
+            styled(output::DIM, format_args!("run {run}")),
+            self.signed,
+            run_report::counted(self.components, "component"),
+        ));
+        for line in &self.inside {
+            output.note(format_args!("  inside: {line}"));
+        }
+    }
+}
+
+/// Whether the run is started in the background: by `--detach`, or by its inputs.
 fn in_background(args: &Args, asked: bool) -> Result<bool> {
     if asked && (args.watch || args.observe.streams()) {
         let option = if args.watch { "--watch" } else { "--stream" };
@@ -279,89 +306,22 @@ fn in_background(args: &Args, asked: bool) -> Result<bool> {
     }
     let detach = args.detach || asked;
     if detach && !args.plan && args.store == StoreKind::Memory {
-        return Err(Error::usage("a run in memory lives in one process: it cannot go on in the background"));
+        return Err(Error::usage("a run in memory lives in one process: it cannot run in the background"));
     }
     Ok(detach)
 }
 
-/// Warnings about components that nobody has signed.
+/// Warnings about components without a signature.
 fn unsigned(plan: &Plan) -> Vec<String> {
     let items = plan.items.iter();
     let unsigned = items
         .filter(|(_, item)| item.as_ref().is_ok_and(|admitted| admitted.verified.standing().is_unsigned()));
     let told = unsigned
-        .map(|(id, _)| format!("component `{id}` is not signed: nobody vouches for it (--allow-unsigned)"));
+        .map(|(id, _)| format!("component `{id}` is not signed: its author is not known (--allow-unsigned)"));
     told.collect()
 }
 
-/// A line for each graph inside the graph.
-fn inside_lines(scene: &RunContext) -> Vec<String> {
-    scene
-        .subgraphs
-        .files
-        .iter()
-        .map(|(id, file)| format!("graph `{}` {}", printable(id), standing_text(&file.standing)))
-        .collect()
-}
-
-/// Shows what a run has come to.
-pub(in crate::command) fn finish(
-    session: &Session,
-    store: &dyn CheckpointStore,
-    graph: &str,
-    summary: &Summary,
-    quiet: bool,
-    context: &Context,
-) -> Result<Exit> {
-    let output = context.output;
-    if let Err(error) = stop_notes::note(&context.host.home, store, &session.run) {
-        output
-            .warn(format_args!("`runs verify` cannot tell later whether this stop was taken away: {error}"));
-    }
-    if output.is_json() {
-        let visited = visited(store, &session.run, summary, context);
-        let document = RunDocument::of(&session.run, graph, summary, visited).after(session.checked);
-        run_report::print(&document, output)?;
-    } else {
-        if !quiet {
-            output.note(run_report::verdict(summary, Some(session.progress.elapsed())));
-        }
-        for line in run_report::aftermath(&session.run, summary) {
-            output.note(line);
-        }
-        match summary.output.as_deref() {
-            None | Some(Value::Null) => {}
-            // What a run comes to stands in its stream.
-            Some(_) if output.is_in_lines() => {}
-            Some(Value::String(text)) => output.line(printable(text))?,
-            Some(value) => output.line(run_report::pretty(value))?,
-        }
-    }
-    Ok(run_report::exit(summary))
-}
-
-/// The nodes visited in a run, for its document. The run's outcome is printed even if its history cannot be read: then there
-/// are none, with a warning unless the document says itself that the store has failed.
-fn visited<'s>(
-    store: &'s dyn CheckpointStore,
-    run: &'s str,
-    summary: &Summary,
-    context: &'s Context,
-) -> Box<Names<'s>> {
-    let has_failed = summary.error.as_ref().is_some_and(|error| error.code == ErrorCode::Storage);
-    Box::new(move |visit| {
-        let row = restore::find(store, run);
-        let key = row.and_then(|row| context.host.home.verifying_identity(row.key));
-        if let Err(error) = key.and_then(|key| checkpoints::visited(store, run, key)(visit))
-            && !has_failed
-        {
-            context.output.warn(format_args!("the nodes visited are not listed: {}", error.message()));
-        }
-        Ok(())
-    })
-}
-
-/// Sends a run that is ready to the background, and tells where it is.
+/// Moves a run that is ready to the background, and prints where it is.
 pub(super) fn show_detached(
     project: &Path,
     run: &str,
@@ -383,187 +343,11 @@ pub(super) fn show_detached(
         let log = project::shown(&log);
         context
             .output
-            .line(format_args!("run {run} goes on in the background: process {pid}, output in {log}"))?;
+            .line(format_args!("run {run} runs in the background: process {pid}, output in {log}"))?;
+        let typed = args::typed_run(run, &project);
         context
             .output
-            .note(format_args!("{} graph-host runs watch {run}", styled(output::DIM, "follow it with:")));
+            .note(format_args!("{} graph-host runs watch {typed}", styled(output::DIM, "follow it with:")));
     }
     Ok(Exit::Ok)
-}
-
-#[allow(clippy::too_many_lines, reason = "one section after the other, each a few lines")]
-fn show_plan(scene: &RunContext, plan: &Plan, suggest: &str, context: &Context) -> Result<Exit> {
-    let output = context.output;
-    let missing = plan.missing();
-    let exit = if missing.is_empty() { Exit::Ok } else { Exit::Denied };
-    if output.is_json() {
-        let mut document = json!({
-            "graph": scene.file.graph.id,
-            "file": scene.file.path.display().to_string(),
-            "space": scene.file.space,
-            "passed_over": scene.file.precedence.passed_over,
-            "hides": scene.file.precedence.hides,
-            "digest": scene.file.graph.digest,
-            "signature": standing_json(&scene.file.standing),
-            "graphs": scene.subgraphs.files.iter().map(|(id, file)| json!({
-                "id": id,
-                "file": file.path.display().to_string(),
-                "space": file.space,
-                "passed_over": file.precedence.passed_over,
-                "hides": file.precedence.hides,
-                "digest": file.graph.digest,
-                "signature": standing_json(&file.standing),
-            })).collect::<Vec<_>>(),
-            "warnings": scene.subgraphs.warnings,
-        });
-        if let (Value::Object(document), Value::Object(plan)) = (&mut document, plan.to_json()) {
-            document.extend(plan);
-            document.insert("suggest".to_owned(), json!(suggest));
-        }
-        output.document(&document)?;
-        return Ok(exit);
-    }
-    let graph = &scene.file.graph;
-    output.line(format_args!(
-        "{} {}  {}",
-        styled(output::BOLD, printable(&graph.id)),
-        project::shown(&scene.file.path),
-        standing_text(&scene.file.standing)
-    ))?;
-    output.line(format_args!("  {}", styled(output::DIM, graph.digest)))?;
-    if let Some(line) = scene.file.precedence.line(scene.file.space) {
-        output.line(format_args!("  {line}"))?;
-    }
-    output.line(styled(output::BOLD, "\nitems"))?;
-    for (id, item) in &plan.items {
-        match item {
-            Ok(admitted) => output.line(item_lines(id, admitted))?,
-            Err(problem) => output.line(format_args!(
-                "  {} {}: {}",
-                styled(output::BAD, "✗"),
-                printable(id),
-                printable(&problem.message)
-            ))?,
-        }
-    }
-    for ((item_type, id), text) in &plan.texts {
-        match text {
-            Ok(text) => output.line(text_line(item_type, id, text))?,
-            Err(problem) => output.line(format_args!(
-                "  {} {item_type} {}: {}",
-                styled(output::BAD, "✗"),
-                printable(id),
-                printable(&problem.message)
-            ))?,
-        }
-    }
-    for (id, file) in &scene.subgraphs.files {
-        output.line(graph_line(id, file))?;
-    }
-    output.line(styled(output::BOLD, "\nnodes"))?;
-    for node in plan.nodes.iter().chain(&plan.hooks) {
-        let name = node.hook.map_or_else(|| node.name.clone(), |event| format!("{event} hook {}", node.name));
-        let item = match &node.item {
-            PlannedId::Literal(id) if id.is_empty() => "(a search over everything)".to_owned(),
-            PlannedId::Literal(id) => printable(id).into_owned(),
-            PlannedId::Template(text) => format!("{} (known when it is dispatched)", printable(text)),
-        };
-        let kinds = node.grant.as_ref().map_or_else(String::new, |grant| {
-            let mut parts: Vec<_> = grant.kinds.iter().map(ToString::to_string).collect();
-            parts.extend(grant.filesystem.iter().map(|mount| {
-                format!(
-                    "{} as {} ({})",
-                    printable(&mount.host),
-                    printable(&mount.guest),
-                    mount.access.as_str()
-                )
-            }));
-            parts.extend(grant.http.iter().flat_map(|rule| {
-                let schemes =
-                    rule.schemes.iter().map(|scheme| format!("{scheme}://{}", printable(&rule.host)));
-                let open_ports: Vec<_> = rule.ports.iter().map(ToString::to_string).collect();
-                let tail = format!(":{} ({})", open_ports.join(","), rule.methods.join(", "));
-                schemes.map(move |start| format!("{start}{tail}"))
-            }));
-            parts.extend(grant.secrets.iter().map(|secret| {
-                let (header, host) = (printable(&secret.header), printable(&secret.host));
-                format!("secret {} in {header} to {host}", printable(&secret.name))
-            }));
-            parts.extend(
-                grant.knowledge.iter().map(|rule| format!("{} ({})", rule.scope, rule.access.as_str())),
-            );
-            format!("  {}", styled(output::DIM, format_args!("granted: {}", parts.join(", "))))
-        });
-        output.line(format_args!("  {:<20} {item}{kinds}", printable(&name)))?;
-    }
-    if missing.is_empty() {
-        output.line(styled(output::GOOD, "\nnothing is missing"))?;
-    } else {
-        output.line(styled(output::BAD, "\nmissing"))?;
-        let mut shown = Vec::new();
-        for (node, problem) in &missing {
-            output.line(format_args!("  {}: {}", node.subject(), printable(&problem.message)))?;
-            let lines = problem.manifest_lines.as_ref().or(problem.help.as_ref());
-            if let Some(lines) = lines.filter(|lines| !shown.contains(*lines)) {
-                for line in lines.trim_end().lines() {
-                    output.line(format_args!("      {}", styled(output::DIM, printable(line))))?;
-                }
-                shown.push(lines.clone());
-            }
-        }
-        output.line(format_args!("\nsee what the graph needs: {suggest}"))?;
-    }
-    Ok(exit)
-}
-
-fn text_line(item_type: &str, id: &str, text: &Text) -> String {
-    let file = text.file.as_ref().map(|file| project::shown(&file.path)).unwrap_or_default();
-    format!(
-        "  {} {item_type} {}  {}  {}{}",
-        styled(output::GOOD, "✓"),
-        printable(id),
-        standing_text(&text.standing),
-        styled(output::DIM, format_args!("{} {file}", text.digest.short())),
-        precedence_line(&text.precedence, text.space()),
-    )
-}
-
-fn item_lines(id: &str, admitted: &graph_runtime::plan::admission::Admitted) -> String {
-    use graph_core::trust::Standing;
-    let verified = &admitted.verified;
-    let version = verified.version().map(|version| format!("@{}", printable(version))).unwrap_or_default();
-    let signer = match verified.standing() {
-        Standing::Signed { key, .. } => {
-            styled(output::GOOD, format_args!("signed by {}", printable(&key.to_string())))
-        }
-        Standing::Unsigned => styled(output::CAUTION, "not signed"),
-    };
-    let interfaces: Vec<_> = admitted.declared.iter().map(ToString::to_string).collect();
-    let needs = if interfaces.is_empty() { "nothing".to_owned() } else { interfaces.join(", ") };
-    format!(
-        "  {} {}{version}  {signer}  {}{}\n      needs {}",
-        styled(output::GOOD, "✓"),
-        printable(id),
-        styled(output::DIM, format_args!("{} {}", verified.digest().short(), project::shown(&admitted.path))),
-        precedence_line(&admitted.precedence, admitted.space),
-        printable(&needs)
-    )
-}
-
-/// The line below an item that says where it was taken from, where there are others with its id.
-fn precedence_line(precedence: &Precedence, space: Option<Space>) -> String {
-    let line = space.and_then(|space| precedence.line(space));
-    line.map(|line| format!("\n      {line}")).unwrap_or_default()
-}
-
-/// A graph inside the graph, as the plan shows it.
-fn graph_line(id: &str, file: &graph_runtime::items::graph_file::GraphFile) -> String {
-    format!(
-        "  {} {}  graph {}  {}{}",
-        styled(output::GOOD, "✓"),
-        printable(id),
-        standing_text(&file.standing),
-        styled(output::DIM, format_args!("{} {}", file.graph.digest.short(), project::shown(&file.path))),
-        precedence_line(&file.precedence, Some(file.space))
-    )
 }

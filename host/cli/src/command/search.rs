@@ -4,12 +4,13 @@ use crate::command::args::NetworkArgs;
 use graph_core::diagnostic::printable;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
+use graph_host::terminal::table::{Columns, widest};
 use graph_runtime::error::Result;
 use graph_runtime::graph_registry::search::{Offer, offers};
 use graph_runtime::registry::pull::reference;
 use serde_json::json;
 
-/// List the items that a registry or an image-layout directory offers
+/// List the items of a registry or an image-layout directory
 ///
 /// What is shown is what their publishers say. Nothing of it has been checked: `graph-host pull` does that.
 #[derive(Debug, clap::Args)]
@@ -44,26 +45,36 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
             })
         })
         .collect();
-    context.output.show(&json!({ "items": items }), || render(&found))?;
+    context.output.show(&json!({ "items": items }), || render(&found, context.output.table_width()))?;
     Ok(Exit::Ok)
 }
 
-fn render(found: &[Offer]) -> String {
+fn render(found: &[Offer], table_width: Option<usize>) -> String {
     if found.is_empty() {
         return "no items".to_owned();
     }
-    let mut table = comfy_table::Table::new();
-    table.load_style(comfy_table::presets::NOTHING);
-    table.set_header(["ITEM", "VERSION", "KIND", "REFERENCE", "SAYS"]);
-    for offer in found {
-        let text = |text: &Option<String>| printable(text.as_deref().unwrap_or_default()).into_owned();
-        table.add_row([
-            text(&offer.id),
-            text(&offer.version),
-            offer.kind.as_str().to_owned(),
-            printable(&offer.reference.to_string()).into_owned(),
-            text(&offer.description),
-        ]);
+    let text = |text: &Option<String>| printable(text.as_deref().unwrap_or_default()).into_owned();
+    let rows: Vec<[String; 5]> = found
+        .iter()
+        .map(|offer| {
+            [
+                text(&offer.id),
+                text(&offer.version),
+                offer.kind.as_str().to_owned(),
+                printable(&offer.reference.to_string()).into_owned(),
+                text(&offer.description),
+            ]
+        })
+        .collect();
+    let mut widths = [0; 5];
+    for row in &rows {
+        widest(&mut widths, row);
     }
-    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+    let layout = COLUMNS.layout(widths, table_width);
+    let rows = rows.iter().map(|row| layout.row(row));
+    std::iter::once(layout.header()).chain(rows).collect::<Vec<_>>().join("\n")
 }
+
+/// What a reference is used with is shown whole.
+const COLUMNS: Columns<5> =
+    Columns { names: ["ITEM", "VERSION", "KIND", "REFERENCE", "DESCRIPTION"], cut: &[4], dropped: &[2, 4] };

@@ -30,7 +30,7 @@ use super::trust::{ceiling_text, kind, kind_of_a_component, text_kind};
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true)]
 pub(crate) struct Args {
-    /// A component (`.wasm`; its envelope is written beside it), or a text item (a line is put into it)
+    /// A component (`.wasm`; its envelope is written next to it), or a text item (a line is put into it)
     file: PathBuf,
     /// The key to sign with: the name of one of yours, or a file
     #[arg(long, value_name = "KEY")]
@@ -44,13 +44,13 @@ pub(crate) struct Args {
     /// A component's version, as in 1.2.3
     #[arg(long, value_name = "VERSION")]
     version: Option<String>,
-    /// The most that the component may be granted besides logging; without it, what its imports stand for
+    /// The most that the component may be granted besides logging; without it, the kinds of its imports
     #[arg(long, value_name = "KIND", num_args = 1.., value_delimiter = ',', value_parser = kind)]
     may: Option<Vec<CapabilityKind>>,
-    /// Vouch for the statement that a component's envelope already holds, beside those who signed it
+    /// Add a signature to the statement that a component's envelope already holds
     #[arg(long, conflicts_with_all = ["time", "version", "may", "kind"])]
     add: bool,
-    /// The time that a text item's line states, for signatures that can be made again; without it, now
+    /// The time that a text item's line states, for reproducible signatures; without it, now
     #[arg(long, value_name = "TIME")]
     time: Option<Timestamp>,
 }

@@ -2,16 +2,20 @@
 
 use crate::command::args::SourceArgs;
 use graph_host::context::named_project;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use graph_cases::{Items, Options, cases, run as run_cases};
+use graph_cases::{Items, Options, cases, run as run_cases, with_answers};
 use graph_core::diagnostic::printable;
 use graph_host::context::Context;
 use graph_host::terminal::case_report;
 use graph_host::terminal::exit::Exit;
+use graph_host::terminal::run_report::counted;
 use graph_runtime::error::{Error, Result};
+use graph_runtime::project::text_file;
+use graph_runtime::project::user_home::write_atomic;
+use serde_json::Value;
 
-/// Run graphs against cases: what is expected of each step, with scripted doubles in place of components
+/// Test graphs with cases: scripted items, expected outcomes
 ///
 /// An item that a case has no double for is the real one, found, verified and granted as in a run; the project is the
 /// nearest folder with .ai at or above the case's graph. Runs every `*.case.yaml` below each path, several at a time, and closes with how many passed and failed. What waits in
@@ -24,11 +28,15 @@ pub(crate) struct Args {
     /// Run only cases with this text in their file's path or their name
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
-    /// Also cut each case that passes short after every one of its persisted writes in turn, as a kill would, go on from
+    /// Also stop each passing case after every one of its persisted writes in turn, as a kill would, resume from
     /// what is stored, and compare with the undisturbed case: nothing may be lost, and nothing done again whose outcome
     /// was kept
     #[arg(long)]
     crash: bool,
+    /// Send the requests of real components that a case has no answer for, and write what comes back into the case, under
+    /// `http`
+    #[arg(long, conflicts_with = "crash")]
+    record: bool,
     /// The manifest with what components are granted; what may be dispatched is for each case to say
     #[arg(long, value_name = "FILE")]
     caps: Option<PathBuf>,
@@ -42,8 +50,11 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     let project = named_project(args.sources.project.as_deref())?;
     let items =
         Items::real(args.sources.sources(), args.caps.as_deref(), &project, &context.quiet(true).host)?;
-    let options = Options { filter: args.filter, crash: args.crash };
+    let options = Options { filter: args.filter, crash: args.crash, record: args.record };
     let report = run_cases(&files, &items, &options);
+    for case in report.cases.iter().filter(|case| !case.recorded.is_empty()) {
+        record(Path::new(&case.file), &case.recorded, context)?;
+    }
     let (passed, failed) = report.counts();
     if passed + failed == 0 {
         // A test that found nothing to do must not pass.
@@ -54,10 +65,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     }
     if args.crash && failed == 0 && report.crashes_tried().unwrap_or(0) == 0 {
         // A test that found nothing to do must not pass.
-        return Err(Error::not_found(
-            "no case here could be cut short: none of them persists anything to be cut after",
-        )
-        .help("leave --crash out, or name cases that run a graph and script no crash of their own"));
+        return Err(Error::not_found("--crash found nothing to do: no case writes a record")
+            .help("leave --crash out, or name cases that run a graph and script no crash of their own"));
     }
     if context.output.is_json() {
         context.output.document(&report.to_json())?;
@@ -65,4 +74,17 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
         context.output.line(case_report::text(&report))?;
     }
     Ok(if failed == 0 { Exit::Ok } else { Exit::Failed })
+}
+
+/// Writes answers into a case.
+fn record(case: &Path, answers: &[Value], context: &Context) -> Result<()> {
+    let text = text_file::read_named_as("the case", case)?;
+    let shown = printable(&case.to_string_lossy()).into_owned();
+    let written = with_answers(&text, answers).ok_or_else(|| {
+        Error::invalid(format!("`http` of {shown} is not a list whose items have lines of their own"))
+            .help("write it as a list with a line that begins with `-` for each answer; nothing was written")
+    })?;
+    write_atomic(case, written.as_bytes(), false).map_err(|error| Error::write("the case", case, &error))?;
+    context.output.note(format_args!("wrote {} into {shown}", counted(answers.len() as u64, "answer")));
+    Ok(())
 }

@@ -23,6 +23,8 @@ use graph_runtime::trust::log::TrustLog;
 use graph_runtime::trust::trusted_keys;
 use serde::Serialize;
 
+use super::trust_set;
+
 /// Say whose signatures count, for which items, how far and how long
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -34,6 +36,10 @@ pub(crate) struct Args {
 enum Command {
     /// Trust a key, within bounds
     Add(Add),
+    /// Change what a trusted key may sign, how far and how long
+    Set(trust_set::Set),
+    /// Take a key out of the trust store
+    Remove(trust_set::Remove),
     /// List the keys that are trusted
     List(List),
     /// Stop trusting a key
@@ -53,13 +59,13 @@ enum Command {
 struct Rotate {
     /// The statement, as `keys rotate` writes it
     statement: PathBuf,
-    /// What to call the new key; without it, the old name with a number behind it
+    /// What to call the new key; without it, the old name followed by a number
     #[arg(long)]
     name: Option<String>,
-    /// When the old key ceases to count; without it, as before
+    /// The time from which the old key is no longer valid; without it, unchanged
     #[arg(long, value_name = "TIME")]
     until: Option<Timestamp>,
-    /// When the new key ceases to count; without it, when the old one would have
+    /// The time from which the new key is no longer valid; without it, that of the old key
     #[arg(long, value_name = "TIME")]
     not_after: Option<Timestamp>,
     /// Edit this trust store, not your own
@@ -69,7 +75,7 @@ struct Rotate {
 
 #[derive(Debug, clap::Args)]
 struct Log {
-    /// Say only whether every line is as it was written
+    /// Only check that every line is unchanged
     #[arg(long)]
     verify: bool,
 }
@@ -81,17 +87,17 @@ struct Add {
     /// The public key: a PEM file, 64 hexadecimal digits, or the name of a key of yours
     #[arg(long, value_name = "KEY")]
     key: String,
-    /// The items that it may sign; `*` stands for any characters, as in `acme/*`
+    /// The items that it may sign; `*` matches any characters, as in `acme/*`
     #[arg(long, value_name = "PATTERN", required = true, num_args = 1..)]
     items: Vec<String>,
     /// The most that its components may be granted besides logging: clocks, random, filesystem, http,
     /// secrets, knowledge, tools
     #[arg(long, value_name = "KIND", num_args = 1.., value_delimiter = ',', value_parser = kind)]
     may: Vec<CapabilityKind>,
-    /// When it begins to count: 2030-01-31 (its first moment in UTC) or 2030-01-31T12:00:00Z
+    /// The time from which it is valid: 2030-01-31 (its first moment in UTC) or 2030-01-31T12:00:00Z
     #[arg(long, value_name = "TIME")]
     not_before: Option<Timestamp>,
-    /// When it ceases to count
+    /// The time from which it is no longer valid
     #[arg(long, value_name = "TIME")]
     not_after: Option<Timestamp>,
     /// Edit this trust store, not your own
@@ -110,7 +116,7 @@ struct List {
 struct Revoke {
     /// The key's name, its id, or the first twelve digits of its id or more
     key: String,
-    /// Since when it is not to be trusted; without it, all along
+    /// The time since when it is not trusted; without it, from the beginning
     #[arg(long, value_name = "TIME")]
     since: Option<Timestamp>,
     /// Revoke the keys that follow it, too
@@ -149,8 +155,14 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     match args.command {
         Command::Add(args) => {
             let report = add(args, context)?;
-            output.show(&report, || format!("trusted in {}\n{}", report.file, report.key.render()))?;
+            output.show(&report, || {
+                let hint =
+                    report.hint.as_ref().map(|hint| format!("\n{}", styled(DIM, hint))).unwrap_or_default();
+                format!("trusted in {}\n{}{hint}", report.file, report.key.render())
+            })?;
         }
+        Command::Set(args) => trust_set::set(args, context)?,
+        Command::Remove(args) => trust_set::remove(&args, context)?,
         Command::List(args) => {
             let report = list(&args, context)?;
             output.show(&report, || report.render())?;
@@ -276,6 +288,9 @@ pub(super) fn ceiling_text(ceiling: &Ceiling) -> String {
 struct EditReport {
     file: String,
     key: TrustedReport,
+    /// What a user may not expect of the key, and the command that changes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
 }
 
 fn add(args: Add, context: &Context) -> Result<EditReport> {
@@ -285,12 +300,12 @@ fn add(args: Add, context: &Context) -> Result<EditReport> {
     if let (Some(from), Some(until)) = (args.not_before, args.not_after)
         && from > until
     {
-        return Err(Error::usage("`--not-after` lies before `--not-before`: the key would never count"));
+        return Err(Error::usage("`--not-after` is before `--not-before`: the key would never count"));
     }
-    let items = args.items.iter().map(|text| ItemPattern::parse(text));
+    let says_how_far = !args.may.is_empty();
     let key = TrustedKey {
         key: verifying_key(&context.host.home, &args.key)?,
-        items: items.collect::<Result<_, _>>().map_err(|error| Error::usage(error.to_string()))?,
+        items: patterns(&args.items)?,
         ceiling: Ceiling::of(args.may),
         not_before: args.not_before,
         not_after: args.not_after,
@@ -310,7 +325,21 @@ fn add(args: Add, context: &Context) -> Result<EditReport> {
             || TrustLog::of(&context.host.home).key(LogEvent::KeyAdded, &key.name, vec![key.id()], None);
         if own { added() } else { Ok(()) }
     })?;
-    Ok(EditReport { file: shown(&file), key: TrustedReport::of(&key, now()) })
+    let hint = (!says_how_far).then(|| {
+        let in_file = if own { String::new() } else { format!(" --file {}", shown(&file)) };
+        format!(
+            "without --may, what it signs can be granted nothing besides logging: no files, no clocks, no network.\n\
+             graph-host trust set {} --also-may filesystem{in_file}    allows more",
+            printable(&key.name)
+        )
+    });
+    Ok(EditReport { file: shown(&file), key: TrustedReport::of(&key, now()), hint })
+}
+
+/// Reads patterns of items.
+pub(super) fn patterns(texts: &[String]) -> Result<Vec<ItemPattern>> {
+    let items = texts.iter().map(|text| ItemPattern::parse(text));
+    items.collect::<Result<_, _>>().map_err(|error| Error::usage(error.to_string()))
 }
 
 #[derive(Debug, Serialize)]
@@ -341,8 +370,8 @@ impl RevokeReport {
     }
 }
 
-/// Revokes a key. Keys that follow it are trusted on its word, which whoever has stolen it can give as well: the user says
-/// what becomes of them.
+/// Revokes a key. Keys that follow it are trusted on its word, which a thief of the key can give as well: the user decides
+/// about them.
 fn revoke(args: &Revoke, context: &Context) -> Result<RevokeReport> {
     let own = args.file.is_none();
     if own {
@@ -466,7 +495,7 @@ fn rotate(args: Rotate, context: &Context) -> Result<EditReport> {
     let Some(key) = added else {
         return Err(Error::storage(format!("{} does not have the key that was added to it", shown(&file))));
     };
-    Ok(EditReport { file: shown(&file), key: TrustedReport::of(&key, now()) })
+    Ok(EditReport { file: shown(&file), key: TrustedReport::of(&key, now()), hint: None })
 }
 
 #[derive(Debug, Serialize)]

@@ -1,36 +1,64 @@
 //! `graph-host validate`.
 
-use graph_host::context::current_project;
+use graph_host::context::{current_project, named_project};
 use graph_host::terminal::exit;
 use graph_host::terminal::output::error_document;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use graph_cases::{Case, GraphSource};
 use graph_core::capability::{DispatchPatterns, Manifest};
-use graph_core::diagnostic::Diagnostics;
-use graph_core::diagnostic::printable;
-use graph_core::document::load;
+use graph_core::diagnostic::{Diagnostics, Problems, printable};
+use graph_core::document::{load, load_config, load_hooks};
 use graph_core::graph::{Graph, ItemType};
+use graph_core::hook::HookLayer;
 use graph_core::text_item::read_text_item;
+use graph_core::trust::TrustStore;
 use graph_core::walker::Graphs;
 use graph_host::context::Context;
+use graph_host::document_kind::DocumentKind;
 use graph_host::terminal::exit::Exit;
-use graph_host::terminal::output::{self, styled};
+use graph_host::terminal::output::{self, Output, styled};
 use graph_host::terminal::run_report::counted;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::items::locate::{ItemLocator, id_of_graph, type_of_file};
 use graph_runtime::items::subgraphs::{Subgraphs, recursion_warnings};
 use graph_runtime::items::text_items::format_of;
+use graph_runtime::plan::admission::Components;
+use graph_runtime::plan::{Plan, PlanProblem};
 use graph_runtime::project;
 use graph_runtime::registry::fetch_cache;
+use graph_runtime::run::start::RunContext;
 use graph_runtime::trust::trusted_keys;
 use serde_json::{Value, json};
 
-/// Check graphs, knowledge and directives without running them: every problem of every file at once
+use crate::command::args::SourceArgs;
+
+/// Check files without running anything: graphs, manifests, cases, hooks, trust stores, knowledge and directives
+///
+/// Every problem of every file is reported. The kind of a file is recognised by its name and its keys; `--kind` sets it.
+/// With --items, --caps, --trust or --project, what a graph dispatches is checked as well, as `run --plan` does.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Files of graphs, knowledge or directives, or references to them (`oci://…`, `oci-layout:…`)
+    /// The files, or references to items (`oci://…`, `oci-layout:…`)
     #[arg(required = true, value_name = "FILE")]
-    graphs: Vec<PathBuf>,
+    files: Vec<PathBuf>,
+    /// Read the files as documents of this kind
+    #[arg(long, value_enum)]
+    kind: Option<DocumentKind>,
+    /// The capability manifest; without it, what graphs may use is not checked
+    #[arg(long, value_name = "FILE", help_heading = "Permissions and items")]
+    caps: Option<PathBuf>,
+    #[command(flatten)]
+    sources: SourceArgs,
+}
+
+impl Args {
+    /// Whether the items of graphs are checked, too.
+    fn checks_items(&self) -> bool {
+        let SourceArgs { trust, items, project, allow_unsigned } = &self.sources;
+        self.caps.is_some() || !trust.is_empty() || !items.is_empty() || project.is_some() || *allow_unsigned
+    }
 }
 
 /// Exit code 0 only if every file can be used.
@@ -38,9 +66,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let output = context.output;
     let mut worst = None;
     let mut documents = Vec::new();
-    for path in &args.graphs {
+    for path in &args.files {
         let path = &named(path, context)?;
-        let checked = check(path, context);
+        let checked = check(path, args, context);
         if output.is_json() {
             documents.push(checked.to_json(path));
         } else {
@@ -62,7 +90,7 @@ fn named(path: &Path, context: &Context) -> Result<PathBuf> {
     Ok(fetched.map_or_else(|| path.to_path_buf(), PathBuf::from))
 }
 
-/// What a file came to.
+/// The outcome of a file.
 enum Checked {
     Unread(Error),
     Invalid(Box<Diagnostics>),
@@ -75,20 +103,42 @@ enum What {
     Graph {
         nodes: usize,
         cycles: Vec<String>,
+        problems: Vec<ItemProblem>,
     },
     Knowledge,
     Directive {
         inputs: usize,
     },
+    Manifest {
+        items: usize,
+    },
+    Case {
+        steps: usize,
+    },
+    Hooks {
+        hooks: usize,
+    },
+    Trust {
+        keys: usize,
+    },
 }
 
-fn check(path: &Path, context: &Context) -> Checked {
+/// What is wrong with an item that a graph names, or missing for it.
+struct ItemProblem {
+    /// The node or hook.
+    subject: String,
+    node: String,
+    problem: PlanProblem,
+}
+
+fn check(path: &Path, args: &Args, context: &Context) -> Checked {
+    let kind = args.kind;
     let text = match graph_runtime::project::text_file::read_named_as("the file", path) {
         Ok(text) => text,
         Err(error) => return Checked::Unread(error),
     };
     let item_type = type_of_file(path, || Some(text.clone()));
-    if item_type != ItemType::Tool {
+    if item_type != ItemType::Tool && kind.is_none() {
         return match read_text_item(item_type, format_of(path), &path.display().to_string(), &text) {
             Ok(read) => {
                 let inputs = read.item.directive.map(|directive| directive.inputs.len());
@@ -98,17 +148,116 @@ fn check(path: &Path, context: &Context) -> Checked {
             Err(problems) => Checked::Invalid(problems),
         };
     }
-    let id = id_of_graph(path);
-    match load(&path.display().to_string(), &text, &id) {
-        Ok(loaded) => Checked::Valid {
-            what: What::Graph {
-                nodes: loaded.graph.nodes.len(),
-                cycles: cycles(path, &loaded.graph, context),
-            },
-            warnings: loaded.warnings,
+    let name = path.display().to_string();
+    let read = match kind.unwrap_or_else(|| DocumentKind::of(path, &text)) {
+        DocumentKind::Graph => match load(&name, &text, &id_of_graph(path)) {
+            Ok(loaded) => {
+                let problems =
+                    if args.checks_items() { item_problems(path, args, context) } else { Ok(Vec::new()) };
+                let problems = match problems {
+                    Ok(problems) => problems,
+                    Err(error) => return Checked::Unread(error),
+                };
+                let nodes = loaded.graph.nodes.len();
+                let cycles = cycles(path, &loaded.graph, context);
+                Ok((What::Graph { nodes, cycles, problems }, loaded.warnings))
+            }
+            Err(problems) => Err(problems),
         },
+        DocumentKind::Manifest => {
+            // What the folders of a manifest are relative to; none of them is looked at here.
+            let base = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+            let base = base.parent().unwrap_or(Path::new("/")).to_string_lossy().into_owned();
+            Manifest::parse(&text, &name, &base)
+                .map(|(manifest, warnings)| (What::Manifest { items: manifest.items().len() }, warnings))
+        }
+        DocumentKind::Case => check_case(path, &text),
+        DocumentKind::Hooks => load_hooks(&name, &text, layer_of(path, context))
+            .map(|loaded| (What::Hooks { hooks: loaded.hooks.len() }, loaded.warnings)),
+        DocumentKind::Trust => TrustStore::from_yaml(&name, &text)
+            .map(|(store, warnings)| (What::Trust { keys: store.keys().len() }, warnings)),
+    };
+    match read {
+        Ok((what, warnings)) => Checked::Valid { what, warnings },
         Err(problems) => Checked::Invalid(problems),
     }
+}
+
+/// A case, and the graphs that are written in it.
+fn check_case(path: &Path, text: &str) -> std::result::Result<(What, Diagnostics), Box<Diagnostics>> {
+    let case = Case::parse(path, text)?;
+    let problems = Problems::new();
+    let own = match &case.graph {
+        GraphSource::Inline(config) => Some((case.name.as_str(), config)),
+        GraphSource::File(_) => None,
+    };
+    let inner = case.subgraphs.iter().map(|(id, config)| (id.as_str(), config));
+    for (id, config) in own.into_iter().chain(inner) {
+        // What is wrong with it is among the problems.
+        let _ = load_config(config, text, id, case.dialect, &problems);
+    }
+    let what = What::Case { steps: case.script.len() };
+    problems.finish(&path.display().to_string(), text, Some(what))
+}
+
+/// Whose hooks a file holds: the user's own, or a project's.
+fn layer_of(path: &Path, context: &Context) -> HookLayer {
+    let of_user = context.host.home.root().join("hooks.yaml");
+    let is_of_user = std::path::absolute(path).is_ok_and(|path| path == of_user);
+    if is_of_user { HookLayer::Infra } else { HookLayer::Project }
+}
+
+impl What {
+    const fn kind(&self) -> &'static str {
+        match self {
+            Self::Graph { .. } => "graph",
+            Self::Knowledge => "knowledge",
+            Self::Directive { .. } => "directive",
+            Self::Manifest { .. } => "manifest",
+            Self::Case { .. } => "case",
+            Self::Hooks { .. } => "hooks",
+            Self::Trust { .. } => "trust",
+        }
+    }
+
+    /// What is counted in it, and how many there are.
+    fn count(&self) -> Option<(&'static str, usize)> {
+        match self {
+            Self::Graph { nodes, .. } => Some(("node", *nodes)),
+            Self::Knowledge => None,
+            Self::Directive { inputs } => Some(("input", *inputs)),
+            Self::Manifest { items } => Some(("item", *items)),
+            Self::Case { steps } => Some(("step", *steps)),
+            Self::Hooks { hooks } => Some(("hook", *hooks)),
+            Self::Trust { keys } => Some(("key", *keys)),
+        }
+    }
+}
+
+/// What `run --plan` finds missing. Without a manifest, what items are granted is left out.
+fn item_problems(path: &Path, args: &Args, context: &Context) -> Result<Vec<ItemProblem>> {
+    let (sources, project) = (args.sources.sources(), named_project(args.sources.project.as_deref())?);
+    let name = path.display().to_string();
+    let mut scene = RunContext::open(&name, args.caps.as_deref(), &sources, &project, &context.host)?;
+    let graph = Arc::clone(&scene.file.graph);
+    if args.caps.is_none() {
+        let all = DispatchPatterns::parse(["execute.*", "search.*", "load.*", "sign.*"])
+            .map(Manifest::of_dispatch)
+            .unwrap_or_default();
+        let Components { places, trust, .. } = &scene.components;
+        scene.subgraphs = Subgraphs::resolve(&graph, Graphs::new(), places, trust, &all, |_| false)?;
+        scene.components.manifest = Arc::new(all);
+    }
+    let plan = Plan::make(&graph, &scene.subgraphs.graphs, &scene.hooks.hooks, &scene.components);
+    let plan = context.block_on(plan)?;
+    let counts = |problem: &PlanProblem| args.caps.is_some() || problem.interface.is_none();
+    let missing = plan.missing().into_iter().filter(|(_, problem)| counts(problem));
+    let found = missing.map(|(node, problem)| ItemProblem {
+        subject: node.subject(),
+        node: node.name.clone(),
+        problem,
+    });
+    Ok(found.collect())
 }
 
 /// The cycles of graphs that name each other, as far as the graphs can be found.
@@ -125,11 +274,41 @@ fn cycles(path: &Path, graph: &Graph, context: &Context) -> Vec<String> {
     recursion_warnings(graph, &graphs)
 }
 
+impl ItemProblem {
+    fn to_json(&self) -> Value {
+        json!({
+            "node": self.node,
+            "code": self.problem.code,
+            "message": self.problem.message,
+            "help": self.problem.help,
+            "interface": self.problem.interface,
+            "manifest_lines": self.problem.manifest_lines,
+        })
+    }
+}
+
+/// What is wrong with the items of a graph, a paragraph each.
+fn show_problems(file: &str, problems: &[ItemProblem], output: Output) -> Result<()> {
+    for ItemProblem { subject, problem, .. } in problems {
+        output.line(format_args!("{subject}: {}", printable(&problem.message)))?;
+        for line in
+            problem.manifest_lines.as_ref().or(problem.help.as_ref()).iter().flat_map(|help| help.lines())
+        {
+            output.line(format_args!("    {}", styled(output::DIM, printable(line))))?;
+        }
+    }
+    let count = counted(problems.len() as u64, "problem");
+    output.line(format_args!("{} {file}: {count} with what it dispatches", styled(output::BAD, "✗")))
+}
+
 impl Checked {
     fn exit(&self) -> Option<Exit> {
         match self {
             Self::Unread(error) => Some(exit::of(error)),
             Self::Invalid(_) => Some(Exit::InvalidDocument),
+            Self::Valid { what: What::Graph { problems, .. }, .. } => {
+                problems.first().map(|found| Exit::from(found.problem.kind))
+            }
             Self::Valid { .. } => None,
         }
     }
@@ -155,12 +334,14 @@ impl Checked {
                 if !warnings.is_empty() {
                     output.report(warnings);
                 }
-                let what = match what {
-                    What::Graph { nodes, .. } => counted(*nodes as u64, "node"),
-                    What::Knowledge => "knowledge".to_owned(),
-                    What::Directive { inputs } => format!("directive, {}", counted(*inputs as u64, "input")),
-                };
-                output.line(format_args!("{} {file}: {what}", styled(output::GOOD, "✓")))?;
+                if let What::Graph { problems, .. } = what
+                    && !problems.is_empty()
+                {
+                    return show_problems(&file, problems, output);
+                }
+                let count = what.count().map(|(name, count)| format!(", {}", counted(count as u64, name)));
+                let (kind, count) = (what.kind(), count.unwrap_or_default());
+                output.line(format_args!("{} {file}: {kind}{count}", styled(output::GOOD, "✓")))?;
             }
         }
         Ok(())
@@ -182,16 +363,15 @@ impl Checked {
             }
             Self::Valid { what, warnings } => {
                 let mut document = warnings.to_json();
-                document["valid"] = Value::from(true);
-                match what {
-                    What::Graph { nodes, cycles } => {
-                        document["nodes"] = Value::from(*nodes);
-                        document["cycles"] = json!(cycles);
-                    }
-                    What::Knowledge => document["kind"] = Value::from("knowledge"),
-                    What::Directive { inputs } => {
-                        document["kind"] = Value::from("directive");
-                        document["inputs"] = Value::from(*inputs);
+                document["valid"] = Value::from(self.exit().is_none());
+                document["kind"] = Value::from(what.kind());
+                if let Some((name, count)) = what.count() {
+                    document[format!("{name}s")] = Value::from(count);
+                }
+                if let What::Graph { cycles, problems, .. } = what {
+                    document["cycles"] = json!(cycles);
+                    if !problems.is_empty() {
+                        document["items"] = problems.iter().map(ItemProblem::to_json).collect();
                     }
                 }
                 document

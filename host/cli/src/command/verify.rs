@@ -25,7 +25,7 @@ use super::trust::{TrustedReport, ceiling_text, kind_of_a_component, text_kind};
 /// Check the signature of a component, a graph or another text item
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// A component (`.wasm`, its envelope beside it), or a text item
+    /// A component (`.wasm`, its envelope next to it), or a text item
     file: PathBuf,
     /// The item that it is used as; below `.ai/tools` it follows from the path
     #[arg(long, value_name = "ID")]
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     /// What kind of item a text is used as; below `.ai` it follows from the path, elsewhere from the text
     #[arg(long, value_name = "KIND", value_parser = text_kind)]
     kind: Option<TextKind>,
-    /// The envelope, if it does not lie beside the component
+    /// The envelope, if it is not next to the component
     #[arg(long, value_name = "FILE")]
     envelope: Option<PathBuf>,
     /// Trust the keys of this file too

@@ -30,7 +30,7 @@ pub(super) fn run(
         .map_or_else(|| current_project().map(|project| project.folder().to_path_buf()), Ok)?;
     let mut files: Vec<PathBuf> = sources.trust.clone();
     files.extend(caps.cloned());
-    // An item's own file lies in one of the folders.
+    // The file of an item is inside one of the watched folders.
     files.extend(graph.is_file().then_some(graph));
     let mut folders = sources.items.clone();
     folders.extend(["tools", "knowledge", "directives"].map(|kind| project.join(".ai").join(kind)));

@@ -96,13 +96,13 @@ fn write_problem(text: &mut String, problem: &Problem, file: &str) {
     }
 }
 
-/// The message of an error that came to be, where it has several lines.
+/// The message of the actual error, if it has several lines.
 fn long_message(mismatch: &Mismatch) -> Option<&str> {
     let message = mismatch.actual.get("message").filter(|_| mismatch.key == "error")?.as_str()?;
     message.contains('\n').then_some(message)
 }
 
-/// Expected beside actual, as a diff where they have several lines.
+/// Expected and actual value, as a diff if they have several lines.
 fn write_mismatch(text: &mut String, mismatch: &Mismatch) {
     if let Some(message) = long_message(mismatch) {
         let _ = writeln!(
@@ -169,7 +169,7 @@ mod tests {
     const GRAPH: &str = "graph: { start: a, nodes: { a: { action: { item_id: t/one }, assign: { x: \"${result}\" } } } }\n\
                          items: { t/one: { result: 1 } }\n";
 
-    /// Runs cases of these names and texts and shows what they come to, without the folder they lie in.
+    /// Runs cases with these names and texts, and returns the report without the path of their folder.
     fn run_texts(cases: &[(&str, String)], options: &Options) -> (Report, String) {
         let folder = tempfile::tempdir().unwrap();
         let files: Vec<_> = cases
@@ -246,8 +246,8 @@ mod tests {
             later: 2,
             message: None,
             mismatches: vec![
-                Mismatch { key: "result", expected: json!({ "x": 1 }), actual: json!({ "x": 2 }) },
-                Mismatch { key: "executions", expected: json!({ "a": 1 }), actual: json!({ "a": 2 }) },
+                Mismatch { key: "result".into(), expected: json!({ "x": 1 }), actual: json!({ "x": 2 }) },
+                Mismatch { key: "executions".into(), expected: json!({ "a": 1 }), actual: json!({ "a": 2 }) },
             ],
         };
         let case = CaseReport {
@@ -256,6 +256,7 @@ mod tests {
             about: None,
             problems: vec![problem],
             crashes: None,
+            recorded: Vec::new(),
         };
         let report = Report { cases: vec![case] };
         let document = serde_json::to_string_pretty(&report.to_json()).unwrap();
@@ -266,9 +267,9 @@ mod tests {
     #[test]
     fn a_failure_shows_case_step_and_difference() {
         let mismatches = vec![
-            Mismatch { key: "status", expected: json!("completed"), actual: json!("failed") },
+            Mismatch { key: "status".into(), expected: json!("completed"), actual: json!("failed") },
             Mismatch {
-                key: "state",
+                key: "state".into(),
                 expected: json!({ "log": ["a", "b", "c"], "n": 1, "unchanged": "text that is long enough" }),
                 actual: json!({ "log": ["a", "c"], "n": 1, "unchanged": "text that is long enough" }),
             },
@@ -281,6 +282,7 @@ mod tests {
                     about: None,
                     problems: vec![],
                     crashes: None,
+                    recorded: Vec::new(),
                 },
                 CaseReport {
                     file: "cases/bad.case.yaml".into(),
@@ -293,6 +295,7 @@ mod tests {
                         mismatches,
                     }],
                     crashes: None,
+                    recorded: Vec::new(),
                 },
                 CaseReport {
                     file: "cases/gone.case.yaml".into(),
@@ -300,6 +303,7 @@ mod tests {
                     about: None,
                     problems: vec![Problem::Unreadable("the case does not exist".into())],
                     crashes: None,
+                    recorded: Vec::new(),
                 },
             ],
         };

@@ -51,7 +51,7 @@ impl Exit {
         Self::Cancelled,
     ];
 
-    /// The number.
+    /// The number that the process exits with.
     pub const fn code(self) -> u8 {
         self as u8
     }

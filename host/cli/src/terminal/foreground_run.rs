@@ -1,16 +1,19 @@
-//! A run as a person lives with it: it goes on, asks, can be stopped, and ends.
+//! A run in the foreground: it shows progress, asks its questions, can be stopped by signals, and ends.
 
 use std::sync::Arc;
 
-use graph_core::record::Status;
+use graph_core::diagnostic::printable;
+use graph_core::node::Category;
+use graph_core::record::{InterruptRecord, Status};
 use graph_core::walker::{Answers, Event, Resume, Summary};
 use tokio::sync::{mpsc, watch};
 
 use crate::background::StartupReporter;
 use crate::terminal::exit::Exit;
+use crate::terminal::live_line;
 use crate::terminal::output::{self, Output, styled};
+use crate::terminal::progress::Progress;
 use crate::terminal::prompt::{self, Given};
-use crate::terminal::run_report::Progress;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_driver::{Both, Control, Driver, Observer as _, Observers};
 use graph_runtime::project::run_folder::{Listener, RunFolder};
@@ -21,9 +24,11 @@ use graph_runtime::run::restore::Checked;
 pub struct Session {
     /// The run's id.
     pub run: String,
+    /// The run as a command takes it: as it was typed, with the options that are needed to find it.
+    pub typed: String,
     /// Drives the run.
     pub driver: Driver,
-    /// Tells about it.
+    /// Shows the run's progress.
     pub progress: Progress,
     /// Who else watches it.
     pub observers: Observers,
@@ -33,22 +38,22 @@ pub struct Session {
     pub answers: Given,
     /// Where others leave word for the run.
     pub thread: RunFolder,
-    /// Told once the run is under way.
+    /// Reports to the process that started this one in the background that the run is under way.
     pub herald: Option<StartupReporter>,
-    /// What was checked of the run before it goes on; nothing where it begins.
+    /// What was verified of the run before it is resumed; none for a new run.
     pub checked: Option<Checked>,
 }
 
 impl Session {
-    /// Goes on until the run has ended, or waits for something that nobody here can give.
+    /// Drives the run until it has ended, or waits for something that cannot be provided here.
     pub async fn go(&mut self, first: Event) -> Result<Summary> {
         if let Some(calls) = self.observers.calls() {
             self.driver.observe_calls(calls);
         }
-        let stops = Stops::listen(self.driver.control(), &self.run, self.output, self.thread.clone())?;
+        let stops = Stops::listen(self.driver.control(), &self.typed, self.output, self.thread.clone())?;
         let summary = self.drive(first, &stops).await;
         if self.driver.is_lost() {
-            // What others have asked for is meant for whoever has the run now.
+            // Requests of other processes are meant for the process that will hold the run.
             drop(stops);
         } else {
             stops.finish(summary.as_ref().is_ok_and(|summary| summary.status.is_end()));
@@ -60,20 +65,35 @@ impl Session {
 
     async fn drive(&mut self, first: Event, stops: &Stops) -> Result<Summary> {
         let mut event = first;
+        // What the person at the terminal has just answered.
+        let mut asked = Vec::new();
         loop {
             let mut watchers = Both(&mut self.progress, &mut self.observers);
-            let status = self.driver.drive(event, &mut Both(&mut self.herald, &mut watchers)).await?;
+            let status = self.driver.drive(event, &mut Both(&mut self.herald, &mut watchers)).await;
+            live_line::clear();
+            let status = status?;
             if let Some(herald) = &self.herald {
                 herald.under_way();
             }
-            if status != Status::Interrupted {
-                return Ok(self.driver.take_summary());
+            let mut summary = self.driver.summary();
+            match status {
+                Status::Interrupted => {}
+                Status::Failed => {
+                    summary.interrupts = rejected(&summary, asked);
+                    if summary.interrupts.is_empty() {
+                        return Ok(self.driver.take_summary());
+                    }
+                    let error = summary.error.as_ref().map_or("", |error| &error.message);
+                    self.output.note(styled(output::CAUTION, printable(error)));
+                }
+                _ => return Ok(self.driver.take_summary()),
             }
-            let summary = self.driver.summary();
+            let by_person = self.answers.is_empty();
             match self.next_answers(&summary, stops).await? {
                 Some(answers) => event = Event::Resumed(Resume { answers, ..Resume::default() }),
-                None => return Ok(summary),
+                None => return Ok(self.driver.take_summary()),
             }
+            asked = if by_person { summary.interrupts } else { Vec::new() };
         }
     }
 
@@ -94,13 +114,21 @@ impl Session {
             return Ok(None);
         }
         loop {
-            match prompt::ask(self.output, open, stops.pressed()).await {
+            match prompt::ask(self.output, &self.typed, open, stops.pressed()).await {
                 // The walker knows which questions can be passed over.
                 Some(Answers::None) if open.iter().any(|interrupt| !interrupt.payload.0.is_null()) => {}
                 other => return Ok(other),
             }
         }
     }
+}
+
+/// The questions that a person at the terminal has just answered with something that a component rejects, after they were asked
+/// again as often as a run does by itself: another answer replaces that one.
+fn rejected(failed: &Summary, asked: Vec<InterruptRecord>) -> Vec<InterruptRecord> {
+    let error = failed.error.as_ref().filter(|error| error.category == Some(Category::InvalidInput));
+    let is_of = |asked: &InterruptRecord| error.is_some_and(|error| error.node.as_ref() == Some(&asked.node));
+    asked.into_iter().filter(is_of).collect()
 }
 
 /// Ctrl-C, the signal that asks a process to end, and the files by which other processes ask.
@@ -158,6 +186,7 @@ impl Stops {
                 let _ = control.send(wish);
             }
             signals.next().await;
+            live_line::turn(false);
             std::process::exit(Exit::Cancelled.code().into());
         });
         Ok(Self { presses, signals, files: Some(files) })
@@ -187,7 +216,7 @@ fn stopping(output: Output, run: &str, wish: Control, why: &str) {
     output.note(format_args!(
         "{} {when}; {why}. {} graph-host resume {run}",
         styled(output::CAUTION, "stopping"),
-        styled(output::DIM, "go on with:"),
+        styled(output::DIM, "resume with:"),
     ));
 }
 

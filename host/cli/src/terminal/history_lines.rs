@@ -1,6 +1,6 @@
-//! A run's history in the lines that `run` shows for people while it goes on.
+//! A run's history as the lines that `run` prints for people while the run is under way.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use graph_core::digest::Digest;
@@ -9,29 +9,40 @@ use graph_core::walker::ChannelChange;
 use graph_runtime::graph_store::Numbered;
 
 use crate::terminal::output::{self, styled};
-use crate::terminal::run_report::{cached_line, changes, hook_line, short_number, short_span, step_line};
+use crate::terminal::run_report::{
+    cached_line, changes, failure_line, hook_line, retry_line, short_number, short_span, step_line,
+};
 use crate::terminal::text::event_line;
-use graph_core::diagnostic::one_line;
+use crate::terminal::width::one_line;
 
-/// What has been told of a run.
+/// What has been printed of a run.
 #[derive(Debug, Default)]
 pub struct HistoryLines {
     /// The nodes that were next at the newest checkpoint of each namespace.
     next: BTreeMap<String, Vec<String>>,
     /// The ids of graphs inside the graph.
     graphs: BTreeMap<Digest, String>,
+    /// The graph of each namespace.
+    current: BTreeMap<String, Digest>,
+    /// The `foreach` nodes of all graphs.
+    foreach: BTreeSet<(Digest, String)>,
+    /// The task that failed last, and why.
+    failed: Option<(String, String)>,
 }
 
 impl HistoryLines {
-    /// Nothing yet, of a run with these graphs inside its own.
-    pub fn of(graphs: BTreeMap<Digest, String>) -> Self {
-        Self { graphs, ..Self::default() }
+    /// Nothing yet, of a run with these graphs inside its own, and these `foreach` nodes in all of them.
+    pub fn of(graphs: BTreeMap<Digest, String>, foreach: BTreeSet<(Digest, String)>) -> Self {
+        Self { graphs, foreach, ..Self::default() }
     }
 
     /// The lines of a record's entries that come after a number.
     pub fn lines(&mut self, numbered: &Numbered, record: &Record, after: u64) -> Vec<String> {
         let namespace = numbered.record.namespace.as_str();
         let mut lines = Vec::new();
+        if let Record::Checkpoint(checkpoint) = record {
+            self.current.insert(namespace.to_owned(), checkpoint.graph);
+        }
         for (offset, entry) in (numbered.before + 1..).zip(record.entries()) {
             if offset > after {
                 lines.extend(self.line(namespace, numbered, record, &entry));
@@ -51,7 +62,7 @@ impl HistoryLines {
     }
 
     fn line(
-        &self,
+        &mut self,
         namespace: &str,
         numbered: &Numbered,
         record: &Record,
@@ -68,9 +79,10 @@ impl HistoryLines {
                     styled(output::DIM, one_line(graph, 60))
                 )
             }
-            Entry::Event { node, event: TaskEvent::Custom { name, payload, .. }, .. } => {
-                let above = self.path(namespace);
-                let path = if above.is_empty() { (*node).to_owned() } else { format!("{above}/{node}") };
+            Entry::Event { task, node, event: TaskEvent::Custom { name, payload, .. } } => {
+                let above = self.nodes_above(namespace);
+                let own = self.numbered(namespace, task.rsplit('/').next().unwrap_or(task), node);
+                let path = if above.is_empty() { own } else { format!("{above}/{own}") };
                 event_line(&path, name, &payload.0)
             }
             Entry::Commit => {
@@ -84,34 +96,63 @@ impl HistoryLines {
                     format!("      {} {line}", styled(output::DIM, format_args!("{path} ┆")))
                 }
             }
-            Entry::Event { node, event: TaskEvent::Retry { attempt, failure, wait, .. }, .. } => format!(
-                "      {} {} attempt {} in {}, after {}: {}",
-                styled(output::CAUTION, "↻"),
-                one_line(node, 40),
-                attempt.saturating_add(1),
-                short_span(Duration::from_millis(*wait)),
-                failure.category,
-                one_line(&failure.message, 160),
-            ),
-            Entry::Task(TaskSummary { node, fuel, cached: Some(hit), .. }) => {
-                cached_line(node, &format!("as in run {}, {} fuel", hit.run, short_number(*fuel)))
+            Entry::Event { node, task, event: TaskEvent::Retry { attempt, failure, wait, .. } } => {
+                let wait = short_span(Duration::from_millis(*wait));
+                retry_line(&self.label(task, node), attempt.saturating_add(1), &wait, failure)
+            }
+            Entry::Task(TaskSummary { task, node, fuel, cached: Some(hit), .. }) => {
+                let from = format!("cached, from run {}, {} fuel", hit.run, short_number(*fuel));
+                cached_line(&self.label(task, node), &from)
             }
             Entry::Task(task) => {
                 let failure = task.failure.as_ref()?;
-                format!(
-                    "      {} {} {}: {}",
-                    styled(output::BAD, "✗"),
-                    one_line(&task.node, 40),
-                    failure.category,
-                    one_line(&failure.message, 200),
-                )
+                let shown = (task.task.clone(), failure.message.clone());
+                // A task whose child run has just failed with the same words says nothing new.
+                let is_of_child = |(child, message): &(String, String)| {
+                    *message == shown.1
+                        && child.strip_prefix(&shown.0).is_some_and(|rest| rest.starts_with(['/', '@']))
+                };
+                if self.failed.as_ref().is_some_and(is_of_child) {
+                    return None;
+                }
+                let line = failure_line(&self.label(&task.task, &task.node), failure);
+                self.failed = Some(shown);
+                line
             }
             Entry::Warning(warning) => {
                 format!("      {} {}", styled(output::CAUTION, "!"), one_line(warning, 300))
             }
-            Entry::Hook(hook) => hook_line(hook)?,
+            Entry::Hook(hook) => hook_line(hook),
             _ => return None,
         })
+    }
+
+    /// What a task is called: the path of nodes to it, and its number where there are several of its node.
+    fn label(&self, task: &str, node: &str) -> String {
+        let (namespace, own) = task.rsplit_once('/').unwrap_or(("", task));
+        let name = self.numbered(namespace, own, node);
+        let above = self.path(namespace);
+        if above.is_empty() { name } else { format!("{above}/{name}") }
+    }
+
+    /// A node with the number of its task, where the superstep has no other node and there are several tasks: of a `foreach`, the
+    /// number of the item.
+    fn numbered(&self, namespace: &str, task: &str, node: &str) -> String {
+        let ordinal = task.split('@').next().and_then(|task| task.rsplit_once('.')?.1.parse::<u64>().ok());
+        let is_only = self.next.get(namespace).is_some_and(|next| next.len() == 1);
+        let graph = self.current.get(namespace);
+        let is_foreach = graph.is_some_and(|graph| self.foreach.contains(&(*graph, node.to_owned())));
+        match ordinal {
+            Some(ordinal) if is_only && (is_foreach || ordinal > 0) => format!("{node}#{}", ordinal + 1),
+            _ => node.to_owned(),
+        }
+    }
+
+    /// The path of nodes to a graph inside the graph, without the numbers of their tasks, as events are shown while it runs.
+    fn nodes_above(&self, namespace: &str) -> String {
+        let path = self.path(namespace);
+        let nodes = path.split('/').map(|node| node.split('#').next().unwrap_or(node));
+        nodes.collect::<Vec<_>>().join("/")
     }
 
     /// The path of nodes to a graph inside the graph, as far as it is known from what came before; else its tasks' ids.
@@ -123,7 +164,7 @@ impl HistoryLines {
         let mut path = Vec::new();
         for task in namespace.split('/') {
             path.push(match self.next.get(&parent).map(Vec::as_slice) {
-                Some([only]) => only.clone(),
+                Some([only]) => self.numbered(&parent, task, only),
                 _ => task.to_owned(),
             });
             if !parent.is_empty() {

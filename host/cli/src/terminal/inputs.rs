@@ -23,7 +23,7 @@ pub fn parse_pair(text: &str) -> Result<(String, Value), String> {
     }
     match parse_value(value) {
         Ok(value) => Ok((key.to_owned(), value)),
-        Err(error) => Err(format!("`{key}` is JSON that cannot be taken as it is: {error}; {AS_TEXT}")),
+        Err(error) => Err(format!("`{key}` is JSON that cannot be used unchanged: {error}; {AS_TEXT}")),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a person or a script sees: text, JSON documents, exit codes, questions.
 
+pub mod browser;
 pub mod case_report;
 pub mod drawing;
 pub mod exit;
@@ -7,8 +8,15 @@ pub mod foreground_run;
 pub mod history_lines;
 pub mod inputs;
 pub mod json_document;
+pub mod live_line;
 pub mod live_stream;
 pub mod output;
+pub mod page;
+pub mod progress;
 pub mod prompt;
+pub mod report;
 pub mod run_report;
+pub mod table;
 pub mod text;
+pub mod values;
+pub mod width;

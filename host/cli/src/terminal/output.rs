@@ -8,8 +8,9 @@ use anstyle::{AnsiColor, Style};
 use graph_core::diagnostic::printable;
 use serde_json::{Value, json};
 
-use crate::terminal::exit;
 use crate::terminal::json_document::{self, Document};
+use crate::terminal::width::{width, wrapped};
+use crate::terminal::{exit, live_line, report};
 use graph_runtime::error::{Error, Result};
 
 /// Text that is neither good nor bad but belongs to the frame.
@@ -96,12 +97,23 @@ impl Output {
 
     /// Prints a value as one line of JSON that is safe to show.
     pub fn json_line(self, value: &Value) -> Result<()> {
-        quiet_pipe(writeln!(io::stdout().lock(), "{}", json_for_terminals(value.to_string())))
+        let line = json_for_terminals(value.to_string());
+        live_line::above(|| quiet_pipe(writeln!(io::stdout().lock(), "{line}")))
     }
 
     /// Whether stdout carries one JSON document.
     pub const fn is_json(self) -> bool {
         self.json
+    }
+
+    /// Whether a person reads what is on stdout.
+    pub fn is_read_by_people(self) -> bool {
+        !self.json && io::stdout().is_terminal()
+    }
+
+    /// How wide a table on stdout may be; any width where no terminal shows it.
+    pub fn table_width(self) -> Option<usize> {
+        (io::stdout().is_terminal() || std::env::var_os("COLUMNS").is_some()).then(width)
     }
 
     /// Whether a person sits at both ends, so that a question can be asked.
@@ -111,7 +123,9 @@ impl Output {
 
     /// Asks a person something, and takes the line that is typed; an empty one where nothing more comes.
     pub fn ask_line(self, question: &str) -> Result<String> {
-        let _ = write!(anstream::stderr().lock(), "{question} ");
+        live_line::above(|| {
+            let _ = write!(anstream::stderr().lock(), "{question} ");
+        });
         let mut line = String::new();
         io::stdin()
             .read_line(&mut line)
@@ -149,24 +163,28 @@ impl Output {
 
     /// Prints a line of the result, for people. Styles are dropped where stdout is no terminal, or with `NO_COLOR`.
     pub fn line(self, text: impl Display) -> Result<()> {
-        quiet_pipe(writeln!(anstream::stdout().lock(), "{text}"))
+        live_line::above(|| quiet_pipe(writeln!(anstream::stdout().lock(), "{text}")))
     }
 
-    /// Prints a line about what is going on, on stderr.
+    /// Prints a line about what is happening, on stderr.
     pub fn note(self, text: impl Display) {
-        // Where stderr is gone there is nobody to tell.
-        let _ = writeln!(anstream::stderr().lock(), "{text}");
+        // If stderr is closed, the line is lost.
+        live_line::above(|| {
+            let _ = writeln!(anstream::stderr().lock(), "{text}");
+        });
     }
 
     /// Prints a warning on stderr.
     pub fn warn(self, text: impl Display) {
-        let text = text.to_string();
-        self.note(format_args!("{} {}", styled(CAUTION, "warning:"), printable(&text)));
+        let text = format!("warning: {}", printable(&text.to_string()));
+        // It is only wrapped for a terminal: a program that reads it gets one line.
+        let text = if io::stderr().is_terminal() { wrapped(&text, width(), "  ") } else { text };
+        self.note(text.replacen("warning:", &styled(CAUTION, "warning:"), 1));
     }
 
     /// Prints why the command ended, in the form that was asked for.
     pub fn error(self, error: &Error) {
-        // Where stdout takes nothing, it is told on stderr all the same.
+        // If the document cannot be written to stdout, the error is reported on stderr.
         let is_document = self.json && !DOCUMENT_HAS_BEGUN.load(Ordering::Relaxed);
         if !is_document || self.document(&error_document(error)).is_err() {
             self.report(error.diagnostic());
@@ -175,38 +193,16 @@ impl Output {
 
     /// Prints a diagnostic with its snippets and help on stderr.
     pub fn report(self, diagnostic: &dyn miette::Diagnostic) {
-        let mut text = String::new();
-        if handler().render_report(&mut text, diagnostic).is_err() {
-            text = format!("error: {diagnostic}\n");
-        }
-        let _ = write!(anstream::stderr().lock(), "{text}");
+        let text = report::render(diagnostic, width());
+        live_line::above(|| {
+            let _ = write!(anstream::stderr().lock(), "{text}");
+        });
     }
 }
 
-fn handler() -> miette::GraphicalReportHandler {
-    let width = terminal_width();
-    miette::GraphicalReportHandler::new_themed(if colours() {
-        miette::GraphicalTheme::unicode()
-    } else {
-        miette::GraphicalTheme::unicode_nocolor()
-    })
-    .with_width(width)
-    // A path or a command is taken over by copying it: it is not taken apart.
-    .with_break_words(false)
-    .with_word_separator(textwrap::WordSeparator::AsciiSpace)
-    .with_links(false)
-}
-
-fn colours() -> bool {
+/// Whether what goes to stderr has colours.
+pub(crate) fn colours() -> bool {
     anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never
-}
-
-fn terminal_width() -> usize {
-    std::env::var("COLUMNS")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .filter(|width| *width >= 40)
-        .unwrap_or(100)
 }
 
 /// A reader that has seen enough is no error.

@@ -3,13 +3,17 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 
+use graph_core::question::{AnswerError, Question};
 use graph_core::record::InterruptRecord;
 use graph_core::walker::Answers;
-use serde_json::{Map, Value};
+use serde_json::Value;
+use textwrap::core::display_width;
 
-use crate::terminal::inputs::{AS_TEXT, parse_value};
+use crate::terminal::inputs::AS_TEXT;
 use crate::terminal::output::{self, Output, styled};
-use graph_core::diagnostic::one_line;
+use crate::terminal::run_report::all_of_it;
+use crate::terminal::values::{Extent, ValueLines};
+use crate::terminal::width::{one_line, width, wrapped};
 use graph_core::diagnostic::printable;
 use graph_runtime::error::{Error, Result};
 
@@ -36,11 +40,25 @@ impl Given {
         for text in std::mem::take(&mut self.0) {
             match addressed(&text, open) {
                 Some((id, answer)) => {
-                    if by_id.insert(id.to_owned(), value(answer)?).is_some() {
+                    let asked = open.iter().find(|asked| asked.id == id || asked.node == id);
+                    if by_id.insert(id.to_owned(), value(answer, asked)?).is_some() {
                         return Err(Error::usage(format!("there are two answers for `{}`", printable(id))));
                     }
                 }
-                None if bare.is_none() => bare = Some(value(&text)?),
+                None if bare.is_none() => {
+                    let mut asked = open.iter().filter(|asked| !asked.payload.0.is_null());
+                    // Of several questions it answers none: the walker says so.
+                    let first = asked.next();
+                    let several = asked.next().is_some();
+                    if let (true, Some(name)) = (several, misnamed(&text)) {
+                        return Err(Error::usage(format!(
+                            "no open question has the id or the node `{name}`"
+                        ))
+                        .help(format!("open are: {}", listed(open))));
+                    }
+                    let only = first.filter(|_| !several);
+                    bare = Some(value(&text, only)?);
+                }
                 None => {
                     return Err(Error::usage("there are several answers without an id".to_owned())
                         .help("write each as --answer ID=ANSWER; the ids are those that the run lists"));
@@ -64,11 +82,33 @@ impl Given {
     }
 }
 
-/// What an answer means, as it is typed.
-fn value(text: &str) -> Result<Value> {
-    parse_value(text).map_err(|error| {
-        Error::usage(format!("an answer is JSON that cannot be taken as it is: {error}")).help(AS_TEXT)
+/// What an answer means, as it is typed, to a question.
+fn value(text: &str, asked: Option<&InterruptRecord>) -> Result<Value> {
+    let question = asked.map(|asked| Question::of(&asked.payload.0)).unwrap_or_default();
+    question.read(text).map_err(|error| {
+        let whose = asked.map_or(String::new(), |asked| {
+            format!(" to `{}` ({})", printable(&asked.id), printable(&asked.node))
+        });
+        let refused =
+            Error::usage(format!("the answer{whose} is not accepted: {}", printable(&error.to_string())));
+        match error {
+            AnswerError::Json(_) => refused.help(AS_TEXT),
+            _ => refused,
+        }
     })
+}
+
+/// What stands before the `=` of an answer, if it could be a node's name.
+fn misnamed(text: &str) -> Option<&str> {
+    let (name, _) = text.split_once('=')?;
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    (!name.is_empty() && name.bytes().all(is_name)).then_some(name)
+}
+
+/// The questions, as an answer names them.
+fn listed(open: &[InterruptRecord]) -> String {
+    let name = |asked: &InterruptRecord| format!("{} ({})", printable(&asked.id), printable(&asked.node));
+    open.iter().filter(|asked| !asked.payload.0.is_null()).map(name).collect::<Vec<_>>().join(", ")
 }
 
 /// `ID=ANSWER` where the id is that of an open question, its node, or at least looks like an id.
@@ -81,20 +121,22 @@ fn addressed<'t>(text: &'t str, open: &[InterruptRecord]) -> Option<(&'t str, &'
     (known || looks).then_some((id, answer))
 }
 
-/// Asks a person, on stderr; `None` when they leave: by the end of input, or Ctrl-C, of which `leave` tells.
+/// Asks the user, on stderr; `None` if the user leaves, by the end of input or by Ctrl-C, which resolves `leave`.
+///
+/// `run` is the run as a command takes it.
 pub async fn ask(
     output: Output,
+    run: &str,
     open: &[InterruptRecord],
     leave: impl Future<Output = ()>,
 ) -> Option<Answers> {
     let mut leave = std::pin::pin!(leave);
     let mut answers = BTreeMap::new();
     for interrupt in open {
-        output.note(question(interrupt));
+        output.note(question(interrupt, Some(run)));
         if interrupt.payload.0.is_null() {
-            output.note("  press Enter to go on");
+            output.note("  press Enter to continue");
         }
-        let choices = choices(&interrupt.payload.0);
         loop {
             prompt();
             let line = tokio::select! {
@@ -102,11 +144,11 @@ pub async fn ask(
                 line = read_line() => line,
             };
             let Some(line) = line else {
-                // Nobody has pressed Enter: what follows would stand behind the prompt.
+                // The user has not pressed Enter: without a line break, further output would follow the prompt.
                 output.note("");
                 return None;
             };
-            match answer(line.trim(), &interrupt.payload.0, &choices) {
+            match answer(line.trim(), &interrupt.payload.0) {
                 Reply::Value(value) => {
                     answers.insert(interrupt.id.clone(), value);
                     break;
@@ -140,94 +182,95 @@ enum Reply {
     Again(String),
 }
 
-/// What a line means: one of the choices by its number or text, else JSON or text.
-fn answer(line: &str, payload: &Value, choices: &[Value]) -> Reply {
+/// What a line means to a question.
+fn answer(line: &str, payload: &Value) -> Reply {
     if line.is_empty() {
         return if payload.is_null() { Reply::GoOn } else { Reply::Again("an answer is needed".to_owned()) };
     }
-    if choices.is_empty() {
-        return match parse_value(line) {
-            Ok(value) => Reply::Value(value),
-            Err(error) => {
-                Reply::Again(format!("that is JSON that cannot be taken as it is: {error}; {AS_TEXT}"))
-            }
-        };
+    match Question::of(payload).read(line) {
+        Ok(value) => Reply::Value(value),
+        Err(error @ AnswerError::Json(_)) => Reply::Again(format!("{error}; {AS_TEXT}")),
+        Err(error) => Reply::Again(printable(&error.to_string()).into_owned()),
     }
-    if let Some(choice) = choices.iter().find(|choice| text(choice) == line) {
-        return Reply::Value(choice.clone());
-    }
-    match line.parse::<usize>().ok().and_then(|number| choices.get(number.checked_sub(1)?)) {
-        Some(choice) => Reply::Value(choice.clone()),
-        None => Reply::Again(format!("choose one of 1 to {}", choices.len())),
-    }
-}
-
-/// The choices that a question names, if it does.
-fn choices(payload: &Value) -> Vec<Value> {
-    let list = ["choices", "options"].into_iter().find_map(|key| payload.get(key)?.as_array());
-    list.cloned().unwrap_or_default()
 }
 
 fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// A question as a person reads it.
-pub fn question(interrupt: &InterruptRecord) -> String {
-    let mut shown = format!(
-        "{} {} {}",
-        styled(output::CAUTION, "?"),
-        styled(output::BOLD, one_line(&interrupt.node, 60)),
-        styled(output::DIM, format_args!("[{}]", one_line(&interrupt.id, 80))),
-    );
+/// A question as a person reads it: who asks, what, and which answers are taken. Where something of it is left out, the last
+/// line says how all of it is shown, if the run, as a command takes it, is known.
+pub fn question(interrupt: &InterruptRecord, run: Option<&str>) -> String {
+    let columns = width();
+    let node = one_line(&interrupt.node, columns / 2);
+    let id = format!("[{}]", one_line(&interrupt.id, 80));
     let payload = &*interrupt.payload.0;
+    let asked = asked(payload);
+    let text = match payload {
+        Value::Null => "pauses here",
+        _ => asked.map_or("", |(_, text)| text),
+    };
+    // The question is not shortened: the user has to read all of it to answer.
+    let place = "x".repeat(display_width(&node) + display_width(&id) + 3);
+    let head = wrapped(&format!("{place} {}", printable(text.trim_end())), columns, "    ");
+    let rest = head.strip_prefix(&place).unwrap_or_default();
+    let mut shown = format!(
+        "{} {} {}{rest}",
+        styled(output::CAUTION, "?"),
+        styled(output::BOLD, &node),
+        styled(output::DIM, &id)
+    );
+    let extent = if run.is_some() { Extent::LONG } else { Extent::ALL };
+    let mut lines = ValueLines::new(extent, columns);
     match payload {
-        Value::Null => shown.push_str(" pauses here"),
-        Value::String(text) => {
-            let _ = write!(shown, " {}", indented(text));
+        Value::Null | Value::String(_) => {}
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                if Some(key.as_str()) != asked.map(|(key, _)| key) && !is_form(key, value) {
+                    lines.member(key, value, 2);
+                }
+            }
         }
-        Value::Object(fields) => object(&mut shown, fields),
-        other => {
-            let _ = write!(shown, " {}", indented(&other.to_string()));
-        }
+        other => lines.value(other, 2),
     }
-    for (number, choice) in (1..).zip(choices(payload)) {
-        let _ = write!(shown, "\n  {number}. {}", one_line(&text(&choice), 200));
+    let (text, is_shortened) = lines.finish();
+    if !text.is_empty() {
+        let _ = write!(shown, "\n{text}");
+    }
+    if let (true, Some(run)) = (is_shortened, run) {
+        let _ = write!(shown, "\n  {}", all_of_it(&format!("runs show {run} --all")));
+    }
+    let form = Question::of(payload);
+    for (number, choice) in (1..).zip(form.choices()) {
+        let choice = printable(&self::text(choice)).replace('\n', " ");
+        let _ = write!(shown, "\n  {}", wrapped(&format!("{number}. {choice}"), columns - 2, "     "));
+    }
+    if form.takes_other() && !form.choices().is_empty() {
+        shown.push_str("\n  or any other text");
     }
     shown
 }
 
-fn object(shown: &mut String, fields: &Map<String, Value>) {
-    let asked = ["question", "prompt", "message"]
-        .into_iter()
-        .find(|key| fields.get(*key).is_some_and(Value::is_string));
-    if let Some(asked) = asked {
-        let _ = write!(shown, " {}", indented(&text(&fields[asked])));
-    }
-    for (key, value) in fields {
-        if Some(key.as_str()) == asked || ((key == "choices" || key == "options") && value.is_array()) {
-            continue;
-        }
-        let (key, value) = (one_line(key, 60), text(value));
-        let _ = if value.trim_end().contains('\n') {
-            write!(shown, "\n  {key}:{}", below(&value))
-        } else {
-            write!(shown, "\n  {key}: {}", printable(value.trim_end()))
-        };
+/// The key and the text of what is asked.
+fn asked(payload: &Value) -> Option<(&str, &str)> {
+    match payload {
+        Value::String(text) => Some(("", text)),
+        Value::Object(fields) => ["question", "prompt", "message"]
+            .into_iter()
+            .find_map(|key| Some((key, fields.get(key)?.as_str()?))),
+        _ => None,
     }
 }
 
-/// Text of several lines, safe to show: the first one stays where it is, the others are indented below it.
-fn indented(text: &str) -> String {
-    let text = printable(text.trim_end());
-    let (first, others) = text.split_once('\n').unwrap_or((&text, ""));
-    format!("{first}{}", below(others))
-}
-
-/// Lines of their own, safe to show and indented; lines with nothing on them stay empty.
-fn below(text: &str) -> String {
-    let indent = |line: &str| if line.trim().is_empty() { "\n".to_owned() } else { format!("\n    {line}") };
-    printable(text.trim_end()).lines().map(indent).collect()
+/// Whether a member says which answers are taken: the list of the choices follows; what makes it a question of an `ask` node
+/// says nothing to a person.
+fn is_form(key: &str, value: &Value) -> bool {
+    match key {
+        "choices" | "options" => value.is_array(),
+        "other" => value.is_boolean(),
+        "type" => value == "ask",
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -248,7 +291,8 @@ mod tests {
             |answers: &[&str]| Given::new(answers.iter().map(|a| (*a).to_owned()).collect()).take(&open);
         assert_eq!(take(&[]).unwrap(), Answers::None);
         assert_eq!(take(&["yes"]).unwrap(), Answers::Bare(json!("yes")));
-        assert_eq!(take(&["x=1"]).unwrap(), Answers::Bare(json!("x=1")));
+        // Of several questions a bare answer answers none, so this can only be a name that is wrong.
+        assert!(take(&["x=1"]).unwrap_err().to_string().contains("`x`"));
         assert_eq!(take(&["null"]).unwrap(), Answers::Bare(Value::Null));
         let both = BTreeMap::from([("r/1.0/0".to_owned(), json!(1)), ("b".to_owned(), json!("c=d"))]);
         assert_eq!(take(&["r/1.0/0=1", "b=c=d"]).unwrap(), Answers::ById(both));
@@ -262,23 +306,26 @@ mod tests {
     #[test]
     fn questions_show_what_they_carry() {
         let payload = json!({"question": "Publish?", "draft": "One\nTwo\u{1b}[2J", "choices": ["yes", "no"]});
-        let shown =
-            anstream::adapter::strip_str(&question(&interrupt("r/1.0/0", "ask", payload))).to_string();
+        let shown = anstream::adapter::strip_str(&question(&interrupt("r/1.0/0", "ask", payload), Some("r")))
+            .to_string();
         insta::assert_snapshot!(shown);
     }
 
     #[test]
-    fn a_choice_is_taken_by_number_or_text() {
-        let payload = json!({"choices": ["yes", 7]});
-        let choices = choices(&payload);
-        let value = |line| match answer(line, &payload, &choices) {
+    fn a_line_is_read_by_the_form_of_its_question() {
+        let payload = json!({"choices": ["replace X with Y", 7], "other": false});
+        let value = |line| match answer(line, &payload) {
             Reply::Value(value) => Some(value),
             Reply::GoOn | Reply::Again(_) => None,
         };
-        assert_eq!(value("yes"), Some(json!("yes")));
-        assert_eq!(value("1"), Some(json!("yes")));
+        assert_eq!(value("replace X with Y"), Some(json!("replace X with Y")));
+        assert_eq!(value("1"), Some(json!("replace X with Y")));
         assert_eq!(value("7"), Some(json!(7)));
         assert_eq!(value("3"), None);
         assert_eq!(value(""), None);
+        let open = [interrupt("1.0/0", "a", payload.clone())];
+        let take = |answer: &str| Given::new(vec![answer.to_owned()]).take(&open);
+        assert_eq!(take("2").unwrap(), Answers::Bare(json!(7)));
+        assert!(take("nothing of it").unwrap_err().to_string().contains("1. replace X with Y, 2. 7"));
     }
 }

@@ -1,18 +1,22 @@
 //! A run in the forms in which it is shown: lines while it is under way, and its outcome.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use graph_core::diagnostic::{one_line, printable};
+use graph_core::diagnostic::printable;
+use graph_core::node::Failure;
 use graph_core::record::{HookSummary, RunError, Status};
-use graph_core::time::Timestamp;
-use graph_core::walker::{ChannelChange, Notice, Summary};
+use graph_core::walker::{ChannelChange, Summary};
 use serde_json::Value;
+use textwrap::core::display_width;
 
 use crate::terminal::exit::Exit;
 use crate::terminal::output::{self, Output, styled};
+use crate::terminal::report;
+use crate::terminal::values::{Extent, ValueLines};
+use crate::terminal::width::{one_line, width};
 use graph_runtime::error::{Kind, Result};
-use graph_runtime::graph_driver::Observer;
 use graph_runtime::history::run_document::RunDocument;
 
 /// Prints the document of a run.
@@ -21,7 +25,7 @@ pub fn print(document: &RunDocument<'_>, output: Output) -> Result<()> {
     document.take_failure().map_or(written, Err)
 }
 
-/// The exit code of a run that has come to this.
+/// The exit code for the outcome of a run.
 pub fn exit(summary: &Summary) -> Exit {
     match summary.status {
         Status::Completed | Status::CompletedWithErrors => Exit::Ok,
@@ -37,6 +41,30 @@ pub fn exit(summary: &Summary) -> Exit {
 /// A value on several lines, safe to show.
 pub fn pretty(value: &Value) -> String {
     printable(&serde_json::to_string_pretty(value).unwrap_or_default()).into_owned()
+}
+
+/// The output of a run on stdout: for people, where they read it on a terminal; else as JSON, or as the text that it is.
+pub fn print_result(value: &Value, run: Option<&str>, output: Output) -> Result<()> {
+    if !output.is_read_by_people() {
+        return match value {
+            Value::String(text) => output.line(printable(text)),
+            value => output.line(pretty(value)),
+        };
+    }
+    // What is in no store can be seen nowhere else.
+    let mut lines = ValueLines::new(if run.is_some() { Extent::LONG } else { Extent::ALL }, width());
+    lines.value(value, 0);
+    let (text, is_shortened) = lines.finish();
+    output.line(text)?;
+    if let (true, Some(run)) = (is_shortened, run) {
+        output.note(all_of_it(&format!("runs show {run} --all")));
+    }
+    Ok(())
+}
+
+/// The line below something that is shortened: the command that shows all of it.
+pub fn all_of_it(command: &str) -> String {
+    styled(output::DIM, format_args!("all of it: graph-host {command}"))
 }
 
 /// A number for people: three digits and a letter.
@@ -70,6 +98,11 @@ pub fn counted(count: u64, what: &str) -> String {
 
 /// Nodes in a row, each once with how often it is there: `list, count ×12`.
 pub fn nodes(names: &[String]) -> String {
+    nodes_within(names, 60)
+}
+
+/// The same in at most `columns` columns.
+fn nodes_within(names: &[String], columns: usize) -> String {
     let mut groups: Vec<(&str, u64)> = Vec::new();
     for name in names {
         match groups.iter_mut().find(|(known, _)| known == name) {
@@ -81,7 +114,7 @@ pub fn nodes(names: &[String]) -> String {
         .into_iter()
         .map(|(name, count)| if count == 1 { name.to_owned() } else { format!("{name} ×{count}") })
         .collect();
-    one_line(&shown.join(", "), 60)
+    one_line(&shown.join(", "), columns)
 }
 
 /// What changed in the state: `files +12, summary`.
@@ -96,145 +129,135 @@ pub fn changes(changed: &[ChannelChange]) -> String {
     one_line(&shown.join(", "), 60)
 }
 
-/// Tells about a run on stderr while it goes on.
-#[derive(Debug)]
-pub struct Progress {
-    output: Output,
-    quiet: bool,
-    started: Instant,
-    step_started: Instant,
+/// What each task of a superstep is called: its node, and its number where there are several of one node, `count#3`. Of a
+/// `foreach` that is the number of the item, from 1.
+pub fn task_labels<'t>(tasks: impl Iterator<Item = (&'t str, &'t str)> + Clone) -> BTreeMap<&'t str, String> {
+    let ordinal = |task: &str| task.rsplit_once('.').and_then(|(_, ordinal)| ordinal.parse::<u64>().ok());
+    let mut nodes: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for (task, node) in tasks.clone() {
+        let ordinal = ordinal(task).unwrap_or_default();
+        let (count, first) = nodes.entry(node).or_insert((0, ordinal));
+        *count += 1;
+        *first = (*first).min(ordinal);
+    }
+    let label = |(task, node): (&'t str, &'t str)| {
+        let (count, first) = nodes.get(node).copied().unwrap_or_default();
+        let number = ordinal(task).filter(|_| count > 1).map(|ordinal| ordinal.saturating_sub(first) + 1);
+        (task, number.map_or_else(|| node.to_owned(), |number| format!("{node}#{number}")))
+    };
+    tasks.map(label).collect()
 }
 
-impl Progress {
-    /// With `quiet`, it says nothing but warnings.
-    pub fn new(output: Output, quiet: bool) -> Self {
-        Self { output, quiet, started: Instant::now(), step_started: Instant::now() }
-    }
-
-    /// How long the run has been going on in this process.
-    pub fn elapsed(&self) -> Duration {
-        self.started.elapsed()
-    }
-
-    fn line(&self, text: &str) {
-        self.output.note(text);
-    }
+/// A line about a task that has failed.
+pub fn failure_line(label: &str, failure: &Failure) -> String {
+    let label = one_line(label, width() / 2);
+    let head = format!("{label} {}: ", failure.category);
+    let room = width().saturating_sub(8 + display_width(&head)).max(200);
+    format!("      {} {head}{}", styled(output::BAD, "✗"), one_line(&failure.message, room))
 }
 
-impl Observer for Progress {
-    fn notice(&mut self, at: Timestamp, notice: &Notice) {
-        // Most of a run's notices are made for lines that `--quiet` leaves out.
-        let is_warning = |notice: &Notice| matches!(notice, Notice::Warning(_));
-        if self.quiet
-            && !is_warning(notice)
-            && !matches!(notice, Notice::Child { notice, .. } if is_warning(notice))
-        {
-            return;
-        }
-        match notice {
-            Notice::SuperstepStarted { .. } => self.step_started = Instant::now(),
-            Notice::Committed { superstep, nodes: names, fuel, changed, .. } => {
-                let took = short_span(self.step_started.elapsed());
-                self.line(&step_line(*superstep, names, *fuel, Some(&took), &changes(changed)));
-            }
-            Notice::Retrying { node, attempt, due, failure, .. } => {
-                let wait = short_span(due.since(at));
-                self.line(&format!(
-                    "      {} {} attempt {attempt} in {wait}, after {}: {}",
-                    styled(output::CAUTION, "↻"),
-                    one_line(node, 40),
-                    failure.category,
-                    one_line(&failure.message, 160),
-                ));
-            }
-            Notice::TaskFinished { node, failure: Some(failure), .. } => self.line(&format!(
-                "      {} {} {}: {}",
-                styled(output::BAD, "✗"),
-                one_line(node, 40),
-                failure.category,
-                one_line(&failure.message, 200),
-            )),
-            Notice::Cached { node, fuel, run, .. } => {
-                let from = format!("as in run {run}, {} fuel", short_number(*fuel));
-                self.line(&cached_line(node, &from));
-            }
-            Notice::Warning(warning) => {
-                if !self.output.is_json() {
-                    self.output.note(format_args!(
-                        "      {} {}",
-                        styled(output::CAUTION, "!"),
-                        one_line(warning, 300)
-                    ));
-                }
-            }
-            Notice::HookFinished(hook) => {
-                if let Some(line) = hook_line(hook) {
-                    self.line(&line);
-                }
-            }
-            Notice::ChildStarted { path, graph, .. } => self.line(&format!(
-                "      {} {}  {}",
-                styled(output::DIM, "└"),
-                one_line(path, 60),
-                styled(output::DIM, one_line(graph, 60)),
-            )),
-            Notice::Child { path, notice, .. } => match &**notice {
-                Notice::Committed { superstep, nodes: names, fuel, changed, .. } => {
-                    let path = one_line(path, 60);
-                    let line = step_line(*superstep, names, *fuel, None, &changes(changed));
-                    self.line(&format!("      {} {line}", styled(output::DIM, format_args!("{path} ┆"))));
-                }
-                Notice::Retrying { .. }
-                | Notice::Cached { .. }
-                | Notice::TaskFinished { failure: Some(_), .. }
-                | Notice::HookFinished(_)
-                | Notice::Warning(_) => self.notice(at, notice),
-                _ => {}
-            },
-            Notice::TaskFinished { .. } | Notice::Stopped(_) => {}
-        }
-    }
+/// A line about a task that is tried again.
+pub fn retry_line(label: &str, attempt: u32, wait: &str, failure: &Failure) -> String {
+    let label = one_line(label, width() / 2);
+    let head = format!("{label} attempt {attempt} in {wait}, after {}: ", failure.category);
+    let room = width().saturating_sub(8 + display_width(&head)).max(160);
+    format!("      {} {head}{}", styled(output::CAUTION, "↻"), one_line(&failure.message, room))
 }
 
-/// A line about a task for which a stored result has stood in.
+/// A line about a task for which a cached result was used.
 pub fn cached_line(node: &str, from: &str) -> String {
     format!(
         "      {} {} {}",
         styled(output::DIM, "="),
-        one_line(node, 40),
+        one_line(node, width() / 2),
         styled(output::DIM, one_line(from, 160))
     )
 }
 
+/// How wide the column of names is in lines about steps and nodes.
+fn column() -> usize {
+    (width() * 28 / 100).clamp(14, 44)
+}
+
+/// A name with as many blanks as its column needs.
+fn in_column(name: &str) -> String {
+    format!("{name}{:blanks$}", "", blanks = column().saturating_sub(display_width(name)))
+}
+
+/// A name in the column of names: cut where the line would not fit the terminal.
+pub fn name_in_column(name: &str) -> String {
+    in_column(&one_line(name, column().max(width().saturating_sub(60))))
+}
+
 /// A line about one superstep: `  3  count ×12     1.2M fuel     8.1 ms  counts +12`.
 pub fn step_line(step: u64, names: &[String], fuel: u64, took: Option<&str>, changed: &str) -> String {
+    let width = width();
     let mut line = String::new();
     let number = styled(output::DIM, format_args!("{step:>4}"));
-    let _ = write!(line, "{number}  {:<28}", nodes(names));
+    let nodes = in_column(&nodes_within(names, column().max(width.saturating_sub(60))));
+    let _ = write!(line, "{number}  {nodes}");
     let _ = write!(line, " {:>7} {}", short_number(fuel), styled(output::DIM, "fuel"));
     if let Some(took) = took {
         let _ = write!(line, " {took:>9}");
     }
     if !changed.is_empty() {
+        let used = display_width(&anstream::adapter::strip_str(&line).to_string());
+        let changed = one_line(changed, width.saturating_sub(used + 2).max(10));
         let _ = write!(line, "  {}", styled(output::DIM, changed));
     }
     line
 }
 
-/// A line about a hook that has changed how the run goes on, or failed; nothing about others.
-pub fn hook_line(hook: &HookSummary) -> Option<String> {
-    let (style, mark, came_to) = match (&hook.failure, &hook.control) {
-        (Some(failure), _) => {
-            (output::BAD, "✗", format!("{}: {}", failure.category, one_line(&failure.message, 200)))
+/// Lines about hooks that were asked, and what they decided. The same hook with the same answer, once for each task of a
+/// superstep, is one line.
+#[derive(Debug, Default)]
+pub struct HookLines(Vec<(String, u64)>);
+
+impl HookLines {
+    /// A hook has answered, or failed.
+    pub fn add(&mut self, hook: &HookSummary) {
+        let line = hook_line(hook);
+        match self.0.iter_mut().find(|(known, _)| *known == line) {
+            Some((_, count)) => *count += 1,
+            None => self.0.push((line, 1)),
         }
-        (None, Some(control)) => (output::CAUTION, "⚑", control.action.to_string()),
-        (None, None) => return None,
-    };
-    let name = one_line(&hook.hook, 40);
-    Some(format!("      {} hook {name} ({}) {came_to}", styled(style, mark), hook.event))
+    }
+
+    /// The lines of the hooks that were added.
+    pub fn take(&mut self) -> Vec<String> {
+        let lines = std::mem::take(&mut self.0).into_iter();
+        lines.map(|(line, count)| if count == 1 { line } else { format!("{line}  ×{count}") }).collect()
+    }
+
+    /// The lines of these hooks.
+    pub fn of<'h>(hooks: impl IntoIterator<Item = &'h HookSummary>) -> Vec<String> {
+        let mut lines = Self::default();
+        hooks.into_iter().for_each(|hook| lines.add(hook));
+        lines.take()
+    }
 }
 
-/// What a run came to, in a line: `✓ completed: 3 steps, 1.2M fuel, 35.1 ms`.
+/// A line about a hook: which one was asked, when, and what it decided.
+pub fn hook_line(hook: &HookSummary) -> String {
+    let (style, mark, decision) = match (&hook.failure, &hook.control) {
+        (Some(failure), _) => {
+            let message = one_line(&failure.message, width().saturating_sub(40).max(200));
+            (output::BAD, "✗", format!("failed ({}): {message}", failure.category))
+        }
+        (None, Some(control)) => (output::CAUTION, "⚑", format!("decided: {}", control.action)),
+        (None, None) => (output::DIM, "⚑", "ran".to_owned()),
+    };
+    let whose = match hook.layer {
+        1 => "of the graph",
+        2 => "of the project",
+        _ => "of the user",
+    };
+    let name = one_line(&hook.hook, 40);
+    let item = hook.item.as_ref().map(|item| format!(" ({})", one_line(item, 60))).unwrap_or_default();
+    format!("      {} hook {name} {whose}, at {}{item} {decision}", styled(style, mark), hook.event)
+}
+
+/// The outcome of a run in a line: `✓ completed: 3 steps, 1.2M fuel, 35.1 ms`.
 pub fn verdict(summary: &Summary, took: Option<Duration>) -> String {
     let (style, mark) = match summary.status {
         Status::Completed => (output::GOOD, "✓"),
@@ -258,35 +281,33 @@ pub fn verdict(summary: &Summary, took: Option<Duration>) -> String {
     text
 }
 
-/// Why a run stopped, and what to do: lines for stderr.
-pub fn aftermath(run: &str, summary: &Summary) -> Vec<String> {
+/// Why a run stopped, and what to do: lines for stderr. `run` is the run as it was typed.
+pub fn aftermath(run: &str, summary: &Summary, error: Option<&RunError>) -> Vec<String> {
     let mut lines = Vec::new();
-    if let Some(error) = &summary.error {
-        lines.push(error_line(error));
+    if let Some(error) = error {
+        lines.push(error_lines(error));
     }
     for interrupt in &summary.interrupts {
-        lines.push(crate::terminal::prompt::question(interrupt));
+        lines.push(crate::terminal::prompt::question(interrupt, Some(run)));
     }
-    if let Some(command) = resume_command(run, summary) {
-        lines.push(format!("{} {command}", styled(output::DIM, "go on with:")));
-    }
+    lines.extend(resume_line(run, summary));
     lines
 }
 
-/// An error of a run in a line. Most messages name the node themselves.
-pub fn error_line(error: &RunError) -> String {
-    let named = |node: &&String| !error.message.contains(&format!("`{node}`"));
-    let place = error.node.as_ref().filter(named).map(|node| format!(" in `{}`", one_line(node, 60)));
-    format!(
-        "{} {}{}: {}",
-        styled(output::BAD, "error:"),
-        error.code,
-        place.unwrap_or_default(),
-        printable(&error.message)
-    )
+/// How a run is resumed, in a line.
+pub fn resume_line(run: &str, summary: &Summary) -> Option<String> {
+    let command = resume_command(run, summary)?;
+    Some(format!("{} {command}", styled(output::DIM, "resume with:")))
 }
 
-/// The command line that lets a run go on.
+/// An error of a run. Most messages name the node themselves.
+pub fn error_lines(error: &RunError) -> String {
+    let named = |node: &&String| !error.message.contains(&format!("`{node}`"));
+    let place = error.node.as_ref().filter(named).map(|node| format!(" in `{}`", one_line(node, 60)));
+    report::error_lines(&format!("{}{}", error.code, place.unwrap_or_default()), &error.message, width())
+}
+
+/// The command line that resumes the run.
 pub fn resume_command(run: &str, summary: &Summary) -> Option<String> {
     let asked: Vec<_> = summary.interrupts.iter().filter(|open| !open.payload.0.is_null()).collect();
     let base = format!("graph-host resume {run}");

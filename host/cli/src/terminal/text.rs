@@ -1,15 +1,17 @@
 //! Short texts about items, and the lines that notices become.
 
-use graph_core::diagnostic::{one_line, printable};
+use std::borrow::Cow;
+
+use graph_core::diagnostic::printable;
 use graph_core::trust::TextStanding;
+use graph_core::walker::ItemPlace;
 use graph_runtime::graph_engine::Level;
 use serde_json::Value;
 
+use crate::terminal::live_line;
 use crate::terminal::output::{self, Output, styled};
+use crate::terminal::width::{one_line, width};
 use graph_runtime::notice::{Notice, NoticeObserver};
-
-/// Characters of an event's payload that are shown.
-const EVENT_CHARACTERS: usize = 300;
 
 /// What a graph's signature is worth, in a few words.
 pub fn standing_text(standing: &TextStanding) -> String {
@@ -30,13 +32,14 @@ pub fn standing_text(standing: &TextStanding) -> String {
 
 /// The line about an event that a component has emitted.
 pub fn event_line(path: &str, name: &str, payload: &Value) -> String {
-    format!(
-        "      {} {}: {} {}",
-        styled(output::DIM, "event"),
-        printable(path),
-        printable(name),
-        one_line(&payload.to_string(), EVENT_CHARACTERS)
-    )
+    let head = format!("{}: {} ", one_line(path, width() / 2), one_line(name, 60));
+    let room = width().saturating_sub(12 + head.chars().count()).max(200);
+    format!("      {} {head}{}", styled(output::DIM, "event"), one_line(&payload.to_string(), room))
+}
+
+/// The path of a task, with its number where it is for an item.
+fn of_item(path: &str, item: Option<ItemPlace>) -> Cow<'_, str> {
+    item.map_or(Cow::Borrowed(path), |item| Cow::Owned(format!("{path}#{}", item.number)))
 }
 
 /// Shows notices on stderr.
@@ -52,6 +55,10 @@ impl NoticeObserver for TerminalNotices {
     fn notice(&self, notice: Notice<'_>) {
         match notice {
             Notice::Doubtful(diagnostics) => self.output.report(diagnostics),
+            Notice::Compiling { id, bytes } => live_line::compiling(id, bytes),
+            Notice::Compiled { id } => live_line::compiled(id),
+            // The line at the bottom says so already.
+            Notice::SlowCompilation { .. } if live_line::is_on() => {}
             Notice::SlowCompilation { id, bytes } => {
                 let size = if bytes < 1 << 20 {
                     format!("{} KiB", bytes.div_ceil(1 << 10))
@@ -61,10 +68,12 @@ impl NoticeObserver for TerminalNotices {
                 let id = printable(id);
                 self.output.note(format_args!("compiling `{id}` ({size}); this is done once"));
             }
-            Notice::LogLine { path, level, message } => self.log_line(path, level, message),
-            Notice::Event { path, name, payload } => {
+            Notice::LogLine { path, item, level, message } => {
+                self.log_line(&of_item(path, item), level, message);
+            }
+            Notice::Event { path, item, name, payload } => {
                 if !self.quiet {
-                    self.output.note(event_line(path, name, payload));
+                    self.output.note(event_line(&of_item(path, item), name, payload));
                 }
             }
             Notice::RunItemOutdated { run, error } => {

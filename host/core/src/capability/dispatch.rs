@@ -24,14 +24,14 @@ pub fn capability_name(primary: Primary, item_type: ItemType, item_id: &str) -> 
     name
 }
 
-/// The item id without what stands behind `@`.
+/// The item id without what follows `@`.
 pub(super) fn without_version(item_id: &str) -> &str {
     item_id.split_once('@').map_or(item_id, |(id, _)| id)
 }
 
-/// One pattern over capability names: `*` stands for any characters (dots too), `?` for one, `[abc]`, `[a-z]` and
-/// `[!a]` for one of a set. A leading `rye.` is left out and `/` is read as `.`, as Rye does. A pattern without
-/// wildcards stands for that one name alone: `execute.tool` does not imply `execute.tool.a`.
+/// A pattern for capability names: `*` matches any characters (dots too), `?` one, `[abc]`, `[a-z]` and `[!a]` one of a
+/// set. A leading `rye.` is dropped and `/` is read as `.`, as in Rye. A pattern without wildcards matches only that
+/// name: `execute.tool` does not imply `execute.tool.a`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct DispatchPattern {
@@ -45,7 +45,7 @@ pub struct DispatchPattern {
 pub struct DispatchPatternError {
     /// The text, safe to show.
     pub pattern: String,
-    /// What is wrong with it.
+    /// Why the pattern is invalid.
     pub reason: String,
     /// What to write instead.
     pub help: String,
@@ -77,7 +77,7 @@ impl DispatchPattern {
         if let Some(primary) = primary.filter(|primary| !PRIMARIES.contains(primary)) {
             let help = match nearest(primary, PRIMARIES) {
                 Some(known) => format!("did you mean `{known}`?"),
-                None => format!("it begins with one of {}", PRIMARIES.join(", ")),
+                None => format!("it starts with one of {}", PRIMARIES.join(", ")),
             };
             return fail(format!("`{primary}` is nothing that is done with an item"), &help);
         }
@@ -159,7 +159,7 @@ pub(super) fn compile(pattern: &str) -> Result<glob::Pattern, String> {
 
 /// Whether a pattern covers some text that begins with `prefix` and is longer than it.
 fn covers_some(pattern: &str, prefix: &str) -> bool {
-    // The places in the pattern at which matching can stand.
+    // The positions in the pattern that matching has reached.
     let tokens = tokens(pattern);
     let past_stars = |mut at: usize, places: &mut Vec<usize>| {
         loop {
@@ -249,11 +249,12 @@ impl DispatchPatterns {
         Self { patterns, within: Vec::new() }
     }
 
-    /// Whether this may be done with that item. What is no item id is never permitted, but for a search without one.
+    /// Whether an operation on an item is permitted. An invalid item id is never permitted, except for a search without
+    /// one.
     ///
-    /// A search is permitted where it could list something: see [`Self::permits_listing`]. Signing is permitted by a
-    /// pattern alone that names the item without wildcards, and never for tools: `*` was not written to hand out the
-    /// user's signature.
+    /// A search is permitted if it could list something: see [`Self::permits_listing`]. Signing needs a pattern that
+    /// names the item without wildcards, and is never permitted for tools: the author of a `*` did not mean to hand out
+    /// the user's signature.
     pub fn permits(&self, primary: Primary, item_type: ItemType, item_id: &str) -> bool {
         let id = without_version(item_id);
         let whole_search = primary == Primary::Search && item_id.is_empty();
@@ -291,7 +292,7 @@ impl DispatchPatterns {
         self
     }
 
-    /// Whether this would be permitted, had nobody narrowed the list since it was written.
+    /// Whether this would be permitted, had no one narrowed the list since it was written.
     pub fn leaves_out(&self, primary: Primary, item_type: ItemType, item_id: &str) -> bool {
         let written = Self { patterns: self.patterns.clone(), within: Vec::new() };
         !self.permits(primary, item_type, item_id) && written.permits(primary, item_type, item_id)
@@ -428,7 +429,7 @@ mod tests {
             ("execute.tool.a@1", "`@` is in no", "version"),
             ("execute.tool.é", "`é` is in no", ""),
             ("execute.tool.[a", "", "a set is written"),
-            ("examples/*", "`examples` is nothing", "it begins with one of"),
+            ("examples/*", "`examples` is nothing", "it starts with one of"),
         ] {
             let error = DispatchPattern::parse(pattern).unwrap_err();
             assert!(error.reason.contains(reason), "{pattern}: {error:?}");

@@ -1,4 +1,4 @@
-//! What a component may do at one node: declared ∩ ceiling ∩ manifest ∩ parent ∩ node.
+//! The effective grant of a component at one node: declared ∩ ceiling ∩ manifest ∩ parent ∩ node.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,7 +12,7 @@ use super::{Ceiling, path};
 use crate::graph::{NodeCapabilities, NodeLimits};
 use crate::limits::TaskLimits;
 
-/// Everything that a grant is made from. What is not in all of it is not granted.
+/// The inputs of a grant. Only what is in all of them is granted.
 #[derive(Clone, Copy, Debug)]
 pub struct GrantRequest<'a> {
     /// The component's item id; a version does not count.
@@ -23,11 +23,11 @@ pub struct GrantRequest<'a> {
     pub ceiling: &'a Ceiling,
     /// The name of that key, for messages.
     pub signer: Option<&'a str>,
-    /// What the user allows.
+    /// The user's manifest.
     pub manifest: &'a Manifest,
-    /// What the run that started this one may do.
+    /// The grant of the run that started this one.
     pub parent: Option<&'a EffectiveGrant>,
-    /// What the node leaves of it.
+    /// The node's own restriction.
     pub node: Option<&'a NodeCapabilities>,
     /// The node's own limits, which only lower others.
     pub node_limits: NodeLimits,
@@ -44,7 +44,7 @@ pub struct Refusal {
     pub kind: Option<CapabilityKind>,
     /// Why it is not granted.
     pub reason: RefusalReason,
-    /// The lines of a manifest that would grant it, where a manifest can.
+    /// The lines of a manifest that would grant it, if a manifest can.
     pub manifest_lines: Option<String>,
 }
 
@@ -74,7 +74,7 @@ pub enum RefusalReason {
     Parent,
     /// The node's own `capabilities` leave it out.
     Node,
-    /// It comes along with other capabilities, none of which the component declares.
+    /// The interface only accompanies other capabilities, none of which the component declares.
     Alone {
         /// The capabilities that bring it.
         brought_by: &'static [CapabilityKind],
@@ -111,9 +111,9 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// Decides what a component may do at one node. All refusals are reported at once. An interface that holds types for
-/// another capability, as `wasi:clocks/wall-clock` does for the file times of `wasi:filesystem`, comes along with that
-/// capability; its own functions are then not part of the grant.
+/// Computes the effective grant of a component at one node. All refusals are reported at once. An interface that defines
+/// types for another capability, as `wasi:clocks/wall-clock` does for the file times of `wasi:filesystem`, is linked with
+/// that capability; its own functions are then not granted.
 pub fn effective_grant(request: &GrantRequest<'_>) -> Result<EffectiveGrant, Vec<Refusal>> {
     let mounts = mounts(request);
     let wanted: BTreeSet<CapabilityKind> =
@@ -210,7 +210,7 @@ fn refused(request: &GrantRequest<'_>, kind: CapabilityKind, mounts: &[Mount]) -
     interfaces.filter(|kept| !kept.iter().any(|name| name == kind.as_str())).map(|_| RefusalReason::Node)
 }
 
-/// The folders of the manifest's entry, each as far as a folder of the parent covers it.
+/// The folders in the manifest's entry that the parent's grant covers.
 fn mounts(request: &GrantRequest<'_>) -> Vec<Mount> {
     let entry = request.manifest.entry_for(request.item_id);
     let mounts = entry.into_iter().flat_map(|entry| &entry.filesystem).map(|mount| mount.mount.clone());
@@ -227,7 +227,7 @@ fn mounts(request: &GrantRequest<'_>) -> Vec<Mount> {
     }
 }
 
-/// The requests of the manifest's entry, each as far as a rule of the parent allows it.
+/// The HTTP rules in the manifest's entry, reduced to what the parent's grant allows.
 fn http(request: &GrantRequest<'_>) -> Vec<HttpRule> {
     let own = request.manifest.entry_for(request.item_id).map_or(&[][..], |entry| &entry.http);
     match request.parent {
@@ -246,7 +246,7 @@ fn secrets(request: &GrantRequest<'_>) -> Vec<SecretRule> {
     own.iter().filter(has).cloned().collect()
 }
 
-/// The scopes of the manifest's entry, each as far as a scope of the parent covers it.
+/// The knowledge scopes in the manifest's entry that the parent's grant covers.
 fn knowledge(request: &GrantRequest<'_>) -> Vec<KnowledgeRule> {
     let own = request.manifest.entry_for(request.item_id).map_or(&[][..], |entry| &entry.knowledge);
     let Some(parent) = request.parent else { return own.to_vec() };

@@ -10,15 +10,15 @@ use super::reach::{KnowledgeRule, SecretRule};
 use crate::digest::{Digest, DomainHasher};
 use crate::limits::TaskLimits;
 
-/// Something that a component can be granted. Each kind stands for a set of WIT interfaces.
+/// A capability of a component. Each kind is a set of WIT interfaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CapabilityKind {
     /// `graph-host:host/log` and `graph-host:host/events`: always granted, budgeted.
     Log,
-    /// `wasi:clocks`, virtual.
+    /// `wasi:clocks`: the recorded time of the superstep, and sleeps that return at once.
     Clocks,
-    /// `wasi:random`, seeded.
+    /// `wasi:random`: numbers drawn from the seed of run, superstep and task.
     Random,
     /// `wasi:filesystem`, with `wasi:io` and the clock types.
     Filesystem,
@@ -33,7 +33,7 @@ pub enum CapabilityKind {
 }
 
 impl CapabilityKind {
-    /// Every kind.
+    /// Every kind, in the order in which plans and suggestions list them.
     pub const ALL: [Self; 8] = [
         Self::Log,
         Self::Clocks,
@@ -104,7 +104,7 @@ pub struct Mount {
     pub access: Access,
 }
 
-/// What one component may do at one node: declared ∩ ceiling ∩ manifest ∩ parent ∩ node.
+/// The effective grant of one component at one node: declared ∩ ceiling ∩ manifest ∩ parent ∩ node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EffectiveGrant {
     /// The kinds that are linked.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub enum Scheme {
     /// In the clear.
     Http,
-    /// Over TLS.
+    /// Over TLS, with the root certificates of the system.
     Https,
 }
 
@@ -46,13 +46,13 @@ impl fmt::Display for Scheme {
 pub struct HttpRule {
     /// The host as a URL names it: a name in lower case, or an address without brackets.
     pub host: String,
-    /// The schemes.
+    /// The schemes, sorted and without repetitions; never empty.
     pub schemes: Vec<Scheme>,
-    /// The ports.
+    /// The ports, sorted and without duplicates; the defaults of the schemes if the manifest names none.
     pub ports: Vec<u16>,
     /// The methods, in capital letters.
     pub methods: Vec<String>,
-    /// Addresses beside public ones that the host may have.
+    /// Addresses in addition to public ones that the host may have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<AddressRange>,
 }
@@ -71,7 +71,7 @@ pub enum RequestDenied {
     Method { host: String, method: String },
 }
 
-/// The rule that allows a request; else what is missing of the one that comes nearest.
+/// The rule that allows a request; otherwise what the closest rule lacks.
 pub fn permit<'r>(
     rules: &'r [HttpRule],
     scheme: Scheme,
@@ -137,7 +137,7 @@ pub struct AddressRange {
 pub struct ParseAddressError;
 
 impl AddressRange {
-    /// Whether an address lies in the range. An IPv4 address is the same as that address mapped into IPv6.
+    /// Whether an address is in the range. An IPv4 address is the same as that address mapped into IPv6.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {
             (IpAddr::V4(own), IpAddr::V4(other)) => {
@@ -150,7 +150,7 @@ impl AddressRange {
         }
     }
 
-    /// The smaller of two ranges, if it lies in the other one.
+    /// The smaller of two ranges, if it is inside the other one.
     fn intersection(&self, other: &Self) -> Option<Self> {
         let (wide, narrow) = if self.prefix <= other.prefix { (self, other) } else { (other, self) };
         wide.contains(narrow.address).then_some(*narrow)

@@ -50,13 +50,13 @@ impl InterfaceName {
         &self.path
     }
 
-    /// The version.
+    /// The version after `@`; `None` for a name without a version, which covers every version.
     pub fn version(&self) -> Option<&Version> {
         self.version.as_ref()
     }
 
-    /// Whether two names mean interfaces that can stand for each other: equal but for a version within one major, or
-    /// within one `0.minor`, or one of them without a version (the rule of the component model's linking).
+    /// Whether one interface can be linked for the other: the names are equal except for versions within one major, or
+    /// within one `0.minor`, or one of them has no version (the rule of the component model).
     pub fn is_compatible(&self, other: &Self) -> bool {
         let versions = match (&self.version, &other.version) {
             (Some(one), Some(two)) => same_track(one, two),
@@ -65,7 +65,7 @@ impl InterfaceName {
         self.path == other.path && versions
     }
 
-    /// What it takes for a component to import the interface.
+    /// The capabilities that a component needs to import the interface.
     pub fn provision(&self) -> Provision {
         let Some(row) = TABLE.iter().find(|row| row.path == self.path) else { return Provision::Unknown };
         let (major, minor) = row.offered;
@@ -107,7 +107,7 @@ impl FromStr for InterfaceName {
     }
 }
 
-/// What it takes for a component to import an interface.
+/// What a component needs to import an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Provision {
     /// Nothing: it defines plain types.

@@ -12,7 +12,7 @@ fn is_id_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
 }
 
-/// Item ids that an entry of a manifest is about, or that a key may sign: `*` stands for any characters (`/` too), `?` for one, `[..]` for one
+/// Item ids that an entry of a manifest is about, or that a key may sign: `*` matches any characters (`/` too), `?` for one, `[..]` for one
 /// of a set. Versions do not count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -28,7 +28,7 @@ pub struct ItemPattern {
 pub struct ItemPatternError {
     /// The text, safe to show.
     pub pattern: String,
-    /// What is wrong with it.
+    /// Why the pattern is invalid.
     pub reason: String,
 }
 
@@ -168,7 +168,7 @@ fn tokens(pattern: &str) -> Vec<Token> {
     tokens
 }
 
-/// The id characters that one part of a pattern stands for.
+/// The id characters that one part of a pattern matches.
 fn members(part: &str) -> u128 {
     let Ok(pattern) = glob::Pattern::new(part) else { return 0 };
     let is_member = |byte: &u8| {

@@ -1,4 +1,4 @@
-//! Capability manifests: what a user allows.
+//! Capability manifests: the user's decision about what runs may use.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -13,8 +13,8 @@ use crate::graph::NodeCapabilities;
 use crate::json;
 use crate::limits::{RunLimits, TaskLimits};
 
-/// What a user allows: which items may be dispatched, and what each may touch. Nothing that is not written in it is
-/// allowed; the default denies everything. No two entries about items are equally specific where both cover an item.
+/// A user's decision about which items may be dispatched and what each may use. Everything else is denied, and the
+/// default denies everything. No two entries for items are equally specific for the same item.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
@@ -27,7 +27,7 @@ pub struct Manifest {
     pub(super) narrowing: Narrowing,
 }
 
-/// What the inputs of a run, and the nodes above a child run, have left of a manifest.
+/// The restrictions of a manifest by the inputs of a run, and by the nodes above a child run.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(super) struct Narrowing {
     /// The kinds that stay; `None` is all.
@@ -41,7 +41,8 @@ pub(super) struct Narrowing {
 }
 
 impl Narrowing {
-    /// Adds to the text what is left; whether it is new. A graph that names itself narrows once, however deep it gets.
+    /// Adds a restriction to the text, and returns whether it is new. A graph that names itself narrows once, however
+    /// deep it gets.
     fn note(&mut self, left: &Value) -> bool {
         let text = json::canonical_string(left);
         let new = !self.text.contains(&text);
@@ -52,12 +53,12 @@ impl Narrowing {
     }
 }
 
-/// What the items of a pattern may touch.
+/// The grants for items that match a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a key of the document")]
 pub struct ItemEntry {
-    /// The items.
+    /// The items that the entry is about; only the most specific entry applies to one.
     pub pattern: ItemPattern,
     /// Folders that they see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -84,7 +85,7 @@ pub struct ItemEntry {
     /// fuel, no memory limit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsandboxed: bool,
-    /// What a task of theirs may use up.
+    /// The limits of their tasks.
     pub limits: TaskLimits,
 }
 
@@ -131,7 +132,7 @@ impl Manifest {
         Self { dispatch, ..self }
     }
 
-    /// What a child run may do that a node starts: this, as far as the node's `capabilities` and its `memory` leave it.
+    /// The manifest of a child run: this one, narrowed by the node's `capabilities` and `memory`.
     #[must_use]
     pub fn narrowed(&self, node: Option<&NodeCapabilities>, memory: Option<u64>) -> Self {
         let patterns = node.and_then(|node| node.dispatch.as_deref());
@@ -153,8 +154,8 @@ impl Manifest {
         narrowed
     }
 
-    /// What is left of this for a run whose inputs name what it may dispatch, in patterns, and the deepest level of child
-    /// runs, counted from the run at the top. The same once more changes nothing.
+    /// This manifest, narrowed for a run whose inputs have patterns for what it may dispatch, and the deepest level of
+    /// child runs, counted from the root. Narrowing twice is the same as once.
     #[must_use]
     pub fn narrowed_to(&self, dispatch: Option<&[String]>, deepest: Option<u32>) -> Self {
         let mut narrowed = self.clone();
@@ -204,20 +205,21 @@ impl Manifest {
     }
 
     /// Whether an item may be a function of the program that runs the graph, at a node with these `capabilities`. A node
-    /// whose interfaces are narrowed, by itself or by a node above, runs none: a function cannot be held to what is left.
+    /// whose interfaces are narrowed, by itself or by a node above, runs none: the host cannot enforce that on a
+    /// function.
     pub fn permits_unsandboxed(&self, item_id: &str, node: Option<&NodeCapabilities>) -> bool {
         let is_narrowed =
             self.narrowing.kinds.is_some() || node.is_some_and(|node| node.interfaces.is_some());
         !is_narrowed && self.entry_for(item_id).is_some_and(|entry| entry.unsandboxed)
     }
 
-    /// What a task of an item may use up.
+    /// The limits of a task of an item.
     pub fn limits_for(&self, item_id: &str) -> TaskLimits {
         let limits = self.entry_for(item_id).map_or(self.limits, |entry| entry.limits);
         TaskLimits { memory: limits.memory.min(self.narrowing.memory.unwrap_or(u64::MAX)), ..limits }
     }
 
-    /// What a whole run may use up.
+    /// The limits of a whole run.
     pub fn run_limits(&self) -> RunLimits {
         let depth = self.run.depth.min(self.narrowing.depth.unwrap_or(u32::MAX));
         RunLimits { depth, ..self.run }
@@ -233,7 +235,8 @@ impl Manifest {
         json!(self)
     }
 
-    /// The digest of what the manifest allows, whatever its layout; relative paths count as the folders they mean.
+    /// The digest of the manifest's meaning, independent of its layout; relative paths count as the folders that they
+    /// resolve to.
     pub fn digest(&self) -> Digest {
         json::digest("graph-host/manifest/v1", &self.meaning().to_json())
     }

@@ -1,4 +1,4 @@
-//! What an item may be dispatched and what a component may touch. Everything is denied that is not granted.
+//! Capabilities: which items may be dispatched, and what a component may use. Everything that is not granted is denied.
 
 mod ceiling;
 mod dispatch;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::grant::Access;
 use super::http::Scheme;
 
-/// Where a secret's value comes from. It is read when a component is made ready to run, by the host alone.
+/// The source of a secret's value. Only the host reads it, when a component is prepared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SecretSource {
@@ -23,7 +23,7 @@ pub struct SecretRule {
     pub name: String,
     /// Where its value comes from.
     pub from: SecretSource,
-    /// The header that it may stand in, in lower case.
+    /// The header that it may be put into, in lower case.
     pub header: String,
     /// The host that it may be sent to.
     pub host: String,

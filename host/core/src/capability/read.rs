@@ -10,10 +10,11 @@ use super::item::ItemPattern;
 use super::manifest::{ItemEntry, Manifest, ManifestMount};
 use super::path;
 use crate::diagnostic::{Diagnostic, Diagnostics, Problems, codes, excerpt};
+use crate::keys;
 use crate::limits::{RunLimits, TaskLimits};
 use crate::yaml::{Entry, Fields, Node, parse};
 
-/// What a manifest can grant in later versions. Each is refused, never ignored.
+/// Capabilities of later versions. They are refused, never ignored.
 const LATER: [&str; 1] = ["model"];
 
 /// The largest depth of child runs that a manifest may allow.
@@ -30,14 +31,16 @@ impl Manifest {
 
     /// Reads a manifest from a tree.
     pub fn read(root: &Node, base: &str, problems: &Problems) -> Option<Self> {
-        let mut fields = Fields::open(root, "the manifest", problems)?;
+        let mut fields = Fields::open(root, &keys::manifest::MANIFEST, "the manifest", problems)?;
         fields.format_version(1);
         let dispatch = fields.get("dispatch").map(|node| read_dispatch(node, problems)).unwrap_or_default();
-        let limits = match fields.fields("limits", "`limits`") {
+        let limits = match fields.fields("limits", &keys::manifest::TASK_LIMITS, "`limits`") {
             Some(fields) => read_limits(fields, TaskLimits::DEFAULT),
             None => TaskLimits::DEFAULT,
         };
-        let run = fields.fields("run", "`run`").map_or(RunLimits::DEFAULT, read_run_limits);
+        let run = fields
+            .fields("run", &keys::manifest::RUN_LIMITS, "`run`")
+            .map_or(RunLimits::DEFAULT, read_run_limits);
         let items = fields.filled("items").and_then(|node| node.mapping("`items`", problems));
         let items = items.map_or_else(Vec::new, |entries| read_items(entries.iter(), limits, base, problems));
         fields.finish();
@@ -45,7 +48,7 @@ impl Manifest {
     }
 }
 
-/// Reads what a whole run may use up, as under `run:` of a manifest; what is not given is at its default.
+/// Reads the limits of a whole run, as under `run:` of a manifest; missing keys have their defaults.
 pub fn read_run_limits(mut fields: Fields<'_>) -> RunLimits {
     let run = RunLimits {
         fuel: fields.u64("fuel", 1..=u64::MAX).unwrap_or(RunLimits::DEFAULT.fuel),
@@ -99,7 +102,7 @@ fn read_items<'n>(
                 None
             }
         };
-        // What stands below a key that cannot be read is looked at all the same.
+        // The content of an entry with an invalid key is checked nevertheless.
         let item = read_item(entry, pattern.clone(), limits, base, problems);
         let (Some(pattern), Some(item)) = (pattern, item) else { continue };
         for (other, place) in &read {
@@ -130,7 +133,7 @@ fn read_item(
     problems: &Problems,
 ) -> Option<ItemEntry> {
     let name = format!("the entry of `{}`", excerpt(&entry.key.name));
-    let mut fields = Fields::open(&entry.value, name.clone(), problems)?;
+    let mut fields = Fields::open(&entry.value, &keys::manifest::ITEM, name.clone(), problems)?;
     if entry.value.as_mapping().is_some_and(crate::yaml::Mapping::is_empty) {
         problems
             .push(Diagnostic::error(codes::EMPTY_ENTRY, entry.key.span, format!("{name} says nothing")).help(
@@ -156,10 +159,12 @@ fn read_item(
     let random = fields.bool("random").unwrap_or(false);
     let http = fields.get("http").map(|node| rules::http(node, problems)).unwrap_or_default();
     let secrets = fields.get("secrets").map(|node| rules::secrets(node, base, problems)).unwrap_or_default();
+    let nodes = (fields.get("http"), fields.get("secrets"));
+    rules::warn_of_idle((nodes.0, &http), (nodes.1, &secrets), problems);
     let knowledge = fields.get("knowledge").map(|node| rules::knowledge(node, problems)).unwrap_or_default();
     let tools = fields.bool("tools").unwrap_or(false);
     let unsandboxed = fields.bool("unsandboxed").unwrap_or(false);
-    let limits = match fields.fields("limits", format!("`limits` of {name}")) {
+    let limits = match fields.fields("limits", &keys::manifest::TASK_LIMITS, format!("`limits` of {name}")) {
         Some(fields) => read_limits(fields, limits),
         None => limits,
     };
@@ -186,7 +191,11 @@ fn read_mounts(node: &Node, base: &str, problems: &Problems) -> Vec<ManifestMoun
     }
     let mut mounts: Vec<ManifestMount> = Vec::new();
     for item in list {
-        let Some(mut fields) = Fields::open(item, "each folder of `filesystem`", problems) else { continue };
+        let Some(mut fields) =
+            Fields::open(item, &keys::manifest::MOUNT, "each folder of `filesystem`", problems)
+        else {
+            continue;
+        };
         let bad = |node: &Node, reason: &str| {
             let written = node.as_text().map(excerpt).unwrap_or_default();
             problems.push(Diagnostic::error(codes::BAD_FOLDER, node.span, format!("`{written}`: {reason}")));
@@ -226,7 +235,7 @@ fn read_mounts(node: &Node, base: &str, problems: &Problems) -> Vec<ManifestMoun
     mounts
 }
 
-/// Limits of which each key that is given takes the place of `otherwise`'s.
+/// Reads limits; missing keys have the values of `otherwise`.
 fn read_limits(mut fields: Fields<'_>, otherwise: TaskLimits) -> TaskLimits {
     let limits = TaskLimits {
         fuel: fields.u64("fuel", 1..=u64::MAX).unwrap_or(otherwise.fuel),

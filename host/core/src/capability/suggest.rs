@@ -15,7 +15,7 @@ use crate::node::WantedInterface;
 /// A dispatch whose item id is written out in a graph.
 #[derive(Clone, Copy, Debug)]
 pub struct DispatchUse<'a> {
-    /// What is done with the item.
+    /// The operation on the item.
     pub primary: Primary,
     /// What kind of item it is.
     pub item_type: ItemType,
@@ -25,7 +25,7 @@ pub struct DispatchUse<'a> {
     pub node: &'a str,
 }
 
-/// What a component says that it needs.
+/// The needs that a component declares.
 #[derive(Clone, Copy, Debug)]
 pub struct ItemNeeds<'a> {
     /// The item; a version does not count.
@@ -34,7 +34,7 @@ pub struct ItemNeeds<'a> {
     pub interfaces: &'a [InterfaceName],
     /// Its reasons, from its description.
     pub wanted: &'a [WantedInterface],
-    /// Where it looks for a folder, if a node's params tell; `/data` otherwise.
+    /// The path of the folder in the component, if a node's params show it; `/data` otherwise.
     pub guest_folder: Option<&'a str>,
 }
 
@@ -43,12 +43,12 @@ pub struct ItemNeeds<'a> {
 pub struct Suggestion {
     /// The manifest, with comments.
     pub text: String,
-    /// What no manifest can grant: item ids with their interfaces, or with nothing where the id is none.
+    /// What no manifest can grant: item ids with their interfaces, or without one if the id is invalid.
     pub ungrantable: Vec<(String, Option<String>)>,
 }
 
-/// Writes the smallest manifest under which the dispatches are permitted and the components have what they declare. A
-/// folder is suggested read-only, as the folder of the manifest itself; which one it should be is for the reader.
+/// Writes the smallest manifest that permits the dispatches and grants the components what they declare. A folder is
+/// suggested read-only, as the folder of the manifest; the user has to choose the right one.
 pub fn suggest(graph: &str, dispatches: &[DispatchUse<'_>], items: &[ItemNeeds<'_>]) -> Suggestion {
     let mut text = format!(
         "# The least that `{}` needs. Read each line before you use it: nothing else is allowed.\n",
@@ -130,7 +130,7 @@ fn write_dispatch(
     }
 }
 
-/// What one item needs, with reasons.
+/// The needs of one item, with reasons.
 struct Needs {
     kinds: BTreeMap<CapabilityKind, Vec<String>>,
     guest: String,
@@ -170,7 +170,7 @@ fn join_needs(
     joined
 }
 
-/// The kinds without which the item is not granted what it declares.
+/// The capabilities that the item needs for what it declares.
 fn needed(item: &ItemNeeds<'_>) -> BTreeSet<CapabilityKind> {
     let is_wanted = |interface: &InterfaceName| {
         item.wanted

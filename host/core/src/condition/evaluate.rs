@@ -15,8 +15,8 @@ use crate::work::{Exhausted, Meter};
 pub const MAX_WARNINGS: usize = 64;
 
 impl Condition {
-    /// Whether the condition holds. A path that leads nowhere is null. A comparison that makes no sense for the types
-    /// it meets is false and adds a warning, while `warnings` has fewer than [`MAX_WARNINGS`].
+    /// Whether the condition holds. A missing path is null. A comparison of unsuitable types is false and adds a warning,
+    /// while `warnings` has fewer than [`MAX_WARNINGS`].
     ///
     /// Charges [`LOOKUP`] for each test and each group of tests that is decided, what paths cost
     /// ([`Scope::resolve`]), and what is compared: [`LOOKUP`] for each pair of values and [`BYTE`] for each byte of text.
@@ -127,14 +127,14 @@ impl Evaluation<'_, '_> {
                 self.meter.charge_each(key.len(), BYTE)?;
                 Ok(fields.contains_key(key))
             }
-            // Null holds nothing, which is no mistake: the value may not be there yet.
+            // A null value contains nothing, without a warning: it may not be set yet.
             (Value::Null, _) => Ok(false),
             (Value::String(_) | Value::Object(_), part) => self.warn(path, "contains", actual, kind(part)),
             (actual, _) => self.warn(path, "contains", actual, "text, a list or an object"),
         }
     }
 
-    /// Adds a warning. What is warned of does not hold.
+    /// Adds a warning. The comparison is false then.
     fn warn(&mut self, path: &Path, op: &str, actual: &Value, wanted: &str) -> Result<bool, Exhausted> {
         if self.warnings.len() >= MAX_WARNINGS {
             return Ok(false);

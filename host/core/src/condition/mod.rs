@@ -63,7 +63,7 @@ pub enum Op {
 }
 
 impl Op {
-    /// Every operator.
+    /// Every operator, in the order in which messages list them.
     pub const ALL: [Self; 10] = [
         Self::Eq,
         Self::Ne,

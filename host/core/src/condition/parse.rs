@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{Condition, Node, Op, Test};
+use crate::keys::graph::CONDITION;
 use crate::template::Path;
 use crate::work::{PatternBudget, PatternError};
 
@@ -13,7 +14,7 @@ pub const MAX_CONDITION_DEPTH: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ConditionSyntaxError {
-    /// What is wrong.
+    /// What is wrong, without the position.
     pub message: String,
     /// What to write instead.
     pub help: Option<String>,
@@ -49,7 +50,7 @@ impl Reader<'_> {
         Err(ConditionSyntaxError { message: message.into(), help, pointer: self.pointer.clone() })
     }
 
-    /// Goes on at a key or index, so that an error there names its place.
+    /// Continues at a key or index, so that an error there names its place.
     fn at<T>(&mut self, key: &str, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
         self.pointer.push(key.to_owned());
         let result = read(self)?;
@@ -79,9 +80,8 @@ impl Reader<'_> {
             return Ok(Node::Always);
         }
         for key in fields.keys() {
-            const KNOWN: [&str; 7] = ["path", "op", "operator", "value", "any", "all", "not"];
-            if !KNOWN.contains(&key.as_str()) {
-                let help = nearest(key, KNOWN).unwrap_or_else(|| SHAPE.to_owned());
+            if CONDITION.find(key).is_none() {
+                let help = nearest(key, CONDITION.names()).unwrap_or_else(|| SHAPE.to_owned());
                 return self
                     .at(key, |reader| reader.fail(format!("a condition has no key `{}`", shown(key)), help));
             }
@@ -92,9 +92,9 @@ impl Reader<'_> {
             [] => self.test(fields),
             [group] if fields.len() == 1 => self.group(group, &fields[*group]),
             [first, ..] => self.fail(
-                format!("`{first}` stands beside other keys"),
+                format!("`{first}` is next to other keys"),
                 "one condition is either a test with a `path`, or one of `any`, `all` and `not`; \
-                 put them side by side in `all: [..]`",
+                 put them together in `all: [..]`",
             ),
         }
     }
@@ -232,7 +232,7 @@ impl Reader<'_> {
     }
 }
 
-fn nearest<const N: usize>(word: &str, known: [&str; N]) -> Option<String> {
+fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<String> {
     // To compare takes time and memory with the product of the lengths.
     if word.len() > 64 {
         return None;

@@ -228,8 +228,8 @@ fn mistakes_are_explained() {
         (test("regex", json!("(\\w{100}){100}")), "value", "the pattern is too large", ""),
         (test("exists", json!(false)), "value", "`exists` takes no `value`", "not:"),
         (json!({"any": {}}), "any", "`any` takes a list", "any: [..]"),
-        (json!({"any": [], "all": []}), "", "`any` stands beside other keys", "all: [..]"),
-        (json!({"not": {}, "path": "state.v"}), "", "`not` stands beside other keys", ""),
+        (json!({"any": [], "all": []}), "", "`any` is next to other keys", "all: [..]"),
+        (json!({"not": {}, "path": "state.v"}), "", "`not` is next to other keys", ""),
         (
             json!({"all": [{}, {"not": {"path": "state.v", "op": "no", "value": 1}}]}),
             "all/1/not/op",

@@ -127,7 +127,7 @@ must be of that type. Tags that make a reader construct objects are refused.
 
 Leave the tag out. To make a text of something that looks like a number, put it in quotes.";
     YAML_ALIAS = "GH0106", "an alias cannot be resolved",
-"An alias (`*name`) stands for the value that was anchored with `&name` earlier in the document. It must not stand inside that very value.
+"An alias (`*name`) repeats the value that was anchored with `&name` earlier in the document. It must not be inside that very value.
 
     a: &a [1, *a]
 
@@ -237,8 +237,8 @@ instead of being guessed at.
 
 Name what is allowed, or leave out the entry that the list belongs to.";
 
-    NOT_A_GRAPH = "GH0301", "the document is not a graph tool",
-"A graph tool says `tool_type: graph` and has a `config`. Its `executor_id`, if given, names the state graph runtime.
+    NOT_A_GRAPH = "GH0301", "the document is not a graph",
+"A graph tool says `tool_type: graph` and has a `config`. Its `executor_id`, if given, names whose rules it follows: `graph-host`, or Rye's state graph runtime (`graph-host explain rye`).
 
     tool_type: python
     config: …
@@ -270,8 +270,8 @@ Lead to it from somewhere, or remove it.";
       - { to: retry, when: { path: state.ok, op: eq, value: false } }
 
 Add an edge without `when` as the last; `{ to: [] }` ends the branch on purpose.";
-    EDGE_AFTER_DEFAULT = "GH0306", "an edge stands after the default",
-"The first edge that holds is taken, and an edge without `when` always holds: what stands after it is never looked at.
+    EDGE_AFTER_DEFAULT = "GH0306", "an edge comes after the default",
+"The first edge that holds is taken, and an edge without `when` always holds: edges after it are never evaluated.
 
     next:
       - to: done
@@ -285,7 +285,7 @@ Move the edge without `when` to the end.";
 
 Remove the key, or change the node's `type`.";
     NOT_CARRIED_OUT = "GH0308", "something is not carried out by this version",
-"The document uses something that is well formed but that this version of graph-host does not carry out. It is named so that nobody relies on it; the rest of the graph runs.
+"The document uses something that is well formed but that this version of graph-host does not support. It is reported so that no one relies on it; the rest of the graph runs.
 
     tool_type: graph
     permissions: [rye.execute.tool.*]
@@ -320,21 +320,30 @@ That makes a difference only for a channel with a reducer that folds writes: app
         command: { overwrite: [log] }
 
 List the other channels under `write`. A channel under `overwrite` need not be under `write` too. In an update of any other channel, `{ \"overwrite\": value }` is data.";
+    WRITE_MISFITS = "GH0313", "a write does not fit its channel",
+"The reducer of the channel can never take what the node writes: `sum`, `min` and `max` take a number, `merge` takes a mapping. The run fails at the write with `invalid_update`. \
+A `foreach` collects the list of all its results in one write; it does not write each result for itself.
+
+    channels: { total: sum }
+    nodes:
+      each: { type: foreach, over: \"${inputs.prices}\", collect: total, action: { item_id: acme/price } }
+
+Collect into a key without a reducer or into an `append` channel and fold the list in a node behind it, or let each item write its own number with a command (`command: {write: [total]}`).";
 
     HOOK_EVENT = "GH0320", "a hook names an event that does not happen",
-"`event` says when a hook is asked: graph_started, after_step (each task, once it has committed), error (each failure whose retries are used up), limit, \
+"`event` says when a hook runs: graph_started, after_step (each task, once it has committed), error (each failure whose retries are used up), limit, \
 interrupt (the run is about to wait for answers) or graph_completed.
 
     hooks:
       - { event: node_failed, action: { retry: true } }
 
-Correct the name. Conditions and templates of a hook read `event`, `graph_id`, `run`, `state`, `inputs` and `step_count`, and besides:
+Correct the name. Conditions and templates of a hook read `event`, `graph_id`, `run`, `state`, `inputs` and `step_count`, and next tos:
 
     after_step       node, task, attempt, result, next (a list), next_node (its first)
     error            node, task, attempt, error (as edges read it), classification.category (rate_limited, as Rye spells it)
     limit            limit_code, current_value, current_max, next
     interrupt        node (of the first question), interrupts (a list of {id, node, payload})
-    graph_completed  steps, status, ended_by, output";
+    graph_completed  steps, status, ended_by, output, error (the limit, where one stands)";
     HOOK_WITHOUT_EFFECT = "GH0321", "a hook has no effect",
 "The hook is well formed and changes nothing: its control result means nothing at its event, its layer never controls, its event belongs to conversations \
 and not to graphs, or its condition names no category of failures.
@@ -349,19 +358,19 @@ A control result is written as the action, or returned by the item that the hook
     continue   error: as `on_error: continue` does; limit: `additional_steps` (50) more of `max_steps`
     abort      everywhere but at graph_completed: the run fails at once, whatever handles errors
 
-All hooks of an event are asked: the graph's, the project's, the user's. The first control result that means something there counts; the user's hooks never control. \
+All hooks of an event run: the graph's, the project's, the user's. The first control result that has an effect at the event counts; the user's hooks never control. \
 Retries of a node's own policy come before error hooks; `on_item_error`, the node's `on_error` and the graph's come after them.";
     NOT_CACHED = "GH0322", "a cache is on a node whose result is not kept",
-"`cache: {ttl, key}` lets the result of a tool stand in for later tasks that would be given the same: the same item with the same bytes, params, argument, grants and engine. \
+"`cache: {ttl, key}` uses the result of a tool again for later tasks that are given the same: the same item with the same bytes, params, argument, grants and engine. \
 A hit dispatches nothing and charges the same fuel. Only plain results are kept: no failure, no question, no command, and nothing that took an answer. \
-A node without an action has no result; what is loaded or searched is read as it is now; what a graph comes to is not kept, give the nodes inside it a `cache`.
+A node without an action has no result; what is loaded or searched is read as it is now; the result of a graph is not kept: give the nodes inside it a `cache`.
 
     fetch:
       action: { item_id: acme/fetch, params: { page: \"${state.page}\" } }
       cache: { ttl: 10m, key: \"${run.id}\" }
 
-What a component reads of its activation (run, visit, superstep, attempt), its clock, its random numbers and what the world answers it are no part of what a result is found by: \
-name in `key` what has to be, or leave `cache` out. A result is as old as the checkpoint that brought it, by recorded times; what one superstep computes serves those after it.";
+What a component reads of its activation (run, visit, superstep, attempt), its clock, its random numbers and what the world answers it do not decide which result is used: \
+name in `key` what has to be the same, or leave `cache` out. The age of a result counts from the recorded time of the checkpoint that has it; a result of one superstep can be used from the next one on.";
 
     TEMPLATE_SYNTAX = "GH0401", "a template cannot be read",
 "A `${…}` holds something that is not a template expression. An expression is a path (`state.items.0.name`), alternatives (`state.a || inputs.b || 'text'`) and pipes \
@@ -370,7 +379,7 @@ name in `key` what has to be, or leave `cache` out. A result is as old as the ch
     text: \"${state.count + 1}\"
 
 There is no arithmetic: let a node compute. To write `${` as text, use `$${`.";
-    TEMPLATE_ROOT = "GH0402", "a template reads something that is not there",
+    TEMPLATE_ROOT = "GH0402", "a template reads something that does not exist",
 "A path starts with one of the names that exist at that place: `state`, `inputs`, `node`, `run` and `argument` (of the send that activated the node) everywhere in nodes, `result` in `assign` only, and the \
 `as` name in the action of a `foreach`; `inputs` and `run` in `start`; `state`, `inputs` and `run` in the graph's `output`. State keys are read through `state`.
 
@@ -384,7 +393,7 @@ Write `${state.count}`.";
 
 Correct the condition; patterns of `regex` must be valid. A pattern may have 4 KiB, and 1 MiB once it is compiled; all patterns of a
 document may have 8 MiB together once they are compiled, each counted with 16 KiB at least.";
-    CONDITION_ROOT = "GH0404", "a condition reads something that is not there",
+    CONDITION_ROOT = "GH0404", "a condition reads something that does not exist",
 "An edge's condition reads `state`, `result` or `inputs`.
 
     when: { path: count, op: gt, value: 3 }
@@ -396,6 +405,15 @@ Write `state.count`.";
     config_schema: { type: objekt }
 
 Correct the schema at the marked place.";
+    READS_NOTHING = "GH0406", "what is read is never written",
+"A template or a condition reads a state key that no `assign`, `collect`, channel or command of the graph writes, or an input that `config_schema` does not name. It reads as null, whatever happens, \
+unless a user writes to the run from outside.
+
+    nodes:
+      a: { assign: { stats: 3 }, next: b }
+      b: { type: return, output: \"${state.stat}\" }
+
+Write `${state.stats}`; where something may be missing, `${state.stat || null}`.";
 
     BAD_ITEM_ID = "GH0501", "not an item id",
 "An item id is segments of ASCII letters, digits, `_` and `-`, joined by `/`, with a version after `@` if one is meant: `acme/fetch@1.2.0`. Anything else — `..`, a leading `/`, blanks, look-alike letters of other scripts — is refused, since ids \
@@ -424,14 +442,14 @@ Write `a_b`, or assign an object to `a`.";
 Choose another name, for example `item`.";
 
     BAD_DISPATCH = "GH0601", "not a dispatch pattern",
-"A dispatch pattern is `<primary>.<item_type>.<id>` with `.` for the `/` of the id: `execute.tool.acme.fetch`. `*` stands for any characters, dots too, `?` for one, `[..]` for one of a set. \
+"A dispatch pattern is `<primary>.<item_type>.<id>` with `.` for the `/` of the id: `execute.tool.acme.fetch`. `*` matches any characters, dots too, `?` for one, `[..]` for one of a set. \
 Primaries are execute, search, load and sign; item types are tool, knowledge and directive. A pattern that no capability can match is refused, since it was meant to grant something.
 
     dispatch: [\"examples/*\"]
 
 Write `execute.tool.examples.*`. A name without a wildcard grants that one item, not what is below it.";
     BAD_ITEM_PATTERN = "GH0602", "not a pattern of item ids",
-"A key under `items` is an item id without a version, or a pattern of ids: `*` stands for any characters, `/` too, `?` for one, `[..]` for one of a set.
+"A key under `items` is an item id without a version, or a pattern of ids: `*` matches any characters, `/` too, `?` for one, `[..]` for one of a set.
 
     items: { \"acme/fetch@1.2.0\": { clocks: true } }
 
@@ -446,13 +464,13 @@ more literal characters in all, then the one with fewer `*`. Two entries are equ
 
 Make one of them more specific, or join them.";
     EMPTY_ENTRY = "GH0604", "an entry grants nothing",
-"An entry under `items` is empty. Whether it was meant to grant nothing or was left unfinished cannot be told.
+"An entry under `items` is empty. It is not clear whether it was meant to grant nothing or was left unfinished.
 
     items: { \"acme/fetch\": {} }
 
 Remove the entry. To take from one item what a wider entry grants, write `clocks: false`.";
     NOT_GRANTABLE = "GH0605", "this version cannot grant that",
-"The capability is planned, but this version of graph-host does not have it. It is refused instead of being ignored, so that nobody believes that it holds.
+"The capability is planned, but this version of graph-host does not have it. It is refused instead of being ignored, so that no one relies on it.
 
     items: { \"acme/fetch\": { model: [ … ] } }
 
@@ -464,7 +482,7 @@ Remove it. Known here are filesystem, clocks, random, http, secrets, knowledge, 
 
 Write `as: /src`.";
     BAD_RULE = "GH0607", "a request, a secret or knowledge cannot be granted like that",
-"An entry of `http` names one host and says by which schemes (https), ports (443) and methods (GET) it may be asked, and which addresses beside public ones it may have. An entry of `secrets` names a \
+"An entry of `http` names one host and says by which schemes (https), ports (443) and methods (GET) it may be asked, and which addresses it may have in addition to public ones. An entry of `secrets` names a \
 value, where it comes from, and the one header and host that it may be sent in and to. An entry of `knowledge` names what keys begin with.
 
     http: [{ host: api.acme.com, schemes: [https], ports: [443], methods: [GET] }]
@@ -472,6 +490,14 @@ value, where it comes from, and the one header and host that it may be sent in a
     knowledge: [{ scope: acme/, access: rw }]
 
 Write hosts and headers in lower case, methods in capital letters, addresses as `127.0.0.1` or `10.0.0.0/8`.";
+    IDLE_RULE = "GH0608", "nothing can be sent under a rule",
+"An entry of `http` names a host of this machine or of a private network, and requests go to public addresses unless `addresses` names others; or a secret is for a host or a scheme that no entry of \
+`http` next to it allows.
+
+    http: [{ host: 127.0.0.1, schemes: [http], ports: [8080] }]
+    secrets: [{ name: TOKEN, from: { env: TOKEN }, header: authorization, host: 127.0.0.1 }]
+
+Name the address, `addresses: [127.0.0.1]`; and give secret and entry a scheme in common: both go by https alone unless `schemes` says otherwise.";
 
     TRUST_KEY = "GH0701", "not a usable public key",
 "The trust store names an Ed25519 public key, as a PEM block (SPKI, RFC 8410) or as 64 hexadecimal digits in quotes. Private keys do \
@@ -484,7 +510,7 @@ not belong there, keys of other algorithms are not read, and keys that would acc
 
 `graph-host keys show NAME` prints the public key of one of your own pairs, `openssl pkey -in KEY -pubout` that of any private key.";
     TRUST_PATTERN = "GH0702", "not a pattern of item ids",
-"`items` in the trust store lists the items that a key may sign. Each is an item id, in which `*` stands for any characters (`/` too), \
+"`items` in the trust store lists the items that a key may sign. Each is an item id, in which `*` matches any characters (`/` too), \
 `?` for one character and `[abc]` for one of a set.
 
     items: [\"acme/*\", \"shared/fetch\"]
@@ -541,7 +567,7 @@ Steps that are not XML belong below the fence.";
       who: { type: string, required: true, description: whom to greet }
       times: { type: integer, default: 1 }";
     UNKNOWN_PLACEHOLDER = "GH0904", "a placeholder names no declared input",
-"`{input:name}` in a directive stands for the input `name`. It has to be declared, so that it is checked before it is filled in; \
+"`{input:name}` in a directive is replaced with the input `name`. It has to be declared, so that it is checked before it is filled in; \
 `{input:name?}` is the same, `{input:name:text}` and `{input:name|text}` have a text of their own for an input that is not given.
 
     inputs: { who: { type: string, required: true } }

@@ -23,7 +23,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The place of what was not written in any document.
+    /// The position of something that was not written in a document.
     pub const NONE: Self = Self { start: 0, end: 0, line: 0, column: 0 };
 
     /// The place of the bytes `start..end` of a text. Offsets beyond the text, or inside a character, are moved to
@@ -37,7 +37,7 @@ impl Span {
         Self { start, end, line, column: before[line_start..].chars().count() + 1 }
     }
 
-    /// The place alone where it is long: a mapping of a hundred lines is marked where it begins.
+    /// The first line of a long position: a mapping of a hundred lines is marked at its beginning.
     #[must_use]
     pub const fn first_line(self) -> Self {
         let end = if self.end > self.start + 60 { self.start } else { self.end };
@@ -88,7 +88,7 @@ impl Diagnostic {
         Self { code, severity, message, span, label: None, also: Vec::new(), help: None }
     }
 
-    /// What the marked place is, in a few words.
+    /// Names the marked position in a few words.
     #[must_use]
     pub fn label(mut self, label: impl AsRef<str>) -> Self {
         self.label = Some(printable(label.as_ref()).into_owned());
@@ -176,14 +176,14 @@ impl miette::Diagnostic for Diagnostic {
     }
 }
 
-/// Collects the problems of a document while it is read, so that a reader goes on after the first.
+/// Collects the problems of a document while it is read, so that a reader continues after the first.
 #[derive(Debug, Default)]
 pub struct Problems {
     list: RefCell<Vec<Diagnostic>>,
 }
 
 impl Problems {
-    /// At most this many problems are kept: enough to work on, and a bound on what a hostile document can make.
+    /// How many problems are kept: enough to work on, and a bound on what a hostile document can cause.
     pub const MOST: usize = 200;
 
     /// Nothing found yet.

@@ -7,8 +7,8 @@ const WIDEST: usize = 400;
 /// How many bytes before and after a marked place are shown of such a line.
 const AROUND: usize = 60;
 
-/// A document with its name. Of a line that is too wide to be read only what is around the marked place is shown: a
-/// document of one line of many megabytes would fill the screen, and the widths that can be laid out end at 65535.
+/// A document with its name. Of a very wide line only the part around the marked position is shown: a document of one
+/// line of many megabytes would fill the screen, and the layout supports widths up to 65535.
 #[derive(Clone)]
 pub(super) struct Source {
     /// The document's name.

@@ -9,8 +9,8 @@ pub(crate) fn acts(c: char) -> bool {
         || matches!(c, '\u{061c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
-/// The text with every character escaped that a terminal would act on: control characters (line breaks and tabs
-/// stay), and the Unicode characters that are invisible or reorder what is around them.
+/// The text with every character escaped that has an effect on a terminal: control characters (except line breaks and
+/// tabs), and the Unicode characters that are invisible or reorder their surroundings.
 pub fn printable(text: &str) -> Cow<'_, str> {
     if !text.contains(acts) {
         return Cow::Borrowed(text);
@@ -26,7 +26,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The text on one line, printable, and cut after so many characters.
+/// The text on one line, printable, and cut after that many characters.
 pub fn one_line(text: &str, most: usize) -> String {
     let text = printable(text).replace(['\n', '\t'], " ");
     match text.char_indices().nth(most) {
@@ -53,12 +53,12 @@ pub(crate) fn same_length(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// A text from a document for a message: escaped, and cut where it is long.
+/// A document's text for a message: escaped, and shortened.
 pub(crate) fn excerpt(text: &str) -> String {
     excerpt_up_to(text, 60)
 }
 
-/// A text for a message: escaped, on one line, and of no more than so many characters.
+/// A text for a message: escaped, on one line, and with at most that many characters.
 pub(crate) fn excerpt_up_to(text: &str, most: usize) -> String {
     shortened(printable(text).replace('\n', "\\n").replace('\t', "\\t"), most)
 }
@@ -81,7 +81,7 @@ const MOST_COMPARED: usize = 100_000;
 
 /// The candidate that a misspelt name most likely means, if one is near enough to be worth naming.
 pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
-    // Comparing costs the product of the lengths: nobody misspells a name of more than 64 characters by accident.
+    // Comparing costs the product of the lengths: no one misspells a name of more than 64 characters by accident.
     if name.len() > 64 {
         return None;
     }

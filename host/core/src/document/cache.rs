@@ -1,10 +1,11 @@
-//! `cache` of a node: when a stored result stands in for a dispatch.
+//! `cache` of a node: when a stored result replaces a dispatch.
 
 use std::time::Duration;
 
 use super::scope::{IN_ACTION, Reader};
 use crate::diagnostic::{Diagnostic, codes};
 use crate::graph::{Action, CachePolicy, ItemType, Primary};
+use crate::keys;
 use crate::yaml::{Entry, Fields, Yaml};
 
 /// Reads `{ttl, key}` of a node that has, or has not, this action. `variable` is the name of a `foreach` item.
@@ -24,7 +25,7 @@ pub(super) fn read(
             return None;
         }
     }
-    let mut fields = Fields::open(node, "`cache`", problems)?;
+    let mut fields = Fields::open(node, &keys::graph::CACHE, "`cache`", problems)?;
     let ttl = fields.required("ttl").and_then(|ttl| {
         let read = ttl.duration("`ttl`", problems)?;
         if read == Duration::ZERO {
@@ -46,9 +47,9 @@ pub(super) fn read(
         let what = format!("{} {}", action.primary.as_str(), action.item_type.as_str());
         let message = format!("`cache` is on a node whose action is `{what}`");
         let problem = Diagnostic::error(codes::NOT_CACHED, at, message);
-        problems.push(problem.help(
-            "remove it: what lies in files is read as it is now, and only the results of tools are kept",
-        ));
+        problems.push(
+            problem.help("remove it: files are read again each time, and only the results of tools are kept"),
+        );
     }
     let key = match key {
         Some(key) => Some(key?),

@@ -8,7 +8,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::scope::{IN_OUTPUT, IN_START, Reader};
-use super::{check, hooks, node};
+use super::{check, hooks, node, revisit};
+use crate::compat::Dialect;
 use crate::diagnostic::{Diagnostic, Problems, codes};
 use crate::digest::Digest;
 use crate::graph::{
@@ -17,23 +18,35 @@ use crate::graph::{
 };
 use crate::hook::HookLayer;
 use crate::id;
+use crate::keys;
 use crate::yaml::{Entry, Fields, Mapping, Node, Yaml};
 
 /// How many supersteps a run may have with its child runs, where neither the document nor its `max_steps` asks for more.
 const LEAST_TOTAL_STEPS: u64 = 1_000;
+/// How long a graph's name may be, in characters.
+const MOST_NAME: usize = 120;
 
-/// Reads a `config`. The graph's id, digest and schema are the caller's to fill in. `None`, or an error among the
-/// problems, means that it cannot be used.
-pub(super) fn lower(config: &Node, order: Option<&[&str]>, text: &str, problems: &Problems) -> Option<Graph> {
-    let mut fields = Fields::open(config, "`config`", problems)?;
+/// Reads a `config`. The caller sets the graph's id, digest, schema and dialect; `inputs` are the names of all inputs, if
+/// the schema lists them all. `None`, or an error among the problems, means that it cannot be used.
+pub(super) fn lower(
+    config: &Node,
+    order: Option<&[&str]>,
+    inputs: Option<BTreeSet<String>>,
+    text: &str,
+    problems: &Problems,
+) -> Option<Graph> {
+    let mut fields = Fields::open(config, &keys::graph::CONFIG, "`config`", problems)?;
     let entries = fields
         .required("nodes")
         .and_then(|nodes| nodes.mapping("`nodes`", problems))
         .map(|nodes| ordered(nodes, order))
         .unwrap_or_default();
     let channel_entries = fields.filled("channels").and_then(|node| node.mapping("`channels`", problems));
-    let mut reader = reader(&entries, channel_entries, text, problems);
+    let mut reader = Reader { inputs, ..reader(&entries, channel_entries, order.is_some(), text, problems) };
 
+    let name = fields.filled("name").and_then(|node| name(node, problems));
+    reader.retry = fields.filled("retry").and_then(|node| node::retry(node, &reader));
+    reader.feedback = fields.filled("revisit").is_some_and(|node| revisit::read(node, problems));
     let start = fields.required("start").map(|node| start(node, &reader)).unwrap_or_default();
     let channels: Vec<_> =
         channel_entries.into_iter().flatten().filter_map(|entry| channel(entry, &reader)).collect();
@@ -41,7 +54,7 @@ pub(super) fn lower(config: &Node, order: Option<&[&str]>, text: &str, problems:
     reader.folding = folding.map(|channel| channel.name.clone()).collect();
     let limits = fields
         .filled("limits")
-        .and_then(|node| Fields::open(node, "`limits`", problems))
+        .and_then(|node| Fields::open(node, &keys::graph::LIMITS, "`limits`", problems))
         .map(|mut fields| {
             let limits = limits(&mut fields);
             fields.finish();
@@ -54,62 +67,38 @@ pub(super) fn lower(config: &Node, order: Option<&[&str]>, text: &str, problems:
         digest: Digest::from_bytes([0; 32]),
         document: Arc::new(Value::Null),
         description: None,
+        name,
+        dialect: Dialect::default(),
         input_schema: None,
         start,
         nodes: Vec::new(),
         channels,
         max_steps,
-        on_max_steps: fields
-            .choice(
-                "on_max_steps",
-                &[
-                    ("fail", OnMaxSteps::Fail),
-                    ("return_last", OnMaxSteps::ReturnLast),
-                    ("return_with_flag", OnMaxSteps::ReturnWithFlag),
-                ],
-            )
-            .unwrap_or_default(),
-        on_error: fields
-            .choice("on_error", &[("fail", OnError::Fail), ("continue", OnError::Continue)])
-            .unwrap_or_default(),
-        on_no_match: fields
-            .choice("on_no_match", &[("end", OnNoMatch::End), ("fail", OnNoMatch::Fail)])
-            .unwrap_or_default(),
+        on_max_steps: fields.choice("on_max_steps", OnMaxSteps::CHOICES).unwrap_or_default(),
+        on_error: fields.choice("on_error", OnError::CHOICES).unwrap_or_default(),
+        on_no_match: fields.choice("on_no_match", OnNoMatch::CHOICES).unwrap_or_default(),
         on_stalled_barrier: fields
-            .choice(
-                "on_stalled_barrier",
-                &[
-                    ("warn", OnStalledBarrier::Warn),
-                    ("fail", OnStalledBarrier::Fail),
-                    ("release", OnStalledBarrier::Release),
-                ],
-            )
+            .choice("on_stalled_barrier", OnStalledBarrier::CHOICES)
             .unwrap_or_default(),
         max_concurrency: fields
             .u64("max_concurrency", 1..=u64::from(u32::MAX))
             .and_then(|value| u32::try_from(value).ok()),
         max_fan_out: fields.u64("max_fan_out", 1..=10_000_000).unwrap_or(100_000),
-        // One who asks for many steps does not mean that fewer may run in all.
+        // A larger `max_steps` raises the limit for the whole run as well.
         max_total_steps: fields
             .u64("max_total_steps", 1..=u64::MAX)
             .unwrap_or_else(|| max_steps.max(LEAST_TOTAL_STEPS)),
         max_visits_per_node: fields.u64("max_visits_per_node", 1..=u64::MAX),
         timeout: positive(fields.get("timeout"), "`timeout`", problems).unwrap_or(Duration::from_mins(10)),
-        durability: fields
-            .choice(
-                "durability",
-                &[("sync", Durability::Sync), ("async", Durability::Async), ("exit", Durability::Exit)],
-            )
-            .unwrap_or_default(),
-        templates: fields
-            .choice("templates", &[("lenient", TemplateMode::Lenient), ("strict", TemplateMode::Strict)])
-            .unwrap_or_default(),
+        durability: fields.choice("durability", Durability::CHOICES).unwrap_or_default(),
+        templates: fields.choice("templates", TemplateMode::CHOICES).unwrap_or_default(),
         limits,
         output: fields.get("output").and_then(|node| reader.template(node, IN_OUTPUT, None)),
         hooks: fields
             .filled("hooks")
             .map(|node| hooks::list(node, HookLayer::Graph, &reader))
             .unwrap_or_default(),
+        built_in_hooks: Vec::new(),
     };
     fields.finish();
     let lowered: Vec<_> = entries.iter().map(|entry| node::lower(entry, &reader)).collect();
@@ -133,6 +122,7 @@ fn ordered<'n>(nodes: &'n Mapping, order: Option<&[&str]>) -> Vec<&'n Entry> {
 fn reader<'n>(
     entries: &[&'n Entry],
     channels: Option<&'n Mapping>,
+    is_snapshot: bool,
     text: &'n str,
     problems: &'n Problems,
 ) -> Reader<'n> {
@@ -146,6 +136,12 @@ fn reader<'n>(
             let message =
                 format!("a node cannot be called `{}`: {error}", crate::diagnostic::excerpt(&entry.key.name));
             problems.push(Diagnostic::error(codes::BAD_NODE_NAME, entry.key.span, message));
+        } else if !is_snapshot && id::RESERVED_NODES.contains(&entry.key.name.as_str()) {
+            let message = format!("the node name `{}` is reserved", entry.key.name);
+            let problem = Diagnostic::error(codes::BAD_NODE_NAME, entry.key.span, message);
+            problems.push(problem.help(
+                "`start` says where a run begins, and `to: __end__` ends a branch without a node; choose another name",
+            ));
         }
         let Some(node) = entry.value.as_mapping() else { continue };
         let waits = node.get("wait_for").is_some_and(|node| match &node.value {
@@ -164,8 +160,38 @@ fn reader<'n>(
                 .map(|entry| entry.key.name.as_str()),
         );
         keys.extend(node.get("collect").and_then(Node::as_text));
+        let command = node.get("command").and_then(Node::as_mapping);
+        for grant in ["write", "overwrite"] {
+            let listed = command.and_then(|command| command.get(grant)).and_then(Node::as_list);
+            keys.extend(listed.into_iter().flatten().filter_map(Node::as_text));
+        }
     }
-    Reader { text, problems, names, barriers, keys, folding: BTreeSet::new(), patterns: RefCell::default() }
+    Reader {
+        text,
+        problems,
+        names,
+        barriers,
+        keys,
+        inputs: None,
+        is_graph: true,
+        told: RefCell::default(),
+        folding: BTreeSet::new(),
+        patterns: RefCell::default(),
+        retry: None,
+        feedback: false,
+    }
+}
+
+/// What people call the graph.
+fn name(node: &Node, problems: &Problems) -> Option<String> {
+    let text = node.text("`name`", problems)?;
+    let length = text.chars().count();
+    if text.trim().is_empty() || length > MOST_NAME || text.chars().any(char::is_control) {
+        let limit = format!("a text of at most {MOST_NAME} characters on one line");
+        node.out_of_range("`name` cannot be shown as the graph's name", &limit, problems);
+        return None;
+    }
+    Some(text.to_owned())
 }
 
 /// `start`: a node, a send, or a list of both.
@@ -199,7 +225,7 @@ fn start<'n>(node: &'n Node, reader: &Reader<'n>) -> Vec<StartTarget> {
 }
 
 fn send<'n>(item: &'n Node, reader: &Reader<'n>) -> Option<StartTarget> {
-    let mut fields = Fields::open(item, "a send", reader.problems)?;
+    let mut fields = Fields::open(item, &keys::graph::SEND, "a send", reader.problems)?;
     let node = fields.required("node").and_then(|node| reader.target(node, "`start`"));
     let argument = fields.get("argument").map(|node| reader.template(node, IN_START, None));
     fields.finish();
@@ -215,13 +241,13 @@ fn channel(entry: &Entry, reader: &Reader<'_>) -> Option<Channel> {
     let problems = reader.problems;
     let name = entry.key.name.as_str();
     let sound = reader.state_key(name, entry.key.span);
-    let choices: Vec<_> = Reducer::ALL.iter().map(|reducer| (reducer.as_str(), *reducer)).collect();
     let (reducer, default) = if let Yaml::Text(_) = entry.value.value {
-        (entry.value.choice("`reducer`", &choices, problems)?, None)
+        (entry.value.choice("`reducer`", Reducer::CHOICES, problems)?, None)
     } else {
-        let mut fields = Fields::open(&entry.value, format!("channel `{name}`"), problems)?;
+        let mut fields =
+            Fields::open(&entry.value, &keys::graph::CHANNEL, format!("channel `{name}`"), problems)?;
         let reducer = match fields.get("reducer") {
-            Some(node) => node.choice("`reducer`", &choices, problems),
+            Some(node) => node.choice("`reducer`", Reducer::CHOICES, problems),
             None => Some(Reducer::LastValue),
         };
         let default = fields.get("default");
@@ -235,7 +261,7 @@ fn channel(entry: &Entry, reader: &Reader<'_>) -> Option<Channel> {
     sound.then(|| Channel { name: name.to_owned(), reducer, default })
 }
 
-/// A default must be something that the reducer can go on from.
+/// A default must be something that the reducer can continue from.
 fn check_default(node: &Node, reducer: Reducer, problems: &Problems) {
     let what = format!("the `default` of a `{}` channel", reducer.as_str());
     let (fits, expected) = match reducer {

@@ -11,6 +11,7 @@ use crate::condition::Condition;
 use crate::diagnostic::{Diagnostic, Diagnostics, Problems, codes, excerpt, nearest};
 use crate::hook::{Control, ControlAction, Hook, HookAction, HookEvent, HookLayer, is_control_item};
 use crate::id;
+use crate::keys;
 use crate::node::Category;
 use crate::yaml::{self, Fields, Node, Yaml};
 
@@ -27,7 +28,7 @@ pub struct LoadedHooks {
     pub hooks: Vec<Hook>,
     /// The list as JSON, for the snapshot that a run keeps.
     pub document: Value,
-    /// What is doubtful about it.
+    /// The warnings of the document.
     pub warnings: Diagnostics,
 }
 
@@ -38,7 +39,7 @@ pub fn load_hooks(source_name: &str, text: &str, layer: HookLayer) -> Result<Loa
         let node = if root.as_list().is_some() {
             root
         } else {
-            let mut fields = Fields::open(&root, "a document of hooks", &problems)?;
+            let mut fields = Fields::open(&root, &keys::hooks::HOOKS, "a document of hooks", &problems)?;
             for key in ["version", "category", "description"] {
                 if let Some(node) = fields.filled(key)
                     && !matches!(node.value, Yaml::Text(_) | Yaml::Number(_))
@@ -57,8 +58,7 @@ pub fn load_hooks(source_name: &str, text: &str, layer: HookLayer) -> Result<Loa
     Ok(LoadedHooks { hooks, document, warnings })
 }
 
-/// Reads a list of hooks that stands in another document, whose text is `text`. Problems are reported; what is wrong
-/// is left out.
+/// Reads a list of hooks in another document, whose text is `text`. Problems are reported, and invalid hooks left out.
 pub fn load_hook_list(node: &Node, text: &str, layer: HookLayer, problems: &Problems) -> Vec<Hook> {
     let reader = Reader {
         text,
@@ -66,8 +66,13 @@ pub fn load_hook_list(node: &Node, text: &str, layer: HookLayer, problems: &Prob
         names: BTreeMap::new(),
         barriers: BTreeSet::new(),
         keys: BTreeSet::new(),
+        inputs: None,
+        is_graph: false,
+        told: RefCell::default(),
         folding: BTreeSet::new(),
         patterns: RefCell::default(),
+        retry: None,
+        feedback: false,
     };
     if node.is_null() { Vec::new() } else { list(node, layer, &reader) }
 }
@@ -100,7 +105,7 @@ pub(super) fn list(node: &Node, layer: HookLayer, reader: &Reader<'_>) -> Vec<Ho
 /// `None` is a hook that cannot be read, or that can never be asked.
 fn hook(item: &Node, layer: HookLayer, place: usize, reader: &Reader<'_>) -> Option<Hook> {
     let problems = reader.problems;
-    let mut fields = Fields::open(item, "a hook", problems)?;
+    let mut fields = Fields::open(item, &keys::hooks::HOOK, "a hook", problems)?;
     let name = fields.filled("id").and_then(|node| {
         let name = node.text("`id`", problems)?;
         if let Err(error) = id::check_node_name(name) {
@@ -116,7 +121,7 @@ fn hook(item: &Node, layer: HookLayer, place: usize, reader: &Reader<'_>) -> Opt
         && written != u64::from(layer.number())
     {
         let message =
-            format!("the hook says layer {written}; where it stands, it is of layer {}", layer.number());
+            format!("the hook says layer {written}; in this file, it is of layer {}", layer.number());
         let problem = Diagnostic::warning(codes::HOOK_WITHOUT_EFFECT, node.span, message);
         problems.push(
             problem.help("1 is the graph, 2 the project's `.ai/hooks.yaml`, 3 the user's `hooks.yaml`"),
@@ -132,7 +137,7 @@ fn hook(item: &Node, layer: HookLayer, place: usize, reader: &Reader<'_>) -> Opt
     let action = match (action_node, known) {
         (Some(node), Some(event)) => action(node, event, layer, reader),
         (Some(node), None) => {
-            // Without its event, what it can read is not known; that it is a mapping is.
+            // Without the event it is not known what the hook can read, but its action has to be a mapping.
             node.mapping("a hook's `action`", problems);
             None
         }
@@ -149,7 +154,7 @@ fn hook(item: &Node, layer: HookLayer, place: usize, reader: &Reader<'_>) -> Opt
     })
 }
 
-/// `None` is no event at all; an error is one that belongs elsewhere.
+/// The event; `None` for an unknown one, an error for one that never happens in a graph.
 fn event(node: &Node, reader: &Reader<'_>) -> Option<Result<HookEvent, ()>> {
     let text = node.text("`event`", reader.problems)?;
     if let Some(event) = HookEvent::ALL.into_iter().find(|event| event.as_str() == text) {
@@ -250,9 +255,7 @@ fn action(node: &Node, event: HookEvent, layer: HookLayer, reader: &Reader<'_>) 
 #[allow(clippy::option_option)]
 fn written(node: &Node, problems: &Problems) -> Option<Option<Control>> {
     let before = problems.len();
-    let mut fields = Fields::open(node, "a hook's `action`", problems)?;
-    // Named first, so that the nearest known key can be one of an item's.
-    fields.also_known(&["item_id"]);
+    let mut fields = Fields::open(node, &keys::hooks::CONTROL, "a hook's `action`", problems)?;
     let choices = ControlAction::ALL.map(|action| (action.as_str(), action));
     let mut actions: Vec<ControlAction> = fields.choice("action", &choices).into_iter().collect();
     let mut switches = 0;
@@ -287,7 +290,7 @@ fn written(node: &Node, problems: &Problems) -> Option<Option<Control>> {
     }
 }
 
-/// The params of the item that is built in, as far as they are written out.
+/// Checks the written-out params of the built-in item.
 fn check_params(
     node: &Node,
     params: &crate::template::ValueTemplate,
@@ -325,7 +328,7 @@ fn check_meaning(node: &Node, control: Control, event: HookEvent, layer: HookLay
         return warn(format!("`{}` means nothing at `{event}`", control.action));
     }
     if control.max_retries.is_some() && control.action != ControlAction::Retry {
-        warn(format!("`max_retries` means nothing beside `{}`", control.action));
+        warn(format!("`max_retries` means nothing with `{}`", control.action));
     }
     let extends = event == HookEvent::Limit && control.action == ControlAction::Continue;
     if control.additional_steps.is_some() && !extends {

@@ -1,5 +1,5 @@
-//! What is part of the document format but carried out by later releases: its shape is checked, and it is named in a
-//! warning, so that nobody relies on it.
+//! Keys of the document format that later releases will support: their form is checked, and a warning names them, so that
+//! no one relies on them.
 
 use crate::diagnostic::{Diagnostic, Problems, Span, codes};
 

@@ -1,29 +1,33 @@
 //! The entrances: a graph tool file, a bare `config`, a snapshot.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
 use super::config;
+use crate::compat::{Dialect, rye};
 use crate::diagnostic::{Diagnostic, Diagnostics, Problems, Span, codes};
+use crate::digest::Digest;
 use crate::graph::Graph;
 use crate::json::digest;
+use crate::keys;
+use crate::parameters;
 use crate::schema::InputSchema;
 use crate::work::Meter;
 use crate::yaml::{self, Fields, Node, Yaml};
 
-/// The executors whose graphs this host walks.
-const EXECUTORS: [&str; 3] =
-    ["graph-host", "rye/core/runtimes/state_graph_runtime", "rye/core/runtimes/state-graph/runtime"];
+/// The key that selects the dialect.
+const EXECUTOR: &str = "executor_id";
 
 /// A graph document that can be used.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The graph.
+    /// The graph, with names resolved; the walker needs nothing else.
     pub graph: Graph,
-    /// What is doubtful about it.
+    /// The warnings of the document.
     pub warnings: Diagnostics,
-    /// The signature line at its top. It is recognised only; what it is worth is for `trust` to say.
+    /// The signature line at its top. Here it is only recognised; `trust` verifies it.
     pub signature_line: Option<SignatureLine>,
 }
 
@@ -34,7 +38,7 @@ pub struct SignatureLine {
     pub kind: SignatureKind,
     /// The line without its line break.
     pub text: String,
-    /// Where it stands.
+    /// Its position in the text.
     pub span: Span,
 }
 
@@ -56,14 +60,21 @@ pub fn load(source_name: &str, text: &str, id: &str) -> Result<Loaded, Box<Diagn
     Ok(Loaded { graph, warnings, signature_line: signature_line(text) })
 }
 
-/// Reads a bare `config` that stands in another document, whose text is `text`. `None` means that an error has been
+/// Reads a bare `config` that is in another document, whose text is `text`. `None` means that an error has been
 /// reported; warnings are reported to the same place.
-pub fn load_config(config: &Node, text: &str, id: &str, problems: &Problems) -> Option<Graph> {
-    let graph = assemble(Parts { config, schema: None, description: None, order: None }, text, id, problems);
+pub fn load_config(
+    config: &Node,
+    text: &str,
+    id: &str,
+    dialect: Dialect,
+    problems: &Problems,
+) -> Option<Graph> {
+    let parts = Parts { config, schema: None, description: None, order: None, dialect };
+    let graph = assemble(parts, text, id, problems);
     graph.filter(|_| !problems.has_errors())
 }
 
-/// Reads back the [`Graph::document`] that a run keeps, whatever has become of the file since.
+/// Reads back the [`Graph::document`] that a run stores, whatever has happened to the file since.
 pub fn load_snapshot(document: &Value) -> Result<Graph, Box<Diagnostics>> {
     let problems = Problems::new();
     let root = Node::from_json(document);
@@ -72,20 +83,23 @@ pub fn load_snapshot(document: &Value) -> Result<Graph, Box<Diagnostics>> {
 }
 
 fn snapshot(root: &Node, problems: &Problems) -> Option<Graph> {
-    let mut fields = Fields::open(root, "the snapshot", problems)?;
+    let mut fields = Fields::open(root, &keys::graph::SNAPSHOT, "the snapshot", problems)?;
     let id = fields.required("id").and_then(|node| node.text("`id`", problems));
     let config = fields.required("config");
     let order = fields.required("node_order").and_then(|node| node.texts("`node_order`", problems));
     let schema = fields.filled("config_schema");
     let description = fields.filled("description").and_then(|node| node.text("`description`", problems));
+    // A run that began before documents were kept with their dialect continues in that of this host.
+    let dialect = executor(&mut fields, problems);
     fields.finish();
     let order: Vec<&str> = order?.into_iter().map(|(name, _)| name).collect();
-    assemble(Parts { config: config?, schema, description, order: Some(&order) }, "", id?, problems)
+    let parts = Parts { config: config?, schema, description, order: Some(&order), dialect };
+    assemble(parts, "", id?, problems)
 }
 
 /// The whole of a graph tool file.
 fn tool(root: &Node, text: &str, id: &str, problems: &Problems) -> Option<Graph> {
-    let mut fields = Fields::open(root, "a graph tool", problems)?;
+    let mut fields = Fields::open(root, &keys::graph::TOOL, "a graph tool", problems)?;
     for key in ["version", "category"] {
         if let Some(node) = fields.filled(key)
             && !matches!(node.value, Yaml::Text(_) | Yaml::Number(_))
@@ -96,17 +110,10 @@ fn tool(root: &Node, text: &str, id: &str, problems: &Problems) -> Option<Graph>
     if let Some(node) = fields.required("tool_type")
         && node.text("`tool_type`", problems).is_some_and(|text| text != "graph")
     {
-        let problem = Diagnostic::error(codes::NOT_A_GRAPH, node.span, "the document is not a graph tool");
+        let problem = Diagnostic::error(codes::NOT_A_GRAPH, node.span, "the document is not a graph");
         problems.push(problem.label("expected `graph`"));
     }
-    if let Some(node) = fields.filled("executor_id")
-        && let Some(executor) = node.text("`executor_id`", problems)
-        && !EXECUTORS.contains(&executor)
-    {
-        let problem =
-            Diagnostic::error(codes::NOT_A_GRAPH, node.span, "the graph is written for another executor");
-        problems.push(problem.help(format!("known: {}; the key can also be left out", EXECUTORS.join(", "))));
-    }
+    let dialect = executor(&mut fields, problems);
     let description = fields.filled("description").and_then(|node| node.text("`description`", problems));
     if let Some(entry) = fields.entry("permissions") {
         super::later::warn(
@@ -119,7 +126,20 @@ fn tool(root: &Node, text: &str, id: &str, problems: &Problems) -> Option<Graph>
     let schema = fields.filled("config_schema");
     let config = fields.required("config");
     fields.finish();
-    assemble(Parts { config: config?, schema, description, order: None }, text, id, problems)
+    assemble(Parts { config: config?, schema, description, order: None, dialect }, text, id, problems)
+}
+
+/// `executor_id`: the dialect of the graph.
+fn executor(fields: &mut Fields<'_>, problems: &Problems) -> Dialect {
+    let Some(node) = fields.filled(EXECUTOR) else { return Dialect::default() };
+    let Some(executor) = node.text("`executor_id`", problems) else { return Dialect::default() };
+    Dialect::of_executor(executor).unwrap_or_else(|| {
+        let problem =
+            Diagnostic::error(codes::NOT_A_GRAPH, node.span, "the graph is written for another executor");
+        let known = Dialect::EXECUTORS.map(|(executor, _)| executor).join(", ");
+        problems.push(problem.help(format!("known: {known}; the key can also be left out")));
+        Dialect::default()
+    })
 }
 
 #[derive(Clone, Copy)]
@@ -127,8 +147,9 @@ struct Parts<'n> {
     config: &'n Node,
     schema: Option<&'n Node>,
     description: Option<&'n str>,
-    /// The order of the nodes, where the document does not say it itself.
+    /// The order of the nodes, if the document does not define it.
     order: Option<&'n [&'n str]>,
+    dialect: Dialect,
 }
 
 fn assemble(parts: Parts<'_>, text: &str, id: &str, problems: &Problems) -> Option<Graph> {
@@ -136,24 +157,61 @@ fn assemble(parts: Parts<'_>, text: &str, id: &str, problems: &Problems) -> Opti
     if let (Some(node), Some(schema)) = (parts.schema, &input_schema) {
         check_schema(node, schema, problems);
     }
-    let mut graph = config::lower(parts.config, parts.order, text, problems)?;
-    // The order of nodes decides the order of tasks, and JSON objects have none: it is a part of what is digested.
+    let inputs = input_schema.as_ref().and_then(|schema| names_of_inputs(schema, parts.dialect));
+    let mut graph = config::lower(parts.config, parts.order, inputs, text, problems)?;
+    // The order of nodes determines the order of tasks, and JSON objects have no order: so it is digested separately.
     let order: Vec<&str> = graph.nodes.iter().map(|node| node.name.as_str()).collect();
     let mut document = Map::new();
     document.insert("id".to_owned(), json!(id));
     document.insert("config".to_owned(), parts.config.to_json());
     document.insert("config_schema".to_owned(), input_schema.clone().unwrap_or(Value::Null));
     document.insert("node_order".to_owned(), json!(order));
+    if parts.dialect != Dialect::default() {
+        document.insert(EXECUTOR.to_owned(), json!(parts.dialect.executor()));
+    }
     let digest = digest("graph-host/graph/v1", &Value::Object(document.clone()));
     if let Some(description) = parts.description {
         document.insert("description".to_owned(), json!(description));
     }
     id.clone_into(&mut graph.id);
+    graph.dialect = parts.dialect;
+    if parts.dialect == Dialect::Rye {
+        graph.built_in_hooks = rye::built_in_hooks();
+    }
     graph.digest = digest;
     graph.document = Arc::new(Value::Object(document));
     graph.description = parts.description.map(str::to_owned);
     graph.input_schema = input_schema;
     Some(graph)
+}
+
+impl Graph {
+    /// Whether a run that keeps a graph with this digest was started with this document. A run of a graph of Rye's that began
+    /// before documents were kept with their dialect continues in the dialect that it began in.
+    pub fn is_document_of(&self, kept: &Digest) -> bool {
+        let before_dialects = || {
+            let mut document = Value::clone(&self.document);
+            if let Value::Object(document) = &mut document {
+                document.remove(EXECUTOR);
+                document.remove("description");
+            }
+            digest("graph-host/graph/v1", &document)
+        };
+        self.digest == *kept || (self.dialect != Dialect::default() && before_dialects() == *kept)
+    }
+}
+
+/// The names of the inputs, if a schema names all that there can be.
+fn names_of_inputs(schema: &Value, dialect: Dialect) -> Option<BTreeSet<String>> {
+    const OTHERS: [&str; 6] =
+        ["patternProperties", "unevaluatedProperties", "$ref", "allOf", "anyOf", "oneOf"];
+    let schema = schema.as_object()?;
+    let is_open = schema.get("additionalProperties").is_some_and(|others| *others != Value::Bool(false));
+    if is_open || OTHERS.iter().any(|key| schema.contains_key(*key)) {
+        return None;
+    }
+    let names = schema.get("properties")?.as_object()?.keys().cloned();
+    Some(names.chain(parameters::names(dialect).map(str::to_owned)).collect())
 }
 
 fn check_schema(node: &Node, schema: &Value, problems: &Problems) {

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use super::config::limits;
 use super::scope::{IN_ACTION, IN_ASSIGN, IN_EDGE, Reader};
-use super::{cache, revisit};
+use super::{ask, cache, revisit};
 use crate::diagnostic::{Diagnostic, codes, excerpt, nearest};
 use crate::graph::{
     Action, Assignment, CommandGrant, Edge, Foreach, ItemType, Next, Node as GraphNode, NodeCapabilities,
     NodeKind, OnItemError, Primary, RetryPolicy, StaticInterrupt, WriteMode,
 };
 use crate::id::{self, ItemId};
+use crate::keys;
 use crate::node::Category;
 use crate::template::ValueTemplate;
 use crate::yaml::{Entry, Fields, Node, Yaml};
@@ -22,15 +23,14 @@ const RETRY_ATTEMPTS: u32 = 3;
 const DEFAULT_VARIABLE: &str = "item";
 /// Names that templates have already.
 const TAKEN: [&str; 6] = ["state", "inputs", "result", "argument", "node", "run"];
-/// What a node's `capabilities.interfaces` may name: every kind that a manifest can grant, now or in later releases.
-const INTERFACES: [&str; 9] =
-    ["log", "clocks", "random", "filesystem", "http", "secrets", "knowledge", "model", "tools"];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Default,
     Return,
     Foreach,
+    Ask,
+    Fail,
 }
 
 impl Kind {
@@ -39,40 +39,21 @@ impl Kind {
             Self::Default => "default",
             Self::Return => "return",
             Self::Foreach => "foreach",
+            Self::Ask => "ask",
+            Self::Fail => "fail",
         }
     }
 }
-
-/// Keys that belong to some kinds of nodes only, with those kinds.
-const KEYS_BY_KIND: [(&[&str], &[Kind]); 3] = [
-    (&["over", "as", "collect", "parallel", "on_item_error"], &[Kind::Foreach]),
-    (&["output"], &[Kind::Return]),
-    (
-        &[
-            "action",
-            "next",
-            "on_error",
-            "retry",
-            "timeout",
-            "fuel",
-            "memory",
-            "command",
-            "capabilities",
-            "cache",
-            "revisit",
-        ],
-        &[Kind::Default, Kind::Foreach],
-    ),
-];
 
 /// Reads one node. `None`, or an error among the problems, means that it cannot be used.
 pub(super) fn lower<'n>(entry: &'n Entry, reader: &Reader<'n>) -> Option<GraphNode> {
     let name = entry.key.name.as_str();
     let problems = reader.problems;
-    let mut fields = Fields::open(&entry.value, format!("node `{}`", excerpt(name)), problems)?;
-    let kinds = [("default", Kind::Default), ("return", Kind::Return), ("foreach", Kind::Foreach)];
+    let mut fields =
+        Fields::open(&entry.value, &keys::graph::NODE, format!("node `{}`", excerpt(name)), problems)?;
+    let kinds = [Kind::Default, Kind::Return, Kind::Foreach, Kind::Ask, Kind::Fail];
     let kind = match fields.get("type") {
-        Some(node) => node.choice("`type`", &kinds, problems),
+        Some(node) => node.choice("`type`", &kinds.map(|kind| (kind.as_str(), kind)), problems),
         None => Some(Kind::Default),
     };
     refuse_foreign_keys(&mut fields, kind);
@@ -81,20 +62,24 @@ pub(super) fn lower<'n>(entry: &'n Entry, reader: &Reader<'n>) -> Option<GraphNo
     let action = action_entry.and_then(|node| action(node, IN_ACTION, variable.as_deref(), reader));
     let caching = fields.entry("cache").and_then(|entry| {
         // On a `return` it has been reported.
-        let kind = kind.filter(|kind| *kind != Kind::Return)?;
+        let kind = kind.filter(|kind| matches!(kind, Kind::Default | Kind::Foreach))?;
         let variable = variable.as_deref().filter(|_| kind == Kind::Foreach);
         cache::read(entry, action.as_ref(), action_entry.is_some(), variable, reader)
     });
+    let read_kind = kind;
     let kind = node_kind(&mut fields, kind, variable, action_entry, reader);
     let lowered = GraphNode {
         name: name.to_owned(),
-        // What is wrong with the kind has been reported: the other keys are read all the same.
+        // An invalid kind has been reported: the other keys are still read.
         kind: kind.unwrap_or(NodeKind::Default),
         action,
         assign: fields.filled("assign").map(|node| assign(node, reader)).unwrap_or_default(),
         next: fields.filled("next").and_then(|node| next(node, reader)).unwrap_or(Next::End),
         on_error: fields.filled("on_error").and_then(|node| reader.target(node, "`on_error`")),
-        retry: fields.get("retry").and_then(|node| retry(node, reader)).unwrap_or_default(),
+        retry: match fields.get("retry") {
+            Some(node) => retry(node, reader).unwrap_or_default(),
+            None => reader.retry.clone().filter(|_| kind_takes("retry", read_kind)).unwrap_or_default(),
+        },
         limits: limits(&mut fields),
         wait_for: fields.filled("wait_for").map(|node| wait_for(node, name, reader)).unwrap_or_default(),
         defer: fields.bool("defer").unwrap_or(false),
@@ -102,28 +87,47 @@ pub(super) fn lower<'n>(entry: &'n Entry, reader: &Reader<'n>) -> Option<GraphNo
         command: fields.entry("command").and_then(|entry| command(entry, reader)),
         capabilities: fields.get("capabilities").and_then(|node| capabilities(node, reader)),
         cache: caching,
-        feedback: fields.get("revisit").is_some_and(|node| revisit::read(node, problems)),
+        feedback: match fields.get("revisit") {
+            Some(node) => revisit::read(node, problems),
+            None => reader.feedback && kind_takes("revisit", read_kind),
+        },
         metadata: fields.get("metadata").map(Node::to_json),
     };
     fields.finish();
     Some(lowered)
 }
 
+/// Whether a key belongs to nodes of a kind.
+fn kind_takes(key: &str, kind: Option<Kind>) -> bool {
+    let takes = |kind: Kind| {
+        let row = keys::graph::NODE.find(key);
+        row.is_some_and(|row| row.only_for.is_empty() || row.only_for.contains(&kind.as_str()))
+    };
+    kind.is_some_and(takes)
+}
+
 /// Reports keys that belong to another kind of node.
 fn refuse_foreign_keys(fields: &mut Fields<'_>, kind: Option<Kind>) {
     let Some(kind) = kind else { return };
-    for (keys, kinds) in KEYS_BY_KIND {
-        if kinds.contains(&kind) {
+    for row in keys::graph::NODE.keys {
+        if row.only_for.is_empty() || row.only_for.contains(&kind.as_str()) {
             continue;
         }
-        for key in keys {
-            let Some(entry) = fields.entry(key) else { continue };
-            let message = format!("`{key}` does not belong to a node of type `{}`", kind.as_str());
-            let owners: Vec<_> = kinds.iter().map(|kind| format!("`{}`", kind.as_str())).collect();
-            let help = format!("remove the key; it belongs to nodes of type {}", owners.join(" and "));
-            let problem = Diagnostic::error(codes::KEY_NOT_FOR_KIND, entry.key.span, message).help(help);
-            fields.problems().push(problem);
-        }
+        let key = row.name;
+        let Some(entry) = fields.entry(key) else { continue };
+        let message = format!("`{key}` does not belong to a node of type `{}`", kind.as_str());
+        let owners: Vec<_> = row.only_for.iter().map(|kind| format!("`{kind}`")).collect();
+        let help = format!("remove the key; it belongs to nodes of type {}", listed(&owners));
+        let problem = Diagnostic::error(codes::KEY_NOT_FOR_KIND, entry.key.span, message).help(help);
+        fields.problems().push(problem);
+    }
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn listed(names: &[String]) -> String {
+    match names {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        names => names.concat(),
     }
 }
 
@@ -154,12 +158,11 @@ fn node_kind(
     let problems = reader.problems;
     let output = fields.get("output").and_then(|node| reader.template(node, IN_ACTION, None));
     let parallel = fields.bool("parallel");
-    let on_item_error = fields.choice(
-        "on_item_error",
-        &[("fail", OnItemError::Fail), ("keep_null", OnItemError::KeepNull), ("skip", OnItemError::Skip)],
-    );
+    let on_item_error = fields.choice("on_item_error", OnItemError::CHOICES);
     match kind? {
         Kind::Default => Some(NodeKind::Default),
+        Kind::Ask => fields.required("ask").and_then(|node| ask::read_ask(node, reader)),
+        Kind::Fail => fields.required("fail").and_then(|node| ask::read_fail(node, reader)),
         Kind::Return => Some(NodeKind::Return { output }),
         Kind::Foreach => {
             let over = fields.required("over").and_then(|node| over(node, reader));
@@ -210,11 +213,9 @@ pub(super) fn action(
     reader: &Reader<'_>,
 ) -> Option<Action> {
     let problems = reader.problems;
-    let mut fields = Fields::open(node, "`action`", problems)?;
-    let primaries = [Primary::Execute, Primary::Search, Primary::Load, Primary::Sign];
-    let primary = fields.choice("primary", &primaries.map(|primary| (primary.as_str(), primary)));
-    let types = [ItemType::Tool, ItemType::Knowledge, ItemType::Directive];
-    let item_type = fields.choice("item_type", &types.map(|item_type| (item_type.as_str(), item_type)));
+    let mut fields = Fields::open(node, &keys::graph::ACTION, "`action`", problems)?;
+    let primary = fields.choice("primary", Primary::CHOICES);
+    let item_type = fields.choice("item_type", ItemType::CHOICES);
     let primary = primary.unwrap_or(Primary::Execute);
     // A search looks among items and need not name one.
     let id_node =
@@ -299,9 +300,12 @@ fn next<'n>(node: &'n Node, reader: &Reader<'n>) -> Option<Next> {
             check_defaults(node, items, &edges, reader);
             Some(Next::First(edges.into_iter().collect::<Option<_>>()?))
         }
-        Yaml::Text(_) | Yaml::List(_) => reader.targets(node, "`next`").map(Next::All),
+        Yaml::Text(_) | Yaml::List(_) => {
+            let targets = reader.targets_or_end(node, "`next`")?;
+            Some(if targets.is_empty() { Next::End } else { Next::All(targets) })
+        }
         Yaml::Mapping(_) => {
-            let message = "`next` is a single edge; edges stand in a list";
+            let message = "`next` is a single edge; edges are written in a list";
             let problem = Diagnostic::error(codes::WRONG_TYPE, node.span.first_line(), message);
             problems.push(problem.help("put `- ` before it"));
             None
@@ -316,11 +320,11 @@ fn next<'n>(node: &'n Node, reader: &Reader<'n>) -> Option<Next> {
 fn edge<'n>(node: &'n Node, reader: &Reader<'n>) -> Option<Edge> {
     let problems = reader.problems;
     if node.as_mapping().is_none() {
-        node.wrong_type("an edge beside others with conditions", "a mapping `{to, when}`", problems);
+        node.wrong_type("an edge next to others with conditions", "a mapping `{to, when}`", problems);
         return None;
     }
-    let mut fields = Fields::open(node, "an edge", problems)?;
-    let to = fields.required("to").and_then(|node| reader.targets(node, "`to`"));
+    let mut fields = Fields::open(node, &keys::graph::EDGE, "an edge", problems)?;
+    let to = fields.required("to").and_then(|node| reader.targets_or_end(node, "`to`"));
     let when = fields.filled("when").map(|node| reader.condition(node, Some(IN_EDGE)));
     let label = fields.filled("label").and_then(|node| node.text("`label`", problems)).map(str::to_owned);
     fields.finish();
@@ -357,9 +361,9 @@ fn check_defaults(node: &Node, items: &[Node], edges: &[Option<Edge>], reader: &
     }
 }
 
-fn retry(node: &Node, reader: &Reader<'_>) -> Option<RetryPolicy> {
+pub(super) fn retry(node: &Node, reader: &Reader<'_>) -> Option<RetryPolicy> {
     let problems = reader.problems;
-    let mut fields = Fields::open(node, "`retry`", problems)?;
+    let mut fields = Fields::open(node, &keys::graph::RETRY, "`retry`", problems)?;
     let default = RetryPolicy::default();
     let max_attempts = fields.u64("max_attempts", 1..=10_000).and_then(|value| u32::try_from(value).ok());
     let initial_interval = fields.duration("initial_interval").unwrap_or(default.initial_interval);
@@ -448,7 +452,7 @@ fn interrupt(node: &Node, reader: &Reader<'_>) -> StaticInterrupt {
 
 fn command<'n>(entry: &'n Entry, reader: &Reader<'n>) -> Option<CommandGrant> {
     let problems = reader.problems;
-    let mut fields = Fields::open(&entry.value, "`command`", problems)?;
+    let mut fields = Fields::open(&entry.value, &keys::graph::COMMAND, "`command`", problems)?;
     let goto = fields.filled("goto").and_then(|node| reader.targets(node, "`goto`")).unwrap_or_default();
     let mut keys = |key, what| {
         let listed = fields.filled(key).and_then(|node| node.texts(what, problems));
@@ -503,11 +507,11 @@ fn capabilities(node: &Node, reader: &Reader<'_>) -> Option<NodeCapabilities> {
     if matches!(node.value, Yaml::List(_)) {
         return Some(NodeCapabilities { dispatch: texts(node, "`capabilities`"), interfaces: None });
     }
-    let mut fields = Fields::open(node, "`capabilities`", problems)?;
+    let mut fields = Fields::open(node, &keys::graph::CAPABILITIES, "`capabilities`", problems)?;
     let dispatch = fields.get("dispatch").and_then(|node| texts(node, "`dispatch`"));
     let interfaces = fields.get("interfaces").and_then(|node| {
         for item in node.list("`interfaces`", problems)? {
-            item.choice("`interfaces`", &INTERFACES.map(|name| (name, ())), problems);
+            item.choice("`interfaces`", &keys::graph::INTERFACES.map(|name| (name, ())), problems);
         }
         Some(node.as_list()?.iter().filter_map(Node::as_text).map(str::to_owned).collect())
     });

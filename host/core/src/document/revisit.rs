@@ -1,6 +1,7 @@
-//! `revisit` of a node: what it gave before, when it is entered again.
+//! `revisit` of a node: whether it can read its result from its last visit.
 
 use crate::diagnostic::Problems;
+use crate::keys;
 use crate::yaml::{Fields, Node, Yaml};
 
 /// Reads `{feedback: true}`, or the switch alone.
@@ -9,7 +10,9 @@ pub(super) fn read(node: &Node, problems: &Problems) -> bool {
         Yaml::Null => false,
         Yaml::Bool(feedback) => *feedback,
         Yaml::Mapping(_) => {
-            let Some(mut fields) = Fields::open(node, "`revisit`", problems) else { return false };
+            let Some(mut fields) = Fields::open(node, &keys::graph::REVISIT, "`revisit`", problems) else {
+                return false;
+            };
             let feedback = fields.bool("feedback");
             fields.finish();
             feedback.unwrap_or(false)

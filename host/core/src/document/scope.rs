@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use crate::condition::Condition;
 use crate::diagnostic::{Code, Diagnostic, Problems, Span, codes, excerpt, nearest};
-use crate::graph::NodeIndex;
+use crate::graph::{NodeIndex, RetryPolicy};
 use crate::id::{self, IdError};
-use crate::template::{TemplateSyntaxError, ValueTemplate};
+use crate::template::{Path, TemplateSyntaxError, ValueTemplate};
 use crate::work::PatternBudget;
 use crate::yaml::{Node, Yaml};
 
@@ -19,15 +19,28 @@ pub(super) struct Reader<'n> {
     pub(super) problems: &'n Problems,
     /// The nodes by name.
     pub(super) names: BTreeMap<&'n str, NodeIndex>,
-    /// The nodes that wait for others, and so are no targets.
+    /// The nodes with `wait_for`, which cannot be targets of edges.
     pub(super) barriers: BTreeSet<NodeIndex>,
-    /// The state keys that the document mentions.
+    /// The state keys that the document mentions: those that something in the graph can write.
     pub(super) keys: BTreeSet<&'n str>,
+    /// The inputs of `config_schema`, if it lists them all; `None` if there may be others.
+    pub(super) inputs: Option<BTreeSet<String>>,
+    /// Whether a path that is read has to be written in this document. A document of hooks is about other graphs.
+    pub(super) is_graph: bool,
+    /// The paths that were reported as read and never written.
+    pub(super) told: RefCell<BTreeSet<String>>,
     /// The declared channels whose reducer folds writes.
     pub(super) folding: BTreeSet<String>,
-    /// What the patterns of its conditions may take together.
+    /// The memory that the patterns of its conditions may still take together.
     pub(super) patterns: RefCell<PatternBudget>,
+    /// `config.retry`: how often to try a node that does not say it.
+    pub(super) retry: Option<RetryPolicy>,
+    /// `config.revisit`: the default for nodes without a `revisit` of their own.
+    pub(super) feedback: bool,
 }
+
+/// How many names that are read and never written are reported.
+const MOST_TOLD: usize = 20;
 
 /// State keys that are not the graph's to write.
 const RESERVED: [&str; 3] = ["inputs", "_last_error", "_retries"];
@@ -41,7 +54,7 @@ pub(super) const IN_START: &[&str] = &["inputs", "run"];
 /// What templates can read in the run's output.
 pub(super) const IN_OUTPUT: &[&str] = &["state", "inputs", "run"];
 /// What an edge's condition can read.
-pub(super) const IN_EDGE: &[&str] = &["state", "result", "inputs"];
+pub(super) const IN_EDGE: &[&str] = &["state", "result", "inputs", "node"];
 
 impl<'n> Reader<'n> {
     /// The node that a name in the document means, as something that is waited for.
@@ -77,6 +90,21 @@ impl<'n> Reader<'n> {
 
     /// A list of targets, or one. `None` if any of it is wrong.
     pub(super) fn targets(&self, node: &'n Node, what: &str) -> Option<Vec<NodeIndex>> {
+        self.targets_but(node, what, |_| false)
+    }
+
+    /// The same, where [`id::END`] may name the end of the branch.
+    pub(super) fn targets_or_end(&self, node: &'n Node, what: &str) -> Option<Vec<NodeIndex>> {
+        let is_end = |item: &Node| item.as_text() == Some(id::END) && !self.names.contains_key(id::END);
+        self.targets_but(node, what, is_end)
+    }
+
+    fn targets_but(
+        &self,
+        node: &'n Node,
+        what: &str,
+        is_left_out: impl Fn(&Node) -> bool,
+    ) -> Option<Vec<NodeIndex>> {
         let items = match &node.value {
             Yaml::Text(_) => std::slice::from_ref(node),
             Yaml::List(items) => items,
@@ -85,11 +113,12 @@ impl<'n> Reader<'n> {
                 return None;
             }
         };
+        let items: Vec<&Node> = items.iter().filter(|item| !is_left_out(item)).collect();
         // Each is looked at before the first that is wrong ends the matter.
         let found: Vec<_> = items.iter().map(|item| self.target(item, what)).collect();
         let found: Vec<_> = found.into_iter().collect::<Option<_>>()?;
         let mut seen = BTreeSet::new();
-        for (item, target) in items.iter().zip(&found) {
+        for (item, target) in items.into_iter().zip(&found) {
             if !seen.insert(*target) {
                 let message = format!("{what} names `{}` twice", item.as_text().unwrap_or_default());
                 self.problems.push(Diagnostic::warning(codes::DUPLICATE_TARGET, item.span, message));
@@ -98,7 +127,7 @@ impl<'n> Reader<'n> {
         Some(found)
     }
 
-    /// Reports a text that is not an id or name, at the character where it stops being one.
+    /// Reports an invalid id or name, at the first invalid character.
     pub(super) fn bad_name(&self, code: Code, node: &Node, what: &str, error: &IdError) {
         if self.problems.is_full() {
             return;
@@ -164,19 +193,25 @@ impl<'n> Reader<'n> {
         let mut sound = true;
         template.each_path(&mut |used| {
             let root = used.path.root();
-            if roots.contains(&root) || variable == Some(root) {
-                return;
-            }
-            sound = false;
+            let exists = roots.contains(&root) || variable == Some(root);
+            sound &= exists;
             if self.problems.is_full() {
                 return;
             }
-            let leaf = node.descend(used.pointer);
             let written = used.path.as_str();
-            let place = leaf
-                .as_text()
-                .and_then(|text| text.find(written))
-                .map_or(leaf.span, |at| leaf.span_inside(self.text, at, written.len()));
+            let place = || {
+                let leaf = node.descend(used.pointer);
+                leaf.as_text()
+                    .and_then(|text| text.find(written))
+                    .map_or(leaf.span, |at| leaf.span_inside(self.text, at, written.len()))
+            };
+            if exists {
+                if !used.optional && variable != Some(root) {
+                    self.warn_of_nothing(used.path, place);
+                }
+                return;
+            }
+            let place = place();
             self.unknown_root(
                 codes::TEMPLATE_ROOT,
                 place,
@@ -188,7 +223,7 @@ impl<'n> Reader<'n> {
         sound
     }
 
-    /// Reports what is wrong with the templates in each text of a value. Whether each text can be read.
+    /// Reports the problems of all templates in a value. Returns whether each text could be read.
     fn check_leaves(&self, node: &Node, roots: &[&str], variable: Option<&str>) -> bool {
         match &node.value {
             Yaml::Text(text) => match ValueTemplate::parse(&serde_json::Value::String(text.value.clone())) {
@@ -230,6 +265,11 @@ impl<'n> Reader<'n> {
         let mut sound = true;
         for path in condition.paths() {
             if roots.is_none_or(|roots| roots.contains(&path.root())) {
+                if roots.is_some() && !self.problems.is_full() {
+                    let place =
+                        || find_text(node, path.as_str()).map_or(node.span.first_line(), |node| node.span);
+                    self.warn_of_nothing(path, place);
+                }
                 continue;
             }
             sound = false;
@@ -244,6 +284,37 @@ impl<'n> Reader<'n> {
         sound.then_some(condition)
     }
 
+    /// Warns of a path that leads nowhere whatever happens: a state key that nothing in the graph writes, an input that the
+    /// schema does not have.
+    fn warn_of_nothing(&self, path: &Path, place: impl FnOnce() -> Span) {
+        let Some(name) = path.first_key().filter(|name| self.is_graph && !name.starts_with('_')) else {
+            return;
+        };
+        let (what, known) = match path.root() {
+            "state" if !self.keys.contains(name) => {
+                let known: Vec<&str> = self.keys.iter().copied().collect();
+                (format!("nothing in the graph writes `state.{}`", excerpt(name)), known)
+            }
+            "inputs" => match &self.inputs {
+                Some(inputs) if !inputs.contains(name) => {
+                    let known: Vec<&str> = inputs.iter().map(String::as_str).collect();
+                    (format!("`config_schema` has no input `{}`", excerpt(name)), known)
+                }
+                _ => return,
+            },
+            _ => return,
+        };
+        let mut told = self.told.borrow_mut();
+        if told.len() >= MOST_TOLD || !told.insert(format!("{}.{name}", path.root())) {
+            return;
+        }
+        let problem = Diagnostic::warning(codes::READS_NOTHING, place(), format!("{what}: it reads as null"));
+        self.problems.push(problem.help(match nearest(name, known) {
+            Some(near) => format!("did you mean `{}.{near}`?", path.root()),
+            None => format!("where it may be missing, write `${{{} || null}}`", excerpt(path.as_str())),
+        }));
+    }
+
     fn unknown_root<'a>(
         &self,
         code: Code,
@@ -252,7 +323,11 @@ impl<'n> Reader<'n> {
         root: &str,
         known: impl Iterator<Item = &'a str> + Clone,
     ) {
-        let message = format!("`{}` reads `{}`, which does not exist here", excerpt(written), excerpt(root));
+        let message = if written == root {
+            format!("there is no `{}` to read here", excerpt(root))
+        } else {
+            format!("`{}` reads `{}`, which does not exist here", excerpt(written), excerpt(root))
+        };
         let help = if self.keys.contains(root) {
             format!("did you mean `state.{}`?", excerpt(written))
         } else {

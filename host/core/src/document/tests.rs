@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::compat::Dialect;
 use crate::diagnostic::{Diagnostics, Problems, Severity};
 use crate::graph::{Durability, Graph, Next, NodeKind, OnError, Primary, Reducer, WriteMode};
 use crate::node::Category;
@@ -114,7 +115,8 @@ fn rye_graphs_load_unchanged() {
     assert!(edges[0].when.is_some() && edges[1].when.is_none());
     let search = graph.node(graph.find("find_style").unwrap()).action.as_ref().unwrap();
     assert_eq!(search.primary, Primary::Search);
-    assert_eq!(codes(&notes.warnings, Severity::Warning), ["GH0321"], "a hook that does nothing");
+    // Its hook's condition reads `state.step_count`, which Rye's walker does not have either; another hook does nothing.
+    assert_eq!(codes(&notes.warnings, Severity::Warning), ["GH0406", "GH0321"]);
     let line = notes.signature_line.unwrap();
     assert_eq!((line.kind, line.span.line), (SignatureKind::Rye, 1));
 
@@ -391,10 +393,27 @@ fn what_is_doubtful_is_warned_about() {
     assert_eq!(on("{ next: b }"), Vec::<String>::new());
     assert_eq!(on("{}"), ["GH0304"]);
     assert_eq!(on("{ next: [b, b] }"), ["GH0311"]);
-    assert_eq!(on("{ next: [{ to: b, when: { path: state.x, op: exists } }] }"), ["GH0305"]);
+    assert_eq!(on("{ next: [{ to: b, when: { path: inputs.x, op: exists } }] }"), ["GH0305"]);
     assert_eq!(on("{ next: [{ to: b, when: {} }, { to: a }] }"), ["GH0306"]);
     assert_eq!(on("{ next: b, revisit: { feedback: true } }"), Vec::<String>::new());
     assert_eq!(on("{ next: b, command: { goto: [], write: [], overwrite: [] } }"), ["GH0310"]);
+    let writes = |reducer: &str, node: &str| {
+        let warned = warnings(&format!("start: a\nchannels: {{ c: {reducer} }}\nnodes:\n  a: {node}"));
+        assert!(warned.iter().all(|code| code == "GH0313"), "{warned:?}");
+        warned.len()
+    };
+    for (reducer, misfits) in [("sum", 1), ("min", 1), ("max", 1), ("merge", 1), ("append", 0), ("union", 0)]
+    {
+        let each = "{ type: foreach, over: [1], collect: c, action: { item_id: t/x } }";
+        assert_eq!(writes(reducer, each), misfits, "{reducer}");
+        assert_eq!(writes(reducer, "{ assign: { c: text } }"), misfits, "{reducer}");
+        assert_eq!(writes(reducer, "{ assign: { c: [1] } }"), misfits, "{reducer}");
+        assert_eq!(writes(reducer, "{ assign: { c: '${inputs.n}' } }"), 0, "{reducer}");
+        assert_eq!(writes(reducer, "{ assign: { c: { overwrite: text } } }"), 0, "{reducer}");
+        assert_eq!(writes(reducer, "{ assign: { c: 1 } }"), usize::from(reducer == "merge"), "{reducer}");
+        let number = misfits - usize::from(reducer == "merge");
+        assert_eq!(writes(reducer, "{ assign: { c: { n: 1 } } }"), number, "{reducer}");
+    }
     assert_eq!(
         warnings("start: a\nnodes:\n  a: {}\n  b: { next: c }\n  c: { next: b }\n  j: { wait_for: [a, b] }"),
         ["GH0304", "GH0304", "GH0304"]
@@ -453,14 +472,20 @@ fn a_bare_config_points_into_its_document() {
     let problems = Problems::new();
     let root = crate::yaml::parse(text, &problems).unwrap();
     let config = root.descend(["graph"]);
-    assert!(load_config(config, text, "case", &problems).is_none());
+    assert!(load_config(config, text, "case", Dialect::GraphHost, &problems).is_none());
     let lines = problems.into_diagnostics("a.case.yaml", text).to_lines();
     assert_eq!(lines, ["a.case.yaml:5:10: error[GH0201]: `nxt` is not a key of node `a`"]);
 
     let text = "graph: { start: a, nodes: { a: {} } }\n";
     let problems = Problems::new();
     let root = crate::yaml::parse(text, &problems).unwrap();
-    assert_eq!(load_config(root.descend(["graph"]), text, "case", &problems).unwrap().nodes.len(), 1);
+    assert_eq!(
+        load_config(root.descend(["graph"]), text, "case", Dialect::GraphHost, &problems)
+            .unwrap()
+            .nodes
+            .len(),
+        1
+    );
 }
 
 #[test]
@@ -622,4 +647,30 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn what_is_never_written_is_warned_of() {
+    let text = "\
+tool_type: graph
+config_schema: { type: object, properties: { files: { type: integer } } }
+config:
+  start: a
+  channels: { log: append }
+  nodes:
+    a:
+      action: { item_id: t/x, params: { n: \"${inputs.fles}\", depth: \"${inputs.depth}\", all: \"${inputs}\" } }
+      command: { write: [told] }
+      assign: { stats: \"${result}\" }
+      next: [{ to: b, when: { path: state.stat, op: exists } }, { to: [] }]
+    b:
+      type: return
+      output:
+        - \"${state.stat.rows} ${state.stats} ${state.log} ${state.told} ${state._last_error}\"
+        - \"${state.other || null} ${inputs.files}\"
+";
+    let loaded = load("graph.yaml", text, "t/g").unwrap();
+    insta::assert_snapshot!(loaded.warnings.to_lines().join("\n"));
+    let open = text.replace("type: object,", "type: object, additionalProperties: true,");
+    assert!(!load("graph.yaml", &open, "t/g").unwrap().warnings.to_lines().join("").contains("fles"));
 }

@@ -8,12 +8,12 @@ use crate::digest::{Digest, DomainHasher};
 use crate::work::rates::{BYTE, VALUE};
 use crate::work::{Exhausted, Meter};
 
-/// Where canonical text goes: a `String`, or the bytes of a `Vec<u8>`.
+/// A destination of canonical text: a `String`, or the bytes of a `Vec<u8>`.
 pub trait Sink {
     /// Adds text at the end.
     fn push(&mut self, text: &str);
 
-    /// Reserves room for this number of further bytes, where that is of use.
+    /// Reserves room for this number of further bytes, if that is useful.
     fn reserve(&mut self, bytes: usize) {
         let _ = bytes;
     }
@@ -40,8 +40,8 @@ impl Sink for Vec<u8> {
 }
 
 /// The canonical text of a value: RFC 8785, in which object keys are sorted by their UTF-16 code units, numbers are
-/// written as ECMAScript does and strings are escaped no more than needed. It departs from the standard in one point:
-/// a number that is held as an integer of 64 bits is written exactly, where RFC 8785 would round it to a double.
+/// written as in ECMAScript and strings are escaped only where necessary. It differs from the standard in one point: a
+/// 64-bit integer is written exactly, where RFC 8785 would round it to a double.
 pub fn canonical_string(value: &Value) -> String {
     let mut text = String::new();
     write_canonical(value, &mut text);
@@ -146,7 +146,7 @@ pub fn digest(domain: &str, value: &Value) -> Digest {
     field.finish()
 }
 
-/// Holds a text as long as it is short, and counts its bytes.
+/// Keeps a text while it is short, and counts its bytes.
 #[derive(Default)]
 struct Start {
     bytes: Vec<u8>,

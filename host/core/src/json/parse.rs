@@ -11,12 +11,14 @@ use crate::work::{Exhausted, Meter, size};
 /// How deeply values may nest: the depth of `[]` is 1. It leaves room for the records around a value within what
 /// common JSON readers take (128).
 pub const MAX_DEPTH: usize = 100;
+/// The same for a document of the host that has such a value in it, as an event of the walker has a task's outcome.
+pub const MAX_ENVELOPE_DEPTH: usize = MAX_DEPTH + 16;
 
 /// Why a text is not taken as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message} at line {line}, column {column}")]
 pub struct StrictJsonError {
-    /// What is wrong.
+    /// What is wrong, without the position.
     pub message: String,
     /// The line, from 1.
     pub line: usize,
@@ -39,8 +41,13 @@ pub enum MeteredJsonError {
 /// deeper than `max_depth` (at most [`MAX_DEPTH`]), `NaN` and `Infinity`, numbers beyond a double, integers that a
 /// double would silently change, and text behind the value.
 pub fn parse_strict(text: &str, max_depth: usize) -> Result<Value, StrictJsonError> {
-    let mut progress = Progress::default();
-    read(text, max_depth, &mut progress)
+    read(text, max_depth.min(MAX_DEPTH), &mut Progress::default())
+}
+
+/// As [`parse_strict`], for a document of the host that has values of a graph in it: it nests up to
+/// [`MAX_ENVELOPE_DEPTH`].
+pub fn parse_envelope(text: &str) -> Result<Value, StrictJsonError> {
+    read(text, MAX_ENVELOPE_DEPTH, &mut Progress::default())
 }
 
 /// As [`parse_strict`], charged for: [`PARSE_BYTE`] for each byte before it is read, and the [size](size::of) of each
@@ -48,15 +55,15 @@ pub fn parse_strict(text: &str, max_depth: usize) -> Result<Value, StrictJsonErr
 pub fn parse_strict_metered(text: &str, max_depth: usize, meter: &Meter) -> Result<Value, MeteredJsonError> {
     meter.charge_each(text.len(), PARSE_BYTE)?;
     let mut progress = Progress { meter: Some(meter), ..Progress::default() };
-    read(text, max_depth, &mut progress).map_err(|error| match progress.exhausted {
+    read(text, max_depth.min(MAX_DEPTH), &mut progress).map_err(|error| match progress.exhausted {
         Some(exhausted) => exhausted.into(),
         None => error.into(),
     })
 }
 
-fn read(text: &str, max_depth: usize, progress: &mut Progress<'_>) -> Result<Value, StrictJsonError> {
+fn read(text: &str, left: usize, progress: &mut Progress<'_>) -> Result<Value, StrictJsonError> {
     let mut reader = serde_json::Deserializer::from_str(text);
-    let seed = Strict { left: max_depth.min(MAX_DEPTH), progress: &mut *progress };
+    let seed = Strict { left, progress: &mut *progress };
     let value = seed.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
     let value = value.map_err(|error| refused(text, &error))?;
     if progress.rounded {
@@ -88,7 +95,7 @@ fn refused(json: &str, error: &serde_json::Error) -> StrictJsonError {
     StrictJsonError { message, line, column }
 }
 
-/// What stands at a place where a value was expected, if it is a number that JSON does not have.
+/// The text at a position where a value was expected, if it is a number that JSON does not have.
 fn not_a_number(json: &str, line: usize, column: usize) -> Option<String> {
     let line = json.lines().nth(line.checked_sub(1)?)?;
     let rest = line.get(column.checked_sub(1)?..)?;
@@ -96,7 +103,7 @@ fn not_a_number(json: &str, line: usize, column: usize) -> Option<String> {
     Some(format!("`{found}` is no JSON value"))
 }
 
-/// Whether a text is JSON by its grammar, though [`parse_strict`] may refuse what it holds.
+/// Whether a text is JSON by its grammar, even if [`parse_strict`] refuses its content.
 pub fn is_json(text: &str) -> bool {
     serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }
@@ -149,7 +156,7 @@ fn is_exact(literal: &str) -> bool {
     literal.parse::<f64>().is_ok_and(|float| ryu_js::Buffer::new().format(float) == literal)
 }
 
-/// What is known of a text that is being read.
+/// The state of reading a text.
 #[derive(Default)]
 struct Progress<'m> {
     /// A number is beyond what 64 bits hold.
@@ -341,6 +348,10 @@ pub(crate) mod tests {
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         assert_eq!(depth(&parse_strict(&nested(MAX_DEPTH), MAX_DEPTH).unwrap()), MAX_DEPTH);
         assert_eq!(refusal(&nested(MAX_DEPTH + 1)).message, "values nest too deeply");
+        let most = MAX_ENVELOPE_DEPTH;
+        assert_eq!(depth(&parse_envelope(&nested(most)).unwrap()), most);
+        assert!(parse_envelope(&nested(most + 1)).is_err());
+        assert!(parse_strict(&nested(MAX_DEPTH + 1), usize::MAX).is_err());
         assert_eq!(parse_strict(&nested(3), 2).unwrap_err().message, "values nest too deeply");
         assert_eq!(parse_strict("[{\"a\": []}]", 3).unwrap(), json!([{"a": []}]));
         parse_strict(&"[".repeat(100_000), usize::MAX).unwrap_err();

@@ -1,4 +1,4 @@
-//! What a run goes on with although it was begun with something else, and who has said so.
+//! Changes with which a run is resumed although it was started with something else, and which host accepted them.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,27 +6,27 @@ use crate::digest::Digest;
 use crate::time::Timestamp;
 use crate::trust::KeyId;
 
-/// A change of what a run is pinned to that its host has accepted.
+/// A change of a run's pins that its host has accepted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Accepted {
-    /// The digest of what the run is pinned to from then on.
+    /// The digest of the pins after the change.
     pub after: Digest,
-    /// When.
+    /// When the change was accepted.
     pub at: Timestamp,
-    /// The digest of what it was pinned to before.
+    /// The digest of the pins before the change.
     pub before: Digest,
     /// The key that accepted it: that of the host, which signs this record too.
     pub by: KeyId,
-    /// What has changed, for a person: a component and its nodes, lines of a graph or of the manifest, a signer, a text,
-    /// a grant, the engine.
+    /// The differences, for the user: a component and its nodes, lines of a graph or of the manifest, a signer, a text, a
+    /// grant, the engine.
     pub changes: Vec<String>,
     /// The graph's digest from then on.
     pub graph: Digest,
 }
 
-/// Follows what a run is pinned to through what was accepted, in order. `None`: something in it is not by `key`, or does
-/// not begin where the one before it ended.
+/// Follows a run's pins through accepted changes, in order. `None`: one of them is not accepted by `key`, or does not
+/// begin where the one before it ended.
 pub(super) fn follow(before: Digest, accepted: &[Accepted], key: KeyId) -> Option<Digest> {
     accepted.iter().try_fold(before, |pins, change| {
         (change.before == pins && change.by == key && change.after != pins).then_some(change.after)

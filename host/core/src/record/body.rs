@@ -12,13 +12,13 @@ use super::task::{AnswersRecord, TaskRecord};
 pub enum Record {
     /// A boundary: everything that a superstep changed.
     Checkpoint(Box<Checkpoint>),
-    /// What one task of the superstep under way has come to.
+    /// The result of one task of the active superstep.
     Task(TaskRecord),
     /// Answers to a task's interrupts.
     Answers(AnswersRecord),
-    /// What a hook has come to.
+    /// The result of a hook.
     Hook(HookRecord),
-    /// The run has stopped short of its end, or goes on.
+    /// The run has stopped before its end, or continues.
     Status(StatusRecord),
 }
 

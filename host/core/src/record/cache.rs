@@ -1,4 +1,4 @@
-//! What tasks have given, kept to stand in for later tasks that would be given the same.
+//! Results of tasks, stored for later tasks with the same key.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::trust::{KeyId, Signature, SigningKey, VerifyingKey};
 /// The domain under which entries are digested and signed.
 const DOMAIN: &str = "graph-host/cache-entry/v1";
 
-/// The result of a task, as it is kept once its superstep has committed.
+/// The result of a task, stored once its superstep has committed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CacheEntry {
@@ -25,19 +25,19 @@ pub struct CacheEntry {
     pub expires: Timestamp,
     /// The fuel that the attempt used which gave it.
     pub fuel: u64,
-    /// What it is found by.
+    /// The key under which it is found.
     pub key: Digest,
-    /// The node.
+    /// The name of the node that computed it.
     pub node: String,
-    /// The result.
+    /// The result that the node answered.
     pub result: Canonical,
-    /// The run.
+    /// The id of the run that it was computed in.
     pub run: String,
     /// The task's id.
     pub task: String,
 }
 
-/// An entry that stood in for a dispatch.
+/// An entry that was used instead of a dispatch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CacheHit {
@@ -45,9 +45,9 @@ pub struct CacheHit {
     pub at: Timestamp,
     /// The fuel that it took, which is charged again.
     pub fuel: u64,
-    /// What it was found by.
+    /// The key under which it was found.
     pub key: Digest,
-    /// The result: no journal tells what gave it.
+    /// The result. It is repeated here, as the task has no journal that explains it.
     pub result: Canonical,
     /// The run that it was computed in.
     pub run: String,
@@ -55,13 +55,13 @@ pub struct CacheHit {
     pub task: String,
 }
 
-/// What a task of the superstep under way has to do with the cache.
+/// The state of a task of the active superstep with respect to the cache.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum TaskCache {
-    /// An entry stands in for its dispatch.
+    /// An entry is used instead of its dispatch.
     Hit(Box<CacheHit>),
-    /// Nothing did; what it gives is kept once the superstep commits.
+    /// There was no entry; the task's result is stored once the superstep commits.
     Miss {
         /// The fuel of its newest attempt.
         fuel: u64,
@@ -71,7 +71,7 @@ pub enum TaskCache {
 }
 
 impl CacheEntry {
-    /// What an entry is found by: what a walker knows of a task, and who would perform it, with which grant and engine.
+    /// The key of an entry: the digest of the task's input, and that of the component, its grant and the engine.
     pub fn key(task: &Digest, performer: &Digest) -> Digest {
         DomainHasher::new("graph-host/cache-key/v1").digest(task).digest(performer).finish()
     }
@@ -97,7 +97,7 @@ impl CacheEntry {
         })
     }
 
-    /// The entry that a hit was of. When it expires is not known any more, and nobody asks.
+    /// The entry that a hit was of. Its expiry was not recorded, and is not needed.
     pub fn of_hit(hit: &CacheHit, node: &str) -> Self {
         Self {
             at: hit.at,
@@ -120,10 +120,11 @@ impl From<CacheEntry> for CacheHit {
 }
 
 /// An entry with its signature, as a store keeps it: the newest one of each run and namespace under each key, so that what
-/// child runs leave that go on side by side does not depend on which of them is the last.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// child runs leave does not depend on which of several ends last.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SignedCacheEntry {
-    /// What it is found by.
+    /// The key under which it is found.
     pub key: Digest,
     /// How old it is.
     pub at: Timestamp,
@@ -143,6 +144,7 @@ pub struct SignedCacheEntry {
 
 /// A stored entry is not what this host has kept: it is as good as none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum CacheEntryError {
     /// Its signature is not that of the host's key over its text.
     #[error(
@@ -153,19 +155,16 @@ pub enum CacheEntryError {
         expected: KeyId,
     },
     /// It is kept under another key, or as of another age or run, than its text says.
-    #[error("a stored result of run {run}, task {task}, lies where another one belongs")]
+    #[error("a stored result of run {run}, task {task}, is stored where another one belongs")]
     Misplaced {
         /// The run that its text names.
         run: String,
         /// The task that its text names.
         task: String,
     },
-    /// Its text is none.
+    /// Its text is not a valid entry.
     #[error("a stored result cannot be read: {reason}")]
-    Malformed {
-        /// Why.
-        reason: String,
-    },
+    Malformed { reason: String },
 }
 
 impl SignedCacheEntry {

@@ -5,83 +5,65 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::accepted::{Accepted, follow};
 use super::body::Record;
 use super::checkpoint::{ChannelStamp, Checkpoint, Delta};
+use super::cumulative::CumulativeState;
 use super::digest_tree::DigestTree;
 use super::pruning::Pruning;
 use super::signed::{DecodeError, SignedRecord};
-use super::standing::Standing;
 use super::value::{ChannelValue, ValueKind};
 use crate::digest::Digest;
 use crate::trust::VerifyingKey;
 
 /// A checkpoint does not follow from the ones before it.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum ChainError {
     /// The record itself is bad.
     #[error(transparent)]
     Record(#[from] DecodeError),
-    /// Another kind of record stands where a checkpoint should.
+    /// The record is not a checkpoint.
     #[error("record {sequence} is not a checkpoint")]
-    NotACheckpoint {
-        /// Its number.
-        sequence: u64,
-    },
+    NotACheckpoint { sequence: u64 },
     /// The parent is not the checkpoint before.
     #[error(
         "checkpoint {sequence} does not follow the one before it: it was reordered, or one between is missing"
     )]
-    Parent {
-        /// Its number.
-        sequence: u64,
-    },
-    /// A channel value is not what the checkpoint's digests say.
+    Parent { sequence: u64 },
+    /// A channel value does not match the checkpoint's digests.
     #[error("the value of channel `{channel}` at checkpoint {sequence} was changed")]
     Value {
         /// The checkpoint's number.
         sequence: u64,
-        /// The channel.
         channel: String,
     },
-    /// The run goes on with something else than before, and nobody has said so.
+    /// The run's pins differ from those before, and no host has accepted the change.
     #[error(
         "checkpoint {sequence} is pinned to something else than the one before it, and what was accepted does not lead there"
     )]
-    Pins {
-        /// Its number.
-        sequence: u64,
-    },
+    Pins { sequence: u64 },
     /// A checkpoint that holds changes alone does not continue the ones before it.
     #[error("checkpoint {sequence} holds changes to something else than the checkpoints before it")]
-    Delta {
-        /// Its number.
-        sequence: u64,
-    },
+    Delta { sequence: u64 },
     /// The digest of the channels is not that of all changes up to there.
     #[error("the state digest of checkpoint {sequence} does not match the changes up to it")]
-    State {
-        /// Its number.
-        sequence: u64,
-    },
+    State { sequence: u64 },
     /// The result digest is not that of the contents.
     #[error("the result digest of checkpoint {sequence} does not match its contents")]
-    Result {
-        /// Its number.
-        sequence: u64,
-    },
+    Result { sequence: u64 },
 }
 
 /// Takes a run's checkpoints in order and checks each against the ones before.
 #[derive(Debug)]
 pub struct ChainVerifier {
     key: VerifyingKey,
-    /// Where the history begins, if its beginning was removed, and what stood there.
-    begins: Option<(Digest, u64, Option<Standing>)>,
+    /// Where the history begins, if its beginning was removed, and the cumulative state there.
+    begins: Option<(Digest, u64, Option<CumulativeState>)>,
     last: Option<(Digest, u64)>,
-    /// What the newest checkpoint is pinned to.
+    /// The pins of the newest checkpoint.
     pins: Option<Digest>,
-    /// What the newest checkpoint says of what comes next: the number of the whole one, and the entries since.
+    /// What the newest checkpoint implies for the next one: the number of the whole checkpoint, and the entries since.
     line: Option<Delta>,
-    /// Where every channel stands by its values, and every node by what was counted.
-    standing: Standing,
+    /// The stamps of all channels according to their values, and the counts of all nodes.
+    standing: CumulativeState,
     /// The digests of its channels, from the first checkpoint that has one of all.
     tree: Option<DigestTree>,
 }
@@ -95,7 +77,7 @@ impl ChainVerifier {
             last: None,
             pins: None,
             line: None,
-            standing: Standing::default(),
+            standing: CumulativeState::default(),
             tree: None,
         }
     }
@@ -128,7 +110,7 @@ impl ChainVerifier {
         }
         let pins = match self.pins {
             Some(before) => follow(before, &checkpoint.accepted, self.key.id()),
-            // What was accepted before the first one that is there has nothing to begin from.
+            // For the first checkpoint that exists, earlier acceptances cannot be followed.
             None => Some(checkpoint.pins),
         };
         if pins != Some(checkpoint.pins) {
@@ -140,12 +122,12 @@ impl ChainVerifier {
         Ok(*checkpoint)
     }
 
-    /// Where every channel and node stands at the newest checkpoint.
-    pub const fn standing(&self) -> &Standing {
+    /// The stamps and counts at the newest checkpoint.
+    pub const fn standing(&self) -> &CumulativeState {
         &self.standing
     }
 
-    /// Checks what was accepted under the newest checkpoint and stands in no checkpoint yet.
+    /// Checks the changes that were accepted under the newest checkpoint and are in no checkpoint yet.
     pub fn accepted(&self, accepted: &[Accepted]) -> Result<(), ChainError> {
         let leads = self.pins.is_none_or(|before| follow(before, accepted, self.key.id()).is_some());
         let sequence = self.last.map_or(0, |(_, sequence)| sequence);
@@ -188,7 +170,7 @@ impl ChainVerifier {
         self.check_state(checkpoint)
     }
 
-    /// Checks the digest of the channels, which follows what has changed.
+    /// Checks the digest of the channels, which is updated with the changes.
     fn check_state(&mut self, checkpoint: &Checkpoint) -> Result<(), ChainError> {
         let Some(state) = checkpoint.state else {
             self.tree = None;
@@ -234,7 +216,7 @@ impl ChainVerifier {
         Ok(written)
     }
 
-    /// Checks where channels are said to stand against their values.
+    /// Compares the stamps of channels with their values.
     fn compare(&self, sequence: u64, channels: &BTreeMap<String, ChannelStamp>) -> Result<(), ChainError> {
         for (channel, stamp) in channels {
             if self.standing.channels.get(channel) != Some(stamp) {
@@ -245,7 +227,7 @@ impl ChainVerifier {
     }
 }
 
-/// What a checkpoint that holds changes says it builds on, if it comes after one that said `line`.
+/// The `delta` that a checkpoint with changes must have after one that implies `line`.
 fn after(line: Delta, checkpoint: &Checkpoint) -> Delta {
     Delta { entries: line.entries.saturating_add(checkpoint.state_entries()), ..line }
 }

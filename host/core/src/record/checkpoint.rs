@@ -23,12 +23,15 @@ use crate::time::Timestamp;
 pub enum Source {
     /// The start of the run.
     Input,
-    /// A superstep.
+    /// A superstep that committed.
     Superstep,
     /// New inputs on resume.
     Inputs,
     /// An edit from outside the graph.
     Update {
+        /// The answers with which the run continued at once, by task: the tasks of the next superstep start with them.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        answers: BTreeMap<String, GivenRecord>,
         /// The node that was written as, whose routing took its place.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         as_node: Option<String>,
@@ -41,9 +44,9 @@ pub enum Source {
     },
     /// The beginning of a fork: everything is as at a checkpoint of another run.
     Fork {
-        /// That run.
+        /// The id of the other run.
         run: String,
-        /// That checkpoint.
+        /// The checkpoint in the other run.
         of: CheckpointPlace,
     },
 }
@@ -61,13 +64,23 @@ impl Source {
     }
 }
 
+/// Answers that a task of the next superstep has from the start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GivenRecord {
+    /// The answers, in the order of the task's questions.
+    pub answers: Vec<Canonical>,
+    /// The node of the task.
+    pub node: String,
+}
+
 /// A checkpoint of a run, by its number and its record digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CheckpointPlace {
     /// The record digest.
     pub digest: Digest,
-    /// The number.
+    /// The checkpoint's number in its namespace, from 0.
     pub sequence: u64,
 }
 
@@ -90,13 +103,13 @@ pub struct PendingActivation {
     /// A send's argument.
     #[serde(default, deserialize_with = "crate::node::present", skip_serializing_if = "Option::is_none")]
     pub argument: Option<Canonical>,
-    /// Where it came from.
+    /// What caused it.
     pub kind: ActivationKind,
     /// The node's name.
     pub node: String,
 }
 
-/// Where a channel's value stands.
+/// The version and digest of a channel's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChannelStamp {
@@ -108,7 +121,7 @@ pub struct ChannelStamp {
     pub version: u64,
 }
 
-/// What a checkpoint that holds changes alone builds on.
+/// What a checkpoint that contains only changes builds on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Delta {
@@ -119,24 +132,24 @@ pub struct Delta {
     pub whole: u64,
 }
 
-/// A boundary of a run. It holds what changed; channel values lie beside it.
+/// A boundary of a run. It holds what changed; the channel values are stored next to it.
 ///
 /// The maps of channels and nodes hold what changed since the checkpoint before, unless the checkpoint is whole: then they hold
-/// everything. [`Standing`](super::Standing) puts them together.
+/// everything. [`CumulativeState`](super::CumulativeState) puts them together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Checkpoint {
-    /// Changes of what the run is pinned to that were accepted since the checkpoint before, in order.
+    /// Changes of the run's pins that were accepted since the checkpoint before, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accepted: Vec<Accepted>,
     /// The recorded time, which the next superstep's tasks read as their clock.
     pub at: Timestamp,
     /// For each half-filled barrier, the nodes that have arrived, in `wait_for` order.
     pub barriers: BTreeMap<String, Vec<String>>,
-    /// How often a stored result has stood in for a dispatch of each node's item.
+    /// How often a cached result was used instead of a dispatch, by node.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub cached: BTreeMap<String, u64>,
-    /// Where channels stand.
+    /// The stamps of channels.
     pub channels: BTreeMap<String, ChannelStamp>,
     /// Supersteps that child runs have taken so far, at any depth.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -153,7 +166,8 @@ pub struct Checkpoint {
     pub errors_continued: bool,
     /// How often each node's item has been dispatched.
     pub executions: BTreeMap<String, u64>,
-    /// The edges that fired since the checkpoint before.
+    /// The edges that fired since the checkpoint before, and the branches that no edge continued: by node in the order of the
+    /// document.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fired: Vec<FiredEdge>,
     /// Of a boundary that new inputs made: the nodes of the superstep before it.
@@ -161,7 +175,7 @@ pub struct Checkpoint {
     pub follows: Vec<String>,
     /// Fuel of the run so far.
     pub fuel: u64,
-    /// Channels that are no more, in order of their names.
+    /// Channels that no longer exist, in order of their names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gone: Vec<String>,
     /// The graph's digest.
@@ -172,12 +186,13 @@ pub struct Checkpoint {
     /// Hooks that run once this is persisted, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<PlannedHook>,
-    /// What the run has used so far of the host.
+    /// The run's use of the host so far.
     #[serde(default, skip_serializing_if = "HostUse::is_nothing")]
     pub host: HostUse,
     /// The digest of the canonical inputs.
     pub inputs: Digest,
-    /// The total of `max_steps`, where hooks have extended it.
+    /// The total of `max_steps`, if hooks or a new turn had extended it when the boundary was made. Later decisions are
+    /// in a status record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_steps: Option<u64>,
     /// Microseconds from the start of the superstep's first attempt to the end of its last one, in the process that
@@ -186,17 +201,17 @@ pub struct Checkpoint {
     pub micros: u64,
     /// The namespace; empty for the root graph of a run.
     pub namespace: String,
-    /// What is next, in task order.
+    /// The next activations, in task order.
     pub next: Vec<PendingActivation>,
     /// The record digest of the checkpoint before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Digest>,
-    /// The digest of what the run is pinned to: components, grants, manifest, engine.
+    /// The digest of the run's pins: components, grants, manifest, engine.
     pub pins: Digest,
     /// Of a boundary that new inputs made: the static interrupts there have been passed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub released: bool,
-    /// The result digest: what the run has computed, whoever ran it.
+    /// The result digest: what the run has computed, independent of the host that ran it.
     pub result: ResultDigest,
     /// The run's id.
     pub run: String,
@@ -211,8 +226,14 @@ pub struct Checkpoint {
     pub state: Option<Digest>,
     /// The number of supersteps committed so far.
     pub step: u64,
+    /// The total of `max_steps` that applied when it was made, if that is not the graph's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_limit: Option<u64>,
     /// The tasks of this superstep, in task order.
     pub tasks: Vec<TaskSummary>,
+    /// Supersteps of the run and of its child runs before its present turn: nothing in the first one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub turn_steps: u64,
     /// For each channel that nodes wrote in this superstep, the nodes and what each wrote, in task order. Untracked
     /// channels are left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -230,8 +251,8 @@ pub struct Checkpoint {
     pub visited_digest: Digest,
     /// How often each node has been visited.
     pub visits: BTreeMap<String, u64>,
-    /// The newest checkpoint on the way to this one that raised warnings, if one did. It is named where this one raises some itself
-    /// and where it is whole, so that all warnings are found without the checkpoints in between.
+    /// The newest checkpoint before this one that raised warnings, if one did. It is named if this one raises some itself
+    /// or is whole, so that all warnings are found without the checkpoints in between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warned: Option<CheckpointPlace>,
     /// Warnings that this superstep raised; at the beginning of a fork, all up to there.
@@ -260,8 +281,8 @@ fn known_version<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u6
     }
 }
 
-/// A result digest: over the graph, the inputs, the channel values, what is next, the barriers, the visits and the
-/// fuel, and nothing that differs between two hosts that compute the same.
+/// A result digest: over the graph, the inputs, the channel values, what is next, the barriers, the visits and the fuel,
+/// and over nothing that differs between two hosts that compute the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ResultDigest(pub Digest);

@@ -1,18 +1,18 @@
 //! The digest of a map that changes a little at a time: a hash tree whose shape follows from its keys alone.
 //!
-//! Whoever holds the same entries has the same digest, in whatever order they came and whatever was there before. A change
-//! costs as many digests as the tree is deep, about the logarithm of the number of entries; a small map is digested as a whole,
-//! which is cheaper. `host/docs/design/state-digest.md` specifies it, with vectors.
+//! Equal maps have equal digests, in whatever order their entries were inserted and whatever was in them before. A change
+//! costs as many digests as the tree is deep, about the logarithm of the number of entries; a small map is digested as a
+//! whole, which is cheaper. `host/docs/design/state-digest.md` specifies it, with vectors.
 
 use std::collections::BTreeMap;
 use std::mem;
 
 use crate::digest::{Digest, DomainHasher};
 
-/// So many entries are digested together.
+/// The number of entries that are digested together.
 const BUCKET: usize = 16;
 
-/// The names and digests of a map's entries, with what has to be known to digest all of them.
+/// The names and digests of a map's entries, and what is needed to digest the map.
 #[derive(Clone, Debug, Default)]
 pub struct DigestTree {
     top: Node,
@@ -42,14 +42,14 @@ impl Default for Node {
 }
 
 impl DigestTree {
-    /// Puts an entry in, or another digest in place of its digest.
+    /// Inserts an entry, or replaces its digest.
     pub fn set(&mut self, name: &str, value: Digest) {
-        self.top.set(name, value, &mut Place::of(name), 0);
+        self.top.set(name, value, &mut KeyPosition::of(name), 0);
     }
 
     /// Takes an entry out; whether it was there.
     pub fn remove(&mut self, name: &str) -> bool {
-        self.top.remove(name, &mut Place::of(name), 0)
+        self.top.remove(name, &mut KeyPosition::of(name), 0)
     }
 
     /// The digest of all entries.
@@ -60,7 +60,7 @@ impl DigestTree {
 
 impl Node {
     /// Whether there is one more entry than before.
-    fn set(&mut self, name: &str, value: Digest, place: &mut Place<'_>, depth: u16) -> bool {
+    fn set(&mut self, name: &str, value: Digest, place: &mut KeyPosition<'_>, depth: u16) -> bool {
         self.digest = None;
         match &mut self.below {
             Below::Bucket(entries) => {
@@ -88,14 +88,14 @@ impl Node {
         let count = entries.len();
         let mut sides = Box::new([Self::default(), Self::default()]);
         for (name, value) in entries {
-            let mut place = Place::of(&name);
+            let mut place = KeyPosition::of(&name);
             sides[place.side(depth)].set(&name, value, &mut place, depth + 1);
         }
         self.below = Below::Branch { count, sides };
     }
 
     /// Whether there is one entry fewer than before.
-    fn remove(&mut self, name: &str, place: &mut Place<'_>, depth: u16) -> bool {
+    fn remove(&mut self, name: &str, place: &mut KeyPosition<'_>, depth: u16) -> bool {
         let was_there = match &mut self.below {
             Below::Bucket(entries) => entries.remove(name).is_some(),
             Below::Branch { count, sides } => {
@@ -150,12 +150,12 @@ impl Node {
 }
 
 /// Where an entry is in the tree: the bits of a digest of its name, which few trees are large enough to ask for.
-struct Place<'n> {
+struct KeyPosition<'n> {
     name: &'n str,
     digest: Option<Digest>,
 }
 
-impl<'n> Place<'n> {
+impl<'n> KeyPosition<'n> {
     const fn of(name: &'n str) -> Self {
         Self { name, digest: None }
     }
@@ -191,8 +191,11 @@ mod tests {
             return DomainHasher::new("graph-host/channels/v1").field(&bytes).finish();
         }
         let side = |wanted: usize| {
-            let entries: Vec<_> =
-                entries.iter().filter(|(name, _)| Place::of(name).side(depth) == wanted).copied().collect();
+            let entries: Vec<_> = entries
+                .iter()
+                .filter(|(name, _)| KeyPosition::of(name).side(depth) == wanted)
+                .copied()
+                .collect();
             specified(&entries, depth + 1)
         };
         DomainHasher::new("graph-host/channels-branch/v1").digest(&side(0)).digest(&side(1)).finish()

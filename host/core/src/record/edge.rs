@@ -1,8 +1,8 @@
-//! Edges that fired.
+//! Where branches went: edges that fired, and branches that no edge continued.
 
 use serde::{Deserialize, Serialize};
 
-/// An edge of a graph that led somewhere.
+/// An edge of a graph that led somewhere, or the end of a branch that no edge continued.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FiredEdge {
@@ -23,10 +23,12 @@ pub struct FiredEdge {
 pub enum Via {
     /// The one at this place of `next`, from 0.
     Next(u32),
-    /// `on_error`.
+    /// The node failed, and its `on_error` was followed.
     Error,
     /// A `goto`, with or without an argument.
     Goto,
+    /// No entry of `next` matched, and the branch ended. Checkpoints of format version 1 do not record this.
+    NoMatch,
 }
 
 impl Via {

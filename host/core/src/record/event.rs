@@ -1,13 +1,14 @@
-//! A run's history, as its records tell it: what happened, in order, each entry with a number of its own.
+//! A run's history: the entries of its records, in order, each with a number of its own.
 //!
-//! A checkpoint and a status record hold a fixed row of entries each, which follows from their text alone. The numbers
-//! follow from the order in which a store has taken the records; nothing is written for them but what the records say.
+//! A checkpoint and a status record each hold a fixed list of entries, which follows from their text alone. The numbers
+//! follow from the order in which a store has received the records; nothing but the records is stored for them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::body::Record;
 use super::checkpoint::{Checkpoint, Source};
+use super::edge::FiredEdge;
 use super::hook::HookSummary;
 use super::status::{EndedBy, RunError, Status, StatusRecord};
 use super::task::{InterruptRecord, TaskSummary};
@@ -15,7 +16,10 @@ use super::value::Canonical;
 use crate::node::Failure;
 use crate::time::Timestamp;
 
-/// Something that happened in a task beside what it came to.
+/// The first version of checkpoints whose edges have entries in the history.
+const ROUTED: u64 = 2;
+
+/// Something that happened in a task in addition to its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum TaskEvent {
@@ -23,11 +27,11 @@ pub enum TaskEvent {
     Custom {
         /// When the attempt ended.
         at: Timestamp,
-        /// The attempt.
+        /// The attempt that emitted it, from 1.
         attempt: u32,
         /// What kind of record it is.
         name: String,
-        /// What it says.
+        /// The payload of the record.
         payload: Canonical,
     },
     /// An attempt failed, and another one follows.
@@ -36,20 +40,20 @@ pub enum TaskEvent {
         at: Timestamp,
         /// The attempt that failed.
         attempt: u32,
-        /// Why.
+        /// The failure of that attempt.
         failure: Failure,
         /// Milliseconds until the next attempt.
         wait: u64,
     },
 }
 
-/// What a node wrote to a channel.
+/// How a node wrote to a channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wrote {
     /// The value that the channel has got.
     Value,
-    /// So many elements of those that the channel has gained, after those of the nodes before it.
+    /// The number of elements that the channel has gained from this node, after those of the nodes before it.
     Elements(u64),
     /// This, from which the reducer made another value.
     Own(Canonical),
@@ -62,7 +66,7 @@ pub enum Wrote {
 pub enum Entry<'a> {
     /// The run begins, takes new inputs or an edit, or begins as a fork.
     Began(&'a Source),
-    /// What a hook has come to since the checkpoint before.
+    /// The result of a hook since the checkpoint before.
     Hook(&'a HookSummary),
     /// A superstep with these nodes, in task order.
     Superstep(&'a [String]),
@@ -70,27 +74,29 @@ pub enum Entry<'a> {
     Event {
         /// The task's id.
         task: &'a str,
-        /// Its node.
+        /// The name of the task's node.
         node: &'a str,
-        /// What.
+        /// The event itself.
         event: &'a TaskEvent,
     },
-    /// A task came to its end.
+    /// A task has settled.
     Task(&'a TaskSummary),
-    /// What a node wrote: channels, and what it wrote to each. The checkpoint's `updates` have it.
+    /// A node's writes. The checkpoint's `updates` contain them.
     Update {
-        /// The node.
+        /// The name of the node that wrote.
         node: &'a str,
     },
     /// The whole state, as the checkpoint leaves it.
     Values,
-    /// A warning.
+    /// Where branches went from a node.
+    Route(&'a FiredEdge),
+    /// A warning that the superstep or the stop raised.
     Warning(&'a str),
     /// A superstep has committed.
     Commit,
     /// A question is open.
     Interrupt(&'a InterruptRecord),
-    /// The run stopped short of its end, or goes on.
+    /// The run stopped before its end, or continues.
     Status {
         /// The status that it now has.
         status: Status,
@@ -101,14 +107,14 @@ pub enum Entry<'a> {
     End {
         /// The status that it ended with.
         status: Status,
-        /// How.
+        /// In which way it ended.
         ended_by: EndedBy,
     },
 }
 
 impl Record {
-    /// The entries of the run's history that the record holds, in order. Tasks, answers and hooks under way hold none: what
-    /// happened in them stands in the checkpoint or the status record that comes next.
+    /// The entries of the run's history that the record holds, in order. Records of tasks, answers and hooks hold none:
+    /// what happened in them is in the next checkpoint or status record.
     pub fn entries(&self) -> Vec<Entry<'_>> {
         match self {
             Self::Checkpoint(checkpoint) => checkpoint.entries(),
@@ -129,6 +135,7 @@ impl Record {
                     + tasks
                     + updates
                     + 1
+                    + checkpoint.routes().len()
                     + warnings
                     + usize::from(checkpoint.end.is_some())
             }
@@ -141,7 +148,7 @@ impl Record {
         count as u64
     }
 
-    /// When what the record tells was so.
+    /// The recorded time of the record.
     pub fn at(&self) -> Timestamp {
         match self {
             Self::Checkpoint(record) => record.at,
@@ -166,6 +173,7 @@ impl Checkpoint {
         }
         entries.extend(self.writers().into_iter().map(|node| Entry::Update { node }));
         entries.push(Entry::Values);
+        entries.extend(self.routes().iter().map(Entry::Route));
         entries.extend(self.warnings.iter().map(|warning| Entry::Warning(warning)));
         if superstep {
             entries.push(Entry::Commit);
@@ -173,6 +181,11 @@ impl Checkpoint {
         entries
             .extend(self.end.as_ref().map(|end| Entry::End { status: end.status, ended_by: end.ended_by }));
         entries
+    }
+
+    /// The edges that have entries in the history. Those of format version 1 have none: entries keep their numbers.
+    fn routes(&self) -> &[FiredEdge] {
+        if self.version < ROUTED { &[] } else { &self.fired }
     }
 
     /// The nodes that wrote, each once, in the order of channels and then of tasks.
@@ -200,7 +213,7 @@ impl StatusRecord {
     }
 }
 
-/// What a node wrote to a channel, as a checkpoint's `updates` and values have it, read in the order of writes.
+/// Reads what nodes wrote to a channel from a checkpoint's `updates` and values, in the order of writes.
 #[derive(Debug)]
 pub struct WrittenReader {
     value: Option<Value>,
@@ -208,12 +221,12 @@ pub struct WrittenReader {
 }
 
 impl WrittenReader {
-    /// Of the value that the checkpoint stores for the channel: what it has become, or what it has gained.
+    /// A reader of the value that the checkpoint stores for the channel: the whole value, or the elements gained.
     pub fn new(stored: Option<&str>) -> Self {
         Self { value: stored.and_then(|text| serde_json::from_str(text).ok()), taken: 0 }
     }
 
-    /// What the next of the channel's writers wrote; `None` where the store does not have it.
+    /// What the channel's next writer wrote; `None` if the store does not have it.
     pub fn take(&mut self, wrote: &Wrote) -> Option<Value> {
         match wrote {
             Wrote::Own(value) => Some(Value::clone(&value.0)),

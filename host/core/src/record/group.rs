@@ -45,7 +45,7 @@ struct Step {
     digest: Digest,
 }
 
-/// Where the other half is.
+/// The side of the other half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Side {
     Left,

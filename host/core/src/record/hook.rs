@@ -1,4 +1,4 @@
-//! What records say of hooks: which ones are due at a boundary, and what each has come to.
+//! What records hold about hooks: which ones are due at a boundary, and the result of each.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,24 +19,24 @@ pub struct PlannedHook {
     pub action: PlannedAction,
     /// The call's id: `task/error/n/hook`, `task/after_step/hook`, or `superstep/event/hook`.
     pub call: String,
-    /// What has happened.
+    /// The event that it is asked about.
     pub event: HookEvent,
     /// The hook's name.
     pub hook: String,
     /// The hook's layer, from 1 to 3.
     pub layer: u8,
-    /// Whether the run fails where it does.
+    /// Whether the run fails if the hook fails.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub required: bool,
 }
 
-/// What a hook that is due does.
+/// The action of a hook that is due.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum PlannedAction {
-    /// It says how the run goes on.
+    /// It decides how the run continues.
     Control {
-        /// How.
+        /// The decision, with its parameters.
         control: Control,
     },
     /// It cannot be carried out.
@@ -44,7 +44,7 @@ pub enum PlannedAction {
         /// The budget of the run that did not suffice to work it out.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         budget: Option<Budget>,
-        /// Why.
+        /// Why it cannot be carried out.
         failure: Failure,
     },
     /// It dispatches an item, if that is permitted.
@@ -53,18 +53,18 @@ pub enum PlannedAction {
         item_id: String,
         /// What kind of item it is.
         item_type: ItemType,
-        /// What it is given.
+        /// Its params, templates resolved.
         params: Canonical,
-        /// What is done with the item.
+        /// What to do with the item.
         primary: Primary,
     },
 }
 
-/// What a hook has come to. It is void as soon as a newer checkpoint is persisted, whose `hooked` tells of it.
+/// The result of a hook. It is void as soon as a newer checkpoint is persisted, whose `hooked` contains it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HookRecord {
-    /// When.
+    /// When the hook ended.
     pub at: Timestamp,
     /// The budget of the run that did not suffice for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,7 +73,7 @@ pub struct HookRecord {
     pub call: String,
     /// The record digest of the checkpoint it is under.
     pub checkpoint: Digest,
-    /// How the run goes on, if it said so.
+    /// How the run is to continue, if the hook decided that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<Control>,
     /// How often its item was dispatched under its checkpoint, this call included; 0 where it was denied, or answers
@@ -92,7 +92,7 @@ pub struct HookRecord {
     /// What this call used of the host.
     #[serde(default, skip_serializing_if = "HostUse::is_nothing")]
     pub host: HostUse,
-    /// What the task has used of the host so far, at an error, or the run; this call included.
+    /// What the task (at an error) or the run has used of the host so far, this call included.
     #[serde(default, skip_serializing_if = "HostUse::is_nothing")]
     pub host_total: HostUse,
     /// The hook's name.
@@ -102,14 +102,14 @@ pub struct HookRecord {
     pub item: Option<String>,
     /// The hook's layer, from 1 to 3.
     pub layer: u8,
-    /// The namespace.
+    /// The namespace of the run that was asked about; empty for the root run.
     pub namespace: String,
-    /// Whether the run fails where it does.
+    /// Whether the run fails if the hook fails.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub required: bool,
-    /// What it has answered; null if it failed.
+    /// The answer of its item; null if it failed.
     pub result: Canonical,
-    /// How often the run had gone on from a failure or a limit under its checkpoint.
+    /// How often the run had continued after a failure or a limit under its checkpoint.
     #[serde(default, skip_serializing_if = "is_none_yet")]
     pub resumes: u32,
     /// The run's id.
@@ -121,13 +121,13 @@ pub struct HookRecord {
     pub warnings: Vec<String>,
 }
 
-/// What a hook has come to, for the history of a run.
+/// The result of a hook, for the history of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HookSummary {
     /// The call's id.
     pub call: String,
-    /// How the run went on, if it said so.
+    /// How the run continued, if the hook decided that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<Control>,
     /// How often its item was dispatched under its checkpoint; 0 where it was denied, or answers without a dispatch.
@@ -150,7 +150,7 @@ pub struct HookSummary {
 }
 
 impl HookSummary {
-    /// What is kept of a record.
+    /// The summary of a record.
     pub fn of(record: &HookRecord) -> Self {
         Self {
             call: record.call.clone(),

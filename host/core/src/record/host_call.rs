@@ -1,4 +1,4 @@
-//! A call of the host by a component, as it is reported while the component runs.
+//! A component's call of the host, reported while the component runs.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use std::time::Duration;
 pub struct HostCall {
     /// The interface, as `graph-host:host/log`.
     pub interface: &'static str,
-    /// The function.
+    /// The name of the function in the interface.
     pub function: &'static str,
     /// When it began, counted from the Unix epoch: finer than the timestamps of records.
     pub began: Duration,
     /// How long it took.
     pub took: Duration,
-    /// Whether the host did what it was asked for.
+    /// Whether the call succeeded.
     pub succeeded: bool,
 }

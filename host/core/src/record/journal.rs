@@ -1,8 +1,8 @@
-//! The journal of a task: what the world answered to the calls that its component made of the host.
+//! The journal of a task: the calls of the host that its component made, with the world's answers.
 //!
-//! Virtual clocks, seeded randomness and log lines follow from the run itself and need no entries. Whatever else a
-//! component learns, it learns through an entry, so that it can be told the same again. The record digest of the
-//! checkpoint covers the journal; the result digest does not.
+//! Virtual clocks, seeded randomness and log lines follow from the run itself and need no entries. Everything else that a
+//! component learns has an entry, so that a replay can answer it in the same way. The record digest of the checkpoint
+//! covers the journal; the result digest does not.
 
 use std::collections::VecDeque;
 
@@ -16,23 +16,23 @@ use crate::digest::Digest;
 use crate::limits::HostUse;
 use crate::node::{Category, Failure};
 
-/// The interface and function of the entry that stands for an attempt that the host ended because its time was over.
+/// The interface and function of the entry for an attempt that the host ended at its deadline.
 const DEADLINE: (&str, &str) = ("graph-host:host", "deadline");
 
 /// The interface and function by which a component calls another item.
 const TOOLS: (&str, &str) = ("graph-host:host/tools", "call");
 
-/// The key in the result of such a call under which stands what the called component has used of the host.
+/// The key in the result of such a call for what the called component has used of the host.
 pub const CALLED: &str = "host";
 
 /// The interface and function by which a component sends a request.
 const REQUEST: (&str, &str) = ("wasi:http/outgoing-handler", "handle");
 
-/// The key in the result of such a call under which stands how many bytes the server sent, where that is more than the
-/// result itself shows of them.
+/// The key in the result of such a call for the number of bytes that the server sent, if that is more than the result
+/// shows.
 const RECEIVED: &str = "received";
 
-/// One call of the host by a component, and what the world answered.
+/// A component's call of the host, with the world's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JournalEntry {
@@ -40,11 +40,11 @@ pub struct JournalEntry {
     pub function: String,
     /// The interface, for example `wasi:filesystem/types`, without a version.
     pub interface: String,
-    /// Whether the call succeeded; `result` is its error where it did not.
+    /// Whether the call succeeded; otherwise `result` is its error.
     pub ok: bool,
-    /// What was asked. Bytes stand in it as [`digested`] writes them.
+    /// The request. Bytes are in it in the form of [`digested`].
     pub request: Canonical,
-    /// What was answered. Bytes stand in it as [`kept`] writes them, or as [`digested`] does where they can be had again.
+    /// The answer. Bytes are in it in the form of [`kept`], or of [`digested`] if they can be obtained again.
     pub result: Canonical,
 }
 
@@ -66,8 +66,8 @@ impl JournalEntry {
         ((&*self.interface, &*self.function) == DEADLINE).then(|| as_fault(&self.result.0)).flatten()
     }
 
-    /// What the entry adds to the size of its journal, in bytes. The answer to a request counts as long as what the server
-    /// sent, interim responses and framing included, where that is longer than its text.
+    /// The bytes that the entry adds to the size of its journal. The answer to a request counts as many bytes as the
+    /// server sent, interim responses and framing included, if that is more than its text.
     pub fn size(&self) -> u64 {
         let texts =
             [&self.request, &self.result].map(|part| crate::json::canonical_string(&part.0).len() as u64);
@@ -77,8 +77,8 @@ impl JournalEntry {
         texts[0].saturating_add(answer).saturating_add((self.interface.len() + self.function.len()) as u64)
     }
 
-    /// What was used of the host for this call: one call and the entry's size, and of a call of another item what that
-    /// used besides. A call that a limit refused is none.
+    /// The use of the host by this call: one call and the entry's size, and for a call of another item additionally what
+    /// that used. A call that a limit refused counts nothing.
     pub fn host_use(&self) -> HostUse {
         if self.is_refused() {
             return HostUse::default();
@@ -95,7 +95,7 @@ impl JournalEntry {
         !self.ok && fault().is_some_and(|failure| failure.category == Category::Limit)
     }
 
-    /// What was used of the host for all of these calls.
+    /// The use of the host by all of these calls.
     pub fn used_by(entries: &[Self]) -> HostUse {
         entries.iter().map(Self::host_use).fold(HostUse::default(), HostUse::plus)
     }
@@ -121,7 +121,7 @@ pub fn as_fault(result: &Value) -> Option<Failure> {
     Some(Failure::new(category, fault.get("message")?.as_str()?))
 }
 
-/// The answer to a request, with how many bytes the server sent where the answer's own text is shorter than that.
+/// The answer to a request, with the number of bytes that the server sent if its own text is shorter.
 pub fn with_received(mut answer: Value, bytes: u64) -> Value {
     let shown = crate::json::canonical_string(&answer).len() as u64;
     if let Some(fields) = answer.as_object_mut().filter(|_| bytes > shown) {
@@ -155,11 +155,11 @@ pub fn as_digested(value: &Value) -> Option<(u64, Digest)> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AttemptJournal {
-    /// The attempt, from 1. A resume counts attempts anew.
+    /// The attempt, from 1. After a resume, attempts are counted from 1 again.
     pub attempt: u32,
     /// Which dispatch of the task's item it was, from 1: no two attempts of a task have the same.
     pub dispatch: u32,
-    /// What was asked and answered, in order.
+    /// The calls with their answers, in order.
     pub entries: Vec<JournalEntry>,
 }
 
@@ -168,9 +168,9 @@ pub struct AttemptJournal {
 pub struct HostCallName {
     /// The interface, without a version.
     pub interface: String,
-    /// The function.
+    /// The name of the function in the interface.
     pub function: String,
-    /// What was asked.
+    /// The request of the call.
     pub request: Canonical,
 }
 
@@ -190,32 +190,32 @@ pub enum JournalDifference {
     /// It asked the host for something else than the journal has next, or for more than the journal has.
     #[error(
         "entry {entry} of the journal is {}, and the component called {found}",
-        expected.as_ref().map_or_else(|| "not there".to_owned(), ToString::to_string)
+        expected.as_ref().map_or_else(|| "missing".to_owned(), ToString::to_string)
     )]
     Call {
         /// The place in the journal, from 0.
         entry: usize,
-        /// What the journal has there; none at its end.
+        /// The next call in the journal; none at its end.
         expected: Option<HostCallName>,
-        /// What the component asked for.
+        /// The call that the component made.
         found: HostCallName,
     },
-    /// It ended, and the journal goes on.
+    /// The attempt ended, and the journal has further entries.
     #[error("the component ended, and entry {entry} of the journal is {expected}")]
     Unused {
         /// The place in the journal, from 0.
         entry: usize,
-        /// What the journal has there.
+        /// The call in the journal.
         expected: HostCallName,
     },
-    /// The journal keeps the digest of a content alone, and the world has another content, or none, by now.
+    /// The journal has only the digest of a content, and the world has another content, or none, now.
     #[error("entry {entry} of the journal is {call}: {reason}")]
     Content {
         /// The place in the journal, from 0.
         entry: usize,
-        /// What the journal has there.
+        /// The call in the journal.
         call: HostCallName,
-        /// What is there now.
+        /// How the content differs.
         reason: String,
     },
 }
@@ -234,7 +234,7 @@ impl JournalReader {
         Self { entries: entries.into(), next: 0 }
     }
 
-    /// The entry of a call that a component makes, with its place; a difference where that is not what comes next.
+    /// The entry for a call that a component makes, with its index; a difference if the journal has another call next.
     pub fn take(
         &mut self,
         interface: &str,
@@ -274,7 +274,7 @@ impl JournalReader {
         }
     }
 
-    /// The content of an entry cannot be had again.
+    /// The content of an entry cannot be obtained again.
     pub fn content_differs(place: usize, entry: &JournalEntry, reason: String) -> JournalDifference {
         JournalDifference::Content { entry: place, call: entry.call(), reason }
     }
@@ -344,7 +344,7 @@ mod tests {
         reader.take("wasi:filesystem/types", "read", &json!(1)).unwrap();
         assert_eq!(
             reader.take("wasi:filesystem/types", "read", &json!(1)).unwrap_err().to_string(),
-            "entry 2 of the journal is not there, and the component called wasi:filesystem/types#read(1)"
+            "entry 2 of the journal is missing, and the component called wasi:filesystem/types#read(1)"
         );
         reader.finish().unwrap();
     }

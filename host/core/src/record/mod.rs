@@ -1,10 +1,11 @@
-//! What a run leaves behind: checkpoints, task records, answers and status records, each signed by the host.
+//! The records of a run: checkpoints, task records, answers, hook records and status records, each signed by the host.
 
 mod accepted;
 mod body;
 mod cache;
 mod chain;
 mod checkpoint;
+mod cumulative;
 mod digest_tree;
 mod edge;
 mod event;
@@ -12,10 +13,9 @@ mod group;
 mod hook;
 mod host_call;
 pub mod journal;
-mod place;
 mod pruning;
+mod selector;
 mod signed;
-mod standing;
 mod status;
 mod stretch;
 mod task;
@@ -27,8 +27,10 @@ pub use cache::{CacheEntry, CacheEntryError, CacheHit, SignedCacheEntry, TaskCac
 pub use chain::{ChainError, ChainVerifier};
 pub(crate) use checkpoint::result_hasher;
 pub use checkpoint::{
-    ActivationKind, ChannelStamp, Checkpoint, CheckpointPlace, Delta, PendingActivation, ResultDigest, Source,
+    ActivationKind, ChannelStamp, Checkpoint, CheckpointPlace, Delta, GivenRecord, PendingActivation,
+    ResultDigest, Source,
 };
+pub use cumulative::CumulativeState;
 pub use digest_tree::DigestTree;
 pub use edge::{FiredEdge, Via};
 pub use event::{Entry, TaskEvent, WrittenReader, Wrote};
@@ -36,10 +38,9 @@ pub use group::RecordSignature;
 pub use hook::{HookRecord, HookSummary, PlannedAction, PlannedHook};
 pub use host_call::HostCall;
 pub use journal::{AttemptJournal, JournalDifference, JournalEntry, JournalReader};
-pub use place::{Landmarks, NotThere, Place};
 pub use pruning::{Pruning, PruningError, SignedPruning};
+pub use selector::{CheckpointSelector, Landmarks, NoSuchCheckpoint};
 pub use signed::{DecodeError, EncodeError, SignedRecord, UnsignedRecord};
-pub use standing::Standing;
 pub use status::{End, EndedBy, ErrorCode, RunError, Status, StatusRecord};
 pub use stretch::{ChainReader, CheckpointLink, Stretch, Trusted};
 pub use task::{AnswersRecord, InterruptRecord, PendingOutcome, TaskRecord, TaskSummary, TaskUse};

@@ -1,20 +1,21 @@
-//! What a host says when it has removed the beginning of a run's history, so that a removal by anybody else shows.
+//! The signed note of a host that has removed the beginning of a run's history. Without it, a removal is detected as
+//! damage.
 
 use serde::{Deserialize, Serialize};
 
-use super::standing::Standing;
+use super::cumulative::CumulativeState;
 use crate::digest::{Digest, DomainHasher};
 use crate::time::Timestamp;
 use crate::trust::{KeyId, Signature, SigningKey, VerifyingKey};
 
 const DOMAIN: &str = "graph-host/pruning/v1";
 
-/// The checkpoints of a namespace before one of them were removed. What was to be known of them beside their values is
-/// kept here.
+/// The note that the checkpoints of a namespace before one of them were removed. It keeps what is needed of them, other
+/// than values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pruning {
-    /// When.
+    /// When the checkpoints were removed.
     pub at: Timestamp,
     /// The entries of the run's history that went with them, as stretches in order: how many come before each, and how
     /// many it held. Those of earlier removals are included; empty in a note from before they were kept.
@@ -24,7 +25,7 @@ pub struct Pruning {
     pub first: Digest,
     /// And its number.
     pub first_sequence: u64,
-    /// The namespace.
+    /// The namespace whose checkpoints were removed; empty for the root run.
     pub namespace: String,
     /// The newest checkpoint at that time: its record digest. A history that lacks it was cut at its end as well.
     pub newest: Digest,
@@ -32,11 +33,11 @@ pub struct Pruning {
     pub newest_sequence: u64,
     /// How many checkpoints were removed, those of earlier removals included.
     pub removed: u64,
-    /// The run.
+    /// The id of the run.
     pub run: String,
-    /// Where everything stood at the first checkpoint that was kept, unless that one is whole.
+    /// The stamps and counts at the first checkpoint that was kept, unless that one is whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub standing: Option<Standing>,
+    pub standing: Option<CumulativeState>,
     /// The nodes visited in the removed checkpoints, in order.
     pub visited: Vec<String>,
     /// The warnings of the removed checkpoints, in order.
@@ -55,21 +56,16 @@ pub struct SignedPruning {
     pub signature: Signature,
 }
 
-/// What is said about a removal cannot be believed.
+/// Why a note about a removal is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum PruningError {
     /// It cannot be read.
     #[error("what is said about removed checkpoints of run {run} cannot be read: {reason}")]
-    Malformed {
-        /// The run.
-        run: String,
-        /// Why.
-        reason: String,
-    },
+    Malformed { run: String, reason: String },
     /// The key has not signed it.
     #[error("the removal of checkpoints of run {run} is not signed by the key {key}")]
     Signature {
-        /// The run.
         run: String,
         /// The key that was expected.
         key: KeyId,
@@ -77,15 +73,14 @@ pub enum PruningError {
     /// It is about something else.
     #[error("what is said about removed checkpoints of run {run} is about run {found}")]
     Misplaced {
-        /// The run.
         run: String,
-        /// What it is about.
+        /// The namespace or run in the note.
         found: String,
     },
 }
 
 impl Pruning {
-    /// Signs it.
+    /// Signs the note with the key of the host that removed the checkpoints.
     pub fn sign(&self, key: &SigningKey) -> Result<SignedPruning, serde_json::Error> {
         let body = serde_json::to_string(self)?;
         let signature = key.sign_digest(DOMAIN, &digest_of(&body));

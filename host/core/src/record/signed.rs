@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::body::{Record, RecordKind};
 use super::cache::{CacheEntry, SignedCacheEntry};
 use super::checkpoint::Checkpoint;
@@ -15,11 +17,14 @@ use crate::format;
 use crate::trust::{KeyId, SigningKey, VerifyingKey};
 
 /// A record with its signature. What is signed is the digest of the text as it is stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// Its JSON form is how hosts that are not written in Rust keep records.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SignedRecord {
-    /// What it is.
+    /// The kind of record.
     pub kind: RecordKind,
-    /// The run.
+    /// The id of the root run, under which all records of its tree are stored.
     pub run: String,
     /// The namespace; empty for the root graph of a run.
     pub namespace: String,
@@ -41,7 +46,8 @@ pub struct SignedRecord {
     pub events: u64,
     /// With a checkpoint: the channel values that it changed.
     pub values: Vec<ChannelValue>,
-    /// With a checkpoint on its way to a store: results to be kept beside it for later tasks. None once it is read back.
+    /// With a checkpoint on its way to a store: results that are stored with it for later tasks. Empty in a record that was read back.
+    #[serde(default)]
     pub results: Vec<SignedCacheEntry>,
 }
 
@@ -65,46 +71,28 @@ pub struct UnsignedRecord {
 #[derive(Debug, thiserror::Error)]
 #[error("a {} record cannot be written as JSON", kind.as_str())]
 pub struct EncodeError {
-    /// The kind.
+    /// The kind of the record that could not be encoded.
     pub kind: RecordKind,
-    /// Why.
+    /// The error of the serializer.
     #[source]
     pub source: serde_json::Error,
 }
 
 /// A stored record cannot be read.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum DecodeError {
     /// The text is not a record of its kind.
     #[error("the {kind} record {sequence} of run {run} cannot be read: {reason}", kind = kind.as_str())]
-    Malformed {
-        /// The kind.
-        kind: RecordKind,
-        /// The run.
-        run: String,
-        /// Its number.
-        sequence: u64,
-        /// Why.
-        reason: String,
-    },
+    Malformed { kind: RecordKind, run: String, sequence: u64, reason: String },
     /// The text is not what its digest says.
     #[error("the {kind} record {sequence} of run {run} was changed: its digest does not match its text", kind = kind.as_str())]
-    Changed {
-        /// The kind.
-        kind: RecordKind,
-        /// The run.
-        run: String,
-        /// Its number.
-        sequence: u64,
-    },
+    Changed { kind: RecordKind, run: String, sequence: u64 },
     /// The signature is not that of the key.
     #[error("the {kind} record {sequence} of run {run} is not signed by this host's key {key}", kind = kind.as_str())]
     Signature {
-        /// The kind.
         kind: RecordKind,
-        /// The run.
         run: String,
-        /// Its number.
         sequence: u64,
         /// The key that was expected.
         key: KeyId,
@@ -112,13 +100,10 @@ pub enum DecodeError {
     /// The record belongs elsewhere.
     #[error("the {kind} record {sequence} of run {run} does not belong there: its text says {found}", kind = kind.as_str())]
     Misplaced {
-        /// The kind.
         kind: RecordKind,
-        /// The run.
         run: String,
-        /// Its number.
         sequence: u64,
-        /// What the text says.
+        /// The value in the text.
         found: String,
     },
 }
@@ -219,7 +204,7 @@ impl UnsignedRecord {
         records.into_iter().map(sign).collect()
     }
 
-    /// What is signed of it: its digest, under the domain of its kind.
+    /// The message that is signed: its digest, under the domain of its kind.
     const fn signed_as(&self) -> (&'static str, Digest) {
         (self.kind.domain(), self.digest)
     }

@@ -1,4 +1,4 @@
-//! How a run stands: its status, how it ended, and why it stopped.
+//! The status of a run, how it ended, and why it stopped.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -40,7 +40,7 @@ impl EndedBy {
     }
 }
 
-/// What a run's status is.
+/// The status of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)]
@@ -137,17 +137,17 @@ impl fmt::Display for ErrorCode {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunError {
-    /// The budget of the run that is used up, where that is why.
+    /// The budget of the run that is used up, if that is the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
-    /// The failure's category, where a node failed.
+    /// The failure's category, if a node failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<crate::node::Category>,
     /// The stable code.
     pub code: ErrorCode,
     /// What happened, for a person.
     pub message: String,
-    /// The node, where one is to blame.
+    /// The node that caused it, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
 }
@@ -167,14 +167,14 @@ pub struct End {
     pub status: Status,
 }
 
-/// The run has stopped short of its end, or goes on.
+/// The run has stopped before its end, or continues.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StatusRecord {
-    /// Changes of what the run is pinned to that were accepted under this checkpoint, in order.
+    /// Changes of the run's pins that were accepted under this checkpoint, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accepted: Vec<Accepted>,
-    /// When.
+    /// When the status changed.
     pub at: Timestamp,
     /// The record digest of the checkpoint it is under.
     pub checkpoint: Digest,
@@ -184,11 +184,11 @@ pub struct StatusRecord {
     /// Why, if something went wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
-    /// What the hooks that follow the run's end have come to: no checkpoint comes after it.
+    /// The results of the hooks after the run's end: no checkpoint follows that could contain them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooked: Vec<HookSummary>,
-    /// Fuel of the hooks that were asked about the run since the checkpoint, as far as it counts for what tasks are set
-    /// aside.
+    /// Fuel of the hooks that were asked about the run since the checkpoint, as far as it counts for what is reserved for
+    /// tasks.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub hooks_fuel: u64,
     /// What those hooks used of the host, as far as it counts in the same way.
@@ -202,11 +202,11 @@ pub struct StatusRecord {
     /// The total of `max_steps`, where hooks have extended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_steps: Option<u64>,
-    /// The namespace.
+    /// The namespace of the run; empty for the root run.
     pub namespace: String,
     /// Static interrupts of this boundary have been passed.
     pub released: bool,
-    /// How often the run has gone on from a failure or a limit under this checkpoint.
+    /// How often the run has continued after a failure or a limit under this checkpoint.
     #[serde(default, skip_serializing_if = "is_none_yet")]
     pub resumes: u32,
     /// The run's id.
@@ -215,7 +215,7 @@ pub struct StatusRecord {
     pub sequence: u64,
     /// The new status.
     pub status: Status,
-    /// What the tasks of the superstep under way have used so far, by task id.
+    /// What the tasks of the active superstep have used so far, by task id.
     pub tasks: BTreeMap<String, TaskUse>,
     /// Warnings since the checkpoint.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

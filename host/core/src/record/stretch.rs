@@ -1,10 +1,10 @@
 //! Checkpoints that are read from a signed one backwards, and the channels and counts at one of them.
 //!
-//! A checkpoint names the digest of the one before it. So a reader that trusts one can trust every earlier one whose digest is the
-//! one named: nothing is read before its digest is known to be right, and the signature that counts is that of the checkpoint where
-//! the reading begins. [`ChainReader`] goes back in this way, one checkpoint at a time; [`Stretch`] goes back as far as the
-//! checkpoint that is whole, and assembles the channels and counts at the one that is wanted. Everything before that is checked by
-//! [`ChainVerifier`](super::ChainVerifier).
+//! A checkpoint names the digest of the one before it. So a reader that trusts one can trust every earlier one with the
+//! named digest: no record is parsed before its digest was checked, and only the signature of the checkpoint at which
+//! reading begins is needed. [`ChainReader`] goes back in this way, one checkpoint at a time; [`Stretch`] goes back to
+//! the newest whole checkpoint, and assembles the channels and counts at the wanted one.
+//! [`ChainVerifier`](super::ChainVerifier) checks everything before that.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,9 +14,9 @@ use super::accepted::{Accepted, follow};
 use super::body::{Record, RecordKind};
 use super::chain::ChainError;
 use super::checkpoint::{ChannelStamp, Checkpoint, CheckpointPlace, Source};
+use super::cumulative::CumulativeState;
 use super::pruning::Pruning;
 use super::signed::{DecodeError, SignedRecord};
-use super::standing::Standing;
 use super::value::{ChannelValue, ValueKind};
 use crate::digest::Digest;
 use crate::trust::{KeyId, VerifyingKey};
@@ -24,7 +24,7 @@ use crate::trust::{KeyId, VerifyingKey};
 /// Reads checkpoints from a signed one backwards.
 #[derive(Clone, Debug)]
 pub struct ChainReader {
-    /// The first checkpoint that is left, where the host has removed those before.
+    /// The first checkpoint that is left, if the host has removed those before.
     begins: Option<(Digest, u64)>,
     /// The number of the checkpoint that was read last.
     at: u64,
@@ -35,7 +35,7 @@ pub struct ChainReader {
 /// What leads from a checkpoint to the ones before it. It is read several times as fast as all of it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct CheckpointLink {
-    /// Its number.
+    /// The checkpoint's number in its namespace.
     pub sequence: u64,
     /// What made it.
     pub source: Source,
@@ -58,10 +58,10 @@ impl CheckpointLink {
 }
 
 impl ChainReader {
-    /// Reads the checkpoint to begin with. Its signature by `key` is what everything is trusted for that is read after it; without a
-    /// key, as with the records of another host, everything can be shown alone.
+    /// Reads the first checkpoint. Everything that is read afterwards is trusted because of its signature by `key`;
+    /// without a key, as for records of another host, everything can only be shown.
     ///
-    /// `begins` says where the history begins if its beginning was removed.
+    /// `begins` is where the history begins if its beginning was removed.
     pub fn from_signed(
         record: &SignedRecord,
         key: Option<&VerifyingKey>,
@@ -110,7 +110,7 @@ impl ChainReader {
         Ok(*checkpoint)
     }
 
-    /// The same where nothing but the way back is wanted.
+    /// The same if only the link to the checkpoint before is needed.
     pub fn earlier_link(&mut self, record: &SignedRecord) -> Result<CheckpointLink, ChainError> {
         self.check(record)?;
         let link = CheckpointLink::of(record)?;
@@ -179,8 +179,8 @@ pub struct Stretch<'p> {
     begins: Option<&'p Pruning>,
     target: Checkpoint,
     digest: Digest,
-    /// The channels and counts at the target, as far as they have been found: the first that is found of each is the newest.
-    standing: Standing,
+    /// The channels and counts at the target that were found so far: the first value found of each is the newest.
+    standing: CumulativeState,
     /// Channels that were gone by then.
     gone: BTreeSet<String>,
     warned: Option<CheckpointPlace>,
@@ -216,7 +216,7 @@ impl<'p> Stretch<'p> {
             reader,
             begins,
             digest: record.digest,
-            standing: Standing::default(),
+            standing: CumulativeState::default(),
             gone: BTreeSet::new(),
             warned: None,
             checkpoints: 0,
@@ -258,7 +258,7 @@ impl<'p> Stretch<'p> {
             self.warned = self.warned.or(checkpoint.warned);
             self.is_complete = true;
             let Checkpoint { cached, channels, executions, visits, .. } = checkpoint;
-            self.take_older(Standing { cached, channels, executions, visits });
+            self.take_older(CumulativeState { cached, channels, executions, visits });
         } else if sequence <= whole || !self.reader.has_earlier() {
             return Err(ChainError::Delta { sequence });
         } else {
@@ -268,19 +268,19 @@ impl<'p> Stretch<'p> {
                     self.gone.insert(channel);
                 }
             }
-            self.take_older(Standing { cached, channels, executions, visits });
+            self.take_older(CumulativeState { cached, channels, executions, visits });
         }
         Ok(())
     }
 
-    /// Takes what stood before: what is known already is newer.
-    fn take_older(&mut self, older: Standing) {
+    /// Adds older stamps and counts; known ones are newer and stay.
+    fn take_older(&mut self, older: CumulativeState) {
         fn add<T>(known: &mut BTreeMap<String, T>, older: BTreeMap<String, T>) {
             for (name, value) in older {
                 known.entry(name).or_insert(value);
             }
         }
-        let Standing { cached, mut channels, executions, visits } = older;
+        let CumulativeState { cached, mut channels, executions, visits } = older;
         channels.retain(|channel, _| !self.gone.contains(channel));
         add(&mut self.standing.channels, channels);
         add(&mut self.standing.cached, cached);
@@ -288,7 +288,7 @@ impl<'p> Stretch<'p> {
         add(&mut self.standing.visits, visits);
     }
 
-    /// The checkpoint that is wanted, checked and made whole, once [`Self::wants_below`] wants no more.
+    /// The wanted checkpoint, checked and made whole, once [`Self::wants_below`] needs no more.
     pub fn finish(self) -> Result<Trusted, ChainError> {
         let Self { reader, mut target, digest, standing, checkpoints, is_complete, warned, .. } = self;
         if !is_complete {
@@ -307,8 +307,7 @@ impl<'p> Stretch<'p> {
 }
 
 impl Checkpoint {
-    /// Checks the values of its channels, each with the segments that add to it, against where it says they stand. Its maps
-    /// have to be whole.
+    /// Checks the values of its channels, each with its segments, against its stamps. Its maps have to be whole.
     pub fn check_values(&self, values: &[ChannelValue]) -> Result<(), ChainError> {
         let mut stand: BTreeMap<&str, ChannelStamp> = BTreeMap::new();
         for value in values {
@@ -328,8 +327,8 @@ impl Checkpoint {
         }
     }
 
-    /// Checks what was accepted under it and is in no checkpoint yet: each change has to be accepted by the key and to continue
-    /// from what the run was pinned to before.
+    /// Checks the changes that were accepted under it and are in no checkpoint yet: each has to be accepted by the key
+    /// and to begin with the pins before it.
     pub fn check_accepted(&self, accepted: &[Accepted], key: KeyId) -> Result<(), ChainError> {
         match follow(self.pins, accepted, key) {
             Some(_) => Ok(()),

@@ -1,4 +1,4 @@
-//! What tasks come to: under way, and once their superstep has committed.
+//! The results of tasks: during their superstep, and once it has committed.
 
 use std::sync::Arc;
 
@@ -14,24 +14,28 @@ use crate::limits::HostUse;
 use crate::node::{Failure, Outcome};
 use crate::time::Timestamp;
 
-/// What a task of a committed superstep came to.
+/// The result of a task of a committed superstep.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskSummary {
     /// The answers to its questions, in the order they were asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<Canonical>,
-    /// When its last attempt ended; absent where nothing was dispatched.
+    /// When its last attempt ended; absent if nothing was dispatched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
     /// Attempts of the last series, retries included.
     pub attempts: u32,
-    /// The stored result that stood in for its dispatch.
+    /// The cached result that was used instead of its dispatch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached: Option<Box<CacheHit>>,
     /// How often its item was dispatched, earlier failures and questions included.
     pub dispatches: u32,
-    /// What happened in it that no earlier record of the run's history tells.
+    /// The numbers of the answers that do not count any more: the component has rejected them, or another answer has replaced
+    /// them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<u32>,
+    /// What happened in it and is in no earlier record of the run's history.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<TaskEvent>,
     /// The failure that was handled, if there was one.
@@ -45,31 +49,31 @@ pub struct TaskSummary {
     /// The item that was dispatched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<String>,
-    /// What the world answered to each of its attempts, in order; those that asked nothing are left out.
+    /// The journals of its attempts, in order; attempts without calls of the host are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub journal: Vec<AttemptJournal>,
     /// Microseconds that all attempts took.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub micros: u64,
-    /// The node.
+    /// The name of the task's node.
     pub node: String,
     /// The task's id.
     pub task: String,
 }
 
-/// What one task of the superstep under way has come to. It is void as soon as the superstep commits, and never
-/// applies to another checkpoint.
+/// The result of one task of the active superstep. It is void as soon as the superstep commits, and never applies to
+/// another checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskRecord {
-    /// When it came to this.
+    /// The time of the result.
     pub at: Timestamp,
     /// The attempt, from 1.
     pub attempt: u32,
     /// How often hooks were asked about a failure of it so far.
     #[serde(default, skip_serializing_if = "is_none_yet")]
     pub asked: u32,
-    /// What it has to do with the cache of results.
+    /// Its state with respect to the cache of results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<TaskCache>,
     /// The record digest of the checkpoint it is under.
@@ -79,7 +83,11 @@ pub struct TaskRecord {
     pub continued: bool,
     /// How often its item was dispatched so far.
     pub dispatches: u32,
-    /// What happened in it that the run's history does not tell yet.
+    /// The numbers of the answers that do not count any more: the component has rejected them, or another answer has replaced
+    /// them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<u32>,
+    /// Its events that the run's history does not contain yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<TaskEvent>,
     /// Fuel of all attempts so far, and of the hooks that were asked about them.
@@ -87,17 +95,17 @@ pub struct TaskRecord {
     /// What all attempts, and the hooks that were asked about them, have used so far of the host.
     #[serde(default, skip_serializing_if = "HostUse::is_nothing")]
     pub host: HostUse,
-    /// What the world answered to each of its attempts so far, in order; those that asked nothing are left out.
+    /// The journals of its attempts so far, in order; attempts without calls of the host are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub journal: Vec<AttemptJournal>,
     /// Microseconds that all attempts took so far.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub micros: u64,
-    /// The namespace.
+    /// The namespace of the task's run; empty for the root run.
     pub namespace: String,
-    /// The node.
+    /// The name of the task's node.
     pub node: String,
-    /// What it has come to.
+    /// The result.
     pub outcome: PendingOutcome,
     /// How many of its attempts a hook has asked for.
     #[serde(default, skip_serializing_if = "is_none_yet")]
@@ -116,44 +124,44 @@ pub struct TaskRecord {
     pub warnings: Vec<String>,
 }
 
-/// What a task has come to.
+/// The result of a task whose superstep has not committed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum PendingOutcome {
     /// It answered; it will not run again.
     Done {
-        /// The answer.
+        /// The answer of the component, or of the item's own operation.
         outcome: Arc<Outcome>,
     },
-    /// It failed, and hooks are asked what becomes of that.
+    /// It failed, and hooks are asked about that.
     Failing {
-        /// The failure.
+        /// The failure that hooks are asked about.
         failure: Failure,
     },
-    /// It failed for good after it was to be tried again; a resume counts its attempts anew.
+    /// It failed for good although it was to be retried; a resume counts its attempts from 1 again.
     Failed {
-        /// The failure.
+        /// The failure that stopped the run.
         failure: Failure,
     },
     /// It failed for good and the graph handles that; it will not run again.
     Handled {
-        /// The failure.
+        /// The failure that `on_error`, or a hook, handled.
         failure: Failure,
     },
     /// Its child run asks, and keeps the questions.
     Suspended,
-    /// It asks.
+    /// It waits for the answer to a question.
     Interrupted {
         /// How many answers it had when it asked.
         answered: u32,
-        /// The question.
+        /// The payload of the interrupt.
         payload: Canonical,
     },
     /// It failed and will be tried again.
     Retrying {
-        /// When.
+        /// When the next attempt is due.
         due: Timestamp,
-        /// The failure.
+        /// The failure of the last attempt.
         failure: Failure,
     },
 }
@@ -162,15 +170,19 @@ pub enum PendingOutcome {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AnswersRecord {
-    /// The answers.
+    /// The answers, in the order of the task's questions.
     pub answers: Vec<Canonical>,
     /// When the last one came.
     pub at: Timestamp,
     /// The record digest of the checkpoint it is under.
     pub checkpoint: Digest,
-    /// The namespace.
+    /// The numbers of the answers that do not count any more: the component has rejected them, or another answer has replaced
+    /// them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<u32>,
+    /// The namespace of the task's run; empty for the root run.
     pub namespace: String,
-    /// The node.
+    /// The name of the task's node.
     pub node: String,
     /// The run's id.
     pub run: String,
@@ -180,7 +192,7 @@ pub struct AnswersRecord {
     pub task: String,
 }
 
-/// What a task has used, whatever it came to, and where it stands as the run goes on.
+/// What a task has used, whatever its result, and its state as the run continues.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskUse {
@@ -192,7 +204,11 @@ pub struct TaskUse {
     pub attempts: u32,
     /// How often its item was dispatched.
     pub dispatches: u32,
-    /// What happened in it that no earlier record of the run's history tells.
+    /// The last of these has ended, even if no result of it is kept, as after a budget was used up. Left out where the
+    /// task is settled; records of release 0.1.0 never have it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ended: bool,
+    /// What happened in it and is in no earlier record of the run's history.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<TaskEvent>,
     /// Fuel of all attempts.
@@ -200,13 +216,13 @@ pub struct TaskUse {
     /// What all attempts used of the host.
     #[serde(default, skip_serializing_if = "HostUse::is_nothing")]
     pub host: HostUse,
-    /// What the world answered to each of its attempts, in order, where no task record has it.
+    /// The journals of its attempts, in order, if no task record has them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub journal: Vec<AttemptJournal>,
     /// Microseconds that all attempts took.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub micros: u64,
-    /// Its node.
+    /// The name of the task's node.
     pub node: String,
     /// It will not run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -222,7 +238,7 @@ pub struct TaskUse {
 pub struct InterruptRecord {
     /// The id by which it is answered, `task/n`.
     pub id: String,
-    /// The node.
+    /// The name of the node that asks.
     pub node: String,
     /// The question; null for a static interrupt.
     pub payload: Canonical,

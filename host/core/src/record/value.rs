@@ -45,9 +45,10 @@ pub enum ValueKind {
 }
 
 /// A channel's new value, or what it gained, at one checkpoint.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ChannelValue {
-    /// The channel.
+    /// The name of the channel that the value belongs to.
     pub channel: String,
     /// The sequence number of the checkpoint that wrote it.
     pub version: u64,
@@ -58,8 +59,8 @@ pub struct ChannelValue {
 }
 
 impl ChannelValue {
-    /// The digest of the channel once this value is in it. A segment's continues the digest before it, so that a
-    /// step costs what it adds and not what is there.
+    /// The digest of the channel after this value. That of a segment continues the digest before it, so that a step costs
+    /// only what it adds.
     pub fn digest(&self, before: Option<&Digest>) -> Digest {
         match self.kind {
             ValueKind::Whole => {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::compile::compile;
 use super::defaults::{self, DefaultsError};
-use super::evaluate::{Run, Stop};
+use super::evaluate::{EvaluationError, Run};
 use super::explain;
 use super::program::{Keyword, Program};
 use super::report::{Detail, Found};
@@ -60,7 +60,7 @@ fn lines(problems: &[SchemaProblem]) -> String {
 }
 
 impl InputSchema {
-    /// Compiles a schema. All that is wrong with it is reported at once, up to 50 errors.
+    /// Compiles a schema. All its errors are reported at once, up to 50.
     ///
     /// The meter is charged for each keyword, for what is copied out of the schema, and for the states of patterns. If it is
     /// used up, the one error says so ([`SchemaError::limit`]).
@@ -75,7 +75,9 @@ impl InputSchema {
     pub fn validate_and_fill(&self, mut value: Value, meter: &Meter) -> Result<Value, SchemaFailure> {
         if let Err(error) = defaults::fill(&self.program, &mut value, meter) {
             return Err(match error {
-                DefaultsError::Stop(Stop::Exhausted(exhausted)) => SchemaFailure::Exhausted(exhausted),
+                DefaultsError::EvaluationError(EvaluationError::Exhausted(exhausted)) => {
+                    SchemaFailure::Exhausted(exhausted)
+                }
                 error => SchemaFailure::Problems(vec![whole(error.to_string())]),
             });
         }
@@ -93,8 +95,8 @@ impl InputSchema {
         Err(SchemaFailure::Problems(problems))
     }
 
-    /// Checks what is literal in params: a part that is a template is taken to fit, whatever the schema says there. Charges
-    /// the meter as [`InputSchema::validate_and_fill`] does; the problems are 50 at most.
+    /// Checks the literal parts of params: a template is assumed to fit. Charges the meter like
+    /// [`InputSchema::validate_and_fill`]; at most 50 problems are reported.
     pub fn check_literal(
         &self,
         params: &ValueTemplate,
@@ -148,10 +150,10 @@ fn any<'v>(values: impl IntoIterator<Item = &'v Value>, meter: &Meter) -> Result
 }
 
 /// The problem of a schema that is nested too deeply for a value.
-fn deep(stop: Stop) -> Result<SchemaProblem, Exhausted> {
+fn deep(stop: EvaluationError) -> Result<SchemaProblem, Exhausted> {
     match stop {
-        Stop::Exhausted(exhausted) => Err(exhausted),
-        Stop::TooDeep => Ok(whole(stop.to_string())),
+        EvaluationError::Exhausted(exhausted) => Err(exhausted),
+        EvaluationError::TooDeep => Ok(whole(stop.to_string())),
     }
 }
 

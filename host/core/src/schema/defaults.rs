@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::evaluate::{DEEPEST, Stop};
+use super::evaluate::{DEEPEST, EvaluationError};
 use super::program::{Keyword, NodeId, Program};
 use crate::json::{MAX_DEPTH, depth};
 use crate::work::{Exhausted, Meter, rates, size};
@@ -15,7 +15,7 @@ const MOST: usize = 10_000;
 pub(super) enum DefaultsError {
     /// There is no more fuel, or subschemas are nested too deeply.
     #[error(transparent)]
-    Stop(#[from] Stop),
+    EvaluationError(#[from] EvaluationError),
     /// The defaults of the schema bring forth further defaults without end.
     #[error("the schema's defaults have no end")]
     Endless,
@@ -24,25 +24,25 @@ pub(super) enum DefaultsError {
 /// Puts the default of each property that is missing into the objects of a value, nested ones included. Looks through
 /// `properties`, `items`, `allOf` and `$ref`.
 pub(super) fn fill(program: &Program, value: &mut Value, meter: &Meter) -> Result<(), DefaultsError> {
-    Filler { program, meter, left: MOST }.visit(0, value, Place::default())
+    Filler { program, meter, left: MOST }.visit(0, value, Depth::default())
 }
 
 impl From<Exhausted> for DefaultsError {
     fn from(exhausted: Exhausted) -> Self {
-        Self::Stop(exhausted.into())
+        Self::EvaluationError(exhausted.into())
     }
 }
 
 /// Where in the schema and the value a visit is.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct Depth {
     /// How many subschemas it is in.
     depth: usize,
     /// How many objects and arrays it is in.
     level: usize,
 }
 
-impl Place {
+impl Depth {
     const fn beside(self) -> Self {
         Self { depth: self.depth + 1, ..self }
     }
@@ -59,13 +59,13 @@ struct Filler<'p> {
 }
 
 impl Filler<'_> {
-    fn visit(&mut self, id: NodeId, value: &mut Value, at: Place) -> Result<(), DefaultsError> {
+    fn visit(&mut self, id: NodeId, value: &mut Value, at: Depth) -> Result<(), DefaultsError> {
         self.meter.charge(rates::VALUE)?;
         let Some(node) = self.program.nodes.get(id).filter(|node| !node.keywords.is_empty()) else {
             return Ok(());
         };
         if at.depth > DEEPEST {
-            return Err(Stop::TooDeep.into());
+            return Err(EvaluationError::TooDeep.into());
         }
         let has_parts = value.is_object() || value.is_array();
         // What a reference or an alternative says comes before what the subschema itself says.

@@ -1,11 +1,11 @@
-//! Finding everything in a value that does not fit a schema. What is found is handed on at once, and not kept.
+//! Finds all parts of a value that do not fit a schema. Findings are passed on at once, and not stored.
 
 use std::fmt::Display;
 use std::ops::ControlFlow;
 
 use serde_json::{Map, Value};
 
-use super::evaluate::{Run, Stop};
+use super::evaluate::{EvaluationError, Run};
 use super::message::shown;
 use super::program::{Fields, Keyword, NodeId};
 use super::report::{Detail, Found, Path};
@@ -16,7 +16,7 @@ use crate::work::rates;
 const MOST_NAMES: usize = 20;
 
 /// Whether the search for what does not fit continues.
-pub(super) type Flow = Result<ControlFlow<()>, Stop>;
+pub(super) type Flow = Result<ControlFlow<()>, EvaluationError>;
 
 /// Takes what was found.
 pub(super) type Sink<'s, 'p> = dyn FnMut(&mut Run<'p>, &Found<'_, 'p>) -> Flow + 's;
@@ -205,7 +205,7 @@ impl<'p> Run<'p> {
         value: &'v Value,
         seen: &mut Seen<'v>,
         outermost: bool,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), EvaluationError> {
         for keyword in keywords {
             self.meter.charge(rates::SCHEMA_VISIT)?;
             let unevaluated =
@@ -248,7 +248,7 @@ impl<'p> Run<'p> {
         nodes: impl IntoIterator<Item = NodeId>,
         value: &'v Value,
         seen: &mut Seen<'v>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), EvaluationError> {
         for node in nodes {
             let (entered, keywords, _) = self.enter(node)?;
             self.collect(keywords, value, seen, false)?;

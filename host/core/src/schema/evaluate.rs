@@ -16,7 +16,7 @@ pub(super) const DEEPEST: usize = 700;
 
 /// Why an evaluation ended without an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Stop {
+pub(super) enum EvaluationError {
     /// There is no more fuel.
     #[error(transparent)]
     Exhausted(#[from] Exhausted),
@@ -46,7 +46,7 @@ impl<'p> Run<'p> {
     }
 
     /// What a node demands; the way back is [`Run::leave`].
-    pub(super) fn enter(&mut self, id: NodeId) -> Result<(Entered, &'p [Keyword], bool), Stop> {
+    pub(super) fn enter(&mut self, id: NodeId) -> Result<(Entered, &'p [Keyword], bool), EvaluationError> {
         self.meter.charge(rates::VALUE)?;
         let entered = Entered(self.scope.len());
         let Some(node) = self.program.nodes.get(id) else { return Ok((entered, &[], false)) };
@@ -55,7 +55,7 @@ impl<'p> Run<'p> {
             return Ok((entered, &[], false));
         }
         if self.depth >= DEEPEST {
-            return Err(Stop::TooDeep);
+            return Err(EvaluationError::TooDeep);
         }
         self.depth += 1;
         if self.scope.last() != Some(&node.resource) {
@@ -76,7 +76,7 @@ impl<'p> Run<'p> {
         id: NodeId,
         value: &'v Value,
         seen: Option<&mut Seen<'v>>,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, EvaluationError> {
         let (entered, keywords, unevaluated) = self.enter(id)?;
         let fits = match (seen, unevaluated) {
             (None, false) => self.all(keywords, value, None)?,
@@ -107,7 +107,7 @@ impl<'p> Run<'p> {
         keywords: &'p [Keyword],
         value: &'v Value,
         mut seen: Option<&mut Seen<'v>>,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, EvaluationError> {
         for keyword in keywords {
             self.meter.charge(rates::SCHEMA_VISIT)?;
             if !self.holds(keyword, value, seen.as_deref_mut())? {
@@ -123,7 +123,7 @@ impl<'p> Run<'p> {
         keyword: &'p Keyword,
         value: &'v Value,
         mut seen: Option<&mut Seen<'v>>,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, EvaluationError> {
         match keyword {
             Keyword::Ref(node) => self.fits(*node, value, seen),
             Keyword::DynamicRef(reference) => self.fits(self.dynamic_target(reference), value, seen),
@@ -192,7 +192,7 @@ impl<'p> Run<'p> {
     }
 
     /// Whether a value fits a keyword without subschemas.
-    fn plain(&self, keyword: &'p Keyword, value: &Value) -> Result<bool, Stop> {
+    fn plain(&self, keyword: &'p Keyword, value: &Value) -> Result<bool, EvaluationError> {
         Ok(match (keyword, value) {
             (Keyword::Never, _) => false,
             (Keyword::Type(types), value) => types.include(value),
@@ -237,7 +237,7 @@ impl<'p> Run<'p> {
         nodes: &'p [NodeId],
         value: &'v Value,
         mut seen: Option<&mut Seen<'v>>,
-    ) -> Result<usize, Stop> {
+    ) -> Result<usize, EvaluationError> {
         let mut count = 0;
         for node in nodes {
             if self.fits(*node, value, seen.as_deref_mut())? {
@@ -255,7 +255,7 @@ impl<'p> Run<'p> {
         condition: &Condition,
         value: &'v Value,
         mut seen: Option<&mut Seen<'v>>,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, EvaluationError> {
         let holds = self.fits(condition.test, value, seen.as_deref_mut())?;
         match if holds { condition.then } else { condition.otherwise } {
             Some(node) => self.fits(node, value, seen),
@@ -275,7 +275,7 @@ impl<'p> Run<'p> {
         about: &'p Fields,
         fields: &'v Map<String, Value>,
         seen: Option<&mut Seen<'v>>,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, EvaluationError> {
         if let Some(seen) = seen {
             self.note_fields(about, fields, seen)?;
         }
@@ -316,7 +316,7 @@ impl<'p> Run<'p> {
         about: &'p Fields,
         fields: &'v Map<String, Value>,
         seen: &mut Seen<'v>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), EvaluationError> {
         if about.additional.is_some() {
             seen.all_fields = true;
             return Ok(());
@@ -330,7 +330,7 @@ impl<'p> Run<'p> {
     }
 
     /// Whether `properties` has a name.
-    pub(super) fn is_property(&self, about: &'p Fields, name: &str) -> Result<bool, Stop> {
+    pub(super) fn is_property(&self, about: &'p Fields, name: &str) -> Result<bool, EvaluationError> {
         let steps = u64::from(about.properties.len().checked_ilog2().unwrap_or(0)) + 1;
         self.meter.charge(
             rates::LOOKUP.saturating_add(steps * rates::SORT_STEP).saturating_add(name.len() as u64),
@@ -339,7 +339,7 @@ impl<'p> Run<'p> {
     }
 
     /// Whether `properties` or `patternProperties` is about a name.
-    pub(super) fn is_known(&self, about: &'p Fields, name: &str) -> Result<bool, Stop> {
+    pub(super) fn is_known(&self, about: &'p Fields, name: &str) -> Result<bool, EvaluationError> {
         if self.is_property(about, name)? {
             return Ok(true);
         }
@@ -356,7 +356,7 @@ impl<'p> Run<'p> {
         about: &'p Items,
         items: &'v [Value],
         seen: Option<&mut Seen<'v>>,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, EvaluationError> {
         if let Some(seen) = seen {
             seen.items(about, items);
         }
@@ -375,7 +375,7 @@ impl<'p> Run<'p> {
         contains: &'p Contains,
         items: &'v [Value],
         mut seen: Option<&mut Seen<'v>>,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, EvaluationError> {
         let mut count: u64 = 0;
         for item in items {
             if self.fits(contains.node, item, None)? {
@@ -396,7 +396,7 @@ impl<'p> Run<'p> {
         node: NodeId,
         items: &'v [Value],
         seen: &mut Seen<'v>,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, EvaluationError> {
         if seen.all_items {
             return Ok(true);
         }
@@ -415,7 +415,7 @@ impl<'p> Run<'p> {
         node: NodeId,
         fields: &'v Map<String, Value>,
         seen: &mut Seen<'v>,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, EvaluationError> {
         if seen.all_fields {
             return Ok(true);
         }
@@ -429,7 +429,7 @@ impl<'p> Run<'p> {
         Ok(true)
     }
 
-    fn is_option(&self, options: &Options, value: &Value) -> Result<bool, Stop> {
+    fn is_option(&self, options: &Options, value: &Value) -> Result<bool, EvaluationError> {
         if let Value::String(text) = value {
             let steps = u64::from(options.texts.len().checked_ilog2().unwrap_or(0)) + 1;
             let step = rates::LOOKUP.saturating_add(text.len() as u64);
@@ -452,7 +452,7 @@ impl<'p> Run<'p> {
         &self,
         fields: &'v Map<String, Value>,
         name: &str,
-    ) -> Result<Option<&'v Value>, Stop> {
+    ) -> Result<Option<&'v Value>, EvaluationError> {
         self.meter.charge(rates::LOOKUP.saturating_add(name.len() as u64))?;
         Ok(fields.get(name))
     }
@@ -462,7 +462,7 @@ impl<'p> Run<'p> {
         &self,
         names: &'p [Box<str>],
         fields: &Map<String, Value>,
-    ) -> Result<Option<&'p str>, Stop> {
+    ) -> Result<Option<&'p str>, EvaluationError> {
         for name in names {
             if self.get(fields, name)?.is_none() {
                 return Ok(Some(name));
@@ -472,17 +472,17 @@ impl<'p> Run<'p> {
     }
 
     /// A name as a value.
-    pub(super) fn name(&self, name: &str) -> Result<Value, Stop> {
+    pub(super) fn name(&self, name: &str) -> Result<Value, EvaluationError> {
         self.meter.charge(rates::VALUE.saturating_add(name.len() as u64))?;
         Ok(Value::from(name))
     }
 
-    fn length(&self, text: &str) -> Result<u64, Stop> {
+    fn length(&self, text: &str) -> Result<u64, EvaluationError> {
         self.meter.charge_each(text.len(), rates::CASE_BYTE)?;
         Ok(text.chars().count() as u64)
     }
 
-    pub(super) fn matches(&self, pattern: usize, text: &str) -> Result<bool, Stop> {
+    pub(super) fn matches(&self, pattern: usize, text: &str) -> Result<bool, EvaluationError> {
         match self.program.patterns.get(pattern) {
             Some(pattern) => Ok(pattern.compiled.is_match(text, self.meter)?),
             None => Ok(false),

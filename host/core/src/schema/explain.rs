@@ -1,5 +1,5 @@
-//! Why a value does not fit a schema. This is found out in a second pass, and only for values that do not fit; it keeps no
-//! more than what is reported. Alternatives that do not fit are looked into once it is known which of them was meant.
+//! Explains why a value does not fit a schema. This is a second pass, only for values that do not fit, and stores only
+//! what is reported. Alternatives are explained once it is known which of them was meant.
 
 use std::ops::ControlFlow;
 
@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use super::check::{MOST_PROBLEMS, SchemaProblem};
 use super::errors::Flow;
-use super::evaluate::{Run, Stop};
+use super::evaluate::{EvaluationError, Run};
 use super::message::{Brief, shown};
 use super::program::{Keyword, NodeId};
 use super::report::{Detail, Found, Path};
 use crate::work::rates;
 
-/// What a message costs, whatever it is about: it has no more than so many bytes.
+/// What a message costs, whatever it is about: it has no more than that many bytes.
 const MESSAGE: u64 = 2_000 * rates::BYTE + 4 * rates::VALUE;
 
 /// Why a value does not fit, at most [`MOST_PROBLEMS`] reasons. Of what does not fit the schema itself, only that counts
@@ -21,8 +21,8 @@ const MESSAGE: u64 = 2_000 * rates::BYTE + 4 * rates::VALUE;
 pub(super) fn problems<'p>(
     run: &mut Run<'p>,
     value: &Value,
-    keep: &mut dyn FnMut(&Found<'_, 'p>) -> Result<bool, Stop>,
-) -> Result<Vec<SchemaProblem>, Stop> {
+    keep: &mut dyn FnMut(&Found<'_, 'p>) -> Result<bool, EvaluationError>,
+) -> Result<Vec<SchemaProblem>, EvaluationError> {
     let mut problems = Vec::new();
     let _ = run.errors(0, value, &Path::Whole, &mut |run, found| {
         if !keep(found)? {
@@ -34,8 +34,8 @@ pub(super) fn problems<'p>(
 }
 
 impl<'p> Run<'p> {
-    /// Adds what a violation results in. Of several alternatives it is that of the one that was meant, as far as a
-    /// constant, such as the tag of an enumeration, says which one that is.
+    /// Adds the explanation of a violation. Of several alternatives, the one is explained that was meant, as far as a
+    /// constant, such as the tag of an enumeration, identifies it.
     fn explain(&mut self, found: &Found<'_, 'p>, problems: &mut Vec<SchemaProblem>) -> Flow {
         let (Keyword::AnyOf(nodes) | Keyword::OneOf(nodes), Detail::None) = (found.keyword, found.detail)
         else {
@@ -111,7 +111,7 @@ impl<'p> Run<'p> {
         node: NodeId,
         value: &Value,
         path: &Path<'_>,
-    ) -> Result<Option<(String, &'p Value)>, Stop> {
+    ) -> Result<Option<(String, &'p Value)>, EvaluationError> {
         let mut tag = None;
         let _ = self.errors(node, value, path, &mut |run, found| {
             let Keyword::Const(expected) = found.keyword else { return Ok(ControlFlow::Continue(())) };
@@ -127,7 +127,7 @@ impl<'p> Run<'p> {
         Ok(push(problem, problems))
     }
 
-    fn problem(&self, found: &Found<'_, 'p>) -> Result<SchemaProblem, Stop> {
+    fn problem(&self, found: &Found<'_, 'p>) -> Result<SchemaProblem, EvaluationError> {
         self.meter.charge(MESSAGE.saturating_add(2 * found.path.len() as u64))?;
         Ok(SchemaProblem { path: found.path.to_pointer(), message: found.message(self.program) })
     }

@@ -1,4 +1,4 @@
-//! A schema as it is evaluated: a list of nodes that refer to each other by their places in it.
+//! A compiled schema: a list of nodes that refer to each other by index.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ pub(super) struct Node {
     pub(super) unevaluated: bool,
 }
 
-/// One thing that a subschema demands.
+/// A requirement of a subschema.
 #[derive(Debug)]
 pub(super) enum Keyword {
     /// The schema `false`.
@@ -107,7 +107,7 @@ pub(super) struct Fields {
 pub(super) struct Property {
     pub(super) name: Box<str>,
     pub(super) node: NodeId,
-    /// Whether its schema has no subschemas. Such properties are checked first: a tag tells alternatives apart before
+    /// Whether its schema has no subschemas. Such properties are checked first: a tag distinguishes alternatives before
     /// anything that is nested is looked at.
     pub(super) flat: bool,
     pub(super) default: Option<Value>,

@@ -1,10 +1,10 @@
-//! What the structure of a graph shows before it runs.
+//! Analyses of a graph's structure before it runs.
 
 mod reach;
 mod report;
 
 pub(crate) use reach::reachable;
-pub use report::{Finding, FindingKind, findings, unneeded_capabilities};
+pub use report::{Finding, FindingKind, findings, findings_of, unneeded_capabilities};
 
 #[cfg(test)]
 mod tests;

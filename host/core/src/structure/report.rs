@@ -1,29 +1,31 @@
-//! What is doubtful in the shape of a graph that is sound.
+//! Probable mistakes in the structure of a valid graph.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::reach::reachable;
 use crate::capability::{Manifest, capability_name};
-use crate::diagnostic::printable;
+use crate::diagnostic::{codes, printable};
+use crate::document::Loaded;
 use crate::graph::{Graph, Next, Node, NodeIndex, NodeKind, Reducer};
 
-/// Something that whoever wrote a graph may want to look at.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// Something in a graph that its author may want to look at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Finding {
-    /// What kind of thing it is.
+    /// The kind of the finding.
     pub kind: FindingKind,
     /// The nodes that it is about, in document order.
     pub nodes: Vec<String>,
-    /// What is so, for a person.
+    /// The finding as a sentence.
     pub message: String,
     /// What to do about it.
     pub help: String,
 }
 
 /// A kind of finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
     /// Nothing leads to a node.
@@ -36,8 +38,10 @@ pub enum FindingKind {
     NoDefaultEdge,
     /// Two nodes that are always active together write the same channel, which takes one write.
     ConflictingWrites,
-    /// The manifest allows what no node needs.
+    /// The manifest allows something that no node needs.
     UnneededCapability,
+    /// Something is read that nothing writes.
+    ReadsNothing,
 }
 
 impl FindingKind {
@@ -50,11 +54,12 @@ impl FindingKind {
             Self::NoDefaultEdge => "no default edge",
             Self::ConflictingWrites => "conflicting writes",
             Self::UnneededCapability => "unneeded capability",
+            Self::ReadsNothing => "reads nothing",
         }
     }
 }
 
-/// What is doubtful in the shape of a graph: by kind, then in document order.
+/// The probable mistakes in a graph's structure: by kind, then in document order.
 pub fn findings(graph: &Graph) -> Vec<Finding> {
     let reached = reachable(graph);
     let is_reached = |index: NodeIndex| reached[index.0 as usize];
@@ -72,7 +77,7 @@ pub fn findings(graph: &Graph) -> Vec<Finding> {
                 nodes: vec![node.name.clone()],
                 message: format!(
                     "the branch ends after `{}`, and the run ends without an output of its own if no other branch \
-                     goes on",
+                     continues",
                     node.name
                 ),
                 help: "give it a `next`, or make it a `return` node".to_owned(),
@@ -92,6 +97,19 @@ pub fn findings(graph: &Graph) -> Vec<Finding> {
     }
     conflicts(graph, &is_reached, &mut found);
     found.sort_by_key(|finding| finding.kind);
+    found
+}
+
+/// The same of a document that was read: what its warnings say of keys that nothing writes is among the findings.
+pub fn findings_of(loaded: &Loaded) -> Vec<Finding> {
+    let mut found = findings(&loaded.graph);
+    let reads = loaded.warnings.iter().filter(|warning| warning.code() == codes::READS_NOTHING);
+    found.extend(reads.map(|warning| Finding {
+        kind: FindingKind::ReadsNothing,
+        nodes: Vec::new(),
+        message: format!("line {}: {}", warning.span().line, warning.message()),
+        help: warning.help_text().unwrap_or_default().to_owned(),
+    }));
     found
 }
 
@@ -207,9 +225,9 @@ const fn takes_one(reducer: Reducer) -> bool {
     matches!(reducer, Reducer::LastValue | Reducer::Ephemeral | Reducer::Untracked)
 }
 
-/// What a manifest allows and no node of these graphs needs: dispatch patterns that cover none of their actions, and
-/// entries about items that none of them dispatches. A graph whose item ids are templates may need anything, so nothing
-/// is said of a manifest then.
+/// What a manifest allows and no node of these graphs needs: dispatch patterns that match none of their actions, and
+/// entries for items that none of them dispatches. If an item id is a template, anything may be needed, and nothing is
+/// reported.
 pub fn unneeded_capabilities(graphs: &[&Graph], manifest: &Manifest) -> Vec<Finding> {
     let actions = || graphs.iter().flat_map(|graph| &graph.nodes).filter_map(|node| node.action.as_ref());
     let mut names = Vec::new();

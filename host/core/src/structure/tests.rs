@@ -9,7 +9,7 @@ fn graph(config: &str) -> Graph {
     crate::document::load("shape.yaml", &text, "t/shape").unwrap().graph
 }
 
-fn told(config: &str) -> Vec<(FindingKind, Vec<String>)> {
+fn kinds_in(config: &str) -> Vec<(FindingKind, Vec<String>)> {
     findings(&graph(config)).into_iter().map(|finding| (finding.kind, finding.nodes)).collect()
 }
 
@@ -19,58 +19,60 @@ fn only(kind: FindingKind, nodes: &[&str]) -> Vec<(FindingKind, Vec<String>)> {
 
 #[test]
 fn a_sound_graph_has_no_findings() {
-    assert_eq!(told("  start: a\n  nodes: { a: { next: b }, b: {} }"), []);
+    assert_eq!(kinds_in("  start: a\n  nodes: { a: { next: b }, b: {} }"), []);
 }
 
 #[test]
 fn what_nothing_leads_to() {
-    assert_eq!(told("  start: a\n  nodes: { a: {}, b: {} }"), only(FindingKind::Unreachable, &["b"]));
+    assert_eq!(kinds_in("  start: a\n  nodes: { a: {}, b: {} }"), only(FindingKind::Unreachable, &["b"]));
 }
 
 #[test]
 fn a_barrier_that_waits_for_what_comes_after_it() {
     let config = "  start: a\n  nodes: { a: {}, gate: { wait_for: [a, c], next: b }, b: { next: c }, c: {} }";
-    let found = told(config);
+    let found = kinds_in(config);
     assert!(found.contains(&(FindingKind::BarrierNeverOpens, vec!["gate".to_owned()])), "{found:?}");
 }
 
 #[test]
 fn a_branch_that_ends_beside_a_return() {
     let config = "  start: [a, b]\n  nodes: { a: { next: out }, b: {}, out: { type: return } }";
-    assert_eq!(told(config), only(FindingKind::DeadEnd, &["b"]));
+    assert_eq!(kinds_in(config), only(FindingKind::DeadEnd, &["b"]));
     // What a barrier waits for, or what says where it may go, is not the end of its branch.
     let config = "  start: [a, b, c]\n  nodes: { a: {}, b: {}, c: { command: { goto: [out] } }, \
                   join: { wait_for: [a, b], next: out }, out: { type: return } }";
-    assert_eq!(told(config), []);
+    assert_eq!(kinds_in(config), []);
 }
 
 #[test]
 fn a_list_without_a_default() {
     let config =
         "  start: a\n  nodes: { a: { next: [ { to: b, when: { path: state.x, op: exists } } ] }, b: {} }";
-    assert_eq!(told(config), only(FindingKind::NoDefaultEdge, &["a"]));
+    assert_eq!(kinds_in(config), only(FindingKind::NoDefaultEdge, &["a"]));
     let config = "  start: a\n  nodes: { a: { next: [ { to: b, when: { path: state.x, op: exists } }, { to: [] } ] }, b: {} }";
-    assert_eq!(told(config), []);
+    assert_eq!(kinds_in(config), []);
 }
 
 #[test]
 fn writes_that_meet() {
     let nodes = "a: { next: [b, c] }, b: { assign: { x: 1 } }, c: { assign: { x: 2 } }";
     let conflict = only(FindingKind::ConflictingWrites, &["b", "c"]);
-    assert_eq!(told(&format!("  start: a\n  nodes: {{ {nodes} }}")), conflict);
+    assert_eq!(kinds_in(&format!("  start: a\n  nodes: {{ {nodes} }}")), conflict);
     assert_eq!(
-        told(&format!("  start: a\n  channels: {{ x: {{ reducer: ephemeral }} }}\n  nodes: {{ {nodes} }}")),
+        kinds_in(&format!(
+            "  start: a\n  channels: {{ x: {{ reducer: ephemeral }} }}\n  nodes: {{ {nodes} }}"
+        )),
         conflict
     );
     assert_eq!(
-        told(&format!("  start: a\n  channels: {{ x: {{ reducer: append }} }}\n  nodes: {{ {nodes} }}")),
+        kinds_in(&format!("  start: a\n  channels: {{ x: {{ reducer: append }} }}\n  nodes: {{ {nodes} }}")),
         []
     );
     let apart = "a: { next: [b, c] }, b: { assign: { x: 1 } }, c: { assign: { x: 2 }, defer: true }";
-    assert_eq!(told(&format!("  start: a\n  nodes: {{ {apart} }}")), []);
+    assert_eq!(kinds_in(&format!("  start: a\n  nodes: {{ {apart} }}")), []);
 }
 
-/// One node with many writes in many lists, and many ends beside many barriers.
+/// One node with many writes in many lists, and many ends and barriers.
 #[test]
 fn large_graphs_are_looked_at_in_time() {
     let start = std::time::Instant::now();
@@ -84,7 +86,7 @@ fn large_graphs_are_looked_at_in_time() {
     let many = format!(
         "  start: [{names}out]\n  channels: {{ {channels} }}\n  nodes: {{ {ends} all: {{ wait_for: [{names}] }}, out: {{ type: return }} }}"
     );
-    assert_eq!(told(&many), only(FindingKind::DeadEnd, &["all"]));
+    assert_eq!(kinds_in(&many), only(FindingKind::DeadEnd, &["all"]));
     assert!(start.elapsed() < std::time::Duration::from_secs(10), "{:?}", start.elapsed());
 }
 

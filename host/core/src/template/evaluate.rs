@@ -23,15 +23,15 @@ const CASE_GROWTH: u64 = 3;
 
 /// A template cannot be filled in; the node that has it fails with `invalid-input`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum TemplateError {
     /// Under `templates: strict`, a path leads nowhere.
     #[error(
         "`${{{expression}}}`: there is nothing at `{path}`, and `templates: strict` makes that an error; write `${{{path} || null}}` where it may be missing"
     )]
     Missing {
-        /// The path.
         path: String,
-        /// The expression it stands in.
+        /// The expression that contains it.
         expression: String,
     },
     /// A pipe was given a value that it does not take.
@@ -43,7 +43,7 @@ pub enum TemplateError {
         takes: &'static str,
         /// What it was given.
         given: String,
-        /// The expression it stands in.
+        /// The expression that contains it.
         expression: String,
     },
     /// The value would nest deeper than [`MAX_DEPTH`].
@@ -55,15 +55,15 @@ pub enum TemplateError {
 }
 
 impl ValueTemplate {
-    /// Fills the templates in. A string that is one expression takes the value with its type; inside text, strings
-    /// stand as they are, null and missing values as nothing, the rest as canonical JSON. What is filled in is never
-    /// looked at for templates again.
+    /// Fills in the templates. A string that is one expression gets the value with its type; inside text, strings are
+    /// inserted unchanged, null and missing values as nothing, others as canonical JSON. Inserted text is never searched
+    /// for templates again.
     ///
-    /// Each path that leads nowhere is null and added to `missing`, once, while that has fewer than [`MAX_MISSING`]; in
-    /// strict mode it is an error. Both leave out paths with an alternative (`||`), which may be missing.
+    /// Each missing path is null and added to `missing`, once, while that has fewer than [`MAX_MISSING`]; in strict mode
+    /// it is an error. Both ignore paths with an alternative (`||`), which may be missing.
     ///
-    /// Charges the [size](size::of) of the result, of each value between two pipes and of each text that is made, and
-    /// what lookups and pipes cost, each before it is done. On an error, what was done until then is charged.
+    /// Charges the [size](size::of) of the result, of each value between two pipes and of each text that is made, and the
+    /// costs of lookups and pipes, before each is done. If this fails, what was done until then is charged.
     pub fn evaluate(
         &self,
         scope: &Scope<'_>,
@@ -74,9 +74,9 @@ impl ValueTemplate {
         Evaluation { scope, mode, missing, meter }.node(&self.root, 0)
     }
 
-    /// As [`Self::evaluate`], but a literal and a value that is named whole are not copied, and not charged as copies: a
-    /// literal costs nothing, and a value that is named whole costs the lookups and [`PASS`] for each value in it, since
-    /// how deep it nests is looked at. Who copies what is [`Cow::Borrowed`] charges its size, as with [`size::copy`].
+    /// Like [`Self::evaluate`], but literals and whole values are not copied, and not charged as copies: a literal costs
+    /// nothing, and a whole value costs the lookups and [`PASS`] for each value in it, as its nesting depth is checked. A
+    /// caller that copies a [`Cow::Borrowed`] value charges its size, as with [`size::copy`].
     pub fn evaluate_borrowed<'t, 'a: 't>(
         &'t self,
         scope: &Scope<'a>,
@@ -176,7 +176,7 @@ impl<'t, 'a: 't> Evaluation<'_, 'a> {
             None => return Ok(Cow::Owned(Value::Null)),
         };
         for alternative in others {
-            // Null goes on to the next alternative before any pipe sees it.
+            // Null continues to the next alternative before any pipe sees it.
             let Some(value) = self.find(&alternative.term)?.filter(|value| !value.is_null()) else {
                 continue;
             };
@@ -275,7 +275,7 @@ impl<'t, 'a: 't> Evaluation<'_, 'a> {
         alternative.pipes.iter().try_fold(value, |value, pipe| self.pipe_one(*pipe, value, expression))
     }
 
-    /// Null goes through every pipe but `json` as it is.
+    /// Null passes through every pipe but `json` unchanged.
     fn pipe_one(
         &self,
         pipe: Pipe,
@@ -357,7 +357,7 @@ fn shown(text: &str) -> String {
     excerpt_up_to(text, 200)
 }
 
-/// What a value is, in a sentence.
+/// The type of a value, in a sentence.
 pub(crate) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

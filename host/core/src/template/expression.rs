@@ -1,4 +1,4 @@
-//! What stands between `${` and `}`.
+//! The expressions between `${` and `}`.
 
 use serde_json::{Map, Number, Value};
 
@@ -46,7 +46,7 @@ pub enum Pipe {
 }
 
 impl Pipe {
-    /// Every pipe.
+    /// Every pipe, in the order in which messages list them.
     pub const ALL: [Self; 6] =
         [Self::Json, Self::FromJson, Self::Length, Self::Keys, Self::Upper, Self::Lower];
 
@@ -63,7 +63,7 @@ impl Pipe {
     }
 }
 
-/// What is wrong with an expression, at a byte offset.
+/// An error in an expression, at a byte offset.
 #[derive(Debug)]
 pub(super) struct Mistake {
     pub(super) message: String,
@@ -223,7 +223,7 @@ impl Reader<'_> {
         if !inside.trim_start().starts_with(close) {
             return Err(Mistake::new(
                 self.at,
-                format!("only an empty `{open}{close}` can stand in a template"),
+                format!("only an empty `{open}{close}` is allowed in a template"),
                 "write lists and objects around templates in YAML, such as `[\"${state.a}\", 1]`",
             ));
         }
@@ -231,7 +231,7 @@ impl Reader<'_> {
         Ok(Term::Literal(if open == '[' { Value::Array(Vec::new()) } else { Value::Object(Map::new()) }))
     }
 
-    /// Why what comes next cannot come here. Most such texts are from a language whose templates compute.
+    /// Why the next text is not allowed here. Most such texts are from a template language that computes.
     fn unexpected(&self) -> Mistake {
         const COMPARE: &str =
             "decide with a condition instead: `when: {path: state.n, op: gt, value: 3}` on an edge";
@@ -263,12 +263,12 @@ impl Reader<'_> {
             let found = rest.chars().next().unwrap_or(' ').escape_debug();
             return Mistake::new(
                 self.at,
-                format!("`{found}` cannot stand here"),
+                format!("`{found}` is not allowed here"),
                 "a template is a path, such as `${state.files[0].name}`, with `||` and pipes; `$${` is a literal `${`",
             );
         };
         let message =
-            format!("`{}` cannot stand here: templates look values up; they do not compute", token.trim());
+            format!("`{}` is not allowed here: templates look values up; they do not compute", token.trim());
         Mistake::new(self.at, message, help)
     }
 }

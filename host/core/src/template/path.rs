@@ -49,7 +49,7 @@ impl Path {
         let (message, help) = match found {
             '$' | '{' | '}' => ("a path is written without `${` and `}`".to_owned(), None),
             _ => (
-                format!("`{}` cannot stand in a path", found.escape_debug()),
+                format!("`{}` is not allowed in a path", found.escape_debug()),
                 Some(
                     "write a key of other characters than letters, digits, `_` and `-` as `['key']`"
                         .to_owned(),
@@ -109,6 +109,11 @@ impl Path {
         }
         let path = Self { text: text[..at].into(), root_length: root.len(), segments: segments.into() };
         Ok((path, at))
+    }
+
+    /// The first key below the root: `files` of `state.files[0]`.
+    pub fn first_key(&self) -> Option<&str> {
+        self.segments.first().map(|segment| &*segment.key)
     }
 
     /// The name of the root: `state` in `state.a.b`.
@@ -200,7 +205,7 @@ fn bracket(text: &str) -> Result<(Segment, usize), PathSyntaxError> {
             other if !other.is_empty() && bare(other) == other => format!("write `['{other}']` for a key"),
             _ => "an index is written `[0]`, from the end `[-1]`; a key `['key']`".to_owned(),
         };
-        return error("what stands in `[` and `]` is neither an index nor a quoted key", &help, 1);
+        return error("the text in `[` and `]` is neither an index nor a quoted key", &help, 1);
     };
     Ok((Segment { key: inside[..end].into(), index: Some(index) }, end + 2))
 }
@@ -281,7 +286,7 @@ mod tests {
             ("state..a", 6, "a key is missing", "['key']"),
             ("state.", 6, "a key is missing", "a key follows"),
             ("state.[0]", 6, "a key is missing", "leave out the `.`"),
-            ("state.a/b", 7, "`/` cannot stand", "['key']"),
+            ("state.a/b", 7, "`/` is not allowed", "['key']"),
             ("state[*]", 6, "neither an index", "foreach"),
             ("state[key]", 6, "neither an index", "write `['key']`"),
             ("state[0", 5, "not closed", "[-1]"),

@@ -8,6 +8,9 @@ use smallvec::SmallVec;
 use super::Path;
 use crate::work::{Exhausted, Meter};
 
+/// `state._outputs.NODE` reads the key `_outputs.NODE`.
+const OUTPUTS: &str = "_outputs";
+
 /// A root whose fields are found one at a time, such as the state, so that it is never copied to be read.
 pub trait Fields {
     /// The value of a field, if there is one.
@@ -18,10 +21,10 @@ pub trait Fields {
     fn to_value(&self, meter: &Meter) -> Result<Value, Exhausted>;
 }
 
-/// What a root's name stands for.
+/// The value of a root.
 #[derive(Clone, Copy)]
 pub enum Root<'a> {
-    /// A value.
+    /// A value that exists as a whole, such as the inputs.
     Value(&'a Value),
     /// Fields that are found one at a time.
     Fields(&'a dyn Fields),
@@ -39,7 +42,7 @@ impl<'a> Scope<'a> {
         Self::default()
     }
 
-    /// Adds a root; it takes the place of an earlier one of that name.
+    /// Adds a root, which replaces an earlier one of that name.
     #[inline]
     #[must_use]
     pub fn with(mut self, name: &'a str, root: Root<'a>) -> Self {
@@ -60,9 +63,16 @@ impl<'a> Scope<'a> {
         let (value, rest) = match root {
             Root::Value(value) => (*value, path.segments()),
             Root::Fields(fields) => match path.segments().split_first() {
-                Some((first, rest)) => match fields.field(first.key()) {
-                    Some(value) => (value, rest),
-                    None => return Ok(None),
+                Some((first, rest)) => match (fields.field(first.key()), rest.split_first()) {
+                    (Some(value), _) => (value, rest),
+                    // The results of nodes are stored under keys with two parts.
+                    (None, Some((second, rest))) if first.key() == OUTPUTS => {
+                        match fields.field(&format!("{OUTPUTS}.{}", second.key())) {
+                            Some(value) => (value, rest),
+                            None => return Ok(None),
+                        }
+                    }
+                    (None, _) => return Ok(None),
                 },
                 None => return fields.to_value(meter).map(|value| Some(Cow::Owned(value))),
             },
@@ -92,7 +102,7 @@ mod tests {
 
     #[test]
     fn roots_are_values_or_fields() {
-        let state = State(json!({"a": {"b": [1]}}), json!({"x": 5}));
+        let state = State(json!({"a": {"b": [1]}, "_outputs.n": [{"output": 7}]}), json!({"x": 5}));
         let (one, two) = (json!("one"), json!("two"));
         let scope = Scope::new()
             .with("state", Root::Fields(&state))
@@ -103,7 +113,9 @@ mod tests {
             |path: &str| scope.resolve(&Path::parse(path).unwrap(), &meter).unwrap().map(Cow::into_owned);
         assert_eq!(resolve("state.a.b[0]"), Some(json!(1)));
         assert_eq!(resolve("state.inputs.x"), Some(json!(5)));
-        assert_eq!(resolve("state"), Some(json!({"a": {"b": [1]}})));
+        assert_eq!(resolve("state"), Some(state.0.clone()));
+        assert_eq!(resolve("state._outputs.n.0.output"), Some(json!(7)));
+        assert_eq!((resolve("state._outputs.m"), resolve("state._outputs")), (None, None));
         assert_eq!(resolve("result"), Some(json!("two")));
         assert_eq!(resolve("state.c"), None);
         assert_eq!(resolve("inputs.x"), None);

@@ -17,7 +17,7 @@ pub struct ValueTemplate {
 
 #[derive(Debug, Clone)]
 pub(super) enum Node {
-    /// Without templates.
+    /// A value without templates: shared, never copied.
     Literal(Arc<Value>),
     /// A string that is one expression: the value keeps its type.
     Expression(Expression),
@@ -50,20 +50,20 @@ pub struct TemplateSyntaxError {
 /// A path that a template reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathUse<'a> {
-    /// The path.
+    /// The path as it was parsed.
     pub path: &'a Path,
     /// Whether it is one of several alternatives (`||`), so that it may be missing.
     pub optional: bool,
 }
 
-/// A path that a template reads, and where it stands.
+/// A path that a template reads, with its position.
 #[derive(Debug, Clone, Copy)]
 pub struct PlacedPath<'a> {
-    /// The path.
+    /// The path as it was parsed.
     pub path: &'a Path,
     /// Whether it is one of several alternatives (`||`), so that it may be missing.
     pub optional: bool,
-    /// The keys and indices that lead to the string it stands in.
+    /// The keys and indices that lead to the string that contains it.
     pub pointer: &'a [Cow<'a, str>],
 }
 
@@ -79,7 +79,7 @@ impl ValueTemplate {
         Ok(Self { source, root })
     }
 
-    /// A value that is taken as it is, whatever its strings hold.
+    /// A constant value, whatever its strings contain.
     pub fn constant(value: Value) -> Self {
         let source = Arc::new(value);
         Self { root: Node::Literal(Arc::clone(&source)), source }

@@ -1,4 +1,4 @@
-//! Directives: what they take, and how their text is filled in.
+//! Directives: their inputs, and filling in their text.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::diagnostic::{Diagnostic, Problems, Span, codes, excerpt, nearest};
 use crate::json::{canonical_length, write_canonical};
+use crate::keys;
 use crate::work::rates::{BYTE, LOOKUP};
 use crate::work::{Exhausted, Meter};
 use crate::yaml::{Fields, Node, Yaml};
@@ -16,27 +17,27 @@ const OPEN: &str = "{input:";
 /// How deep a default may be nested.
 const MOST_DEPTH: usize = 64;
 
-/// What a directive adds to a text item.
+/// The parts that a directive has in addition to any text item.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Directive {
-    /// What it takes, in document order.
+    /// Its inputs, in document order.
     pub inputs: Vec<DirectiveInput>,
-    /// What it says that it gives, as it says it.
+    /// Its declared outputs, unchanged.
     pub outputs: Option<Value>,
 }
 
 /// An input that a directive declares.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DirectiveInput {
-    /// Its name.
+    /// The name, as in `{input:name}`.
     pub name: String,
-    /// What it may be.
+    /// The type of the value.
     pub kind: InputKind,
     /// It has to be given, unless it has a default.
     pub required: bool,
-    /// What it is where it is not given.
+    /// The value if it is not given.
     pub default: Option<Value>,
-    /// What it is for.
+    /// A description for people.
     pub description: Option<String>,
 }
 
@@ -101,7 +102,7 @@ impl InputKind {
 }
 
 impl Directive {
-    /// JSON Schema of what it takes: nothing but what it declares.
+    /// The JSON Schema of its inputs: only those that it declares.
     pub fn schema(&self) -> Value {
         let mut properties = Map::new();
         let mut required = Vec::new();
@@ -130,12 +131,12 @@ impl Directive {
         })
     }
 
-    /// Fills a text in: each placeholder becomes its input, or its own default where there is no such input. What an
-    /// input holds is never looked at again: it cannot bring placeholders along.
+    /// Fills in a text: each placeholder becomes its input, or its own default if there is no such input. Inserted text
+    /// is never searched for placeholders again.
     ///
-    /// Charges the text twice, since it is read to find out how long the result is and again to write it, a lookup for each
-    /// placeholder in both, the canonical text of each input that is no text, once, and the result. All of it is charged
-    /// before memory is taken for the result.
+    /// Charges the text twice, since it is read to compute the length of the result and again to write it, a lookup for
+    /// each placeholder in both, the canonical text of each input that is not a text, once, and the result. All of it is
+    /// charged before memory is taken for the result.
     pub fn fill(text: &str, inputs: &Map<String, Value>, meter: &Meter) -> Result<String, Exhausted> {
         meter.charge_each(text.len(), 2 * BYTE)?;
         let given = |name: &str| inputs.get(name).filter(|value| !value.is_null());
@@ -212,7 +213,7 @@ struct Placeholder<'t> {
     default: Option<&'t str>,
 }
 
-/// The placeholders of a text, none inside another: what stands in the default of one is its text. Takes time with the
+/// The placeholders of a text, none inside another: what is in the default of one is its text. Takes time with the
 /// length of the text, however many of them are not closed.
 fn placeholders(text: &str) -> impl Iterator<Item = Placeholder<'_>> {
     let mut at = 0;
@@ -233,7 +234,7 @@ fn placeholders(text: &str) -> impl Iterator<Item = Placeholder<'_>> {
     })
 }
 
-/// What stands between `{input:` and `}`: the name and the default.
+/// The text between `{input:` and `}`: the name and the default.
 fn inside(text: &str) -> Option<(&str, Option<&str>)> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let length = text.find(|c| !is_name(c)).unwrap_or(text.len());
@@ -256,7 +257,9 @@ pub(super) fn of_yaml(metadata: &Node, problems: &Problems) -> Directive {
     match &inputs.value {
         Yaml::List(list) => {
             for node in list {
-                let Some(mut fields) = Fields::open(node, "an input", problems) else { continue };
+                let Some(mut fields) = Fields::open(node, &keys::text::INPUT, "an input", problems) else {
+                    continue;
+                };
                 let name = fields.required("name").and_then(|name| name.text("`name`", problems));
                 if let Some(name) = name {
                     let input = yaml_input(name, fields, problems);
@@ -273,8 +276,13 @@ pub(super) fn of_yaml(metadata: &Node, problems: &Problems) -> Directive {
                 let input = if entry.value.is_null() {
                     Some(DirectiveInput::plain(name))
                 } else {
-                    Fields::open(&entry.value, format!("the input `{}`", excerpt(name)), problems)
-                        .and_then(|fields| yaml_input(name, fields, problems))
+                    Fields::open(
+                        &entry.value,
+                        &keys::text::NAMED_INPUT,
+                        format!("the input `{}`", excerpt(name)),
+                        problems,
+                    )
+                    .and_then(|fields| yaml_input(name, fields, problems))
                 };
                 push(&mut directive, &mut names, input, || entry.key.span, problems);
             }

@@ -21,16 +21,16 @@ pub enum TextFormat {
     Yaml,
 }
 
-/// A text item as it is read.
+/// A parsed text item.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TextItem {
-    /// What stands in front of the text: YAML as it is, or the attributes and elements of a directive's XML.
+    /// The metadata before the text: YAML unchanged, or the attributes and elements of a directive's XML.
     pub metadata: Map<String, Value>,
     /// Its title: of the metadata, or the first heading.
     pub title: Option<String>,
-    /// What it says.
+    /// The text.
     pub body: String,
-    /// What a directive takes; `None` for knowledge.
+    /// A directive's inputs and outputs; `None` for knowledge.
     pub directive: Option<Directive>,
 }
 
@@ -39,7 +39,7 @@ pub struct TextItem {
 pub struct ReadText {
     /// The item.
     pub item: TextItem,
-    /// What is doubtful about it.
+    /// The warnings of the document.
     pub warnings: Diagnostics,
 }
 
@@ -49,12 +49,12 @@ impl TextItem {
         self.metadata.get(key).and_then(Value::as_str)
     }
 
-    /// What the metadata say that it is.
+    /// The description in the metadata.
     pub fn description(&self) -> Option<&str> {
         self.text("description").or_else(|| self.metadata.get("metadata")?.get("description")?.as_str())
     }
 
-    /// What the metadata call it under.
+    /// The tags in the metadata.
     pub fn tags(&self) -> Vec<String> {
         match self.metadata.get("tags") {
             Some(Value::Array(tags)) => tags.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
@@ -75,8 +75,8 @@ impl TextItem {
     }
 }
 
-/// Reads knowledge or a directive. Every problem is reported at once; `file` is its name in messages. A tool is no text
-/// item: it is read as what it is.
+/// Reads knowledge or a directive. Every problem is reported at once; `file` is its name in messages. A tool is not a
+/// text item.
 pub fn read_text_item(
     item_type: ItemType,
     format: TextFormat,
@@ -190,7 +190,7 @@ fn of_xml(
     Some(TextItem { title, metadata, body, directive: Some(found) })
 }
 
-/// Where the text goes on after blank lines and lines that are comments alone: signature lines of others among them.
+/// Where the text continues after blank lines and lines that are comments alone: signature lines of others among them.
 fn after_comments(text: &str, mut at: usize) -> usize {
     loop {
         let line = line_at(text, at);
@@ -220,7 +220,7 @@ fn find_line(text: &str, mut at: usize, wanted: impl Fn(&str) -> bool) -> Option
     None
 }
 
-/// The place of the metadata at the top, and where the text goes on; `None` where they do not end.
+/// The place of the metadata at the top, and where the text continues; `None` where they do not end.
 #[allow(clippy::option_option)]
 fn front_matter(text: &str, top: usize, problems: &Problems) -> Option<Option<(Range<usize>, usize)>> {
     let first = line_at(text, top);
@@ -234,7 +234,7 @@ fn front_matter(text: &str, top: usize, problems: &Problems) -> Option<Option<(R
     }
     let span = Span::locate(text, first.start, first.end);
     let message = format!("the metadata at the top are not closed by a line `{closed_by}`");
-    problems.push(Diagnostic::error(codes::FRONT_MATTER, span, message).label("they begin here"));
+    problems.push(Diagnostic::error(codes::FRONT_MATTER, span, message).label("they start here"));
     None
 }
 

@@ -42,19 +42,19 @@ impl SearchField {
 /// An item as a search sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Searched {
-    /// Its id.
+    /// The id by which a match is listed.
     pub id: String,
-    /// Its title.
+    /// The title; empty where the text has none.
     pub title: String,
-    /// What it is called under.
+    /// The tags.
     pub tags: Vec<String>,
-    /// What it is.
+    /// The description.
     pub description: String,
-    /// What it says.
+    /// The text.
     pub body: String,
 }
 
-/// What is looked for.
+/// A search query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchQuery {
     terms: Vec<String>,
@@ -66,7 +66,7 @@ fn words(text: &str) -> impl Iterator<Item = String> {
 }
 
 impl SearchQuery {
-    /// A query of words, looked for in these fields, each once; in all where none is named.
+    /// A query of words, searched for in these fields; in all if none is named.
     pub fn new(text: &str, fields: &[SearchField]) -> Self {
         let mut terms: Vec<String> = Vec::new();
         for word in words(text) {
@@ -81,7 +81,7 @@ impl SearchQuery {
 
     /// How well an item fits; `None`: not at all. A query without words fits everything equally.
     ///
-    /// Each word counts by the fields that it stands in, twice as much as a word that only begins with it; an item that
+    /// Each word counts by the fields that contain it, twice as much as a word that only begins with it; an item that
     /// has more of the words comes before one that has fewer of them more often.
     pub fn score(&self, item: &Searched) -> Option<u64> {
         if self.terms.is_empty() {
@@ -118,7 +118,7 @@ impl SearchQuery {
         (matched > 0).then(|| matched * scores.iter().sum::<u64>())
     }
 
-    /// A piece of the body around the first word that was looked for, on one line; the beginning where there is none.
+    /// An excerpt of the body around the first match, on one line; its beginning if there is none.
     pub fn snippet(&self, item: &Searched) -> String {
         let text = item.body.split_whitespace().collect::<Vec<_>>().join(" ");
         let mut hit = 0;

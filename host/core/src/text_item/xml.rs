@@ -139,7 +139,7 @@ impl<'t> Reader<'t> {
         let start = self.at;
         self.elements += 1;
         if depth > DEEPEST {
-            return Err(self.error(format!("elements lie inside each other more than {DEEPEST} deep")));
+            return Err(self.error(format!("elements are nested more than {DEEPEST} deep")));
         }
         if self.elements > MOST_ELEMENTS {
             return Err(self.error(format!("there are more than {MOST_ELEMENTS} elements")));
@@ -239,7 +239,7 @@ fn unescape(text: &str, at: usize) -> Result<String, XmlError> {
         let place = at + text.len() - rest.len() + begin;
         let unknown = || XmlError {
             at: place,
-            message: "`&` begins no entity that is known: write `&amp;` for the character itself".to_owned(),
+            message: "`&` starts no known entity: write `&amp;` for the character itself".to_owned(),
         };
         let entity = &rest[begin + 1..];
         let end = entity.find(';').filter(|end| *end <= 10).ok_or_else(unknown)?;
@@ -298,8 +298,8 @@ mod tests {
             ("<a x></a>", "the attribute `x` has no value"),
             ("<a x=1/>", "not in quotes"),
             ("<a x='1' x='2'/>", "the attribute `x` twice"),
-            ("<a>&nbsp;</a>", "no entity that is known"),
-            ("<a>&#0;</a>", "no entity that is known"),
+            ("<a>&nbsp;</a>", "starts no known entity"),
+            ("<a>&#0;</a>", "starts no known entity"),
             ("<!DOCTYPE a [<!ENTITY b 'c'>]><a/>", "document types are not read"),
             ("<a/><b/>", "something after"),
             ("<a><!-- </a>", "is not followed by `-->`"),

@@ -13,6 +13,9 @@ impl Topology {
         out.push_str(
             "  rankdir=TB; node [shape=box, fontname=\"sans-serif\"]; edge [fontname=\"sans-serif\"];\n",
         );
+        if let Some(name) = &self.name {
+            let _ = writeln!(out, "  label={}; labelloc=t;", quoted(&[name]));
+        }
         out.push_str("  start_ [label=\"start\", shape=oval];\n");
         for (at, node) in self.nodes.iter().enumerate() {
             let shape = match node.kind {
@@ -20,6 +23,8 @@ impl Topology {
                 TopologyKind::Foreach => "box3d",
                 TopologyKind::Barrier => "hexagon",
                 TopologyKind::Return => "oval",
+                TopologyKind::Ask => "parallelogram",
+                TopologyKind::Fail => "octagon",
             };
             let lines = node.lines();
             let lines: Vec<&str> = lines.iter().map(String::as_str).collect();

@@ -8,7 +8,9 @@ use crate::diagnostic::printable;
 impl Topology {
     /// The picture as a Mermaid flowchart. Every text in it is escaped: a label cannot become markup.
     pub fn to_mermaid(&self) -> String {
-        let mut out = String::from("flowchart TD\n  start_([start])\n");
+        let title = self.name.as_deref().map(|name| format!("---\ntitle: \"{}\"\n---\n", escape(name)));
+        let mut out = title.unwrap_or_default();
+        out.push_str("flowchart TD\n  start_([start])\n");
         for (at, node) in self.nodes.iter().enumerate() {
             let lines: Vec<String> = node.lines().iter().map(|line| escape(line)).collect();
             let label = lines.join("<br/>");
@@ -17,6 +19,8 @@ impl Topology {
                 TopologyKind::Foreach => ("[[", "]]"),
                 TopologyKind::Barrier => ("{{", "}}"),
                 TopologyKind::Return => ("([", "])"),
+                TopologyKind::Ask => ("[/", "/]"),
+                TopologyKind::Fail => ("[\\", "/]"),
             };
             let _ = writeln!(out, "  n{at}{open}\"{label}\"{close}");
         }

@@ -46,6 +46,7 @@ impl Topology {
                 Via::Next(place) => edge.place == Some(place),
                 Via::Error => edge.kind == TopologyEdgeKind::Error,
                 Via::Goto => edge.kind == TopologyEdgeKind::Goto,
+                Via::NoMatch => false,
             };
             kind && edge.from.as_ref() == Some(&fired.from) && edge.to == fired.to
         };

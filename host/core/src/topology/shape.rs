@@ -1,27 +1,66 @@
-//! The shape of a graph: nodes, and edges with what they stand for.
+//! The topology of a graph: its nodes and edges.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use super::facts::{
+    NodePolicy, TopologyChannel, TopologyCommand, TopologyLimits, TopologyPolicies, TopologyReport,
+};
 use crate::diagnostic::printable;
-use crate::graph::{Graph, Next, Node, NodeIndex, NodeKind};
+use crate::format;
+use crate::graph::{Graph, Next, Node, NodeIndex, NodeKind, OnNoMatch};
 
 /// How many characters of an edge's label are kept.
 const LONGEST_LABEL: usize = 400;
 
+/// The version of the format. Without one, it is version 1, which has only nodes and edges.
+pub const VERSION: u64 = 2;
+
 /// The shape of a graph.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Topology {
+    /// The version of the format.
+    #[serde(default = "first_version", deserialize_with = "known_version")]
+    pub version: u64,
     /// The graph's id.
     pub id: String,
+    /// What people call it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// A description for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The nodes at which a run begins.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub entry: Vec<String>,
+    /// The nodes after which a branch can end: `return`, no `next`, an empty `to`, or a conditional list without a default where
+    /// `on_no_match` is `end`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub finish_nodes: Vec<String>,
+    /// Whether tasks of a superstep may run at the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parallel: Option<bool>,
+    /// The limits of a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<TopologyLimits>,
+    /// What happens where no node decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policies: Option<TopologyPolicies>,
+    /// The declared channels, in document order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub channels: Vec<TopologyChannel>,
     /// The nodes, in document order.
     pub nodes: Vec<TopologyNode>,
     /// The edges: those of `start`, then those of each node in document order.
     pub edges: Vec<TopologyEdge>,
+    /// The findings of the checks, if they were made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<TopologyReport>,
 }
 
 /// A node of the picture.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TopologyNode {
     /// The node's name.
@@ -37,6 +76,15 @@ pub struct TopologyNode {
     pub pauses_before: bool,
     /// Whether the run pauses after the node.
     pub pauses_after: bool,
+    /// Its own settings for attempts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<NodePolicy>,
+    /// What its commands may do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<TopologyCommand>,
+    /// The node's `metadata`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Value>,
     /// In the picture of a run: how often the node was visited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visits: Option<u64>,
@@ -54,6 +102,10 @@ pub enum TopologyKind {
     Barrier,
     /// Ends the run.
     Return,
+    /// Asks a person.
+    Ask,
+    /// A `fail` node, at which the run fails.
+    Fail,
 }
 
 /// An edge of the picture.
@@ -64,11 +116,14 @@ pub struct TopologyEdge {
     pub from: Option<String>,
     /// The node that it leads to; `None` is the end of the branch.
     pub to: Option<String>,
-    /// What it stands for.
+    /// The kind of edge.
     pub kind: TopologyEdgeKind,
     /// Its label, or its condition as a short text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// Its condition as text, cut where it is very long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<String>,
     /// For an edge of `next`: its place there, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<u32>,
@@ -77,11 +132,11 @@ pub struct TopologyEdge {
     pub fired: Option<u64>,
 }
 
-/// What an edge stands for.
+/// The kind of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TopologyEdgeKind {
-    /// Always taken.
+    /// An edge without a condition.
     Always,
     /// Taken if its condition is the first that holds.
     Condition,
@@ -89,9 +144,9 @@ pub enum TopologyEdgeKind {
     Otherwise,
     /// Taken when the node fails for good.
     Error,
-    /// What the node's command may name in `goto`.
+    /// A target that a command of the node may name in `goto`.
     Goto,
-    /// What a barrier waits for.
+    /// A node that a barrier waits for.
     Wait,
 }
 
@@ -107,6 +162,7 @@ impl Topology {
                 to: Some(name(&target.node)),
                 kind: TopologyEdgeKind::Always,
                 label: target.argument.is_some().then(|| "send".to_owned()),
+                when: None,
                 place: None,
                 fired: None,
             })
@@ -114,14 +170,61 @@ impl Topology {
         for node in &graph.nodes {
             add_edges(node, &name, &mut edges);
         }
-        Self { id: graph.id.clone(), nodes: graph.nodes.iter().map(describe).collect(), edges }
+        let finish = graph.nodes.iter().filter(|node| can_end(graph, node)).map(|node| node.name.clone());
+        Self {
+            version: VERSION,
+            id: graph.id.clone(),
+            name: graph.name.clone(),
+            description: graph.description.as_ref().map(|text| printable(text).into_owned()),
+            entry: graph.start.iter().map(|target| name(&target.node)).collect(),
+            finish_nodes: finish.collect(),
+            parallel: Some(graph.max_concurrency != Some(1)),
+            limits: Some(TopologyLimits::of(graph)),
+            policies: Some(TopologyPolicies::of(graph)),
+            channels: graph.channels.iter().map(TopologyChannel::of).collect(),
+            nodes: graph.nodes.iter().map(|node| describe(graph, node)).collect(),
+            edges,
+            report: None,
+        }
     }
 }
 
-fn describe(node: &Node) -> TopologyNode {
+/// Whether a branch can end after a node.
+fn can_end(graph: &Graph, node: &Node) -> bool {
+    match &node.next {
+        _ if matches!(node.kind, NodeKind::Return { .. }) => true,
+        Next::End => true,
+        Next::All(targets) => targets.is_empty(),
+        Next::First(edges) => {
+            let may_match_none =
+                graph.on_no_match == OnNoMatch::End && edges.iter().all(|edge| edge.when.is_some());
+            may_match_none || edges.iter().any(|edge| edge.to.is_empty())
+        }
+    }
+}
+
+pub(super) fn name_of(graph: &Graph, node: NodeIndex) -> String {
+    graph.node(node).name.clone()
+}
+
+const fn first_version() -> u64 {
+    1
+}
+
+fn known_version<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let found = u64::deserialize(deserializer)?;
+    match found {
+        1..=VERSION => Ok(found),
+        _ => Err(serde::de::Error::custom(format::Newer { found, current: VERSION })),
+    }
+}
+
+fn describe(graph: &Graph, node: &Node) -> TopologyNode {
     let kind = match &node.kind {
         NodeKind::Return { .. } => TopologyKind::Return,
         NodeKind::Foreach(_) => TopologyKind::Foreach,
+        NodeKind::Ask { .. } => TopologyKind::Ask,
+        NodeKind::Fail(_) => TopologyKind::Fail,
         NodeKind::Default if !node.wait_for.is_empty() => TopologyKind::Barrier,
         NodeKind::Default => TopologyKind::Default,
     };
@@ -133,20 +236,27 @@ fn describe(node: &Node) -> TopologyNode {
         deferred: node.defer,
         pauses_before: node.interrupt.before,
         pauses_after: node.interrupt.after,
+        policy: NodePolicy::of(node),
+        command: node.command.as_ref().map(|grant| TopologyCommand::of(grant, graph)),
+        metadata: node.metadata.clone(),
         visits: None,
     }
 }
 
+/// The label of an edge, and its condition.
+type Said = (Option<String>, Option<String>);
+
 fn add_edges(node: &Node, name: &impl Fn(&NodeIndex) -> String, edges: &mut Vec<TopologyEdge>) {
-    let mut add = |to: Option<String>, kind, label: Option<String>, place: Option<usize>| {
+    let mut add = |to: Option<String>, kind, (label, when): Said, place: Option<usize>| {
         let place = place.map(|place| u32::try_from(place).unwrap_or(u32::MAX));
-        edges.push(TopologyEdge { from: Some(node.name.clone()), to, kind, label, place, fired: None });
+        let from = Some(node.name.clone());
+        edges.push(TopologyEdge { from, to, kind, label, when, place, fired: None });
     };
     match &node.next {
         Next::End => {}
         Next::All(targets) => {
             for (place, target) in targets.iter().enumerate() {
-                add(Some(name(target)), TopologyEdgeKind::Always, None, Some(place));
+                add(Some(name(target)), TopologyEdgeKind::Always, (None, None), Some(place));
             }
         }
         Next::First(list) => {
@@ -156,24 +266,24 @@ fn add_edges(node: &Node, name: &impl Fn(&NodeIndex) -> String, edges: &mut Vec<
                 } else {
                     TopologyEdgeKind::Otherwise
                 };
+                let when = edge.when.as_ref().map(|when| caption(&when.to_string()));
                 let said = edge.label.as_deref().map(caption);
-                let label = said
-                    .or_else(|| edge.when.as_ref().map(|when| caption(&when.to_string())))
-                    .unwrap_or_else(|| "otherwise".to_owned());
+                let label = said.or_else(|| when.clone()).unwrap_or_else(|| "otherwise".to_owned());
+                let said = (Some(label), when);
                 if edge.to.is_empty() {
-                    add(None, kind, Some(label.clone()), Some(place));
+                    add(None, kind, said.clone(), Some(place));
                 }
                 for target in &edge.to {
-                    add(Some(name(target)), kind, Some(label.clone()), Some(place));
+                    add(Some(name(target)), kind, said.clone(), Some(place));
                 }
             }
         }
     }
     if let Some(target) = &node.on_error {
-        add(Some(name(target)), TopologyEdgeKind::Error, Some("on error".to_owned()), None);
+        add(Some(name(target)), TopologyEdgeKind::Error, (Some("on error".to_owned()), None), None);
     }
     for target in node.command.iter().flat_map(|command| &command.goto) {
-        add(Some(name(target)), TopologyEdgeKind::Goto, Some("goto".to_owned()), None);
+        add(Some(name(target)), TopologyEdgeKind::Goto, (Some("goto".to_owned()), None), None);
     }
     for awaited in &node.wait_for {
         let to = Some(node.name.clone());
@@ -182,13 +292,14 @@ fn add_edges(node: &Node, name: &impl Fn(&NodeIndex) -> String, edges: &mut Vec<
             to,
             kind: TopologyEdgeKind::Wait,
             label: None,
+            when: None,
             place: None,
             fired: None,
         });
     }
 }
 
-/// What a picture shows of a label or a condition: an edge to each of many targets repeats it.
+/// The text of a label or a condition in a picture: an edge to each of many targets repeats it.
 fn caption(text: &str) -> String {
     let shown = printable(text);
     match shown.char_indices().nth(LONGEST_LABEL) {
@@ -198,8 +309,8 @@ fn caption(text: &str) -> String {
 }
 
 impl Topology {
-    /// The edges with the places of their nodes in the list of nodes; `None` is the start or the end. An edge that
-    /// names a node that is not there is left out.
+    /// The edges with the indices of their nodes in the list of nodes; `None` is the start or the end. An edge that names
+    /// an unknown node is left out.
     pub fn placed_edges(&self) -> impl Iterator<Item = (Option<usize>, Option<usize>, &TopologyEdge)> {
         let places: std::collections::BTreeMap<&str, usize> =
             self.nodes.iter().enumerate().map(|(at, node)| (node.name.as_str(), at)).collect();
@@ -214,7 +325,7 @@ impl Topology {
 }
 
 impl TopologyNode {
-    /// What a picture says of the node, a line each: its name, its item, what is special about it.
+    /// The text of the node in a picture, a line each: its name, its item, its special properties.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = vec![self.name.clone()];
         lines.extend(self.item.clone());
@@ -231,7 +342,7 @@ impl TopologyNode {
 }
 
 impl TopologyEdge {
-    /// What a picture says of the edge: its label, and how often it was taken.
+    /// The text of the edge in a picture: its label, and how often it was taken.
     pub fn caption(&self) -> Option<String> {
         let count = self.fired.filter(|fired| *fired > 0).map(|fired| format!("{fired}×"));
         match (&self.label, count) {

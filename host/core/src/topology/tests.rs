@@ -59,6 +59,57 @@ fn the_picture_as_json() {
     insta::assert_json_snapshot!(topology());
 }
 
+const POLICIES: &str = r#"
+tool_type: graph
+description: what a program reads of a graph
+config:
+  start: a
+  max_steps: 7
+  on_max_steps: return_with_flag
+  max_visits_per_node: 3
+  max_concurrency: 1
+  max_fan_out: 10
+  timeout: 90s
+  on_error: continue
+  on_no_match: fail
+  on_stalled_barrier: release
+  durability: async
+  templates: strict
+  limits: { fuel: 1000, memory: 1MiB, timeout: 2s }
+  channels: { log: { reducer: append }, n: { reducer: sum, default: 0 }, gone: { reducer: last_value, default: null } }
+  nodes:
+    a:
+      action: { item_id: t/a }
+      retry: { max_attempts: 3, initial_interval: 10ms, backoff: 1.5, max_interval: 1s, jitter: false, retry_on: [timeout] }
+      timeout: 5s
+      fuel: 500
+      cache: { ttl: 1h, key: "${state.n}" }
+      command: { goto: [b], write: [n], overwrite: [log] }
+      metadata: { owner: ops }
+      next: [{ to: b, when: { path: state.n, op: eq, value: 1 }, label: one }]
+    b: { next: a }
+"#;
+
+#[test]
+fn limits_channels_and_policies_as_json() {
+    let loaded = crate::document::load("policies.yaml", POLICIES, "t/policies").unwrap();
+    let report = Some(TopologyReport::of(crate::structure::findings_of(&loaded)));
+    let topology = Topology { report, ..Topology::of(&loaded.graph) };
+    insta::assert_json_snapshot!(topology);
+    let text = serde_json::to_string(&topology).unwrap();
+    assert_eq!(serde_json::from_str::<Topology>(&text).unwrap(), topology);
+}
+
+#[test]
+fn versions_are_told_apart() {
+    // What was printed before versions were.
+    let first = r#"{"id":"g","nodes":[],"edges":[]}"#;
+    assert_eq!(serde_json::from_str::<Topology>(first).unwrap().version, 1);
+    let later = r#"{"version":3,"id":"g","nodes":[],"edges":[]}"#;
+    let error = serde_json::from_str::<Topology>(later).unwrap_err().to_string();
+    assert!(error.contains("format version 3") && error.contains("up to 2"), "{error}");
+}
+
 #[test]
 fn the_picture_as_dot() {
     insta::assert_snapshot!(topology().to_dot());

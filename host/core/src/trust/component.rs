@@ -14,37 +14,32 @@ use crate::capability::{CapabilityKind, Ceiling};
 use crate::digest::Digest;
 use crate::time::Timestamp;
 
-/// Why component bytes are not let in. All of it is a matter of integrity.
+/// Why component bytes are not admitted. All of it is a matter of integrity.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum VerifyError {
     /// The bytes are something else.
     #[error("`{id}` is not a WebAssembly component: {reason}")]
     NotAComponent {
-        /// The item.
         id: String,
-        /// What they are.
+        /// What the bytes are instead.
         reason: NotAComponent,
     },
-    /// No envelope beside the component.
-    #[error("`{id}` is not signed: there is no envelope (`.wasm.dsse.json`) beside the component")]
-    Unsigned {
-        /// The item.
-        id: String,
-    },
+    /// No envelope next to the component.
+    #[error("`{id}` is not signed: there is no envelope (`.wasm.dsse.json`) next to the component")]
+    Unsigned { id: String },
     /// The envelope cannot be read.
     #[error("the signature envelope of `{id}` is malformed: {reason}")]
     MalformedEnvelope {
-        /// The item.
         id: String,
-        /// What is wrong.
+        /// Why the envelope is invalid.
         reason: EnvelopeError,
     },
     /// No signature in the envelope is by a key of the trust store.
     #[error("`{id}` is signed by a key that is not trusted: {}", hints_text(keys))]
     UnknownKey {
-        /// The item.
         id: String,
-        /// What the signatures say of their keys; unverified.
+        /// The key ids in the signatures, which are not verified.
         keys: Vec<String>,
     },
     /// The signature names a trusted key and was not made by it over this payload.
@@ -52,7 +47,6 @@ pub enum VerifyError {
         "the signature of `{id}` does not verify with the key {key} that it names: statement or signature was changed"
     )]
     BadSignature {
-        /// The item.
         id: String,
         /// The key that is named.
         key: Box<KeyName>,
@@ -60,7 +54,6 @@ pub enum VerifyError {
     /// The key does not count, for this item or at this time.
     #[error("`{id}` is signed, and {refusal}")]
     Refused {
-        /// The item.
         id: String,
         /// The key and the rule.
         refusal: Box<KeyRefusal>,
@@ -68,7 +61,6 @@ pub enum VerifyError {
     /// The trust store wants the signatures of more keys.
     #[error("`{id}` is signed by too few: {few}{}", others_text(others))]
     TooFew {
-        /// The item.
         id: String,
         /// How many are needed, and which count.
         few: Box<TooFew>,
@@ -78,7 +70,6 @@ pub enum VerifyError {
     /// The trust store wants it signed, and it is not.
     #[error("`{id}` is not signed: {few}")]
     Required {
-        /// The item.
         id: String,
         /// How many are needed.
         few: Box<TooFew>,
@@ -86,17 +77,15 @@ pub enum VerifyError {
     /// The key signed something that is not a statement about a component.
     #[error("what the key {key} signed for `{id}` is not a statement about a component: {reason}")]
     MalformedStatement {
-        /// The item.
         id: String,
         /// The key that signed it.
         key: Box<KeyName>,
-        /// What is wrong.
+        /// Why the statement is invalid.
         reason: StatementError,
     },
     /// The bytes are not those that were signed.
     #[error("`{id}` was changed after the key {key} signed it: signed {signed}, found {actual}")]
     DigestMismatch {
-        /// The item.
         id: String,
         /// The key that signed it.
         key: Box<KeyName>,
@@ -112,13 +101,13 @@ pub enum VerifyError {
         id: String,
         /// The key that signed it.
         key: Box<KeyName>,
-        /// What it was signed as.
+        /// The item that it was signed as.
         signed: String,
     },
 }
 
 impl VerifyError {
-    /// What the user can do about it.
+    /// The advice for the user.
     pub fn help(&self) -> &'static str {
         match self {
             Self::NotAComponent { .. } => "build it again with `graph-host build`, or fetch it again",
@@ -173,16 +162,16 @@ fn hints_text(keys: &[String]) -> String {
 pub enum Standing {
     /// A key of the trust store signed it, and counts for it.
     Signed {
-        /// The key.
+        /// The trusted key that signed it.
         key: KeyName,
         /// The other keys that signed it and were needed.
         also: Vec<KeyName>,
-        /// What the ceilings of all these keys and the statement's allow.
+        /// The intersection of the ceilings of all these keys and of the statement.
         ceiling: Box<Ceiling>,
         /// Until when they count.
         not_after: Option<Timestamp>,
     },
-    /// Nobody vouches for it: its user is developing it. Never for anything that was fetched.
+    /// No one vouches for it: its user is developing it. Never for anything that was fetched.
     Unsigned,
 }
 
@@ -207,13 +196,13 @@ impl Standing {
         }
     }
 
-    /// Whether nobody vouches for it.
+    /// Whether no one vouches for it.
     pub fn is_unsigned(&self) -> bool {
         matches!(self, Self::Unsigned)
     }
 }
 
-/// Component bytes that may be compiled. There is no way to make one but by checking.
+/// Component bytes that may be compiled. The only way to get this value is verification.
 #[derive(Clone)]
 pub struct VerifiedComponent {
     bytes: Arc<[u8]>,
@@ -226,9 +215,9 @@ pub struct VerifiedComponent {
 }
 
 impl VerifiedComponent {
-    /// Checks component bytes against the envelope beside them (`None`: there is none), the trust store, the item that
-    /// they are to be used as (`id` or `id@version`) and the time. One signature that passes all rules is enough, or as
-    /// many as the store requires for the item.
+    /// Verifies component bytes with their envelope (`None`: there is none), the trust store, the item that they are used
+    /// as (`id` or `id@version`) and the time. One valid signature is enough, or as many as the store requires for the
+    /// item.
     pub fn verify(
         bytes: Arc<[u8]>,
         envelope: Option<&str>,
@@ -257,7 +246,7 @@ impl VerifiedComponent {
             }
         }
         let Some((statement, _)) = counted.first() else {
-            // The failure of a known key tells more than that of an unknown one.
+            // The failure of a known key says more than that of an unknown one.
             let first = refused.into_iter().next();
             return Err(first.unwrap_or(VerifyError::UnknownKey { id: id(), keys: unknown }));
         };
@@ -268,9 +257,9 @@ impl VerifiedComponent {
         Ok(Self { bytes, digest, id, statement: Some(Arc::new(statement)), statement_digest, standing })
     }
 
-    /// Takes a component that its user is developing: to describe it before it is signed, or to run it under
-    /// `--allow-unsigned`. It stands as [`Standing::Unsigned`]. Never for anything that was fetched, and never for what the
-    /// store requires to be signed; an empty store requires nothing, for what is only described.
+    /// Accepts a component that its user is developing: to describe it before it is signed, or to run it under
+    /// `--allow-unsigned`. Its standing is [`Standing::Unsigned`]. Never to be used for anything that was fetched, and
+    /// refused for items that the store requires signatures for; for describing, the store may be empty.
     pub fn under_development(bytes: Arc<[u8]>, item: &str, store: &TrustStore) -> Result<Self, VerifyError> {
         let (id, _) = split_version(item);
         structure::check(&bytes).map_err(|reason| VerifyError::NotAComponent { id: shown(item), reason })?;
@@ -301,7 +290,7 @@ impl VerifiedComponent {
         &self.digest
     }
 
-    /// The component.
+    /// The bytes that were verified; nothing else is ever compiled.
     pub fn bytes(&self) -> &Arc<[u8]> {
         &self.bytes
     }
@@ -341,7 +330,7 @@ impl fmt::Debug for VerifiedComponent {
     }
 }
 
-/// What one signature is checked against.
+/// What a signature is checked against.
 struct Check<'a> {
     digest: Digest,
     envelope: &'a Envelope,
@@ -378,7 +367,7 @@ impl Check<'_> {
         Ok((statement, entry))
     }
 
-    /// What the signatures that count come to together.
+    /// The standing that all valid signatures result in.
     fn standing(
         &self,
         statement: &ComponentStatement,
@@ -431,7 +420,7 @@ impl Check<'_> {
     }
 }
 
-/// The refusal of an item without a signature, where the store requires one.
+/// Refuses an item without a signature if the store requires one.
 fn required(store: &TrustStore, item: &str) -> Result<(), VerifyError> {
     let enough = store.enough(item, &[]).map(|_| ());
     enough.map_err(|few| VerifyError::Required { id: shown(item), few: Box::new(few) })
@@ -450,7 +439,7 @@ fn split_version(item: &str) -> (&str, Option<&str>) {
 #[error("the statement cannot be written as JSON: {0}")]
 pub struct SignError(#[from] serde_json::Error);
 
-/// Signs a statement about a component: the text of the envelope that lies beside it.
+/// Signs a statement about a component: the text of the envelope that is next to it.
 pub fn sign_component(statement: &ComponentStatement, key: &SigningKey) -> Result<String, SignError> {
     Ok(Envelope::sign(statement.to_payload()?, key).to_text()?)
 }
@@ -467,10 +456,10 @@ pub struct EnvelopeClaims {
 /// An envelope cannot be read or signed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClaimsError {
-    /// It is no envelope.
+    /// It is not a valid envelope.
     #[error("the envelope is malformed: {0}")]
     Envelope(#[from] EnvelopeError),
-    /// What it holds is no statement about a component.
+    /// Its payload is not a statement about a component.
     #[error("what the envelope holds is not a statement about a component: {0}")]
     Statement(#[from] StatementError),
     /// The statement is about other bytes.
@@ -505,7 +494,7 @@ impl EnvelopeClaims {
         self.envelope.signatures.iter().map(|signed| signed.keyid.as_str())
     }
 
-    /// The text of the envelope with one more signature over the same statement, for someone who vouches for it too.
+    /// The text of the envelope with another signature over the same statement, by someone else who vouches for it.
     pub fn countersign(&self, component: &[u8], key: &SigningKey) -> Result<String, ClaimsError> {
         let (stated, actual) = (self.statement.subject, Digest::of_bytes(component));
         if stated != actual {

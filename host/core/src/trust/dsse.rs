@@ -1,4 +1,4 @@
-//! DSSE envelopes, version 1.0: a payload, what it is, and signatures over both.
+//! DSSE envelopes, version 1.0: a payload, its type, and signatures over both.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
@@ -27,8 +27,13 @@ pub enum EnvelopeError {
     #[error("{0}")]
     Shape(String),
     /// A payload of another kind.
-    #[error("its payload is of type `{0}`, expected `{IN_TOTO}`")]
-    PayloadType(String),
+    #[error("its payload is of type `{found}`, expected `{expected}`")]
+    PayloadType {
+        /// The type that the envelope names.
+        found: String,
+        /// The type that the reader takes.
+        expected: String,
+    },
     /// A part is not in base64.
     #[error("its {0} is not in base64")]
     Base64(&'static str),
@@ -54,6 +59,7 @@ pub(super) struct EnvelopeSignature {
 /// An envelope as read: nothing in it is verified yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Envelope {
+    payload_type: String,
     payload: Vec<u8>,
     pub(super) signatures: Vec<EnvelopeSignature>,
 }
@@ -76,14 +82,23 @@ struct SignatureDocument {
 }
 
 impl Envelope {
-    /// Puts a payload into an envelope and signs it.
+    /// Puts an in-toto Statement into an envelope and signs it.
     pub(super) fn sign(payload: Vec<u8>, key: &SigningKey) -> Self {
-        let signature = key.sign_raw(&pre_authentication_encoding(&payload));
-        Self { signatures: vec![EnvelopeSignature { keyid: key.id().to_string(), signature }], payload }
+        Self::sign_as(IN_TOTO, payload, key)
     }
 
-    /// Reads an envelope.
+    fn sign_as(payload_type: &str, payload: Vec<u8>, key: &SigningKey) -> Self {
+        let signature = key.sign_raw(&pre_authentication_encoding(payload_type, &payload));
+        let signatures = vec![EnvelopeSignature { keyid: key.id().to_string(), signature }];
+        Self { payload_type: payload_type.to_owned(), payload, signatures }
+    }
+
+    /// Reads an envelope around an in-toto Statement.
     pub(super) fn parse(text: &str) -> Result<Self, EnvelopeError> {
+        Self::parse_as(IN_TOTO, text)
+    }
+
+    fn parse_as(payload_type: &str, text: &str) -> Result<Self, EnvelopeError> {
         if text.len() > MAX_ENVELOPE {
             return Err(EnvelopeError::TooLong(text.len()));
         }
@@ -94,8 +109,9 @@ impl Envelope {
             .map_err(EnvelopeError::Shape)?;
         let document: EnvelopeDocument =
             serde_json::from_value(value).map_err(|error| EnvelopeError::Shape(shown(&error.to_string())))?;
-        if document.payload_type != IN_TOTO {
-            return Err(EnvelopeError::PayloadType(shown(&document.payload_type)));
+        if document.payload_type != payload_type {
+            let (found, expected) = (shown(&document.payload_type), payload_type.to_owned());
+            return Err(EnvelopeError::PayloadType { found, expected });
         }
         match document.signatures.len() {
             0 => return Err(EnvelopeError::NoSignature),
@@ -113,7 +129,7 @@ impl Envelope {
                 Ok(EnvelopeSignature { keyid, signature: Signature::from_bytes(bytes) })
             })
             .collect::<Result<_, _>>()?;
-        Ok(Self { payload, signatures })
+        Ok(Self { payload_type: document.payload_type, payload, signatures })
     }
 
     /// Writes the envelope, a line for each field.
@@ -128,7 +144,7 @@ impl Envelope {
             .collect();
         let document = EnvelopeDocument {
             payload: STANDARD.encode(&self.payload),
-            payload_type: IN_TOTO.to_owned(),
+            payload_type: self.payload_type.clone(),
             signatures,
         };
         let mut text = serde_json::to_string_pretty(&document)?;
@@ -138,11 +154,11 @@ impl Envelope {
 
     /// The payload, if this signature over it was made with the given key.
     pub(super) fn opened(&self, signed: &EnvelopeSignature, key: &VerifyingKey) -> Option<&[u8]> {
-        key.verify_raw(&pre_authentication_encoding(&self.payload), &signed.signature)
+        key.verify_raw(&pre_authentication_encoding(&self.payload_type, &self.payload), &signed.signature)
             .then_some(&*self.payload)
     }
 
-    /// The payload, whoever put it there.
+    /// The payload, the process that put it there.
     pub(super) fn unverified(&self) -> &[u8] {
         &self.payload
     }
@@ -153,9 +169,29 @@ impl Envelope {
     }
 }
 
+/// Puts a document of any payload type into an envelope and signs it.
+pub fn sign_document(
+    payload_type: &str,
+    document: Vec<u8>,
+    key: &SigningKey,
+) -> Result<String, serde_json::Error> {
+    Envelope::sign_as(payload_type, document, key).to_text()
+}
+
+/// The document in an envelope of this payload type, if one of the signatures was made with the key; `None` if none was.
+pub fn verify_document(
+    payload_type: &str,
+    envelope: &str,
+    key: &VerifyingKey,
+) -> Result<Option<Vec<u8>>, EnvelopeError> {
+    let envelope = Envelope::parse_as(payload_type, envelope)?;
+    let is_signed = envelope.signatures.iter().any(|signed| envelope.opened(signed, key).is_some());
+    Ok(is_signed.then_some(envelope.payload))
+}
+
 /// What DSSE signs: `DSSEv1`, then payload type and payload, each after its length.
-fn pre_authentication_encoding(payload: &[u8]) -> Vec<u8> {
-    let mut message = format!("DSSEv1 {} {IN_TOTO} {} ", IN_TOTO.len(), payload.len()).into_bytes();
+fn pre_authentication_encoding(payload_type: &str, payload: &[u8]) -> Vec<u8> {
+    let mut message = format!("DSSEv1 {} {payload_type} {} ", payload_type.len(), payload.len()).into_bytes();
     message.extend_from_slice(payload);
     message
 }

@@ -1,4 +1,4 @@
-//! `trust.yaml`: the trust store as a user writes it, and edits of it that leave alone what they do not concern.
+//! `trust.yaml`: the trust store as a user writes it, and edits that leave the rest of the text unchanged.
 //!
 //! ```yaml
 //! keys:
@@ -25,15 +25,19 @@ mod write;
 use std::fmt::Write as _;
 
 use self::read::read;
-use self::write::{entry, indent_of_entries, revocation_text, with_field};
+use self::write::{
+    entry, fields_of, has_field, indent_of_entries, revocation_text, with_field, without_entry,
+};
 use super::key::KeyId;
+use super::requirement::Requirement;
 use super::rotation::Rotation;
 use super::store::{Revocation, TrustStore, TrustedKey};
+use crate::capability::{CapabilityKind, Ceiling, ItemPattern};
 use crate::diagnostic::{Diagnostics, Problems};
 use crate::time::Timestamp;
 use crate::yaml;
 
-/// Stands at the top of a new trust store.
+/// The comment at the top of a new trust store.
 const HEADER: &str = "# Whose signatures count on this machine: for which items, how far and how long.\n";
 
 /// An edit of a trust store is not possible.
@@ -51,6 +55,27 @@ pub enum EditError {
     /// A key that does not count cannot name another one.
     #[error("{0}")]
     Unbelieved(String),
+    /// Something else in the store names the key.
+    #[error("the key `{name}` is needed: {needed_by}")]
+    Needed {
+        /// The key's name.
+        name: String,
+        /// What names it.
+        needed_by: String,
+    },
+}
+
+/// A change of a key; `None` leaves a field unchanged.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyChange {
+    /// The items that it may sign.
+    pub items: Option<Vec<ItemPattern>>,
+    /// The kinds of capabilities that its components may be granted, in addition to logging. Limits of the ceiling stay.
+    pub kinds: Option<Vec<CapabilityKind>>,
+    /// When it begins to count; `Some(None)`: at any time.
+    pub not_before: Option<Option<Timestamp>>,
+    /// When it ceases to count; `Some(None)`: never.
+    pub not_after: Option<Option<Timestamp>>,
 }
 
 /// How the trust store takes over a key that follows another one.
@@ -65,7 +90,7 @@ pub struct Successor {
 }
 
 impl TrustStore {
-    /// Reads a trust store; warnings come along. `source_name` is what messages call the file.
+    /// Reads a trust store, with its warnings. `source_name` is the file's name in messages.
     pub fn from_yaml(source_name: &str, text: &str) -> Result<(Self, Diagnostics), Box<Diagnostics>> {
         let problems = Problems::new();
         let says_nothing =
@@ -118,8 +143,65 @@ impl TrustStore {
         Ok(edited.unwrap_or_else(|| store.rewritten(text)))
     }
 
-    /// The text of the store with the key that follows one of its keys: it may sign what the old one may, as far and as
-    /// long. A key that does not count now cannot name another one. Gives the new entry's name too.
+    /// The text of the store with something else said of a key: by its name, its id or the beginning of its id. A revoked key
+    /// stays revoked.
+    pub fn set(source_name: &str, text: &str, name: &str, change: &KeyChange) -> Result<String, EditError> {
+        let (mut store, _) = Self::from_yaml(source_name, text).map_err(EditError::Invalid)?;
+        let at = store.position(name).ok_or_else(|| EditError::NotFound(super::shown(name)))?;
+        let key = &mut store.keys[at];
+        if let Some(items) = &change.items {
+            key.items.clone_from(items);
+        }
+        if let Some(kinds) = &change.kinds {
+            key.ceiling.kinds = Ceiling::of(kinds.iter().copied()).kinds;
+        }
+        if let Some(from) = change.not_before {
+            key.not_before = from;
+        }
+        if let Some(until) = change.not_after {
+            key.not_after = until;
+        }
+        let key = store.keys[at].clone();
+        // If an edit cannot handle how the entry is written, the store is rewritten.
+        let edited = fields_of(&key).into_iter().try_fold(text.to_owned(), |text, (field, value)| {
+            let value = value.unwrap_or_else(|| "null".to_owned());
+            if value == "null" && !has_field(&text, at, field) {
+                Some(text)
+            } else {
+                with_field(&text, at, field, &value)
+            }
+        });
+        let edited = edited.filter(|edited| store.is_written_in(edited));
+        Ok(edited.unwrap_or_else(|| store.rewritten(text)))
+    }
+
+    /// The text of the store without a key. What the key has signed is then refused as signed by an unknown key. A key
+    /// that a rule or a later key names cannot be removed.
+    pub fn remove(source_name: &str, text: &str, name: &str) -> Result<String, EditError> {
+        let (mut store, _) = Self::from_yaml(source_name, text).map_err(EditError::Invalid)?;
+        let at = store.position(name).ok_or_else(|| EditError::NotFound(super::shown(name)))?;
+        let key = store.keys[at].clone();
+        let needed = |needed_by: String| EditError::Needed { name: super::shown(&key.name), needed_by };
+        let follower = store
+            .keys
+            .iter()
+            .find(|other| other.succeeds.as_ref().is_some_and(|before| before.id == key.id()));
+        if let Some(follower) = follower {
+            return Err(needed(format!("the key `{}` follows it", super::shown(&follower.name))));
+        }
+        if let Some(rule) =
+            store.requirements.iter().find(|rule| rule.keys.iter().any(|named| named.id == key.id()))
+        {
+            let items: Vec<_> = rule.items.iter().map(|pattern| super::shown(pattern.as_str())).collect();
+            return Err(needed(format!("a rule under `require` about {} names it", items.join(", "))));
+        }
+        store.keys.remove(at);
+        let edited = without_entry(text, at).filter(|edited| store.is_written_in(edited));
+        Ok(edited.unwrap_or_else(|| store.rewritten(text)))
+    }
+
+    /// The text of the store with a key that succeeds one of its keys: it may sign the same items, with the same ceiling
+    /// and dates. A key that does not count now cannot have a successor. Also returns the new entry's name.
     pub fn rotate(
         source_name: &str,
         text: &str,
@@ -228,6 +310,34 @@ impl TrustStore {
         store == own
     }
 
+    /// The text of a store with nothing but what decides about these items and signers: the signers' entries, the
+    /// requirements that match an item, the keys that those name, and the keys that they succeed.
+    pub fn excerpt(&self, items: &[&str], signers: &[KeyId]) -> String {
+        let matches = |rule: &Requirement, item: &str| rule.items.iter().any(|pattern| pattern.matches(item));
+        let requirements: Vec<_> = self
+            .requirements
+            .iter()
+            .filter(|rule| items.iter().any(|item| matches(rule, item)))
+            .cloned()
+            .collect();
+        let mut wanted: Vec<KeyId> = signers.to_vec();
+        wanted.extend(requirements.iter().flat_map(|rule| rule.keys.iter().map(|key| key.id)));
+        let mut at = 0;
+        while let Some(&id) = wanted.get(at) {
+            let before = self.entries(id).filter_map(|entry| entry.succeeds.as_ref()).map(|key| key.id);
+            let before: Vec<_> = before.filter(|id| !wanted.contains(id)).collect();
+            wanted.extend(before);
+            at += 1;
+        }
+        let mut keys: Vec<TrustedKey> = Vec::new();
+        for key in self.keys.iter().filter(|key| wanted.contains(&key.id())) {
+            if !keys.contains(key) {
+                keys.push(key.clone());
+            }
+        }
+        Self { keys, requirements }.rewritten("")
+    }
+
     /// The store in a form of our own, below the comments that stand at the top of the text.
     fn rewritten(&self, text: &str) -> String {
         let comments: String = text
@@ -315,6 +425,53 @@ mod tests {
         let hex = key(2).verifying_key().hex();
         let short = store(&format!("keys: [{{name: b, key: \"{hex}\", items: [b/*], revoked: false}}]"));
         assert_eq!(short.keys(), [trusted("b", &key(2), &["b/*"])]);
+    }
+
+    #[test]
+    fn what_is_said_of_a_key_can_be_changed() {
+        let hex = key(1).verifying_key().hex();
+        let text = format!(
+            "# mine\nkeys:\n  - name: me # the laptop\n    key: \"{hex}\"\n    items: [\"me/*\"] # all\n    revoked: true\n  - name: b\n    \
+             key: \"{}\"\n    items: [b/*]\n    not_after: 2030-01-01\n",
+            key(2).verifying_key().hex()
+        );
+        let change = KeyChange {
+            items: Some(vec![ItemPattern::parse("me/*").unwrap(), ItemPattern::parse("ours/*").unwrap()]),
+            kinds: Some(vec![CapabilityKind::Filesystem]),
+            not_before: Some(Some("2026-01-01".parse().unwrap())),
+            not_after: None,
+        };
+        let edited = TrustStore::set("trust.yaml", &text, "me", &change).unwrap();
+        let me = store(&edited).find("me").unwrap().clone();
+        assert_eq!((me.items.len(), me.revoked), (2, Some(Revocation::Always)));
+        assert_eq!(me.ceiling, Ceiling::of([CapabilityKind::Filesystem]));
+        assert!(me.not_before.is_some());
+        assert!(edited.contains("# the laptop") && edited.contains("# mine"), "{edited}");
+        let forever = KeyChange { not_after: Some(None), ..KeyChange::default() };
+        let edited = TrustStore::set("trust.yaml", &edited, "b", &forever).unwrap();
+        assert_eq!(store(&edited).find("b").unwrap().not_after, None);
+        assert!(matches!(
+            TrustStore::set("trust.yaml", &text, "c", &forever),
+            Err(EditError::NotFound(name)) if name == "c"
+        ));
+    }
+
+    #[test]
+    fn a_key_that_nothing_names_can_be_removed() {
+        let [one, two, three] = [1, 2, 3].map(|seed| key(seed).verifying_key().hex());
+        let text = format!(
+            "# top\nkeys:\n  # the first\n  - name: a\n    key: \"{one}\"\n    items: [a/*]\n  - {{ name: b, key: \"{two}\", items: [b/*] }}\n  \
+             - name: c\n    key: \"{three}\"\n    items: [c/*]\n    succeeds: b\nrequire:\n  - items: [c/*]\n    threshold: 1\n    keys: [c]\n",
+        );
+        for (name, needed) in [("b", "`c` follows it"), ("c", "under `require` about c/*")] {
+            let refused = TrustStore::remove("trust.yaml", &text, name).unwrap_err().to_string();
+            assert!(refused.contains(needed), "{refused}");
+        }
+        let edited = TrustStore::remove("trust.yaml", &text, "a").unwrap();
+        assert_eq!(store(&edited).keys().len(), 2);
+        assert!(edited.contains("# top") && edited.contains("- { name: b"), "{edited}");
+        let last = format!("keys:\n  - name: a\n    key: \"{one}\"\n    items: [a/*]\n");
+        assert_eq!(store(&TrustStore::remove("trust.yaml", &last, "a").unwrap()), TrustStore::default());
     }
 
     #[test]

@@ -15,8 +15,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::digest::Digest;
 
-/// Stands before every message that is signed outside a DSSE envelope, so that it is neither DSSE's own encoding nor
-/// the message of another program.
+/// The prefix of every message that is signed outside of a DSSE envelope, so that it cannot be confused with DSSE's
+/// encoding or with another program's message.
 const PREFIX: &[u8] = b"graph-host signature v1";
 
 /// The message that is signed for `bytes` of the kind `domain`: each part is preceded by its length.
@@ -56,7 +56,7 @@ pub enum KeyError {
         /// What the decoder says.
         reason: String,
     },
-    /// A point of small order: it would accept signatures that nobody made.
+    /// A point of small order: it would accept signatures that no one made.
     #[error("the public key is weak (a point of small order): it would accept forged signatures")]
     Weak,
 }
@@ -380,7 +380,7 @@ fn pem_label(text: &str) -> Option<&str> {
     label.split_once("-----").map(|(label, _)| label).filter(|label| !label.contains('\n'))
 }
 
-/// The text from the first PEM block on: what stands before it is a comment (RFC 7468, 2).
+/// The text from the first PEM block on: text before it is a comment (RFC 7468, 2).
 fn pem_block(text: &str) -> &str {
     text.find("-----BEGIN ").map_or(text, |start| &text[start..])
 }

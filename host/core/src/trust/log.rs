@@ -1,8 +1,8 @@
-//! The log of what was accepted when: a line for each time that something was let in or the trust store was changed.
+//! The log of what was accepted when: a line for each time that an item was admitted or the trust store was changed.
 //!
-//! Each line is canonical JSON (RFC 8785) and holds the digest of the line before it, its own number, and the signature
-//! of the host's identity over all of that. What was changed, taken out or put between is found by anybody who has the
-//! public keys; what was cut off at the end, by the head that lies beside the log.
+//! Each line is canonical JSON (RFC 8785) with the digest of the line before it, its own number, and the signature of the
+//! host's identity over all of that. With the public keys, any change, removal or insertion is detected; removed lines at
+//! the end are detected by the head, which is stored next to the log.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -18,13 +18,13 @@ const DOMAIN: &str = "graph-host/trust-log/v1";
 /// The items of one plan are written down within this time.
 const FIRST_WRITE_MILLIS: u64 = 60_000;
 
-/// What happened.
+/// The kinds of entries in the trust log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogEvent {
     /// A component was let into a run, or a text item that is signed.
     Accepted,
-    /// A component that nobody has signed was let into a run, as its user wanted.
+    /// A component that no one has signed was admitted to a run, as its user wanted.
     AcceptedUnsigned,
     /// A key was added to the trust store.
     KeyAdded,
@@ -32,12 +32,16 @@ pub enum LogEvent {
     KeyRevoked,
     /// A key follows another one.
     KeyRotated,
+    /// Settings of a key changed: its items, its ceiling, or its dates.
+    KeyChanged,
+    /// A key was taken out of the trust store.
+    KeyRemoved,
     /// The head was missing after the first command that wrote to the log, and was written again.
     HeadRestored,
 }
 
 impl LogEvent {
-    /// For people.
+    /// The words that `trust log` prints.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Accepted => "accepted",
@@ -45,21 +49,23 @@ impl LogEvent {
             Self::KeyAdded => "key added",
             Self::KeyRevoked => "key revoked",
             Self::KeyRotated => "key rotated",
+            Self::KeyChanged => "key changed",
+            Self::KeyRemoved => "key removed",
             Self::HeadRestored => "head restored",
         }
     }
 }
 
-/// What a line tells.
+/// The content of a line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LogEntry {
-    /// When.
+    /// When it was accepted, by the clock of this host.
     pub at: Timestamp,
     /// The SHA-256 of the component, or of the text without its signature line; absent for keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
-    /// What happened.
+    /// What was accepted or changed.
     pub event: LogEvent,
     /// The item, with its version where it has one; for keys the name in the trust store.
     pub item: String,
@@ -92,7 +98,7 @@ struct Line {
     signature: Signature,
 }
 
-/// Where a log ends: how many lines it has, and the digest of the last one.
+/// The end of a log: the number of lines, and the digest of the last one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogEnd {
     /// How many lines.
@@ -103,27 +109,17 @@ pub struct LogEnd {
 
 /// A log is not what its host has written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum LogError {
     /// A line cannot be read.
     #[error("line {line} cannot be read: {reason}")]
-    Malformed {
-        /// Its number.
-        line: u64,
-        /// Why.
-        reason: String,
-    },
+    Malformed { line: u64, reason: String },
     /// A line is not the one after that before it.
     #[error("line {line} does not follow the one before it: a line was changed, taken out or put between")]
-    Chain {
-        /// Its number.
-        line: u64,
-    },
+    Chain { line: u64 },
     /// A line was not signed by a key of this host.
     #[error("line {line} was changed, or was not written by this host: its signature does not hold")]
-    Signature {
-        /// Its number.
-        line: u64,
-    },
+    Signature { line: u64 },
     /// There are lines and no head: nothing says how many lines the host has written.
     #[error("its head is missing")]
     HeadMissing,
@@ -141,7 +137,7 @@ pub enum LogError {
 }
 
 impl LogEnd {
-    /// Writes the next line, with its line break, and says where the log ends then.
+    /// Writes the next line, with its line break, and returns the new end of the log.
     pub fn append(&self, entry: LogEntry, key: &SigningKey) -> (String, Self) {
         let mut line = Line {
             entry,
@@ -156,7 +152,7 @@ impl LogEnd {
         (text + "\n", end)
     }
 
-    /// Writes the head that lies beside a log that ends here.
+    /// Writes the head that is next to a log that ends here.
     pub fn head(&self, key: &SigningKey) -> String {
         let head = head_text(self);
         format!("{head} {} {}\n", key.id(), key.sign(DOMAIN, head.as_bytes()).to_base64url())
@@ -186,8 +182,8 @@ fn head_text(end: &LogEnd) -> String {
     format!("{} {last}", end.lines)
 }
 
-/// Checks a whole log against its head; `None`: there is none. Lines that were written after the head are taken: the
-/// host may have been stopped between the two. A line without its line break was never written whole, and is passed over.
+/// Verifies a whole log with its head; `None`: there is none. Lines after the head are accepted: the host may have been
+/// stopped between the two. A last line without its line break was cut short, and is ignored.
 pub fn read_log(
     text: &str,
     head: Option<&str>,
@@ -208,10 +204,10 @@ pub fn read_log(
     }
 }
 
-/// Checks a log that has lines and no head, as a host leaves it that was killed during the very first write, when it still
-/// wrote the head last. The head may be written again only where that is what has happened: every line holds, and all of them
-/// are of one command, which is one change of a key or the items of one plan. A longer log once had a head; with the head its
-/// last lines may have been taken away, so that log is refused as [`LogError::HeadMissing`]. The line of a repair that was
+/// Verifies a log with lines and no head, as a host left it that was killed during the first write, when it still wrote
+/// the head last. The head may be written again only in this case: every line is valid, and all are of one command, which
+/// is one change of a key or the items of one plan. A longer log once had a head, and its last lines may have been
+/// removed together with the head, so that log is refused as [`LogError::HeadMissing`]. The line of a repair that was
 /// itself cut short may follow.
 pub fn read_first_write(text: &str, keys: &[VerifyingKey]) -> Result<(Vec<LogEntry>, LogEnd), LogError> {
     let (entries, end) = read_lines(text, keys, |_| ())?;
@@ -226,7 +222,7 @@ pub fn read_first_write(text: &str, keys: &[VerifyingKey]) -> Result<(Vec<LogEnt
     if is_one_command { Ok((entries, end)) } else { Err(LogError::HeadMissing) }
 }
 
-/// Checks every line; `seen` is told where the log ends after each.
+/// Verifies every line; `seen` is called with the end of the log after each.
 fn read_lines(
     text: &str,
     keys: &[VerifyingKey],
@@ -259,12 +255,12 @@ fn read_lines(
     Ok((entries, end))
 }
 
-/// What a log says of itself, as far as it can be read, unchecked: to see what is new, never to believe it.
+/// The readable lines of a log, unverified: only to find out what is new, never to be trusted.
 pub fn peek_log(text: &str) -> Vec<LogEntry> {
     text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok()).map(|line| line.entry).collect()
 }
 
-/// What is signed: the line without its signature.
+/// The signed text: the line without its signature.
 fn signed_text(line: &Line) -> String {
     let mut value = serde_json::to_value(line).unwrap_or_default();
     if let Value::Object(fields) = &mut value {
@@ -295,7 +291,7 @@ mod tests {
         }
     }
 
-    /// A log of so many lines, the later half of which another identity has signed; and its head.
+    /// A log of that many lines, the later half of which another identity has signed; and its head.
     fn log(lines: u64) -> (String, String) {
         let mut end = LogEnd::default();
         let mut text = String::new();

@@ -1,13 +1,13 @@
-//! The marker of a state folder: which host keeps its runs there, and where the folder is.
+//! The marker of a state folder: which host keeps its runs there, and the folder's path.
 //!
 //! ```json
 //! {"at": "2026-01-31T12:00:00.000Z", "folder": "/home/me/project/.ai/state", "folder_digest": "sha256:…",
 //!  "key": "…64 hexadecimal digits…", "signature": "…", "type": "https://graph-host.dev/state-folder/v1"}
 //! ```
 //!
-//! The key signs the canonical JSON of `{at, folder_digest}`. `folder` is for people; what counts is the digest of the
-//! path's bytes, which need not be Unicode. A folder that came with a stranger's project has no marker that this host
-//! signed, and one that was copied or moved has one for another path.
+//! The key signs the canonical JSON of `{at, folder_digest}`. `folder` is for people; only the digest of the path's bytes
+//! counts, which need not be Unicode. A folder that came with a stranger's project has no marker of this host, and one
+//! that was copied or moved has one for another path.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -18,12 +18,12 @@ use crate::digest::Digest;
 use crate::json::{canonical_string, parse_strict};
 use crate::time::Timestamp;
 
-/// What the marker of a state folder calls itself.
+/// The `type` of a marker.
 pub const STATE_MARKER_TYPE: &str = "https://graph-host.dev/state-folder/v1";
 
 const DOMAIN: &str = "graph-host/state-folder/v1";
 
-/// A host keeps its runs in a folder. There is no way to make one but by signing, or by checking the signature.
+/// The verified statement of a host that it keeps its runs in a folder. It can only be made by signing, or by verifying.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateMarker {
     at: Timestamp,
@@ -45,7 +45,7 @@ struct Document {
     _kind: String,
 }
 
-/// Why a text is no marker.
+/// Why a text is not a valid marker.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MarkerError {
     /// Longer than any marker.

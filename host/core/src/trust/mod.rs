@@ -1,5 +1,4 @@
-//! Who may be believed, and about what: keys, signatures, the trust store, and the one door through which component
-//! bytes enter.
+//! Trust: keys, signatures, the trust store, and verification, the only way in which component bytes enter.
 
 mod component;
 mod dsse;
@@ -17,8 +16,8 @@ mod text;
 pub use component::{
     ClaimsError, EnvelopeClaims, SignError, Standing, VerifiedComponent, VerifyError, sign_component,
 };
-pub use dsse::{EnvelopeError, IN_TOTO, MAX_ENVELOPE, MAX_SIGNATURES};
-pub use file::{EditError, Successor};
+pub use dsse::{EnvelopeError, IN_TOTO, MAX_ENVELOPE, MAX_SIGNATURES, sign_document, verify_document};
+pub use file::{EditError, KeyChange, Successor};
 pub use key::{KeyError, KeyId, ParseKeyIdError, ParseSignatureError, Signature, SigningKey, VerifyingKey};
 pub use log::{LogEnd, LogEntry, LogError, LogEvent, peek_log, read_first_write, read_log};
 pub use marker::{MarkerError, STATE_MARKER_TYPE, StateMarker};

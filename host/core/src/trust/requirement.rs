@@ -8,7 +8,7 @@ use super::store::{KeyName, Moment, TrustStore};
 use crate::capability::ItemPattern;
 use crate::time::Timestamp;
 
-/// Items that so many of these keys have to sign.
+/// Items that that many of these keys have to sign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requirement {
     /// The items that it is about; never empty.
@@ -17,11 +17,11 @@ pub struct Requirement {
     pub threshold: u32,
     /// The keys that count. A key and those that succeed it count as one.
     pub keys: Vec<KeyName>,
-    /// Where it is written.
+    /// Its position in the trust store.
     pub place: Option<RulePlace>,
 }
 
-/// Where a rule of a trust store is written.
+/// The position of a rule in a trust store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RulePlace {
     /// The file, as messages call it.
@@ -45,7 +45,7 @@ pub struct TooFew {
     pub keys: Vec<KeyName>,
     /// Those that have signed and count.
     pub signed: Vec<KeyName>,
-    /// Where that is required.
+    /// The position of the rule.
     pub place: Option<RulePlace>,
 }
 
@@ -71,7 +71,7 @@ pub(super) struct Counted {
     pub(super) not_after: Option<Timestamp>,
 }
 
-/// What the signatures of an item come to together.
+/// The result of counting an item's signatures.
 pub(super) struct Enough {
     /// Which of them the requirements have counted; the first where there is none.
     pub(super) counted: Vec<usize>,
@@ -80,7 +80,7 @@ pub(super) struct Enough {
 }
 
 impl TrustStore {
-    /// The requirements, in the order of the files that they stand in. All that match an item hold for it.
+    /// The requirements, in the order of the files that contain them. All that match an item hold for it.
     pub fn requirements(&self) -> &[Requirement] {
         &self.requirements
     }
@@ -100,8 +100,8 @@ impl TrustStore {
         seen.into_iter().next().unwrap_or(key)
     }
 
-    /// Whether keys that signed an item earlier are what is required for it, as far as they count at this time: for what is
-    /// known without its signatures.
+    /// Whether the keys that signed an item earlier satisfy the requirements for it, as far as they count at this time:
+    /// for items that are stored without their signatures.
     pub fn still_enough(&self, item: &str, signed: &[KeyId], at: impl Into<Moment>) -> Result<(), TooFew> {
         let (item, at) = (without_version(item), at.into());
         let counted = signed.iter().filter_map(|key| self.allow(*key, item, at)?.ok());
@@ -111,7 +111,7 @@ impl TrustStore {
     }
 
     /// Whether the keys that have signed an item, each of which counts by itself, are enough. This alone decides what
-    /// requirements come to, for items of every kind; a version in the id makes no difference.
+    /// requirements mean, for items of every kind; a version in the id makes no difference.
     pub(super) fn enough(&self, item: &str, signed: &[Counted]) -> Result<Enough, TooFew> {
         let item = without_version(item);
         let matching =
@@ -240,7 +240,7 @@ mod tests {
     }
 
     proptest! {
-        /// More signatures never make it less, and it is enough exactly where so many authors have signed.
+        /// More signatures never make it less, and it is enough exactly where that many authors have signed.
         #[test]
         fn enough_is_the_number_of_authors(seeds in prop::collection::vec(1u8..=4, 0..6), threshold in 1u32..=3) {
             let store = store(threshold);

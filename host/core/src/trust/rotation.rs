@@ -5,8 +5,8 @@
 //!  "type": "https://graph-host.dev/rotation/v1"}
 //! ```
 //!
-//! What both sign is the canonical JSON of `{at, new, old}`. The old key's signature says who follows it; the new key's,
-//! that whoever made the statement has it: nobody can let somebody else's key inherit trust.
+//! Both keys sign the canonical JSON of `{at, new, old}`. The old key's signature names its successor; the new key's
+//! proves that the author of the statement has it, so that no one can make another key inherit trust.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -16,14 +16,14 @@ use super::shown;
 use crate::json::{canonical_string, parse_strict};
 use crate::time::Timestamp;
 
-/// What a rotation statement calls itself.
+/// The `type` of a rotation statement.
 pub const ROTATION_TYPE: &str = "https://graph-host.dev/rotation/v1";
 
 const DOMAIN: &str = "graph-host/rotation/v1";
 /// The longest statement that is read, in bytes.
 const MAX_TEXT: usize = 16 << 10;
 
-/// One key follows another. There is no way to make one but by signing with both, or by checking both signatures.
+/// A verified succession of keys. It can only be made by signing with both keys, or by verifying both signatures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rotation {
     old: VerifyingKey,
@@ -50,8 +50,9 @@ struct Document {
     _kind: String,
 }
 
-/// Why a text is no rotation.
+/// Why a text is not a valid rotation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum RotationError {
     /// Longer than any statement.
     #[error("it has {0} bytes, more than the {MAX_TEXT} that are read")]
@@ -65,7 +66,6 @@ pub enum RotationError {
     /// A field is not what it should be.
     #[error("`{field}`: {reason}")]
     Field {
-        /// The field.
         field: &'static str,
         /// What is wrong with it.
         reason: String,

@@ -1,4 +1,4 @@
-//! What a signer states about a component: an in-toto Statement, version 1, with a predicate of our own.
+//! The signed statement about a component: an in-toto Statement, version 1, with a predicate of our own.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ pub const PREDICATE_TYPE: &str = "https://graph-host.dev/component/v1";
 /// How deep a statement may nest: its schemas go deepest.
 const MAX_DEPTH: usize = 64;
 
-/// What is stated about a component.
+/// The content of a statement about a component.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Predicate {
@@ -35,11 +35,11 @@ pub struct Predicate {
     pub world: String,
     /// The interfaces that it may import, each with its version. One that imports more than these is refused.
     pub interfaces: Vec<String>,
-    /// What it says about itself.
+    /// The component's own description.
     pub description: Description,
     /// The most that it may be granted.
     pub ceiling: Ceiling,
-    /// What a task of it needs, where its author says so; `timeout` in milliseconds.
+    /// The limits that a task of it needs, if its author states them; `timeout` in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<TaskLimits>,
 }
@@ -55,6 +55,7 @@ pub struct ComponentStatement {
 
 /// Why something is not a statement about a component.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum StatementError {
     /// Not JSON, or not of the statement's shape: a field that is unknown, missing, twice there or of another type.
     #[error("{0}")]
@@ -68,7 +69,7 @@ pub enum StatementError {
     /// None or several subjects.
     #[error("it has {0} subjects, exactly one is allowed")]
     Subjects(usize),
-    /// The subject goes by another name than the predicate's id.
+    /// The name of the subject differs from the predicate's id.
     #[error("its subject is named `{subject}`, its id is `{id}`")]
     SubjectName {
         /// The subject's name.
@@ -78,12 +79,7 @@ pub enum StatementError {
     },
     /// A field's value breaks a rule.
     #[error("`{field}`: {reason}")]
-    Field {
-        /// The field.
-        field: &'static str,
-        /// The rule.
-        reason: String,
-    },
+    Field { field: &'static str, reason: String },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -195,7 +191,7 @@ fn check(predicate: &Predicate) -> Result<(), StatementError> {
         let holds = InterfaceName::parse(interface).is_ok() && seen.insert(interface);
         if !holds {
             let reason = format!(
-                "`{}` is not an interface like `wasi:clocks/wall-clock@0.2.6`, or stands there twice",
+                "`{}` is not an interface like `wasi:clocks/wall-clock@0.2.6`, or occurs twice",
                 shown(interface)
             );
             return Err(StatementError::Field { field: "interfaces", reason });

@@ -12,7 +12,7 @@ use crate::time::Timestamp;
 /// From when on a key is revoked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Revocation {
-    /// All along.
+    /// Nothing that the key ever signed counts.
     Always,
     /// From this moment on.
     Since(Timestamp),
@@ -21,9 +21,9 @@ pub enum Revocation {
 /// A key that may be believed, within bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrustedKey {
-    /// What the user calls it.
+    /// The user's name for it.
     pub name: String,
-    /// The key.
+    /// The public key that signatures are checked with.
     pub key: VerifyingKey,
     /// The items that it may sign; never empty.
     pub items: Vec<ItemPattern>,
@@ -109,7 +109,7 @@ impl TrustedKey {
 pub struct KeyName {
     /// The user's name for it.
     pub name: String,
-    /// Its identity.
+    /// The SHA-256 of the public key, which does not change when the key is renamed.
     pub id: KeyId,
 }
 
@@ -121,11 +121,11 @@ impl fmt::Display for KeyName {
 
 /// Why a key in the trust store does not count for an item at a time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum KeyRefusal {
     /// The user no longer believes it.
     #[error("the key {key} is revoked{}", since_text(*since))]
     Revoked {
-        /// The key.
         key: KeyName,
         /// From when on, if that is known.
         since: Option<Timestamp>,
@@ -133,7 +133,6 @@ pub enum KeyRefusal {
     /// Before its time.
     #[error("the key {key} is not valid before {not_before}, and it is {at}")]
     NotYetValid {
-        /// The key.
         key: KeyName,
         /// When it begins to count.
         not_before: Timestamp,
@@ -143,7 +142,6 @@ pub enum KeyRefusal {
     /// After its time.
     #[error("the key {key} expired at {not_after}, and it is {at}")]
     Expired {
-        /// The key.
         key: KeyName,
         /// When it ceased to count.
         not_after: Timestamp,
@@ -153,11 +151,9 @@ pub enum KeyRefusal {
     /// An item that it may not sign.
     #[error("the key {key} may not sign `{item}`: it may sign {}", patterns_text(items))]
     OutOfScope {
-        /// The key.
         key: KeyName,
-        /// The item.
         item: String,
-        /// What it may sign.
+        /// The items that it may sign.
         items: Vec<ItemPattern>,
     },
 }
@@ -183,7 +179,7 @@ impl TrustStore {
         Self { keys, requirements: Vec::new() }
     }
 
-    /// The keys, in the order of the files that they stand in.
+    /// The keys, in the order of the files that contain them.
     pub fn keys(&self) -> &[TrustedKey] {
         &self.keys
     }

@@ -1,4 +1,4 @@
-//! What can be said about component bytes without compiling them.
+//! Checks of component bytes that need no compilation.
 
 /// The WebAssembly magic number, `\0asm`.
 const MAGIC: &[u8] = b"\0asm";
@@ -9,6 +9,7 @@ const CORE_MODULE: &[u8] = &[0x01, 0x00, 0x00, 0x00];
 
 /// Bytes are not a WebAssembly component.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum NotAComponent {
     /// No bytes at all.
     #[error("the file is empty")]
@@ -21,7 +22,7 @@ pub enum NotAComponent {
     /// Another version of the component encoding.
     #[error("it is WebAssembly of an encoding that this host does not read (version and layer {0:02x?})")]
     OtherEncoding([u8; 4]),
-    /// What an engine makes of a component. It is never taken from a file that somebody offers.
+    /// What an engine makes of a component. It is never taken from a file that a stranger offers.
     #[error(
         "it is a native object file (ELF), as a compiled component is; a compiled component is never accepted, give its `.wasm`"
     )]
@@ -29,8 +30,8 @@ pub enum NotAComponent {
     /// WebAssembly in its text form.
     #[error("it is WebAssembly in text form; encode it with `wasm-tools parse`")]
     TextForm,
-    /// Anything else.
-    #[error("it does not begin like WebAssembly")]
+    /// Bytes that do not start like WebAssembly in any form.
+    #[error("it does not start like WebAssembly")]
     Foreign,
     /// The file ends inside of a section.
     #[error("it is truncated: the section at byte {offset} should have {expected} bytes, {left} are left")]
@@ -43,15 +44,11 @@ pub enum NotAComponent {
         left: usize,
     },
     /// Something that is not a section stands where one should.
-    #[error("byte {offset} should begin a section of a component, and does not")]
-    NotASection {
-        /// Where.
-        offset: usize,
-    },
+    #[error("byte {offset} should start a section of a component, and does not")]
+    NotASection { offset: usize },
 }
 
-/// Checks that bytes are a component as far as its outermost sections go: the first sections' contents are for the
-/// engine.
+/// Checks that bytes are a component by their outermost sections; the engine checks the contents of these.
 pub(super) fn check(bytes: &[u8]) -> Result<(), NotAComponent> {
     if bytes.is_empty() {
         return Err(NotAComponent::Empty);

@@ -40,14 +40,14 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 pub enum TextKind {
     /// A graph: a program.
     Graph,
-    /// Knowledge.
+    /// Text that nodes load and search; the one kind that signatures of the first format are enough for.
     Knowledge,
-    /// A directive.
+    /// Text with inputs and placeholders, which nodes fill in.
     Directive,
 }
 
 impl TextKind {
-    /// Every kind.
+    /// Every kind; each has a signature domain of its own.
     pub const ALL: [Self; 3] = [Self::Graph, Self::Knowledge, Self::Directive];
 
     /// The name on the command line and in reports.
@@ -96,7 +96,7 @@ impl fmt::Display for TextKind {
     }
 }
 
-/// What a signature line covers.
+/// What a signature line covers, by the version of its format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextFormatVersion {
     /// Id, time and text: the first format.
@@ -162,18 +162,18 @@ pub enum TextStanding {
     Unsigned,
     /// A key of the trust store signed it, and counts for it.
     Signed {
-        /// The key.
+        /// The trusted key that signed it.
         key: KeyName,
         /// When it was signed, as the signer says.
         time: Timestamp,
         /// Until when the key counts.
         not_after: Option<Timestamp>,
-        /// What the signature covers.
+        /// The version of its format.
         format: TextFormatVersion,
     },
     /// It carries a line of Rye's, which proves nothing here.
     Legacy {
-        /// What stands in the line for the key.
+        /// The key's fingerprint in the line.
         fingerprint: String,
     },
     /// It carries a signature that does not hold. It is not to be used.
@@ -182,11 +182,12 @@ pub enum TextStanding {
 
 /// Why the signature of a text item does not hold.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum TextRefusal {
     /// The line is not of its form.
     #[error("the signature line is malformed: {0}")]
     Malformed(&'static str),
-    /// The line is not where it belongs, so something was put before it.
+    /// The line is not the first one, so text was inserted before it.
     #[error("the signature line is line {0}; it has to be the first one, or the second one below a `#!`")]
     Misplaced(usize),
     /// The text is not the one that was signed.
@@ -204,12 +205,7 @@ pub enum TextRefusal {
     #[error(
         "the signature does not verify with the key {key} that it names: it was made for another item than `{id}`, or changed"
     )]
-    BadSignature {
-        /// The key.
-        key: KeyName,
-        /// The item.
-        id: String,
-    },
+    BadSignature { key: KeyName, id: String },
     /// The key does not count, for this item or at this time.
     #[error("it is signed, and {0}")]
     Refused(#[from] KeyRefusal),
@@ -222,11 +218,10 @@ pub enum TextRefusal {
     /// The key signed it as another kind of item.
     #[error("the key {key} signed it as {signed}, and it is used as {used}")]
     OtherKind {
-        /// The key.
         key: KeyName,
-        /// What it was signed as.
+        /// The kind that it was signed as.
         signed: TextKind,
-        /// What it is used as.
+        /// The kind that it is used as.
         used: TextKind,
     },
     /// The signature does not cover the kind of the item, which has to be covered for such items.
@@ -235,9 +230,8 @@ pub enum TextRefusal {
          signed, and it is used as {used}"
     )]
     AnyKind {
-        /// The key.
         key: KeyName,
-        /// What it is used as.
+        /// The kind that it is used as.
         used: TextKind,
     },
 }
@@ -253,7 +247,7 @@ impl TextRefusal {
         }
     }
 
-    /// What the user can do about it, where that is something of its own. `file` is where the text is.
+    /// Specific advice for the user, if there is any. `file` is the path of the text.
     pub fn help(&self, file: &str) -> Option<String> {
         match self {
             Self::Required(_) | Self::TooFew(_) => Some(format!(
@@ -307,7 +301,7 @@ impl Line {
     }
 }
 
-/// What is signed for an item.
+/// The message that is signed for an item.
 fn message(id: &str, time: Timestamp, digest: &Digest) -> String {
     canonical_string(&json!({ "digest": digest, "id": id, "time": time.to_string() }))
 }
@@ -339,13 +333,13 @@ impl<'t> Parts<'t> {
     }
 }
 
-/// Where the signature line of a text stands, with its end; `None` where it has none.
+/// The range of a text's signature line, with its line break; `None` if it has none.
 pub fn signature_line(text: &str) -> Option<Range<usize>> {
     let parts = Parts::of(text);
     parts.line.map(|_| parts.before.len()..text.len() - parts.after.len())
 }
 
-/// The text without its signature line: what is signed, whoever signs it and when.
+/// The text without its signature line: the text that is signed.
 pub fn unsigned_text(text: &str) -> String {
     let parts = Parts::of(text);
     [parts.before, parts.after].concat()
@@ -404,7 +398,7 @@ pub fn verify_text(
     at: impl Into<Moment>,
 ) -> TextStanding {
     match standing_of(kind, id, text, store, at.into()) {
-        // Whoever takes a signature away does not get round what is required.
+        // Removing a signature does not avoid a requirement.
         standing @ (TextStanding::Unsigned | TextStanding::Legacy { .. }) => match store.enough(id, &[]) {
             Ok(_) => standing,
             Err(few) => TextStanding::Invalid(TextRefusal::Required(few)),
@@ -451,7 +445,7 @@ fn check(
     let is_hinted = |key: &&TrustedKey| key.id() == line.key;
     let hinted = store.keys().iter().filter(is_hinted);
     let others = store.keys().iter().filter(|key| !is_hinted(key));
-    // As what the key signed it; `None`: the line does not cover that.
+    // The message that the key should have signed; `None` if the line does not cover it.
     let signed_as = |key: &TrustedKey| {
         let made_in = |domain| key.key.verify(domain, message.as_bytes(), &line.signature);
         let kinds = std::iter::once(kind).chain(TextKind::ALL.into_iter().filter(|other| *other != kind));
@@ -482,8 +476,7 @@ fn check(
     }
 }
 
-/// The number of a well-formed signature line that stands where it does not belong. A text that only speaks of such
-/// lines has no well-formed one.
+/// The number of a valid signature line at the wrong place. A text that only mentions signature lines has no valid one.
 fn misplaced(text: &str) -> Option<usize> {
     let is_signature = |line: &str| {
         let content = CommentMark::ALL.into_iter().find_map(|mark| mark.inside(line.trim_end()));
@@ -492,7 +485,7 @@ fn misplaced(text: &str) -> Option<usize> {
     text.lines().position(is_signature).map(|index| index + 1)
 }
 
-/// A line of Rye's at the place where signature lines stand.
+/// A signature line of Rye's at the place for signature lines.
 fn legacy(after: &str) -> Option<TextStanding> {
     let line = after.lines().next()?;
     let content = CommentMark::ALL.into_iter().find_map(|mark| mark.inside(line.trim_end()))?;

@@ -7,30 +7,47 @@ use serde_json::Value;
 use super::event::Answers;
 use super::resume::refused;
 use super::setup::HandleError;
+use crate::question::Question;
 use crate::record::{ErrorCode, InterruptRecord, Status};
+use crate::time::Timestamp;
 
-/// The answers by the ids of what they answer. `open` are the questions, `passive` what else is listed as interrupting
-/// the run: static interrupts, which ask nothing.
+/// The questions of a suspended run that can be answered.
+pub(super) struct Questions<'a> {
+    /// The open questions.
+    pub open: &'a [InterruptRecord],
+    /// What else is listed as interrupting the run: static interrupts, which ask nothing.
+    pub passive: &'a [InterruptRecord],
+    /// Questions that have an answer in a superstep that has not committed. Another answer that names the id replaces it.
+    pub answered: Vec<InterruptRecord>,
+    /// The run's status.
+    pub status: Status,
+}
+
+/// Resolves answers to the ids of the questions that they answer.
 pub(super) fn resolve(
-    open: &[InterruptRecord],
-    passive: &[InterruptRecord],
-    status: Status,
+    questions: &Questions<'_>,
     answers: Answers,
+    now: Timestamp,
 ) -> Result<BTreeMap<String, Value>, HandleError> {
+    let Questions { open, passive, ref answered, status } = *questions;
     let ids =
         || open.iter().map(|asked| format!("`{}` ({})", asked.id, asked.node)).collect::<Vec<_>>().join(", ");
     let needed = || Err(refused(ErrorCode::AnswerNeeded, format!("the run waits for answers to {}", ids())));
-    // A static interrupt asks nothing: an answer to it only says to go on.
+    // A static interrupt has no question: an answer to it only resumes the run.
     let known: &[InterruptRecord] = if open.is_empty() { passive } else { open };
     let mut resolved = BTreeMap::new();
+    let overdue = |asked: &InterruptRecord| Question::of(&asked.payload.0).overdue(now);
     match answers {
         Answers::None => {
-            if !open.is_empty() && matches!(status, Status::Interrupted | Status::Failed) {
+            let waits = open.iter().all(|asked| overdue(asked).is_none());
+            if waits && !open.is_empty() && matches!(status, Status::Interrupted | Status::Failed) {
                 return needed();
             }
         }
         Answers::Bare(value) => match known {
-            [] => return Err(refused(ErrorCode::UnknownInterrupt, "the run asks nothing".to_owned())),
+            [] => {
+                return Err(refused(ErrorCode::UnknownInterrupt, "the run has no open question".to_owned()));
+            }
             [asked] => {
                 resolved.insert(asked.id.clone(), value);
             }
@@ -56,12 +73,14 @@ pub(super) fn resolve(
                 let found = known
                     .iter()
                     .chain(passive)
+                    .chain(answered)
                     .find(|asked| asked.id == wanted)
                     .map_or_else(by_node, |found| vec![found]);
                 let id = match found[..] {
                     [found] => &found.id,
                     [] => {
-                        let message = format!("nothing is asked as `{wanted}`; open are: {}", ids());
+                        let message =
+                            format!("no open question has the id or node `{wanted}`; open are: {}", ids());
                         return Err(refused(ErrorCode::UnknownInterrupt, message));
                     }
                     _ => {
@@ -78,6 +97,28 @@ pub(super) fn resolve(
                 return needed();
             }
         }
+    }
+    for asked in open {
+        let question = Question::of(&asked.payload.0);
+        let given = match resolved.remove(&asked.id) {
+            Some(given) => given,
+            // Its deadline has passed, and the resume has no answer for it.
+            None => match question.overdue(now) {
+                Some(default) => default,
+                None => continue,
+            },
+        };
+        let answer = match question.accept(given) {
+            Ok(answer) => answer,
+            // The node fails with it.
+            Err(_) if question.overdue(now) == Some(Value::Null) => Value::Null,
+            Err(error) => {
+                let message =
+                    format!("the answer to `{}` ({}) is not accepted: {error}", asked.id, asked.node);
+                return Err(refused(ErrorCode::AnswerNeeded, message));
+            }
+        };
+        resolved.insert(asked.id.clone(), answer);
     }
     Ok(resolved)
 }

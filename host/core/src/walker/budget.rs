@@ -1,27 +1,23 @@
-//! The run's budgets: how much of each is left, and what becomes of a run that has used one up.
+//! The run's budgets: how much of each is left, and how a run ends that has used one up.
 //!
-//! Work for a task is charged against what was set aside for that task, work between tasks against what the run has left.
-//! Neither depends on the order in which tasks finish, so a budget that is used up is used up in every order.
+//! Work for a task is charged against what was reserved for that task, work between tasks against what the run has left.
+//! Neither depends on the order in which tasks finish, so whether a budget is exceeded does not either.
 
 use super::Walker;
-use super::cache::Caching;
 use super::event::Effect;
 use super::hook_verdict::LimitCode;
 use super::schedule::limit;
-use super::superstep::{Superstep, Task, TaskState};
-use super::telling::Told;
-use crate::limits::{Budget, HostUse, RunLimits};
+use super::superstep::Superstep;
+use super::task::TaskState;
+use crate::limits::{Budget, RunLimits};
 use crate::node::Failure;
 use crate::record::RunError;
 use crate::time::Timestamp;
 use crate::work::rates::STEP;
 use crate::work::{Exhausted, Meter};
 
-/// What a task is set aside for the host's own work of one attempt: what it is given, and what its answer comes to.
+/// What is reserved for the host's own work of one attempt: its templates, and taking its answer in.
 pub(super) const WORK_OF_ATTEMPT: u64 = 2 * STEP;
-
-/// How many slices of work a run may still take that was asked to stop while a superstep commits.
-const PATIENCE: u32 = 25;
 
 /// Why a piece of work for a node could not be done.
 #[derive(Clone, Debug)]
@@ -55,44 +51,29 @@ impl Walker {
     /// Fuel that has been used by everything that has committed, by the hooks that were asked about the run since, and by the
     /// host's work on the superstep under way, that for its tasks apart.
     pub(super) fn spent(&self) -> u64 {
-        self.fuel_so_far().saturating_add(self.host_so_far().fuel).saturating_add(self.work)
+        self.fuel_so_far().saturating_add(self.host_so_far().fuel).saturating_add(self.totals.work())
     }
 
-    /// A meter for work between tasks, where the tasks of the superstep under way have used `by_tasks`.
+    /// A meter for work between tasks, when the tasks of the active superstep have used `by_tasks`.
     pub(super) fn meter(&self, by_tasks: u64) -> Meter {
         Meter::new(self.budgets().fuel.saturating_sub(self.spent().saturating_add(by_tasks)))
     }
 
     /// Counts work between tasks.
     pub(super) fn count_work(&mut self, meter: &Meter) {
-        self.work = self.work.saturating_add(meter.spent());
-        self.slice = self.slice.saturating_add(meter.spent());
+        self.totals.add_work(meter.spent());
+        self.slice.add(meter.spent());
     }
 
     /// Counts work for a task.
     pub(super) fn count_task_work(&mut self, at: usize, spent: u64) {
-        self.slice = self.slice.saturating_add(spent);
+        self.slice.add(spent);
         if let Some(superstep) = &mut self.superstep {
-            superstep.tasks[at].work(spent);
+            superstep.task_mut(at).account_mut().charge_work(spent);
         }
     }
 
-    /// Whether so much has been done since the driver handed over the last event that control goes back to it.
-    pub(super) const fn has_worked_enough(&self) -> bool {
-        self.slice >= self.slice_length
-    }
-
-    /// The run was asked to stop, and what is under way may not hold that up any longer.
-    pub(super) fn is_impatient(&mut self) -> bool {
-        if !self.cancel_requested {
-            self.patience = PATIENCE;
-            return false;
-        }
-        self.patience = self.patience.saturating_sub(1);
-        self.patience == 0
-    }
-
-    /// What a run stops with whose work could not be paid for.
+    /// The error of a run whose own work exceeds a budget.
     pub(super) fn exhausted(&self, exhausted: Exhausted, node: Option<String>) -> Reached {
         match exhausted {
             Exhausted::Step => self.used_up(Budget::Work, STEP, node),
@@ -100,7 +81,7 @@ impl Walker {
         }
     }
 
-    /// What a run stops with that has used a budget up. `used` is how much it has used, or would.
+    /// The error of a run that has used up a budget. `used` is how much it has used, or would have.
     pub(super) fn used_up(&self, budget: Budget, used: u64, node: Option<String>) -> Reached {
         let most = budget.of(&self.budgets());
         let (key, unit) = (budget.as_str(), budget.unit());
@@ -115,7 +96,7 @@ impl Walker {
             } else {
                 "from the manifest"
             };
-            // How much the whole would take is not known where the work for it was not done.
+            // If the work was not done, it is not known how much it would have used in all.
             let used = if used > most { format!("{used} of ") } else { String::new() };
             format!(
                 "{at}the run's budget `{key}` is used up: {used}{most} {unit} ({whose}); `run: {{ {key}: {} }}` in the manifest \
@@ -129,12 +110,12 @@ impl Walker {
 
     /// The first task of a superstep, in task order, that has used a budget of the run up.
     pub(super) fn first_exhausted(&self, superstep: &Superstep) -> Option<Reached> {
-        let found = superstep.tasks.iter().find_map(|task| match &task.state {
+        let found = superstep.tasks().iter().find_map(|task| match task.state() {
             TaskState::Exhausted { budget, within } => Some((task, *budget, within)),
             _ => None,
         });
         let (task, budget, within) = found?;
-        let name = &self.graph.node(superstep.activated[task.activated].node).name;
+        let name = &self.graph.node(superstep.node_of(task)).name;
         let node = within.as_ref().map_or_else(|| name.clone(), |within| format!("{name}/{within}"));
         Some(self.used_up(budget, budget.of(&self.budgets()), Some(node)))
     }
@@ -150,7 +131,7 @@ impl Walker {
         fx: &mut Vec<Effect>,
     ) {
         let Some(superstep) = &mut self.superstep else { return };
-        superstep.tasks[at].state = TaskState::Exhausted { budget, within };
+        superstep.task_mut(at).enter(TaskState::Exhausted { budget, within });
         self.settled(now, at, fx);
     }
 
@@ -162,68 +143,30 @@ impl Walker {
         }
     }
 
-    /// Counts what a task of the superstep under way holds. Once that is more than `results` allows, the superstep ends,
-    /// whichever task was the last one, with everything charged that was set aside.
+    /// Counts the memory of a task's result. Once that exceeds `results`, the superstep ends, whichever task was the last
+    /// one, and everything that was reserved is charged.
     pub(super) fn hold(&mut self, size: u64) {
         if let Some(superstep) = &mut self.superstep {
-            superstep.held = superstep.held.saturating_add(size);
+            superstep.hold(size);
         }
     }
 
     /// Whether the tasks of the superstep under way hold more than they may.
     pub(super) fn holds_too_much(&self) -> bool {
-        self.superstep.as_ref().is_some_and(|superstep| superstep.held > self.budgets().results)
+        self.superstep.as_ref().is_some_and(|superstep| superstep.held() > self.budgets().results)
     }
 
     /// Ends a superstep whose tasks hold more than they may.
     pub(super) fn stop_holding(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
-        let held = self.superstep.as_ref().map_or(0, |superstep| superstep.held);
+        let held = self.superstep.as_ref().map_or(0, Superstep::held);
         self.abort_all(fx);
         if let Some(superstep) = &mut self.superstep {
-            superstep.tasks.iter_mut().for_each(Task::forfeit);
+            superstep.forfeit();
         }
         // How much is held when the limit is passed depends on which task was the last one.
         let most = self.budgets().results;
         let (code, error) = self.used_up(Budget::Results, held.min(most), None);
         self.stop_at_limit(now, code, error, fx);
-    }
-}
-
-impl Task {
-    /// Charges the host's work for it.
-    pub(super) fn work(&mut self, spent: u64) {
-        self.used.host.fuel = self.used.host.fuel.saturating_add(spent);
-        self.reserved = self.reserved.saturating_sub(spent);
-    }
-
-    /// A meter for the host's work for it.
-    pub(super) const fn meter(&self) -> Meter {
-        Meter::new(self.reserved)
-    }
-
-    /// Fuel that it has used, of components and of the host's work together.
-    pub(super) const fn spent(&self) -> u64 {
-        self.used.fuel.saturating_add(self.used.host.fuel)
-    }
-
-    /// Charges all that was set aside for it, and forgets what it has come to since its run was last taken up. What is charged
-    /// to components and what to the host's work does not show: how far the task had got depends on its siblings.
-    fn forfeit(&mut self) {
-        let (start, had) = (self.start.used, self.spent());
-        let used = had.saturating_sub(start.fuel.saturating_add(start.host.fuel));
-        self.used = start;
-        self.used.fuel = self.used.fuel.saturating_add(used).saturating_add(self.reserved);
-        self.reserved = 0;
-        self.reserved_host = HostUse::NOTHING;
-        if self.start.settled {
-            return;
-        }
-        self.used.dispatches += u32::from(self.dispatch.is_some());
-        self.attempt = self.start.attempts;
-        self.told = Told::default();
-        self.warnings.clear();
-        self.caching = Caching::default();
-        self.state = TaskState::NotReached;
     }
 }
 

@@ -1,8 +1,8 @@
-//! The cache of results: what one task has given stands in for a later one that would be given the same.
+//! The cache of results: the result of one task is used for a later task with the same key, which is then not dispatched.
 //!
-//! A superstep that commits leaves its results with its checkpoint, so that what is kept follows from the run's records,
-//! whenever it is cut short. What stands in is decided here, by recorded times alone; the fuel that it took is charged
-//! again, so that a run comes to the same result digests with the cache and without it.
+//! A committed superstep stores its results with its checkpoint, so that the cache follows from the run's records,
+//! wherever the run is cut short. Whether a result may be used is decided here, by recorded times only. The fuel that it
+//! took is charged again, so that a run has the same result digests with the cache and without it.
 
 use std::cmp::Ordering;
 use std::ops::RangeInclusive;
@@ -16,7 +16,8 @@ use super::budget::Trouble;
 use super::event::{Effect, Event, Notice, TaskSpec};
 use super::machine::illegal;
 use super::setup::HandleError;
-use super::superstep::{Activated, Task, TaskState};
+use super::superstep::Activated;
+use super::task::{Task, TaskState};
 use crate::digest::{Digest, DomainHasher};
 use crate::graph::{CachePolicy, Node, NodeKind};
 use crate::json;
@@ -26,25 +27,26 @@ use crate::time::Timestamp;
 use crate::trust::VerifyingKey;
 use crate::work::{Meter, size};
 
-/// A task for which a stored result may stand in.
+/// A task for which a cached result may be used.
 #[derive(Clone, Debug)]
 pub struct Lookup {
-    /// The digest of what the task is given.
+    /// The digest of the task's input.
     given: Digest,
     /// Results have to be younger than this.
     ttl: Duration,
     /// The run in the store.
     run: String,
-    /// The attempt that is dispatched where nothing stands in.
+    /// The attempt that is dispatched if there is no cached result.
     pub spec: Box<TaskSpec>,
 }
 
-/// What a driver has found.
+/// The driver's answer to a lookup.
 #[derive(Debug, Default)]
 pub struct Answered {
-    /// What the task's result is found by; none where nobody can say who would perform it, or nothing is to stand in.
+    /// The key of the task's result; none if it is not known what would perform the task, or if no cached result may be
+    /// used.
     pub key: Option<Digest>,
-    /// What stands in.
+    /// The cached result to use.
     pub found: Option<CacheEntry>,
     /// Why something that is kept cannot be used.
     pub trouble: Option<String>,
@@ -61,26 +63,27 @@ impl Lookup {
     pub fn window(&self) -> RangeInclusive<Timestamp> {
         let until = self.spec.clock;
         let ttl = u64::try_from(self.ttl.as_millis()).unwrap_or(u64::MAX);
-        // What is as old as the `ttl` is too old.
+        // A result as old as the `ttl` has expired.
         Timestamp(until.0.saturating_sub(ttl.saturating_sub(1)))..=until
     }
 
-    /// Whether what is kept may stand in for the task. It is younger than the node's `ttl`, by recorded times; it is not
-    /// from a time that is yet to come, where a clock was put back: nobody knows how old it is; the task could use as much
-    /// fuel; and nothing has left it that goes on beside the task in its own run, whose order is a matter of chance.
+    /// Whether a cached result may be used for the task. By recorded times it has to be younger than the node's `ttl`,
+    /// and must not be from the future: then a clock was put back, and its age is unknown. The task has to have as much
+    /// fuel left as the result took. And it must not come from a task that runs in parallel in the same run: which of the
+    /// two finishes first is a matter of chance.
     fn takes(&self, entry: &CacheEntry) -> bool {
         self.window().contains(&entry.at)
             && entry.fuel <= self.spec.limits.fuel
             && (entry.run != self.run || comes_before(&entry.task, &self.spec.activation.task))
     }
 
-    /// The newest one that may stand in.
+    /// The newest result that may be used.
     pub(super) fn best(&self, entries: impl IntoIterator<Item = CacheEntry>) -> Option<CacheEntry> {
         entries.into_iter().filter(|entry| self.takes(entry)).max_by(newest)
     }
 
-    /// Chooses among what a store has within [`Self::window`]: the newest that may stand in and that this host has kept.
-    /// Those on their way to the store count as well: nobody could have changed them.
+    /// Chooses from the results of a store within [`Self::window`]: the newest that may be used and that this host has
+    /// signed. Results that are still being written count as well: no other process can have changed them.
     pub fn choose(
         &self,
         key: Digest,
@@ -113,17 +116,38 @@ fn newest(one: &CacheEntry, other: &CacheEntry) -> Ordering {
     (one.at, &one.run, &one.task).cmp(&(other.at, &other.run, &other.task))
 }
 
-/// Where a task stands with the cache.
+/// The state of a task with respect to the cache.
 #[derive(Debug, Default)]
 pub(super) struct Caching {
-    /// What was asked for it, until it is answered.
-    pub(super) waiting: Option<Lookup>,
-    /// What has come of it.
-    pub(super) cache: Option<TaskCache>,
+    /// The lookup that waits for an answer.
+    waiting: Option<Lookup>,
+    /// The result of the lookup.
+    cache: Option<TaskCache>,
 }
 
 impl Caching {
-    /// What has stood in for the task's dispatch.
+    /// The recorded state of a task whose superstep has not committed.
+    pub(super) const fn of(cache: Option<TaskCache>) -> Self {
+        Self { waiting: None, cache }
+    }
+
+    /// The result of the lookup, for a record.
+    #[inline]
+    pub(super) const fn cache(&self) -> Option<&TaskCache> {
+        self.cache.as_ref()
+    }
+
+    /// The result of the lookup.
+    pub(super) fn into_cache(self) -> Option<TaskCache> {
+        self.cache
+    }
+
+    /// Forgets the lookup of an attempt that is abandoned.
+    pub(super) fn forget_lookup(&mut self) {
+        self.waiting = None;
+    }
+
+    /// The cached result that was used instead of the task's dispatch.
     pub(super) fn hit(&self) -> Option<&CacheHit> {
         match &self.cache {
             Some(TaskCache::Hit(hit)) => Some(hit),
@@ -142,15 +166,15 @@ impl Caching {
 /// Why a node whose item is a graph has no cache.
 pub(super) fn not_for_graphs(node: &str, graph: &str) -> Failure {
     let message = format!(
-        "node `{node}` has a `cache`, and its item `{graph}` is a graph: what a graph comes to is not kept; give the \
+        "node `{node}` has a `cache`, and its item `{graph}` is a graph: the result of a graph is not kept; give the \
          nodes inside it a `cache`"
     );
     Failure::new(Category::InvalidInput, message)
 }
 
 impl Walker {
-    /// Dispatches an attempt, or asks first for what may stand in. Only the first attempt of a task that has been given no
-    /// answers does: what a person said is part of no key.
+    /// Dispatches an attempt, or first asks the driver for a cached result. Only the first attempt of a task without
+    /// answers can have one: answers of users are not part of any key.
     pub(super) fn dispatch(
         &mut self,
         now: Timestamp,
@@ -161,14 +185,14 @@ impl Walker {
     ) {
         let is_fresh = spec.activation.answers.is_empty();
         let Some(superstep) = &mut self.superstep else { return };
-        let caching = &mut superstep.tasks[at].caching;
+        let caching = superstep.task_mut(at).caching_mut();
         if !is_fresh || spec.activation.attempt == 1 || caching.hit().is_some() {
             caching.cache = None;
         }
         let Some(policy) = node.cache.as_ref().filter(|_| is_fresh && spec.activation.attempt == 1) else {
             return self.perform(at, spec, fx);
         };
-        let meter = superstep.tasks[at].meter();
+        let meter = superstep.tasks()[at].account().meter();
         let given = self.given(at, node, policy, &spec, &meter);
         self.count_task_work(at, meter.spent());
         match given {
@@ -176,7 +200,7 @@ impl Walker {
                 let Some(superstep) = &mut self.superstep else { return };
                 let run = self.setup.identity.record_run().to_owned();
                 let lookup = Lookup { given, ttl: policy.ttl, run, spec };
-                superstep.tasks[at].caching.waiting = Some(lookup.clone());
+                superstep.task_mut(at).caching_mut().waiting = Some(lookup.clone());
                 fx.push(Effect::LookUp(Box::new(lookup)));
             }
             Err(trouble) => self.troubled(now, at, trouble, fx),
@@ -185,12 +209,12 @@ impl Walker {
 
     fn perform(&mut self, at: usize, spec: Box<TaskSpec>, fx: &mut Vec<Effect>) {
         let Some(superstep) = &mut self.superstep else { return };
-        superstep.tasks[at].used.dispatches += 1;
+        superstep.task_mut(at).account_mut().begin();
         fx.push(Effect::RunTask(spec));
     }
 
-    /// The digest of what a task is given: everything that its result may depend on and a walker knows of. What is only
-    /// told to it (the run, the visit, the superstep, seeds and times) is no part of that, unless `key` names it.
+    /// The digest of a task's input: everything that its result may depend on and that the walker knows. Facts about the
+    /// run (its id, the visit, the superstep, seeds and times) are not part of it, unless `key` names them.
     fn given(
         &mut self,
         at: usize,
@@ -202,21 +226,21 @@ impl Walker {
         let mut warnings = Vec::new();
         let own = match (&policy.key, &self.superstep) {
             (Some(template), Some(superstep)) => {
-                let task = &superstep.tasks[at];
-                let active: &Activated = &superstep.activated[task.activated];
+                let task = &superstep.tasks()[at];
+                let active: &Activated = &superstep.activated()[task.activated()];
                 let variable = match &node.kind {
                     NodeKind::Foreach(foreach) => Some(foreach.variable.as_str()),
                     _ => None,
                 };
                 let context = self.context(node, active, meter)?;
-                let bound = variable.zip(task.item.as_deref());
-                let scope = self.scope(&context, active.argument.as_deref(), bound);
+                let bound = variable.zip(task.item());
+                let scope = self.scope(&context, active.argument().map(|argument| &**argument), bound);
                 self.evaluate(template, &scope, node, &mut warnings, meter)?
             }
             _ => Value::Null,
         };
         if let Some(superstep) = &mut self.superstep {
-            superstep.tasks[at].warnings.append(&mut warnings);
+            superstep.task_mut(at).add_warnings(warnings);
         }
         // Each is written once more, to be digested.
         let written = |value: &Value| size::charge(value, meter).map(|()| json::canonical_string(value));
@@ -229,7 +253,7 @@ impl Walker {
             .finish())
     }
 
-    /// A driver says what is kept for a task.
+    /// Handles the answer of the driver to a lookup.
     pub(super) fn looked_up(
         &mut self,
         now: Timestamp,
@@ -244,28 +268,28 @@ impl Walker {
         let Answered { key, found, trouble } = answered;
         let Some(superstep) = &mut self.superstep else { return Err(illegal("no superstep is under way")) };
         let Some(at) = superstep.find(task) else { return Err(illegal("there is no such task")) };
-        let node_index = superstep.activated[superstep.tasks[at].activated].node;
-        let asked = &mut superstep.tasks[at];
-        if !matches!(asked.state, TaskState::Running) || asked.attempt != attempt {
+        let node_index = superstep.node_of(&superstep.tasks()[at]);
+        let asked = superstep.task_mut(at);
+        if !matches!(asked.state(), TaskState::Running) || asked.attempt() != attempt {
             return Err(illegal("that attempt is not under way"));
         }
-        let Some(lookup) = asked.caching.waiting.take() else {
+        let Some(lookup) = asked.caching_mut().waiting.take() else {
             return Err(illegal("nothing was looked up for that task"));
         };
         let graph = Arc::clone(&self.graph);
         let node = graph.node(node_index);
         if let Some(trouble) = trouble {
             let name = &node.name;
-            fx.push(Effect::Emit(Notice::Warning(format!("node `{name}` is performed anew: {trouble}"))));
+            fx.push(Effect::Emit(Notice::Warning(format!("node `{name}` is dispatched again: {trouble}"))));
         }
-        // What no checkpoint has brought yet is newer than anything that a store has.
-        let own = key.and_then(|key| self.results.get(&key)).cloned();
+        // A result that is not in a checkpoint yet is newer than those in the store.
+        let own = key.and_then(|key| self.unwritten.result(&key)).cloned();
         let found = found.into_iter().chain(own).filter(|entry| key == Some(entry.key));
         if let Some(entry) = lookup.best(found) {
             self.take_cached(now, at, node, entry, fx);
         } else {
             if let Some(superstep) = &mut self.superstep {
-                superstep.tasks[at].caching.cache = key.map(|key| TaskCache::Miss { fuel: 0, key });
+                superstep.task_mut(at).caching_mut().cache = key.map(|key| TaskCache::Miss { fuel: 0, key });
             }
             self.perform(at, lookup.spec, fx);
         }
@@ -273,16 +297,16 @@ impl Walker {
         Ok(())
     }
 
-    /// What of these would stand in for a task that waits for what is found, if it does.
+    /// The one of these results that would be used for a task that waits for a lookup, if any.
     pub(super) fn best_for(
         &self,
         task: &str,
         entries: impl IntoIterator<Item = CacheEntry>,
     ) -> Option<CacheEntry> {
-        self.task(task)?.caching.waiting.as_ref()?.best(entries)
+        self.task(task)?.caching().waiting.as_ref()?.best(entries)
     }
 
-    /// What is kept stands in for a dispatch.
+    /// Uses a cached result instead of a dispatch.
     fn take_cached(
         &mut self,
         now: Timestamp,
@@ -292,39 +316,37 @@ impl Walker {
         fx: &mut Vec<Effect>,
     ) {
         let Some(superstep) = &mut self.superstep else { return };
-        let task = &mut superstep.tasks[at];
-        task.used.fuel = task.used.fuel.saturating_add(entry.fuel);
-        task.reserved = task.reserved.saturating_sub(entry.fuel);
-        task.components = task.components.saturating_sub(entry.fuel);
+        let task = superstep.task_mut(at);
+        task.account_mut().charge_fuel(entry.fuel);
         fx.push(Effect::Emit(Notice::Cached {
-            task: Arc::clone(&task.id),
+            task: Arc::clone(task.id()),
             node: node.name.clone(),
             fuel: entry.fuel,
             run: entry.run.clone(),
         }));
         let result = Value::clone(&entry.result.0);
-        superstep.held = superstep.held.saturating_add(size::of(&result));
-        task.caching.cache = Some(TaskCache::Hit(Box::new(entry.into())));
+        task.caching_mut().cache = Some(TaskCache::Hit(Box::new(entry.into())));
+        superstep.hold(size::of(&result));
         self.accept(now, at, Outcome::Result(result), fx);
     }
 
-    /// What a task of a superstep that commits leaves for later ones, as the checkpoint brings it.
+    /// The result that a task of a committing superstep leaves in the cache, for its checkpoint.
     pub(super) fn result_to_keep(&self, node: &Node, task: &Task) -> Option<CacheEntry> {
         let (Some(TaskCache::Miss { fuel, key }), TaskState::Done(answer), Some(policy)) =
-            (&task.caching.cache, &task.state, &node.cache)
+            (task.caching().cache(), task.state(), &node.cache)
         else {
             return None;
         };
         let Outcome::Result(result) = &*answer.outcome else { return None };
         Some(CacheEntry {
-            at: self.at,
-            expires: self.at.after(policy.ttl),
+            at: self.line.at(),
+            expires: self.line.at().after(policy.ttl),
             fuel: *fuel,
             key: *key,
             node: node.name.clone(),
             result: Canonical::from(result.clone()),
             run: self.setup.identity.record_run().to_owned(),
-            task: task.id.to_string(),
+            task: task.id().to_string(),
         })
     }
 }
@@ -355,11 +377,11 @@ mod tests {
             ("2.0", "1.0"),
             ("2.0", "2.1"),
             ("2.0", "2.0"),
-            // Children of one superstep go on side by side.
+            // Child runs of one superstep run in parallel.
             ("3.0/1.0", "3.1/2.0"),
             ("3.0/1.0", "3.0"),
             ("3.0", "3.0/1.0"),
-            // The superstep was taken again: what it had come to was discarded.
+            // The superstep was repeated: its earlier results were discarded.
             ("1.0/2.0", "1.0@1/3.0"),
             ("", "1.0"),
         ] {

@@ -38,13 +38,13 @@ pub(super) struct Channels {
 struct Slot {
     reducer: Reducer,
     value: Value,
-    /// What it holds, with the channel's name.
+    /// The size of its value and its name.
     size: u64,
     /// Absent for an untracked channel.
     stamp: Option<ChannelStamp>,
 }
 
-/// What has to be done to take a commit back.
+/// What is needed to undo a commit.
 #[derive(Debug, Default)]
 pub(super) struct Undo {
     slots: Vec<(String, Before)>,
@@ -65,22 +65,30 @@ enum Before {
     Length(usize, u64, Option<ChannelStamp>),
 }
 
-/// What the writes of a superstep do to a channel.
+/// The effect of a superstep's writes on one channel.
 #[derive(Debug)]
 pub(super) struct Folded {
     channel: String,
     reducer: Reducer,
     change: Change,
-    /// The size of what is written.
-    pub(super) size: u64,
+    /// The size of the written value.
+    size: u64,
+}
+
+impl Folded {
+    /// The size of the written value.
+    #[inline]
+    pub(super) const fn size(&self) -> u64 {
+        self.size
+    }
 }
 
 /// A fold error and the channel that it is about.
 #[derive(Debug)]
 pub(super) struct ApplyError {
-    pub(super) channel: String,
-    pub(super) reducer: Reducer,
-    pub(super) error: FoldError,
+    pub channel: String,
+    pub reducer: Reducer,
+    pub error: FoldError,
 }
 
 impl Channels {
@@ -163,8 +171,8 @@ impl Channels {
         Ok(channels)
     }
 
-    /// Puts untracked channels back at their defaults: whoever resumes a run finds them there, whether the walker was
-    /// made from a store or has been waiting in memory.
+    /// Resets untracked channels to their defaults: a resume finds them like this, whether the walker was restored from a
+    /// store or has stayed in memory.
     pub(super) fn forget_untracked(&mut self) {
         let untracked = |(_, slot): &(&String, &Slot)| slot.reducer == Reducer::Untracked;
         let names: Vec<String> = self.slots.iter().filter(untracked).map(|(name, _)| name.clone()).collect();
@@ -246,7 +254,33 @@ impl Channels {
         }
     }
 
-    /// Writes what a superstep's writes were folded to, and clears what lives for one superstep only.
+    /// The value that a channel would have with one more write; `so_far` is what earlier writes of the same task have made of
+    /// it.
+    pub(super) fn with_write(
+        &self,
+        channel: &str,
+        so_far: Option<&Value>,
+        write: Write,
+        meter: &Meter,
+    ) -> Result<Value, FoldError> {
+        let current = so_far.or_else(|| self.get(channel));
+        match fold(self.reducer(channel), current, vec![write], meter)? {
+            Change::Set(value) => Ok(value),
+            Change::Extend(items) => {
+                let mut list = match current {
+                    Some(Value::Array(list)) => {
+                        meter.charge(list.iter().map(size::of).fold(size::VALUE, u64::saturating_add))?;
+                        list.clone()
+                    }
+                    _ => Vec::new(),
+                };
+                list.extend(items);
+                Ok(Value::Array(list))
+            }
+        }
+    }
+
+    /// Applies the folded writes of a superstep, and clears the channels that last for one superstep only.
     pub(super) fn apply(&mut self, folded: Vec<Folded>, version: u64) -> (Undo, Vec<ChannelChange>) {
         let mut undo = Undo::default();
         self.clear_passing(version, &folded, &mut undo);
@@ -294,8 +328,8 @@ impl Channels {
         values.into_iter().map(fold).collect()
     }
 
-    /// Makes channels that were taken back to an earlier checkpoint follow those of the `newest` one: each that is not as
-    /// it is there is written anew, whole, since what lies between the two is not to be read again.
+    /// After channels were taken back to an earlier checkpoint, makes them follow those of the `newest` one: each channel
+    /// that differs is written again as a whole, since what was written in between is not to be read.
     pub(super) fn follow(&mut self, newest: &BTreeMap<String, ChannelStamp>, version: u64) {
         let differs = |(channel, slot): (&String, &Slot)| {
             let stamp = slot.stamp.as_ref()?;
@@ -307,7 +341,7 @@ impl Channels {
         }
     }
 
-    /// A checkpoint carries one value of a channel for each version: where it would carry two, they become one.
+    /// A checkpoint holds one value of a channel for each version: two values of one version are merged.
     pub(super) fn merge_versions(&mut self, version: u64) {
         let twice =
             |values: &Vec<ChannelValue>| values.iter().filter(|value| value.version == version).count() > 1;
@@ -396,6 +430,22 @@ impl Channels {
                 }
             }
         }
+    }
+
+    /// Another turn begins: what lives for one superstep only is gone, and untracked channels are at their defaults.
+    pub(super) fn begin_turn(&mut self, version: u64) -> Undo {
+        let mut undo = Undo::default();
+        self.clear_passing(version, &[], &mut undo);
+        let declared = self.declared.values().filter(|channel| channel.reducer == Reducer::Untracked);
+        for name in declared.map(|channel| &channel.name) {
+            let before = self
+                .slots
+                .get(name)
+                .map_or(Before::Absent, |slot| Before::Value(slot.value.clone(), slot.size, slot.stamp));
+            undo.slots.push((name.clone(), before));
+        }
+        self.forget_untracked();
+        undo
     }
 
     /// Topic and ephemeral values were for the superstep that has just run.
@@ -510,7 +560,7 @@ impl Channels {
         self.unpersisted.entry(channel.to_owned()).or_default().push(stored);
     }
 
-    /// Where every tracked channel stands.
+    /// The stamps of all tracked channels.
     pub(super) fn stamps(&self) -> BTreeMap<String, ChannelStamp> {
         self.slots
             .iter()
@@ -518,8 +568,8 @@ impl Channels {
             .collect()
     }
 
-    /// Goes on from here: where the channels stand whose values no checkpoint has carried yet, and those that the checkpoint
-    /// before holds and that are no more.
+    /// Returns the stamps of channels that changed since the last checkpoint, and the channels in it that no longer
+    /// exist; later changes count from here.
     pub(super) fn take_changed(&mut self) -> (BTreeMap<String, ChannelStamp>, Vec<String>) {
         let (mut changed, mut gone) = (BTreeMap::new(), Vec::new());
         let stamp_of = |channel: &String| self.slots.get(channel).and_then(|slot| slot.stamp);
@@ -576,7 +626,7 @@ impl Fields for Channels {
     }
 }
 
-/// What a value of an edit writes, and how.
+/// The value and mode of a write by an edit.
 fn as_edited(reducer: Reducer, value: Value) -> (Value, WriteMode) {
     match overwritten(&value).filter(|_| reducer.folds()) {
         Some(value) => (value.clone(), WriteMode::Overwrite),
@@ -584,7 +634,7 @@ fn as_edited(reducer: Reducer, value: Value) -> (Value, WriteMode) {
     }
 }
 
-/// What a channel holds.
+/// The size of a channel's name and value.
 fn size_of(channel: &str, value: &Value) -> u64 {
     size::of(value).saturating_add(channel.len() as u64)
 }

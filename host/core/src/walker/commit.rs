@@ -4,32 +4,32 @@
 use serde_json::Value;
 
 use super::Walker;
+use super::agenda::Routes;
 use super::budget::{Reached, Trouble};
 use super::channels::{ApplyError, Folded, Undo};
 use super::event::{ChannelChange, Effect, Notice};
 use super::hook_verdict::LimitCode;
-use super::machine::Phase;
 use super::reduce::FoldError;
-use super::routes::{RouteError, Routes, code_of, failed_task};
-use super::superstep::{Activated, Superstep, Task, TaskState};
+use super::routes::{RouteError, code_of, failed_task};
+use super::stop_state::Phase;
+use super::superstep::{Activated, Superstep};
+use super::superstep_events::SuperstepEvents;
+use super::task::{Task, TaskState};
 use super::writes::{Writes, item_result};
 use crate::graph::{NodeIndex, NodeKind};
 use crate::limits::Budget;
 use crate::node::Failure;
-use crate::record::{Canonical, Checkpoint, ErrorCode, RunError, Source, Status, TaskSummary};
+use crate::record::{Checkpoint, ErrorCode, RunError, Source, Status, TaskSummary};
 use crate::time::Timestamp;
 use crate::work::{Exhausted, Meter, size};
 
-/// What the record of a boundary takes up, the values of channels apart.
+/// The size of a boundary's record, without the values of channels.
 const BOUNDARY: u64 = 1 << 10;
 
-/// What such a record says of a node, of a channel and of a task.
+/// The size of such a record's entry for a node, a channel or a task.
 const NODE: u64 = 64;
 const CHANNEL: u64 = 192;
 const TASK: u64 = 256;
-
-/// How many warnings a run keeps. What a graph does wrong in one superstep it does wrong in a thousand.
-const MOST_WARNINGS: usize = 1_000;
 
 /// A superstep that commits. Nothing of it is known outside.
 #[derive(Debug)]
@@ -40,11 +40,11 @@ pub(super) struct Committing {
     warnings: Vec<String>,
     stage: Stage,
     writes: Writes,
-    /// What the writes that have been folded do to their channels.
+    /// The effects of the folded writes on their channels.
     folded: Vec<Folded>,
-    /// What was done to the channels, once it was.
+    /// The changes to the channels, once they are applied.
     applied: Option<Applied>,
-    /// What the boundary adds to what is stored.
+    /// How much the boundary adds to what is stored.
     growth: u64,
     routes: Routes,
 }
@@ -55,7 +55,7 @@ struct Applied {
     changed: Vec<ChannelChange>,
 }
 
-/// What a commit does next. A number is a place among the active nodes.
+/// The next step of a commit. A number is an index among the active nodes.
 #[derive(Clone, Copy, Debug)]
 enum Stage {
     /// The lists of the results of `foreach` nodes, and what these nodes assign.
@@ -64,7 +64,7 @@ enum Stage {
     Writes(usize),
     /// The writes to a channel.
     Fold,
-    /// Where a node goes.
+    /// Determine the routes of a node.
     Routes(usize),
 }
 
@@ -96,14 +96,14 @@ impl Walker {
     /// Every task has settled: the superstep commits, or the run stops before it does.
     pub(super) fn settle(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
         let Some(superstep) = &self.superstep else { return };
-        let failed = superstep.tasks.iter().find_map(|task| match &task.state {
-            TaskState::Failed(failure) => Some((superstep.activated[task.activated].node, failure.clone())),
+        let failed = superstep.tasks().iter().find_map(|task| match task.state() {
+            TaskState::Failed(failure) => Some((superstep.node_of(task), failure.clone())),
             _ => None,
         });
         let asks = superstep
-            .tasks
+            .tasks()
             .iter()
-            .any(|task| matches!(task.state, TaskState::Interrupted { .. } | TaskState::Suspended));
+            .any(|task| matches!(task.state(), TaskState::Interrupted { .. } | TaskState::Suspended));
         if let Some((code, error)) = self.first_exhausted(superstep) {
             return self.stop_at_limit(now, code, error, fx);
         }
@@ -168,7 +168,7 @@ impl Walker {
     fn begin_commit(&mut self) {
         let Some(superstep) = self.superstep.take() else { return };
         let by_tasks = superstep.spent();
-        self.phase = Phase::Committing;
+        self.stop.enter(Phase::Committing);
         self.committing = Some(Box::new(Committing {
             superstep,
             by_tasks,
@@ -182,15 +182,15 @@ impl Walker {
         }));
     }
 
-    /// Goes on with a commit until it is done, or until enough has been done at one time.
+    /// Continues a commit until it is done, or until the time slice is over.
     pub(super) fn commit_more(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
         let Some(mut committing) = self.committing.take() else { return };
         loop {
-            if self.has_worked_enough() {
+            if self.slice.is_over() {
                 self.committing = Some(committing);
-                if self.is_impatient() {
+                if self.stop.is_impatient() {
                     self.abandon_commit();
-                    let status = self.stopped_as();
+                    let status = self.stop.stopped_as();
                     self.suspend(now, status, None, fx);
                 }
                 return;
@@ -218,7 +218,7 @@ impl Walker {
                 self.channels.undo(undo);
             }
             self.superstep = Some(superstep);
-            self.phase = Phase::Running;
+            self.stop.enter(Phase::Running);
         }
     }
 
@@ -243,11 +243,11 @@ impl Walker {
         }
     }
 
-    /// One piece of what a commit consists of before anything of it is final; `false` once all is done.
+    /// One step of a commit before anything of it is final; `false` once all are done.
     fn commit_piece(&mut self, committing: &mut Committing, meter: &Meter) -> Result<bool, PieceError> {
-        let count = committing.superstep.activated.len();
+        let count = committing.superstep.activated().len();
         let name_of = |walker: &Self, committing: &Committing, place: usize| {
-            Some(walker.graph.node(committing.superstep.activated[place].node).name.clone())
+            Some(walker.graph.node(committing.superstep.activated()[place].node()).name.clone())
         };
         match committing.stage {
             Stage::Lists(place) if place < count => {
@@ -256,7 +256,7 @@ impl Walker {
                 match self.make_list(superstep, place, warnings, meter) {
                     Ok(()) => {}
                     Err(Trouble::Failed(failure)) => {
-                        let error = self.node_error(superstep.activated[place].node, &failure);
+                        let error = self.node_error(superstep.activated()[place].node(), &failure);
                         return Err(StopCommit::Failed(error).into());
                     }
                     Err(Trouble::Exhausted(exhausted)) => {
@@ -266,8 +266,8 @@ impl Walker {
                 }
             }
             Stage::Lists(_) => {
-                if committing.superstep.held > self.budgets().results {
-                    let held = committing.superstep.held;
+                if committing.superstep.held() > self.budgets().results {
+                    let held = committing.superstep.held();
                     return Err(StopCommit::from(self.used_up(Budget::Results, held, None)).into());
                 }
                 committing.stage = Stage::Writes(0);
@@ -286,10 +286,10 @@ impl Walker {
                 committing.stage = Stage::Fold;
             }
             Stage::Fold => {
-                if let Some((channel, writes)) = committing.writes.by_channel.pop_first() {
+                if let Some((channel, writes)) = committing.writes.take_channel() {
                     let folded = self.channels.fold(channel, writes, meter);
                     let folded = folded.map_err(|error| self.stop_of_fold(&error))?;
-                    committing.growth = committing.growth.saturating_add(folded.size);
+                    committing.growth = committing.growth.saturating_add(folded.size());
                     committing.folded.push(folded);
                 } else {
                     let size = self.boundary_size(&committing.superstep, committing.folded.len());
@@ -325,55 +325,60 @@ impl Walker {
         }
     }
 
-    /// What the record of the boundary of a superstep takes up besides its values, roughly: it tells of each task, and says where
-    /// each channel that was written and each node that was visited stands. That is counted twice, since it comes once more in
-    /// a checkpoint that is whole.
+    /// The approximate size of a boundary's record without its values: it contains each task, and the positions of each
+    /// channel that was written and of each node that was visited. That is counted twice, since a whole checkpoint will
+    /// repeat it.
     fn boundary_size(&self, superstep: &Superstep, written: usize) -> u64 {
-        let visited = superstep.activated.len().saturating_mul(2) as u64;
+        let visited = superstep.activated().len().saturating_mul(2) as u64;
         let channels = (written as u64).saturating_add(self.channels.passing_count()).saturating_mul(2);
-        let next = self.next.len().saturating_add(self.deferred.len()) as u64;
-        let warnings =
-            superstep.tasks.iter().flat_map(|task| &task.warnings).map(|warning| warning.len() as u64);
+        let next = self.agenda.next().len().saturating_add(self.agenda.deferred().len()) as u64;
+        let warnings = superstep.tasks().iter().flat_map(Task::warnings).map(|warning| warning.len() as u64);
         let fixed = visited
             .saturating_mul(NODE)
             .saturating_add(channels.saturating_mul(CHANNEL))
             .saturating_add(next.saturating_mul(NODE))
-            .saturating_add((superstep.tasks.len() as u64).saturating_mul(TASK));
+            .saturating_add((superstep.tasks().len() as u64).saturating_mul(TASK));
         warnings.fold(fixed, u64::saturating_add)
     }
 
-    /// Writes what was folded to the channels, if they may hold it.
+    /// Applies the folded writes to the channels, if they may become that large.
     fn apply_folded(&mut self, committing: &mut Committing) -> Result<(), StopCommit> {
         let folded = std::mem::take(&mut committing.folded);
         let size = self.channels.size_with(&folded);
         if size > self.budgets().state {
             return Err(self.used_up(Budget::State, size, None).into());
         }
-        let by_tasks = committing.superstep.tasks.iter().map(|task| task.used.host.stored);
+        // The state item is the whole state, rewritten at each boundary of the root run.
+        if self.graph.dialect.writes_state_item() && self.setup.identity.namespace.is_empty() {
+            committing.growth = committing.growth.saturating_add(size);
+        }
+        let by_tasks = committing.superstep.tasks().iter().map(|task| task.used().host.stored);
         let stored =
             by_tasks.fold(self.host_so_far().stored.saturating_add(committing.growth), u64::saturating_add);
         if stored > self.budgets().stored {
             return Err(self.used_up(Budget::Stored, stored, None).into());
         }
-        let (undo, changed) = self.channels.apply(folded, self.sequence + 1);
+        let (undo, changed) = self.channels.apply(folded, self.line.sequence() + 1);
         committing.applied = Some(Applied { undo, changed });
         Ok(())
     }
 
-    /// Everything of a commit has been worked out: it becomes final, unless what the run gives at its end cannot be paid for.
+    /// All steps of a commit are done: it becomes final, unless computing the output at the end of the run exceeds a
+    /// budget.
     fn reach_commit(
         &mut self,
         committing: &mut Committing,
         now: Timestamp,
         fx: &mut Vec<Effect>,
     ) -> Result<(), StopCommit> {
-        let before = (self.next.clone(), self.deferred.clone(), self.barriers.clone());
-        let errors_continued = self.errors_continued;
+        let before = self.agenda.clone();
+        let continued = self.stop.has_continued_past_errors();
         let mut routes = std::mem::take(&mut committing.routes);
-        let edges = std::mem::take(&mut routes.edges);
-        let unmatched = std::mem::take(&mut routes.unmatched);
-        self.step += 1;
-        self.errors_continued |= self.continues_past_errors(&committing.superstep);
+        let edges = routes.take_fired();
+        let unmatched = routes.take_unmatched();
+        self.line.count_superstep();
+        let past_errors = continued | self.continues_past_errors(&committing.superstep);
+        self.stop.set_continued_past_errors(past_errors);
         self.follow(routes, &committing.superstep);
         let meter = self.meter(committing.by_tasks);
         let returned = self.returned(&committing.superstep, &meter);
@@ -382,108 +387,95 @@ impl Walker {
         let concluded = match concluded {
             Ok(concluded) => concluded,
             Err(exhausted) => {
-                self.step -= 1;
-                self.errors_continued = errors_continued;
-                (self.next, self.deferred, self.barriers) = before;
+                self.line.take_superstep_back();
+                self.stop.set_continued_past_errors(continued);
+                self.agenda = before;
                 return Err(self.exhausted(exhausted, None).into());
             }
         };
-        for (edge, count) in edges {
-            let fired = self.fired_unwritten.entry(edge).or_default();
-            *fired = fired.saturating_add(count);
-        }
-        self.sequence += 1;
-        self.at = now;
-        self.released = false;
-        self.interrupts.clear();
-        self.error = None;
-        self.status = Status::Running;
+        self.unwritten.add_fired(edges);
+        self.line.make_boundary(now, Source::Superstep);
+        self.stop.commit();
         self.begin_boundary_of_hooks();
-        self.host.stored = self.host.stored.saturating_add(committing.growth);
+        self.totals.add_stored(committing.growth);
         let warnings = std::mem::take(&mut committing.warnings);
+        let known = self.warnings.all().len();
         self.count(&committing.superstep, warnings);
         self.take_concluded(concluded);
-        let updates = std::mem::take(&mut committing.writes.updates);
-        self.tell(&committing.superstep, updates);
+        let updates = committing.writes.take_updates();
+        self.unwritten.add_events(SuperstepEvents::of(&committing.superstep, updates));
         let superstep = std::mem::replace(&mut committing.superstep, Superstep::new(0));
         let changed = committing.applied.take().map(|applied| applied.changed).unwrap_or_default();
-        let nodes = self.just_visited.iter().map(|node| self.graph.node(*node).name.clone()).collect();
-        let fuel = superstep.tasks.iter().map(|task| task.used.fuel).fold(0, u64::saturating_add);
-        fx.push(Effect::Emit(Notice::Committed { superstep: self.step, nodes, fuel, changed }));
-        self.unwritten = Some(Source::Superstep);
+        let nodes = self.visited.newest().iter().map(|node| self.graph.node(*node).name.clone()).collect();
+        let fuel = superstep.tasks().iter().map(|task| task.used().fuel).fold(0, u64::saturating_add);
+        fx.push(Effect::Emit(Notice::Committed { superstep: self.line.step(), nodes, fuel, changed }));
+        let raised = self.warnings.all().get(known..).unwrap_or_default();
+        fx.extend(raised.iter().map(|warning| Effect::Emit(Notice::Warning(warning.clone()))));
         self.begin_plan(superstep, fx);
         Ok(())
     }
 
     /// Whether a failure of the superstep was continued past.
     fn continues_past_errors(&self, superstep: &Superstep) -> bool {
-        (0..superstep.activated.len()).any(|place| {
-            let node = self.graph.node(superstep.activated[place].node);
+        (0..superstep.activated().len()).any(|place| {
+            let node = self.graph.node(superstep.activated()[place].node());
             failed_task(node, superstep, place)
-                .is_some_and(|(task, _)| task.is_some_and(|task| task.continued) || node.on_error.is_none())
+                .is_some_and(|(task, _)| task.is_some_and(Task::is_continued) || node.on_error.is_none())
         })
     }
 
     /// Counts what has committed.
     fn count(&mut self, superstep: &Superstep, warnings: Vec<String>) {
-        self.just_visited = superstep.activated.iter().map(|active| active.node).collect();
-        let names = self.just_visited.iter().map(|node| self.graph.node(*node).name.as_str());
-        self.visited_digest = Checkpoint::extend_visited(&self.visited_digest, names);
-        self.visited.extend_from_slice(&self.just_visited);
-        for node in &self.just_visited {
-            self.tallies.of_mut(*node).visits += 1;
+        let visited: Vec<NodeIndex> = superstep.activated().iter().map(Activated::node).collect();
+        let names = visited.iter().map(|node| self.graph.node(*node).name.as_str());
+        let digest = Checkpoint::extend_visited(&self.visited.digest(), names);
+        for node in &visited {
+            self.totals.add_visit(*node);
         }
-        for active in &superstep.activated {
-            let node = self.graph.node(active.node);
-            for task in &superstep.tasks[active.tasks.clone()] {
-                self.tallies.of_mut(active.node).executions += u64::from(task.used.dispatches);
-                self.fuel = self.fuel.saturating_add(task.used.fuel);
-                self.host = self.host.plus(task.used.host);
-                self.child_steps = self.child_steps.saturating_add(task.used.steps);
-                keep_warnings(&mut self.warnings, task.warnings.iter().cloned());
+        self.visited.commit(visited, digest);
+        for active in superstep.activated() {
+            let node = self.graph.node(active.node());
+            for task in superstep.tasks_of(active) {
+                let cached = task.caching().hit().cloned().map(Box::new);
+                self.totals.add_task(active.node(), task.used(), cached.is_some());
+                self.warnings.keep(task.warnings().iter().cloned());
                 if let Some(entry) = self.result_to_keep(node, task) {
-                    self.results.insert(entry.key, entry);
+                    self.unwritten.add_result(entry);
                 }
-                let cached = task.caching.hit().cloned().map(Box::new);
-                self.tallies.of_mut(active.node).cached += u64::from(cached.is_some());
-                self.tasks_unwritten.push(TaskSummary {
-                    answers: task.answers.iter().cloned().map(Canonical::from).collect(),
-                    at: task.told.at,
-                    attempts: task.attempt,
+                self.unwritten.add_task(TaskSummary {
+                    answers: task.answers().given(),
+                    at: task.history().at(),
+                    attempts: task.attempt(),
                     cached,
-                    dispatches: task.used.dispatches,
-                    events: task.told.events.clone(),
-                    failure: match &task.state {
+                    dispatches: task.used().dispatches,
+                    dropped: task.answers().dropped(),
+                    events: task.history().events().to_vec(),
+                    failure: match task.state() {
                         TaskState::Handled(failure) => Some(failure.clone()),
                         _ => None,
                     },
-                    fuel: task.used.fuel,
-                    host: task.used.host,
-                    item: task.dispatch.as_ref().map(|dispatch| String::from(&*dispatch.item_id)),
-                    journal: task.told.journal.clone(),
-                    micros: task.used.micros,
+                    fuel: task.used().fuel,
+                    host: task.used().host,
+                    item: task.dispatch().map(|dispatch| String::from(&*dispatch.item_id)),
+                    journal: task.history().journal().to_vec(),
+                    micros: task.used().micros,
                     node: node.name.clone(),
-                    task: String::from(&*task.id),
+                    task: String::from(&**task.id()),
                 });
             }
         }
-        keep_warnings(&mut self.warnings, warnings);
-        self.charge_boundary();
-    }
-
-    /// What the host did between tasks is part of what the boundary has cost.
-    pub(super) fn charge_boundary(&mut self) {
-        self.host.fuel = self.host.fuel.saturating_add(std::mem::take(&mut self.work));
+        self.warnings.keep(warnings);
+        self.totals.charge_work();
     }
 
     /// The first `return` node of the superstep, in task order.
     fn returned(&self, superstep: &Superstep, meter: &Meter) -> Result<Option<Returned>, Exhausted> {
         let is_return =
-            |active: &&Activated| matches!(self.graph.node(active.node).kind, NodeKind::Return { .. });
-        let Some(found) = superstep.activated.iter().find(is_return) else { return Ok(None) };
-        let output = match (&self.graph.node(found.node).kind, &superstep.tasks[found.tasks.clone()]) {
-            (NodeKind::Return { output: Some(_) }, [Task { state: state @ TaskState::Done(_), .. }]) => {
-                Some(size::copy(item_result(state), meter)?)
+            |active: &&Activated| matches!(self.graph.node(active.node()).kind, NodeKind::Return { .. });
+        let Some(found) = superstep.activated().iter().find(is_return) else { return Ok(None) };
+        let output = match (&self.graph.node(found.node()).kind, superstep.tasks_of(found)) {
+            (NodeKind::Return { output: Some(_) }, [task]) if matches!(task.state(), TaskState::Done(_)) => {
+                Some(size::copy(item_result(task.state()), meter)?)
             }
             _ => None,
         };
@@ -498,20 +490,6 @@ pub(super) fn failed_at(path: &str, category: crate::node::Category) -> String {
 
 /// A `return` node has ended the run.
 pub(super) struct Returned {
-    /// What it gives, if that is not the graph's own output.
-    pub(super) output: Option<Value>,
-}
-
-/// Keeps warnings of a run, as long as it has not too many.
-pub(super) fn keep_warnings(kept: &mut Vec<String>, new: impl IntoIterator<Item = String>) {
-    for warning in new {
-        match kept.len() {
-            count if count < MOST_WARNINGS => kept.push(warning),
-            MOST_WARNINGS => {
-                kept.push(format!("further warnings are not kept: the run has {MOST_WARNINGS}"));
-                return;
-            }
-            _ => return,
-        }
-    }
+    /// The output, if it is not the graph's own.
+    pub output: Option<Value>,
 }

@@ -1,26 +1,31 @@
-//! Whether a boundary is the end of the run, and what the run gives then.
+//! Decides whether a boundary is the end of the run, and computes the output.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::Walker;
-use super::commit::{Returned, keep_warnings};
+use super::commit::Returned;
 use crate::graph::OnMaxSteps;
 use crate::record::{Canonical, End, EndedBy, Status};
 use crate::template::{Fields, Root, Scope, TemplateError};
 use crate::work::{Exhausted, Meter};
 
-/// What a boundary comes to.
+/// The result of a boundary: whether the run ends there, and its warnings.
 #[derive(Debug, Default)]
 pub(super) struct Concluded {
     end: Option<End>,
     warnings: Vec<String>,
 }
 
+/// The end of a run that is about to be edited.
+pub(super) struct EditedEnd {
+    end: End,
+    follows: bool,
+}
+
 impl Walker {
-    /// Works out whether this boundary is the end. If that cannot be paid for, only what is next and the barriers may have
-    /// changed.
+    /// Decides whether this boundary is the end. If a budget is exceeded, only the agenda may have changed.
     pub(super) fn conclude(
         &mut self,
         returned: Option<Returned>,
@@ -33,21 +38,19 @@ impl Walker {
         let warnings = unmatched.iter().map(told).collect();
         let mut concluded = Concluded { end: None, warnings };
         if let Some(Returned { output }) = returned {
-            self.next.clear();
-            self.deferred.clear();
-            self.barriers.clear();
+            self.agenda.clear();
             self.finish(EndedBy::Return, output, false, &mut concluded, meter)?;
             return Ok(concluded);
         }
         self.check_stalled(&mut concluded.warnings);
-        if self.next.is_empty() {
+        if self.agenda.next().is_empty() {
             if !self.is_stalled() {
                 let ended_by = if unmatched.is_empty() { EndedBy::End } else { EndedBy::NoEdgeMatched };
                 self.finish(ended_by, None, false, &mut concluded, meter)?;
             }
             return Ok(concluded);
         }
-        if self.step >= self.max_steps {
+        if self.line.step() >= self.allowance.max_steps() {
             match self.graph.on_max_steps {
                 OnMaxSteps::Fail => {}
                 OnMaxSteps::ReturnLast => {
@@ -61,11 +64,27 @@ impl Walker {
         Ok(concluded)
     }
 
-    /// Takes what a boundary has come to.
+    /// The end of a run before it is edited, and whether its output is that of the graph: then it follows the state.
+    pub(super) fn edited_end(&self, end: End, meter: &Meter) -> Result<EditedEnd, Exhausted> {
+        let follows = self.output(&mut Vec::new(), meter)? == *end.output.0;
+        Ok(EditedEnd { end, follows })
+    }
+
+    /// The end of a run that had ended and was edited, with nothing next.
+    pub(super) fn conclude_edited(&self, ended: EditedEnd, meter: &Meter) -> Result<Concluded, Exhausted> {
+        let EditedEnd { mut end, follows } = ended;
+        let mut warnings = Vec::new();
+        if follows {
+            end.output = Canonical(Arc::new(self.output(&mut warnings, meter)?));
+        }
+        Ok(Concluded { end: Some(end), warnings })
+    }
+
+    /// Applies the result of a boundary.
     pub(super) fn take_concluded(&mut self, concluded: Concluded) {
-        keep_warnings(&mut self.warnings, concluded.warnings);
-        if concluded.end.is_some() {
-            self.end = concluded.end;
+        self.warnings.keep(concluded.warnings);
+        if let Some(end) = concluded.end {
+            self.stop.set_end(end);
         }
     }
 
@@ -81,7 +100,11 @@ impl Walker {
             Some(output) => output,
             None => self.output(&mut concluded.warnings, meter)?,
         };
-        let status = if self.errors_continued { Status::CompletedWithErrors } else { Status::Completed };
+        let status = if self.stop.has_continued_past_errors() {
+            Status::CompletedWithErrors
+        } else {
+            Status::Completed
+        };
         concluded.end = Some(End { ended_by, limit_reached, output: Canonical(Arc::new(output)), status });
         Ok(())
     }

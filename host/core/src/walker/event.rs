@@ -1,4 +1,4 @@
-//! What a driver tells the walker, and what the walker asks of a driver.
+//! The events that a driver reports to the walker, and the effects that the walker asks of a driver.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,51 +24,52 @@ use crate::trust::SigningKey;
 /// Something that has happened. Time comes with it, as an argument of [`Walker::handle`](super::Walker::handle).
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// The run begins. The first event of a new run, and of no other.
+    /// The run is started. The first event of a new run, and of no other.
     Started,
-    /// An attempt that [`Effect::RunTask`] asked for has come to an end.
+    /// An attempt that [`Effect::RunTask`] asked for has ended.
     TaskDone {
         /// The task's id.
         task: Arc<str>,
-        /// The attempt.
+        /// The number of the attempt, from 1.
         attempt: u32,
-        /// What it came to.
+        /// Its result, and what it used.
         report: TaskReport,
     },
-    /// What [`Effect::LookUp`] has found.
+    /// The answer to [`Effect::LookUp`].
     LookedUp {
         /// The task's id.
         task: Arc<str>,
         /// The attempt that would be dispatched.
         attempt: u32,
-        /// What the task's result is found by; none where nobody can say who would perform it, or nothing is to stand in.
+        /// The key of the task's result; none if it is not known what would perform the task, or if no cached result may
+        /// be used.
         key: Option<Digest>,
-        /// What stands in, by [`Lookup::choose`].
+        /// The cached result to use, chosen by [`Lookup::choose`].
         found: Option<Box<CacheEntry>>,
-        /// Why what is kept is not used, where it cannot be read or trusted.
+        /// Why the stored results are not used, where they cannot be read or trusted.
         trouble: Option<String>,
     },
-    /// A hook that [`Effect::RunHook`] asked for has come to an end.
+    /// A hook that [`Effect::RunHook`] asked for has ended.
     HookDone {
         /// The call's id.
         hook: Arc<str>,
-        /// What it came to.
+        /// Its result, and what it used.
         report: TaskReport,
     },
     /// Everything up to this persist is accepted under the run's durability mode.
     Persisted(PersistId),
-    /// A persist was refused by the store.
+    /// The store has refused a record.
     PersistFailed {
-        /// Which.
+        /// The id of the persist that was refused.
         id: PersistId,
-        /// Why.
+        /// The store's error, for the user.
         message: String,
     },
-    /// A person or program wants a suspended run to go on. The first event of a restored run.
+    /// The user or a program resumes a suspended run. The first event of a restored run.
     Resumed(Resume),
-    /// A person or program edits a suspended run; it stays suspended.
+    /// The user or a program edits a suspended run; it stays suspended.
     Updated(Box<Update>),
-    /// A fork begins, edited or as it is; it is suspended where it began. The first event of a walker that
+    /// A fork is started, edited or unchanged; it is suspended where it begins. The first event of a walker that
     /// [`Walker::fork`](super::Walker::fork) made, and of no other.
     Forked(Option<Edit>),
     /// A timer has fired.
@@ -77,32 +78,32 @@ pub enum Event {
     CancelRequested,
     /// The run stops at once; running tasks are discarded.
     KillRequested,
-    /// The walker has control again, as [`Effect::Continue`] asked for. Where it did not ask, nothing happens.
+    /// The walker gets control back, as [`Effect::Continue`] requested. If it was not requested, nothing happens.
     Continued,
 }
 
-/// What an attempt came to.
+/// The result of an attempt, and what it used.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskReport {
     /// The answer or the failure.
     pub result: Result<Outcome, Failure>,
     /// The fuel it used.
     pub fuel: u64,
-    /// Fuel of the host's own work for it, which the driver has metered: of a text item that was read, filled in or searched
-    /// for. What the walker does for an attempt is not part of it.
+    /// Fuel of the host's own work for it, metered by the driver: for a text item that was read, filled in or searched.
+    /// The walker's own work for an attempt is not included.
     pub work: u64,
     /// Warnings that it raised, for the run's list of warnings.
     pub warnings: Vec<String>,
     /// Records that its component added to the event stream, in order.
     pub events: Vec<CustomEvent>,
-    /// What its component asked of the world, and what was answered, in order.
+    /// The calls that its component made of the host, with their answers, in order.
     pub journal: Vec<JournalEntry>,
     /// How long it took, as the driver measured it.
     pub timing: Timing,
 }
 
 impl TaskReport {
-    /// A report without warnings, events and journal, whose time nobody has measured.
+    /// A report without warnings, events and journal, and without timing.
     pub fn new(result: Result<Outcome, Failure>, fuel: u64) -> Self {
         Self {
             result,
@@ -121,14 +122,14 @@ impl TaskReport {
 pub struct CustomEvent {
     /// What kind of record it is.
     pub name: String,
-    /// What it says.
+    /// The payload of the event.
     pub payload: Value,
 }
 
-/// How long an attempt took. It is told of the run and decides nothing in it.
+/// How long an attempt took. It is recorded for people; nothing in the run depends on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
-    /// When it ended; none where nobody has looked.
+    /// When it ended; none if it was not measured.
     pub at: Option<Timestamp>,
     /// When it began, counted from any fixed point of the process.
     pub began: Duration,
@@ -143,7 +144,7 @@ impl Timing {
     }
 }
 
-/// How a suspended run goes on.
+/// How a suspended run is resumed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Resume {
     /// Answers to its interrupts.
@@ -152,22 +153,25 @@ pub struct Resume {
     pub max_steps: Option<u64>,
     /// New inputs, merged shallowly over the old ones; pending writes and interrupts are discarded.
     pub inputs: Option<Map<String, Value>>,
+    /// Values for channels, folded by their reducers, before the run continues: its superstep is started again with them,
+    /// and with the answers.
+    pub update: Option<Map<String, Value>>,
 }
 
 /// Writes from outside the graph.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Edit {
-    /// What is written, by channel; it goes through the reducers.
+    /// The values to write, by channel; they are folded by the reducers.
     pub values: Map<String, Value>,
-    /// The node that is written as. Its routing, on the edited state and with `values` as its result, takes its place
-    /// among what is next; without one, what is next stays.
+    /// The node as which to write. Its routing, with the edited state and `values` as its result, replaces that node's
+    /// among the next activations; without a node, these stay.
     pub as_node: Option<String>,
 }
 
 /// An edit of a suspended run. Pending writes and interrupts are discarded.
 #[derive(Clone, Debug)]
 pub struct Update {
-    /// What is written.
+    /// The writes.
     pub edit: Edit,
     /// The checkpoint of the same run that the edit goes back to; none for the newest.
     pub back_to: Option<Earlier>,
@@ -176,7 +180,7 @@ pub struct Update {
 /// An earlier checkpoint of a run.
 #[derive(Clone, Debug)]
 pub struct Earlier {
-    /// What was read from the store, without anything pending.
+    /// The restored checkpoint, without pending records.
     pub restored: Restored,
     /// The inputs that the run had then.
     pub inputs: Arc<Value>,
@@ -185,7 +189,7 @@ pub struct Earlier {
 /// Answers to interrupts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Answers {
-    /// None.
+    /// No answers.
     #[default]
     None,
     /// One, for the only open interrupt.
@@ -203,7 +207,7 @@ pub struct PersistId(pub u64);
 pub enum TimerId {
     /// The wait before the attempt of a task.
     Retry {
-        /// The task.
+        /// The id of the task.
         task: Arc<str>,
         /// The attempt that is due.
         attempt: u32,
@@ -212,30 +216,30 @@ pub enum TimerId {
     RunTimeout,
     /// The wall time of a child run.
     ChildTimeout {
-        /// Its namespace.
+        /// The child run's namespace.
         namespace: Arc<str>,
     },
 }
 
-/// Something that the driver is to do. Effects are performed in the order in which they come.
+/// An action for the driver. Effects are performed in the order in which they are returned.
 #[derive(Clone, Debug)]
 pub enum Effect {
     /// Perform an attempt of a task and answer with [`Event::TaskDone`]. The driver bounds it by `limits.timeout`.
     RunTask(Box<TaskSpec>),
-    /// Say what is kept for a task that may be dispatched, with [`Lookup::answer`]. Everything that was handed out to be
-    /// persisted before counts as kept.
+    /// Look a task up in the cache, and answer with [`Lookup::answer`]. Results that were handed out to be persisted
+    /// before this count as stored.
     LookUp(Box<Lookup>),
-    /// Give up on a running task, or on looking something up for it; its `TaskDone`, or its `LookedUp`, is no longer
-    /// expected and would be ignored.
+    /// Abandon a running task, or a lookup for it; its `TaskDone`, or its `LookedUp`, is no longer expected and would be
+    /// ignored.
     Abort {
-        /// The task.
+        /// The id of the task.
         task: Arc<str>,
-        /// The attempt.
+        /// The number of the attempt, from 1.
         attempt: u32,
     },
     /// Perform a hook's dispatch and answer with [`Event::HookDone`]. The driver bounds it by `limits.timeout`.
     RunHook(Box<HookSpec>),
-    /// Give up on a running hook; its `HookDone` is no longer expected and would be ignored.
+    /// Abandon a running hook; its `HookDone` is no longer expected and would be ignored.
     AbortHook {
         /// The call's id.
         hook: Arc<str>,
@@ -246,15 +250,15 @@ pub enum Effect {
     SetTimer {
         /// Which timer. Setting it again moves it.
         timer: TimerId,
-        /// When.
+        /// When the timer fires; at once if that time has passed.
         at: Timestamp,
     },
-    /// Tell whoever watches.
+    /// Report a notice to the observers of the run.
     Emit(Notice),
-    /// There is more to do. Look at signals, stop requests and timers that are due, hand over whatever has happened, and
-    /// otherwise answer with [`Event::Continued`].
+    /// There is more to do. Check for signals, stop requests and due timers, report whatever has happened, and otherwise
+    /// answer with [`Event::Continued`].
     Continue,
-    /// The run has stopped short of its end; a later [`Event::Resumed`] lets it go on.
+    /// The run has stopped before its end; a later [`Event::Resumed`] resumes it.
     Suspend(Status),
     /// The run has reached its end.
     Finish(Status),
@@ -265,10 +269,10 @@ pub enum Effect {
 pub struct Persist {
     /// Its place in the order of persists.
     pub id: PersistId,
-    /// The record.
+    /// The record to encode, sign and store.
     pub record: Record,
-    /// The record's text and digest, where the walker needed them already.
-    pub(super) encoded: Option<(Arc<str>, Digest)>,
+    /// The record's text and digest, if the walker has computed them.
+    encoded: Option<(Arc<str>, Digest)>,
     /// Supersteps committed when it was made.
     pub step: u64,
     /// With a checkpoint, the channel values that it changed since the last one that was persisted.
@@ -278,6 +282,23 @@ pub struct Persist {
 }
 
 impl Persist {
+    /// A record that is stored without values and results.
+    pub(super) const fn of(id: PersistId, record: Record, step: u64) -> Self {
+        Self { id, record, encoded: None, step, values: Vec::new(), results: Vec::new() }
+    }
+
+    /// A checkpoint whose text and digest are known, with its values and results.
+    pub(super) const fn of_checkpoint(
+        id: PersistId,
+        record: Record,
+        encoded: (Arc<str>, Digest),
+        step: u64,
+        values: Vec<ChannelValue>,
+        results: Vec<CacheEntry>,
+    ) -> Self {
+        Self { id, record, encoded: Some(encoded), step, values, results }
+    }
+
     /// Encodes the record for the store; it is signed with the others that are stored with it.
     ///
     /// A task or answers record is void once a checkpoint with a greater sequence number is stored: a driver that
@@ -301,23 +322,25 @@ impl Persist {
 pub struct TaskSpec {
     /// The graph that the node is in.
     pub graph: Arc<Graph>,
-    /// The node.
+    /// The index of the node in its graph.
     pub node: NodeIndex,
     /// The path of nodes from the root graph to this one, `outer/inner/node`.
     pub path: String,
+    /// Which item of a `foreach` it is for. Only observers of the run read this.
+    pub item: Option<ItemPlace>,
     /// What may be used: for a node of a child run what its parents leave of it.
     pub manifest: Arc<Manifest>,
-    /// What is done with the item.
+    /// What to do with the item.
     pub primary: Primary,
     /// What kind of item it is.
     pub item_type: ItemType,
     /// The item's id, templates resolved.
     pub item_id: String,
-    /// What it is given, templates resolved.
+    /// Its params, templates resolved.
     pub params: Value,
-    /// What it is told; its `task` and `attempt` name the attempt.
+    /// The activation that the component receives; its `task` and `attempt` name the attempt.
     pub activation: Activation,
-    /// What it may use up.
+    /// Its limits.
     pub limits: TaskLimits,
     /// The time it reads: the superstep's recorded time.
     pub clock: Timestamp,
@@ -325,7 +348,16 @@ pub struct TaskSpec {
     pub seed: Digest,
 }
 
-/// Something that whoever watches a run may want to see.
+/// Which item of a `foreach` a task is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ItemPlace {
+    /// Its number in the list, from 1.
+    pub number: u64,
+    /// How many items the list has.
+    pub of: u64,
+}
+
+/// Something that an observer of a run may want to see.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
     /// A superstep has begun.
@@ -341,7 +373,7 @@ pub enum Notice {
     TaskFinished {
         /// The task's id.
         task: Arc<str>,
-        /// Its node.
+        /// The name of the task's node.
         node: String,
         /// Attempts in all.
         attempts: u32,
@@ -350,11 +382,11 @@ pub enum Notice {
         /// The failure, if it failed.
         failure: Option<Failure>,
     },
-    /// A stored result stands in for a task's dispatch.
+    /// A cached result is used instead of a task's dispatch.
     Cached {
         /// The task's id.
         task: Arc<str>,
-        /// Its node.
+        /// The name of the task's node.
         node: String,
         /// The fuel that it took when it was computed, and is charged again.
         fuel: u64,
@@ -365,13 +397,13 @@ pub enum Notice {
     Retrying {
         /// The task's id.
         task: Arc<str>,
-        /// Its node.
+        /// The name of the task's node.
         node: String,
         /// The attempt that is due.
         attempt: u32,
-        /// When.
+        /// When the next attempt is due.
         due: Timestamp,
-        /// Why.
+        /// The failure of the last attempt.
         failure: Failure,
     },
     /// A superstep has committed.
@@ -385,28 +417,32 @@ pub enum Notice {
         /// The channels that it changed.
         changed: Vec<ChannelChange>,
     },
-    /// A hook has come to something.
+    /// A hook has ended.
     HookFinished(Box<HookSummary>),
     /// The run has stopped because of an error.
     Stopped(RunError),
-    /// A warning.
+    /// A warning, which the next record contains.
     Warning(String),
-    /// A child run begins, or goes on.
+    /// A child run is started or resumed.
     ChildStarted {
-        /// Its namespace.
+        /// The child run's namespace.
         namespace: Arc<str>,
         /// The path of nodes from the root graph to the node that starts it.
         path: Arc<str>,
         /// Its graph's id.
         graph: String,
+        /// The attempt of the task that starts it, without its argument and answers.
+        activation: Box<Activation>,
+        /// Which item of a `foreach` it is for.
+        item: Option<ItemPlace>,
     },
     /// Something has happened in a child run.
     Child {
-        /// Its namespace.
+        /// The child run's namespace.
         namespace: Arc<str>,
         /// The path of nodes from the root graph to the node that has started it.
         path: Arc<str>,
-        /// What.
+        /// The notice of the child run.
         notice: Box<Notice>,
     },
 }
@@ -414,8 +450,8 @@ pub enum Notice {
 /// A channel that a superstep changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChannelChange {
-    /// The channel.
+    /// The name of the channel.
     pub channel: String,
-    /// How many elements it gained, where it is a list that only grew.
+    /// How many elements it gained, if it is a list that only grew.
     pub appended: Option<u64>,
 }

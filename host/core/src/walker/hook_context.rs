@@ -4,15 +4,18 @@ use serde_json::{Value, json};
 
 use super::Walker;
 use super::event::Effect;
-use super::machine::Phase;
-use super::routes::failure_document;
-use super::superstep::{Superstep, Task, TaskState};
+use super::routes::{code_of, failure_document};
+use super::stop_state::Phase;
+use super::superstep::Superstep;
+use super::task::{Task, TaskState};
 use super::writes::item_result;
+use crate::compat::rye;
+use crate::graph::{Node, RetryPolicy};
 use crate::hook::HookEvent;
 use crate::node::Failure;
-use crate::record::{InterruptRecord, PlannedHook};
+use crate::record::{InterruptRecord, PlannedHook, Status};
 use crate::template::{Root, Scope};
-use crate::work::{Meter, rates, size};
+use crate::work::{Exhausted, Meter, rates, size};
 
 /// A superstep that has committed, while it is worked out which hooks follow its tasks.
 #[derive(Debug)]
@@ -31,6 +34,7 @@ pub(super) struct HookContext {
 }
 
 impl HookContext {
+    /// A later value of a name replaces an earlier one.
     fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
         self.values.push((name, value.into()));
         self
@@ -43,7 +47,29 @@ impl Walker {
             .with("event", event.as_str())
             .with("graph_id", self.graph.id.as_str())
             .with("run", self.run_document())
-            .with("step_count", self.step)
+            .with("step_count", self.line.step())
+    }
+
+    /// The same for hooks that are asked about a step under way.
+    fn failure_context(
+        &self,
+        event: HookEvent,
+        superstep: &Superstep,
+        task: &Task,
+        failure: &Failure,
+        meter: &Meter,
+    ) -> Result<HookContext, Exhausted> {
+        let mut context = self.task_context(event, superstep, task);
+        let node = self.graph.node(superstep.node_of(task));
+        let mut error = failure_document(failure);
+        let classification = if self.graph.dialect.tells_failures_as_rye() {
+            context = context.with("step_count", superstep.number());
+            error = rye::error_document(failure, error, meter)?;
+            rye::classification(failure, meter)?
+        } else {
+            classification(node, failure, meter)?
+        };
+        Ok(context.with("error", error).with("classification", classification))
     }
 
     pub(super) fn hook_scope<'a>(&'a self, context: &'a HookContext) -> Scope<'a> {
@@ -53,14 +79,14 @@ impl Walker {
         context.values.iter().fold(scope, |scope, (name, value)| scope.with(name, Root::Value(value)))
     }
 
-    /// What is due before the first superstep.
+    /// Plans the hooks that are due before the first superstep.
     pub(super) fn plan_start(&mut self) {
         let event = HookEvent::GraphStarted;
         if self.has_hooks(event) {
             let context = self.hook_context(event);
-            self.plan_boundary(event, &self.hook_place(self.step), &context);
+            self.plan_boundary(event, &self.hook_place(self.line.step()), &context);
         }
-        self.charge_boundary();
+        self.totals.charge_work();
     }
 
     fn plan_boundary(&mut self, event: HookEvent, place: &str, context: &HookContext) {
@@ -69,37 +95,41 @@ impl Walker {
         let planned: Vec<PlannedHook> =
             self.plan_hooks(event, &format!("{place}/{event}"), context, &mut warnings, &meter);
         self.count_work(&meter);
-        self.hooks.planned.extend(planned);
+        self.hooks.plan(planned);
         for warning in warnings {
             self.warn_once(warning);
         }
     }
 
-    /// Begins to work out what is due once a superstep has committed: what follows each of its tasks, and what follows the
-    /// run's end. The boundary is known once that is done.
+    /// Begins to plan the hooks after a committed superstep: those after each of its tasks, and those after the run's
+    /// end. The boundary is complete once that is done.
     pub(super) fn begin_plan(&mut self, superstep: Superstep, fx: &mut Vec<Effect>) {
         if !self.has_hooks(HookEvent::AfterStep) {
             return self.finish_plan(fx);
         }
-        let next =
-            self.next.iter().map(|step| Value::from(self.graph.node(step.node).name.as_str())).collect();
+        let next = self
+            .agenda
+            .next()
+            .iter()
+            .map(|step| Value::from(self.graph.node(step.node()).name.as_str()))
+            .collect();
         self.planning = Some(Box::new(Planning { superstep, next, at: 0 }));
-        self.phase = Phase::Planning;
+        self.stop.enter(Phase::Planning);
     }
 
-    /// Goes on with it until it is done, or until enough has been done at one time. Where the run is to stop, the hooks that
-    /// are left are not asked: that they were not is a warning.
+    /// Continues planning until it is done, or until the time slice is over. If the run is to stop, the remaining hooks
+    /// are not asked, which raises a warning.
     pub(super) fn plan_more(&mut self, fx: &mut Vec<Effect>) {
         let Some(mut planning) = self.planning.take() else { return };
-        while let Some(task) = planning.superstep.tasks.get(planning.at) {
-            if self.cancel_requested || self.timed_out {
-                let left = planning.superstep.tasks.len() - planning.at;
+        while let Some(task) = planning.superstep.tasks().get(planning.at) {
+            if self.stop.is_cancel_requested() || self.stop.is_timed_out() {
+                let left = planning.superstep.tasks().len() - planning.at;
                 self.warn_once(format!(
                     "the run stopped before the `after_step` hooks of {left} tasks were asked"
                 ));
                 break;
             }
-            if self.has_worked_enough() {
+            if self.slice.is_over() {
                 self.planning = Some(planning);
                 return;
             }
@@ -111,8 +141,8 @@ impl Walker {
 
     fn plan_task(&mut self, superstep: &Superstep, task: &Task, next: &[Value]) {
         let event = HookEvent::AfterStep;
-        let result = match &task.state {
-            TaskState::Done(_) => Ok(item_result(&task.state)),
+        let result = match task.state() {
+            TaskState::Done(_) => Ok(item_result(task.state())),
             TaskState::Handled(failure) => Err(failure_document(failure)),
             _ => return,
         };
@@ -130,10 +160,10 @@ impl Walker {
                     .with("result", result)
                     .with("next_node", next.first().cloned().unwrap_or_default())
                     .with("next", next.to_vec());
-                self.plan_boundary(event, &task.id, &context);
+                self.plan_boundary(event, task.id(), &context);
             }
             Err(exhausted) => {
-                let id = &task.id;
+                let id = task.id();
                 self.warn_once(format!("the `after_step` hooks of task {id} were not asked: {exhausted}"));
             }
         }
@@ -141,35 +171,36 @@ impl Walker {
 
     fn finish_plan(&mut self, fx: &mut Vec<Effect>) {
         self.plan_end();
-        self.charge_boundary();
+        self.totals.charge_work();
         self.reach_boundary(fx);
     }
 
     /// What follows the run's end, if this is it.
     pub(super) fn plan_end(&mut self) {
         let event = HookEvent::GraphCompleted;
-        if let Some(end) = self.end.clone()
+        if let Some(end) = self.stop.end().cloned()
             && self.has_hooks(event)
         {
             let context = self
                 .hook_context(event)
-                .with("steps", self.step)
+                .with("steps", self.line.step())
                 .with("status", end.status.as_str())
                 .with("ended_by", end.ended_by.as_str())
-                .with("output", Value::clone(&end.output.0));
-            self.plan_boundary(event, &self.hook_place(self.step), &context);
+                .with("output", Value::clone(&end.output.0))
+                .with("error", Value::Null);
+            self.plan_boundary(event, &self.hook_place(self.line.step()), &context);
         }
     }
 
     fn task_context(&self, event: HookEvent, superstep: &Superstep, task: &Task) -> HookContext {
-        let node = self.graph.node(superstep.activated[task.activated].node);
+        let node = self.graph.node(superstep.node_of(task));
         self.hook_context(event)
             .with("node", node.name.as_str())
-            .with("task", &*task.id)
-            .with("attempt", task.attempt)
+            .with("task", &**task.id())
+            .with("attempt", task.attempt())
     }
 
-    /// What is due because a task has failed for good, as far as its retry policy goes.
+    /// The hooks that are due because a task has failed and its retries are used up.
     pub(super) fn plan_error(
         &self,
         superstep: &Superstep,
@@ -179,22 +210,34 @@ impl Walker {
         meter: &Meter,
     ) -> Vec<PlannedHook> {
         let event = HookEvent::Error;
-        let category = failure.category.as_str().replace('-', "_");
-        let context = self
-            .task_context(event, superstep, task)
-            .with("error", failure_document(failure))
-            .with("classification", json!({ "category": category }));
-        self.plan_hooks(event, &format!("{}/{event}/{}", task.id, task.used.asked), &context, warnings, meter)
+        let context = match self.failure_context(event, superstep, task, failure, meter) {
+            Ok(context) => context,
+            Err(exhausted) => {
+                warnings.push(format!("the `{event}` hooks were not asked: {exhausted}"));
+                return Vec::new();
+            }
+        };
+        self.plan_hooks(
+            event,
+            &format!("{}/{event}/{}", task.id(), task.used().asked),
+            &context,
+            warnings,
+            meter,
+        )
     }
 
-    /// What is due because the run is about to stop at a limit.
+    /// The hooks that are due because the run is about to stop at a limit.
     pub(super) fn plan_limit(&mut self, code: &str, value: Value, most: Value) -> Vec<PlannedHook> {
         let event = HookEvent::Limit;
         if !self.has_hooks(event) {
             return Vec::new();
         }
-        let next: Vec<Value> =
-            self.next.iter().map(|step| Value::from(self.graph.node(step.node).name.as_str())).collect();
+        let next: Vec<Value> = self
+            .agenda
+            .next()
+            .iter()
+            .map(|step| Value::from(self.graph.node(step.node()).name.as_str()))
+            .collect();
         let context = self
             .hook_context(event)
             .with("limit_code", code)
@@ -204,7 +247,23 @@ impl Walker {
         self.plan_stop(event, code, &context)
     }
 
-    /// What is due because the run is about to ask.
+    /// The hooks that are due because a limit has ended the run. The run can still be resumed with a larger limit.
+    pub(super) fn plan_end_at_limit(&mut self, code: &str) -> Vec<PlannedHook> {
+        let event = HookEvent::GraphCompleted;
+        if !self.has_hooks(event) {
+            return Vec::new();
+        }
+        let context = self
+            .hook_context(event)
+            .with("steps", self.line.step())
+            .with("status", Status::Limit.as_str())
+            .with("ended_by", Value::Null)
+            .with("output", Value::Null)
+            .with("error", code);
+        self.plan_stop(event, code, &context)
+    }
+
+    /// The hooks that are due because the run is about to ask.
     pub(super) fn plan_interrupt(&mut self, open: &[InterruptRecord]) -> Vec<PlannedHook> {
         let event = HookEvent::Interrupt;
         if !self.has_hooks(event) {
@@ -226,7 +285,7 @@ impl Walker {
 
     fn plan_stop(&mut self, event: HookEvent, which: &str, context: &HookContext) -> Vec<PlannedHook> {
         let mut warnings = Vec::new();
-        let place = format!("{}/{event}/{which}", self.hook_place(self.step + 1));
+        let place = format!("{}/{event}/{which}", self.hook_place(self.line.step() + 1));
         let meter = self.meter(0);
         let planned = self.plan_hooks(event, &place, context, &mut warnings, &meter);
         self.count_work(&meter);
@@ -239,4 +298,33 @@ impl Walker {
     fn hook_place(&self, superstep: u64) -> String {
         self.place(superstep)
     }
+}
+
+/// `classification` of an `error` hook: the category, whether failures of it can pass by themselves, the code that the failure
+/// gives itself in its details, and the node's retry policy in the names of Rye.
+fn classification(node: &Node, failure: &Failure, meter: &Meter) -> Result<Value, Exhausted> {
+    let category = failure.category.as_str().replace('-', "_");
+    let code = match failure.details.as_ref().and_then(|details| details.get("code")) {
+        Some(code @ (Value::String(_) | Value::Number(_))) => size::copy(code, meter)?,
+        _ => Value::from(code_of(failure).as_str()),
+    };
+    let policy = &node.retry;
+    let retry_policy = if policy.max_attempts > 1 {
+        json!({
+            "type": "exponential",
+            "base": policy.initial_interval.as_secs_f64(),
+            "factor": policy.backoff,
+            "max": policy.max_interval.as_secs_f64(),
+            "max_attempts": policy.max_attempts,
+        })
+    } else {
+        json!({ "type": "none" })
+    };
+    let retryable = RetryPolicy::default().retry_on.contains(&failure.category);
+    Ok(json!({
+        "category": category,
+        "retryable": retryable,
+        "retry_policy": retry_policy,
+        "code": code,
+    }))
 }

@@ -1,4 +1,4 @@
-//! What comes of hooks: a failure that is tried again or passed, a limit that is extended, a run that fails.
+//! How the verdicts of hooks are applied: a failure is retried or passed over, a limit is extended, a run fails.
 
 use std::sync::Arc;
 
@@ -6,10 +6,11 @@ use serde_json::Value;
 
 use super::Walker;
 use super::event::Effect;
-use super::hooks::{Queue, Subject};
-use super::machine::Phase;
+use super::hooks::Subject;
 use super::schedule::back_off;
-use super::superstep::{Superstep, TaskState};
+use super::stop_state::Phase;
+use super::superstep::Superstep;
+use super::task::TaskState;
 use crate::hook::{ADDITIONAL_STEPS, Control, ControlAction, HookEvent, MAX_RETRIES};
 use crate::limits::Budget;
 use crate::node::{Category, Failure};
@@ -22,14 +23,22 @@ const MAX_STEPS: &str = "max_steps_exceeded";
 
 /// Why a run is about to stop.
 #[derive(Clone, Debug)]
-pub(super) struct Stop {
-    pub(super) status: Status,
-    pub(super) error: Option<RunError>,
-    /// More of `max_steps` would let it go on.
-    pub(super) extends: bool,
+pub(super) struct PendingStop {
+    pub status: Status,
+    pub error: Option<RunError>,
+    /// The limit that it has reached, if it stops at one.
+    pub limit: Option<LimitCode>,
+    /// The hooks of the end have been asked about it.
+    pub is_end: bool,
 }
 
-/// What a run has reached the limit of.
+impl PendingStop {
+    fn of(status: Status, error: Option<RunError>) -> Self {
+        Self { status, error, limit: None, is_end: false }
+    }
+}
+
+/// The limit that a run has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LimitCode {
     MaxSteps,
@@ -61,7 +70,7 @@ impl LimitCode {
     }
 }
 
-/// What hooks that were asked together have come to.
+/// The combined result of hooks that were asked together.
 #[derive(Debug, Default)]
 pub(super) struct Verdict {
     /// The first control result that means something, with the hook that gave it.
@@ -81,7 +90,7 @@ impl Verdict {
             }
             let Some(control) = record.control else { continue };
             if !record.event.takes(control.action) {
-                // What is written in a document has been warned about there.
+                // For a control that is written in the document, the warning was raised when it was read.
                 if record.item.is_some() {
                     verdict.meaningless.push(format!(
                         "hook `{}` answered `{}`, which means nothing at `{}`",
@@ -127,17 +136,16 @@ fn aborted(event: &str, hook: &str) -> RunError {
 impl Walker {
     /// Asks the hooks of the newest boundary, if there are any that have not had their say.
     pub(super) fn ask_at_boundary(&mut self, now: Timestamp, fx: &mut Vec<Effect>) -> bool {
-        if self.hooks.passed || self.hooks.planned.is_empty() {
+        if !self.hooks.are_due() {
             return false;
         }
-        self.phase = Phase::Hooks;
-        self.hooks.handed_out = None;
-        self.hooks.queue = Some(Queue::new(self.hooks.planned.clone()));
+        self.stop.enter(Phase::Hooks);
+        self.hooks.ask_at_boundary();
         self.ask(&Subject::Run, now, fx);
         true
     }
 
-    /// Stops at a limit, unless a hook has the run go on.
+    /// Stops at a limit, unless a hook makes the run continue.
     pub(super) fn stop_at_limit(
         &mut self,
         now: Timestamp,
@@ -146,8 +154,8 @@ impl Walker {
         fx: &mut Vec<Effect>,
     ) {
         let (value, most) = match code {
-            LimitCode::MaxSteps => (Value::from(self.step), Value::from(self.max_steps)),
-            LimitCode::MaxTotalSteps => (Value::from(self.step), Value::from(self.max_total_steps())),
+            LimitCode::MaxSteps => (Value::from(self.line.step()), Value::from(self.allowance.max_steps())),
+            LimitCode::MaxTotalSteps => (Value::from(self.line.step()), Value::from(self.max_total_steps())),
             LimitCode::MaxVisits => {
                 let most = self.graph.max_visits_per_node;
                 (most.map_or(Value::Null, |most| Value::from(most.saturating_add(1))), Value::from(most))
@@ -157,7 +165,7 @@ impl Walker {
             LimitCode::Budget(budget) => (Value::Null, Value::from(budget.of(&self.budgets()))),
         };
         let planned = self.plan_limit(code.as_str(), value, most);
-        let stop = Stop { status: Status::Limit, error: Some(error), extends: code == LimitCode::MaxSteps };
+        let stop = PendingStop { limit: Some(code), ..PendingStop::of(Status::Limit, Some(error)) };
         self.stop(now, stop, planned, fx);
     }
 
@@ -171,33 +179,52 @@ impl Walker {
         fx: &mut Vec<Effect>,
     ) {
         let planned = if open.is_empty() { Vec::new() } else { self.plan_interrupt(open) };
-        self.stop(now, Stop { status, error, extends: false }, planned, fx);
+        self.stop(now, PendingStop::of(status, error), planned, fx);
     }
 
     fn stop(
         &mut self,
         now: Timestamp,
-        stop: Stop,
+        stop: PendingStop,
         planned: Vec<crate::record::PlannedHook>,
         fx: &mut Vec<Effect>,
     ) {
         if planned.is_empty() {
-            return self.suspend(now, stop.status, stop.error, fx);
+            return self.stop_for_good(now, stop, fx);
         }
+        self.ask_about_stop(now, stop, planned, fx);
+    }
+
+    fn ask_about_stop(
+        &mut self,
+        now: Timestamp,
+        stop: PendingStop,
+        planned: Vec<crate::record::PlannedHook>,
+        fx: &mut Vec<Effect>,
+    ) {
         self.abort_all(fx);
-        self.phase = Phase::Hooks;
-        self.hooks.handed_out = None;
-        self.hooks.stop = Some(stop);
-        self.hooks.queue = Some(Queue::new(planned));
+        self.stop.enter(Phase::Hooks);
+        self.hooks.ask_about_stop(stop, planned);
         self.ask(&Subject::Run, now, fx);
+    }
+
+    /// Stops, since no hook has the run continue. At a limit, the hooks of the end are asked first.
+    fn stop_for_good(&mut self, now: Timestamp, stop: PendingStop, fx: &mut Vec<Effect>) {
+        if let Some(code) = stop.limit.filter(|_| !stop.is_end) {
+            let planned = self.plan_end_at_limit(code.as_str());
+            if !planned.is_empty() {
+                return self.ask_about_stop(now, PendingStop { is_end: true, ..stop }, planned, fx);
+            }
+        }
+        self.suspend(now, stop.status, stop.error, fx);
     }
 
     /// Asks hooks about the tasks of a superstep that have failed before they could start, or whose hooks were cut
     /// short.
     pub(super) fn ask_about_failures(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
         let mut at = 0;
-        while let Some(task) = self.superstep.as_ref().and_then(|superstep| superstep.tasks.get(at)) {
-            if let TaskState::Failing { failure, told } = &task.state {
+        while let Some(task) = self.superstep.as_ref().and_then(|superstep| superstep.tasks().get(at)) {
+            if let TaskState::Failing { failure, told } = task.state() {
                 let (failure, told) = (failure.clone(), *told);
                 self.failing(now, at, failure, told, fx);
             }
@@ -205,8 +232,8 @@ impl Walker {
         }
     }
 
-    /// A task has failed, its retry policy is used up, and no attempt of it is running. `told`: hooks were being asked
-    /// about this failure before.
+    /// A task has failed, its retries are used up, and no attempt of it is running. `told`: hooks were already being
+    /// asked about this failure.
     pub(super) fn failing(
         &mut self,
         now: Timestamp,
@@ -217,14 +244,14 @@ impl Walker {
     ) {
         let Some(superstep) = &mut self.superstep else { return };
         if !told {
-            superstep.tasks[at].used.asked += 1;
+            superstep.task_mut(at).account_mut().ask();
         }
         let mut warnings = Vec::new();
-        // What it takes to work out what they are asked was paid for when they were asked first.
-        let meter = if told { Meter::of_one_step() } else { superstep.tasks[at].meter() };
+        // Filling in the templates of the hooks was charged when they were asked first.
+        let meter = if told { Meter::of_one_step() } else { superstep.tasks()[at].account().meter() };
         let planned = match &self.superstep {
             Some(superstep) => {
-                self.plan_error(superstep, &superstep.tasks[at], &failure, &mut warnings, &meter)
+                self.plan_error(superstep, &superstep.tasks()[at], &failure, &mut warnings, &meter)
             }
             None => return,
         };
@@ -232,23 +259,21 @@ impl Walker {
             self.count_task_work(at, meter.spent());
         }
         let Some(superstep) = &mut self.superstep else { return };
-        let task = &mut superstep.tasks[at];
+        let task = superstep.task_mut(at);
         for warning in warnings {
-            if !task.warnings.contains(&warning) {
-                task.warnings.push(warning);
-            }
+            task.warn_once(warning);
         }
-        let id = Arc::clone(&task.id);
+        let id = Arc::clone(task.id());
         let waits = planned.iter().any(|hook| matches!(hook.action, PlannedAction::Run { .. }));
-        task.state = TaskState::Failing { failure, told: true };
+        task.enter(TaskState::Failing { failure, told: true });
         if waits && !told {
             self.persist_task(now, at, fx);
         }
-        self.hooks.tasks.insert(Arc::clone(&id), Queue::new(planned));
+        self.hooks.ask_about_task(Arc::clone(&id), planned);
         self.ask(&Subject::Task(id), now, fx);
     }
 
-    /// Every hook of a subject has come to something.
+    /// All hooks about a subject have ended.
     pub(super) fn follow_verdict(
         &mut self,
         subject: &Subject,
@@ -262,7 +287,7 @@ impl Walker {
                 for warning in meaningless {
                     self.warn_once(warning);
                 }
-                match self.hooks.stop.take() {
+                match self.hooks.take_stop() {
                     Some(stop) => self.after_stop(stop, verdict, now, fx),
                     None => self.after_boundary(verdict, now, fx),
                 }
@@ -270,7 +295,7 @@ impl Walker {
             Subject::Task(task) => {
                 let Some(superstep) = &mut self.superstep else { return };
                 let Some(at) = superstep.find(task) else { return };
-                superstep.tasks[at].warnings.extend(meaningless);
+                superstep.task_mut(at).add_warnings(meaningless);
                 self.after_failure(at, verdict, now, fx);
             }
         }
@@ -284,34 +309,33 @@ impl Walker {
                 None => self.suspend(now, Status::Failed, Some(error), fx),
             };
         }
-        self.hooks.passed = true;
+        self.hooks.pass();
         if let Some((_, hook)) = verdict.control {
-            // Of what a boundary's hooks may say, only `abort` means anything.
-            if self.end.is_some() {
+            // At a boundary, only `abort` has a meaning.
+            if self.stop.has_ended() {
                 self.warn_once(format!("hook `{hook}` aborts the run, which has ended already"));
             } else {
-                let event = if self.step == 0 { HookEvent::GraphStarted } else { HookEvent::AfterStep };
+                let event = self.hooks.planned().first().map_or(HookEvent::AfterStep, |hook| hook.event);
                 let error = aborted(event.as_str(), &hook);
                 return self.suspend(now, Status::Failed, Some(error), fx);
             }
         }
-        if let Some(end) = &self.end {
-            self.status = end.status;
-            self.error = None;
+        if self.stop.has_ended() {
+            self.stop.take_end();
             let id = self.write_status(now, fx);
-            self.phase = Phase::Boundary(id);
+            self.stop.enter(Phase::Boundary(id));
         } else {
             self.pass_hooks();
         }
     }
 
-    /// Goes on once what hooks have come to is persisted.
+    /// Continues once the results of hooks are persisted.
     fn pass_hooks(&mut self) {
-        self.phase = self.hooks.handed_out.map_or(Phase::Ready, Phase::Boundary);
+        self.stop.enter(self.hooks.awaited_record().map_or(Phase::Ready, Phase::Boundary));
     }
 
-    fn after_stop(&mut self, stop: Stop, verdict: Verdict, now: Timestamp, fx: &mut Vec<Effect>) {
-        let Stop { status, error, extends } = stop;
+    fn after_stop(&mut self, stop: PendingStop, verdict: Verdict, now: Timestamp, fx: &mut Vec<Effect>) {
+        let status = stop.status;
         if let Some(failed) = &verdict.failed {
             let status = if failed.budget.is_some() { Status::Limit } else { Status::Failed };
             return self.suspend(now, status, Some(hook_error(failed)), fx);
@@ -323,63 +347,62 @@ impl Walker {
                 self.suspend(now, Status::Failed, Some(error), fx);
             }
             Some((Control { action: ControlAction::Continue, additional_steps, .. }, hook)) => {
-                if !extends {
+                if stop.limit != Some(LimitCode::MaxSteps) {
                     self.warn_once(format!(
-                        "hook `{hook}` would have the run go on, and this limit is not one that it can extend"
+                        "hook `{hook}` would continue the run, and this limit is not one that it can extend"
                     ));
-                    return self.suspend(now, status, error, fx);
+                    return self.stop_for_good(now, stop, fx);
                 }
                 let more = additional_steps.unwrap_or(ADDITIONAL_STEPS);
-                self.max_steps = self.max_steps.saturating_add(more);
-                self.hooks.max_steps = Some(self.max_steps);
+                self.hooks.extend_to(self.allowance.extend(more));
                 self.pass_hooks();
             }
-            _ => self.suspend(now, status, error, fx),
+            _ => self.stop_for_good(now, stop, fx),
         }
     }
 
     fn after_failure(&mut self, at: usize, verdict: Verdict, now: Timestamp, fx: &mut Vec<Effect>) {
         let Some(superstep) = &mut self.superstep else { return };
-        let task = &mut superstep.tasks[at];
-        let TaskState::Failing { failure, .. } = &task.state else { return };
+        let task = superstep.task_mut(at);
+        let TaskState::Failing { failure, .. } = task.state() else { return };
         let mut failure = failure.clone();
         if let Some(failed) = &verdict.failed {
             failure.message = format!("{}; {}", failure.message, hook_error(failed).message);
-            task.state = match failed.budget {
+            task.enter(match failed.budget {
                 Some(budget) => TaskState::Exhausted { budget, within: None },
                 None => TaskState::Failed(failure),
-            };
+            });
             return self.closed(now, at, fx);
         }
         let Some((control, hook)) = verdict.control else { return self.stands(now, at, failure, fx) };
         match control.action {
             ControlAction::Fail => self.stands(now, at, failure, fx),
             ControlAction::Continue => {
-                task.continued = true;
-                task.state = TaskState::Handled(failure);
+                task.pass(failure);
                 self.closed(now, at, fx);
             }
             ControlAction::Abort => {
-                // The siblings finish, as at every failure: what they come to does not depend on who is first.
+                // The other tasks of the superstep finish, as after every failure: their results do not depend on the
+                // order.
                 failure.message = format!("{}; hook `{hook}` (error) aborts the run", failure.message);
-                task.state = TaskState::Failed(failure);
+                task.enter(TaskState::Failed(failure));
                 self.closed(now, at, fx);
             }
             ControlAction::Retry => {
                 let why_not = if failure.category == Category::Denied {
                     Some("a denied dispatch is never tried again")
-                } else if task.dispatch.is_none() {
-                    Some("nothing was dispatched that could come to something else")
+                } else if task.dispatch().is_none() {
+                    Some("nothing was dispatched that could give another result")
                 } else {
                     None
                 };
                 if let Some(reason) = why_not {
-                    task.warnings.push(format!("hook `{hook}` would have it tried again, but {reason}"));
+                    task.add_warnings([format!("hook `{hook}` would have it tried again, but {reason}")]);
                 }
-                if why_not.is_some() || task.retried >= control.max_retries.unwrap_or(MAX_RETRIES) {
+                if why_not.is_some() || task.retried() >= control.max_retries.unwrap_or(MAX_RETRIES) {
                     return self.stands(now, at, failure, fx);
                 }
-                task.retried += 1;
+                task.count_hook_retry();
                 self.retry_for_hook(now, at, failure, fx);
             }
         }
@@ -389,37 +412,37 @@ impl Walker {
     fn retry_for_hook(&mut self, now: Timestamp, at: usize, failure: Failure, fx: &mut Vec<Effect>) {
         let graph = Arc::clone(&self.graph);
         let Some(superstep) = &mut self.superstep else { return };
-        let task = &mut superstep.tasks[at];
-        let node = graph.node(superstep.activated[task.activated].node);
+        let task = &superstep.tasks()[at];
+        let node = graph.node(superstep.node_of(task));
         let waits = node.retry.max_attempts > 1;
         let wait = if waits {
-            back_off(&node.retry, task.attempt, &self.setup.seed, &task.id)
+            back_off(&node.retry, task.attempt(), &self.setup.seed, task.id())
         } else {
             std::time::Duration::ZERO
         };
         self.try_again(now, at, failure, wait, fx);
     }
 
-    /// The failure of a task that is not running stands: the rest of the error order decides.
+    /// The failure of a task that is not running stays: the next step of the error order decides.
     fn stands(&mut self, now: Timestamp, at: usize, failure: Failure, fx: &mut Vec<Effect>) {
         let graph = Arc::clone(&self.graph);
         let Some(superstep) = &mut self.superstep else { return };
-        let task = &mut superstep.tasks[at];
-        let node = graph.node(superstep.activated[task.activated].node);
-        let is_item = task.item.is_some();
+        let task = &superstep.tasks()[at];
+        let node = graph.node(superstep.node_of(task));
+        let is_item = task.item().is_some();
         let state = self.give_up(node, failure, is_item);
         if let Some(superstep) = &mut self.superstep {
-            superstep.tasks[at].state = state;
+            superstep.task_mut(at).enter(state);
         }
         self.closed(now, at, fx);
     }
 
-    /// What the tasks of a superstep ask, in task order.
+    /// The questions of the tasks of a superstep, in task order.
     pub(super) fn questions(&self, superstep: &Superstep) -> Vec<InterruptRecord> {
-        let asked = superstep.tasks.iter().filter_map(|task| match &task.state {
+        let asked = superstep.tasks().iter().filter_map(|task| match task.state() {
             TaskState::Interrupted { payload } => Some(InterruptRecord {
-                id: format!("{}/{}", task.id, task.answers.len()),
-                node: self.graph.node(superstep.activated[task.activated].node).name.clone(),
+                id: format!("{}/{}", task.id(), task.answers().len()),
+                node: self.graph.node(superstep.node_of(task)).name.clone(),
                 payload: Canonical(Arc::clone(payload)),
             }),
             _ => None,

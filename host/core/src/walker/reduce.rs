@@ -14,11 +14,11 @@ use crate::work::{Exhausted, Meter, size};
 #[derive(Clone, Debug)]
 pub(super) struct Write {
     /// The node that wrote, for messages.
-    pub(super) node: NodeIndex,
-    /// What it wrote.
-    pub(super) value: Value,
-    /// How: whoever makes the write decides that, and no value is asked about it later.
-    pub(super) mode: WriteMode,
+    pub node: NodeIndex,
+    /// The written value.
+    pub value: Value,
+    /// How it is written. The origin of the write decides this; the value itself plays no part.
+    pub mode: WriteMode,
 }
 
 impl Write {
@@ -28,12 +28,12 @@ impl Write {
     }
 }
 
-/// The `v` of `{overwrite: v}`. Only what is allowed to overwrite a channel is read so: anywhere else that is data.
+/// The `v` of `{overwrite: v}`. It only has this meaning where overwriting a channel is allowed: elsewhere it is data.
 pub(super) fn overwritten(value: &Value) -> Option<&Value> {
     value.as_object().filter(|map| map.len() == 1)?.get("overwrite")
 }
 
-/// What a fold does to the channel.
+/// The effect of a fold on the channel.
 #[derive(Debug, PartialEq)]
 pub(super) enum Change {
     /// The value becomes this.
@@ -43,7 +43,7 @@ pub(super) enum Change {
 }
 
 impl Change {
-    /// The size of what is written, as [`size`](crate::work::size) measures it.
+    /// The size of the written value, as [`size`](crate::work::size) measures it.
     pub(super) fn size(&self) -> u64 {
         match self {
             Self::Set(value) => crate::work::size::of(value),
@@ -59,7 +59,7 @@ pub(super) enum FoldError {
     Conflict(NodeIndex, NodeIndex),
     /// A value is not one that the reducer takes.
     Invalid {
-        /// Who wrote it.
+        /// The node that wrote it.
         node: NodeIndex,
         /// Why it cannot be taken.
         reason: String,
@@ -75,7 +75,7 @@ impl From<Exhausted> for FoldError {
 }
 
 /// Folds writes, in task order, into the channel's current value. Values are moved, not copied: each write and each of
-/// its items costs [`VALUE`]. What is copied or written as text costs its size, before that is done.
+/// its items costs [`VALUE`]. Copying a value, or writing it as text, costs its size, charged before it is done.
 pub(super) fn fold(
     reducer: Reducer,
     current: Option<&Value>,
@@ -107,7 +107,7 @@ pub(super) fn fold(
     }
 }
 
-/// What it costs to fold values that nodes wrote into a channel's current value.
+/// The cost of folding values that nodes wrote into a channel's current value.
 pub(crate) fn fold_fuel(reducer: Reducer, current: Option<&Value>, values: Vec<Value>) -> u64 {
     let meter = Meter::of_one_step();
     let writes = values.into_iter().map(|value| Write { node: NodeIndex(0), value, mode: WriteMode::Fold });
@@ -168,12 +168,12 @@ fn union(current: Option<&Value>, writes: Vec<Write>, meter: &Meter) -> Result<C
     Ok(Change::Extend(added))
 }
 
-/// An item takes the place of the first one with the same id, whether that is a new one or not; one without an id, or
-/// with a new one, is added. Ids are the same if they are equal as JSON values are: `1` is not `1.0`.
+/// An item replaces the first one with the same id; one without an id, or with a new one, is added. Ids are compared as
+/// JSON values: `1` is not `1.0`.
 fn messages(current: Option<&Value>, writes: Vec<Write>, meter: &Meter) -> Result<Change, Exhausted> {
     let items = flatten(writes, meter)?;
     let current = current.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    // Where each item goes: below `current.len()` to a place that is taken, from there on to one that is added.
+    // The position of each item: below `current.len()` it replaces an item, from there on it is added.
     let mut places = Vec::with_capacity(items.len());
     let mut added_count = 0;
     {
@@ -184,7 +184,7 @@ fn messages(current: Option<&Value>, writes: Vec<Write>, meter: &Meter) -> Resul
             }
         }
         let mut wanted = known.len();
-        // The new ids are the index, since there are few of them as a rule: nothing is allocated for what is there.
+        // Only the new ids are indexed, as there are usually few: nothing is allocated for the present items.
         for (at, item) in current.iter().enumerate() {
             if wanted == 0 {
                 break;

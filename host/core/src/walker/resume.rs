@@ -1,4 +1,4 @@
-//! How a suspended run goes on, and how a walker is made from what was persisted.
+//! How a suspended run is resumed, and how a walker is made from what was persisted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -6,20 +6,30 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::Walker;
+use super::agenda::{Agenda, Step};
+use super::answer_log::AnswerLog;
+use super::answers::Questions;
 use super::channels::Channels;
 use super::event::{Effect, Resume, TimerId};
-use super::machine::{Phase, illegal};
-use super::routes::Step;
-use super::setup::{CheckpointRef, HandleError, RestoreError, Restored, Setup};
-use super::superstep::Pending;
+use super::machine::illegal;
+use super::pending::Pending;
+use super::record_line::RecordLine;
+use super::setup::{HandleError, RestoreError, Restored, Setup};
+use super::stop_state::{Phase, StopState};
 use super::tallies::{Counted, Tallies};
+use super::totals::Totals;
+use super::unwritten::Visited;
+use super::warnings::Warnings;
 use crate::graph::{Graph, NodeIndex};
 use crate::parameters::Parameters;
 use crate::record::{
-    AnswersRecord, Canonical, Checkpoint, Delta, ErrorCode, InterruptRecord, PendingActivation, Record,
+    AnswersRecord, Canonical, Checkpoint, ErrorCode, GivenRecord, InterruptRecord, PendingActivation, Record,
     Source, Status, result_hasher,
 };
 use crate::time::Timestamp;
+
+/// Answers by task, each with the number of its question.
+pub(super) type GivenAnswers = BTreeMap<Arc<str>, (u32, Value)>;
 
 impl Walker {
     /// A walker for a run that was persisted. Its first event is [`Event::Resumed`](super::Event::Resumed).
@@ -46,8 +56,14 @@ impl Walker {
         for (barrier, arrived) in &checkpoint.barriers {
             barriers.insert(find(barrier)?, nodes(arrived)?.into_iter().collect::<BTreeSet<_>>());
         }
-        let pending = Pending::from_records(&graph, pending, answers, status.as_ref())
+        let mut pending = Pending::from_records(&graph, pending, answers, status.as_ref())
             .map_err(|node| unknown(&node))?;
+        if let Source::Update { answers, .. } = &checkpoint.source {
+            for (task, given) in answers {
+                let log = AnswerLog::of_records(given.answers.clone(), []);
+                pending.give(&graph, task, &given.node, log).map_err(|node| unknown(&node))?;
+            }
+        }
         let (next, deferred) = (steps(&checkpoint.next)?, steps(&checkpoint.deferred)?);
         let tallies = restore_tallies(&graph, &mut checkpoint, &mut channels)?;
         // A pause after a node belongs to the superstep that ran it, not to what an edit or a fork made of that.
@@ -59,67 +75,45 @@ impl Walker {
 
         let accepted = std::mem::take(&mut setup.accepted);
         let mut walker = Self::with(graph, setup, channels);
-        walker.sequence = checkpoint.sequence;
-        walker.step = checkpoint.step;
-        walker.at = checkpoint.at;
-        walker.last =
-            Some(CheckpointRef { sequence: checkpoint.sequence, digest, result_digest: checkpoint.result });
-        (walker.next, walker.deferred, walker.barriers) = (next, deferred, barriers);
-        walker.tallies = tallies;
-        // What release 0.1.0 wrote has no digests to go on with: the next checkpoint is whole.
-        let line = checkpoint.delta.unwrap_or(Delta { entries: 0, whole: checkpoint.sequence });
-        walker.line = checkpoint.state.map(|_| line);
-        walker.visited_digest = checkpoint.visited_digest;
-        walker.just_visited = just_visited;
-        walker.released = checkpoint.released;
-        walker.fuel = checkpoint.fuel;
-        walker.host = checkpoint.host;
-        walker.stored_so_far = checkpoint.host.stored;
-        walker.child_steps = checkpoint.child_steps;
-        walker.warnings_written = warnings.len();
-        (walker.warnings, walker.warned) = (warnings, warned);
-        walker.errors_continued = checkpoint.errors_continued;
+        walker.line = RecordLine::restore(&checkpoint, digest);
+        walker.agenda = Agenda::restore(next, deferred, barriers);
+        walker.totals = Totals::restore(&checkpoint, tallies);
+        walker.visited = Visited::new(checkpoint.visited_digest, just_visited);
+        walker.warnings = Warnings::restore(warnings, warned);
         walker.pending = pending;
-        walker.phase = Phase::Suspended;
+        let recovered = status.as_ref().is_none_or(|status| status.status == Status::Running);
+        walker.stop = StopState::restore(checkpoint.released, checkpoint.errors_continued, recovered);
         let extended = status.as_ref().map_or(checkpoint.max_steps, |status| status.max_steps);
         walker.restore_hooks(checkpoint.hooks, hooks, extended, status.as_ref());
-        walker.recovered = status.as_ref().is_none_or(|status| status.status == Status::Running);
+        walker.allowance.restore_turn(checkpoint.turn_steps);
         if let Some(end) = checkpoint.end {
-            // An end that hooks follow is the end once they have had their say.
             let told = status.as_ref().map(|status| status.status);
-            walker.status = told.unwrap_or(Status::Running);
-            if walker.hooks.planned.is_empty() || walker.status.is_end() {
-                walker.phase = Phase::Finished;
-                walker.status = end.status;
-            }
-            walker.end = Some(end);
+            walker.stop.restore_end(end, told, !walker.hooks.planned().is_empty());
             if let Some(status) = status {
-                walker.error = status.error;
-                walker.dispatch = status.dispatch;
+                walker.stop.restore_error(status.error);
+                walker.allowance.restore_dispatch(status.dispatch);
                 walker.warnings.extend(status.warnings);
             }
             return Ok(walker);
         }
         if let Some(status) = status {
-            walker.status = status.status;
-            walker.error = status.error;
-            // Answers may have been persisted after the status: what has its answer is no longer asked.
-            let asked_by_tasks = |asked: &InterruptRecord| walker.pending.0.contains_key(&task_of(&asked.id));
+            // Answers may have been persisted after the status: a question with an answer is no longer open.
+            let asked_by_tasks = |asked: &InterruptRecord| walker.pending.get(&task_of(&asked.id)).is_some();
             let mut interrupts = walker.pending.interrupts(&walker.graph);
             let is_open = |asked: &InterruptRecord| interrupts.iter().any(|open| open.id == asked.id);
             let is_answered = |asked: &InterruptRecord| asked_by_tasks(asked) && !is_open(asked);
-            if walker.status == Status::Interrupted && status.interrupts.iter().any(is_answered) {
-                // A resume has begun: what it has answered can go on without another answer.
-                walker.status = Status::Running;
-            }
+            // A resume was recorded: the tasks that it has answered can continue without another answer.
+            let resumed = status.status == Status::Interrupted && status.interrupts.iter().any(is_answered);
             interrupts.extend(status.interrupts.into_iter().filter(|asked| !asked_by_tasks(asked)));
-            walker.interrupts = interrupts;
-            walker.released = status.released;
-            walker.accepted = status.accepted;
-            walker.dispatch = status.dispatch;
+            walker.stop.restore_stop(status.status, status.error, interrupts, status.released);
+            if resumed {
+                walker.stop.restore_resumed();
+            }
+            walker.unwritten.accept(status.accepted);
+            walker.allowance.restore_dispatch(status.dispatch);
             walker.warnings.extend(status.warnings);
         }
-        walker.accepted.extend(accepted);
+        walker.unwritten.accept(accepted);
         Ok(walker)
     }
 
@@ -136,33 +130,46 @@ impl Walker {
         resume: Resume,
         fx: &mut Vec<Effect>,
     ) -> Result<(), HandleError> {
+        if let (Phase::Finished, Some(inputs)) = (self.stop.phase(), &resume.inputs) {
+            return self.begin_turn(now, inputs, resume.max_steps, fx);
+        }
         self.check_suspended()?;
-        if self.cancel_requested {
+        if self.stop.is_cancel_requested() {
             self.channels.forget_untracked();
-            self.suspend(now, self.stopped_as(), None, fx);
+            self.suspend(now, self.stop.stopped_as(), None, fx);
             return Ok(());
         }
         let open = self.pending.interrupts(&self.graph);
-        let Resume { answers, max_steps, inputs } = resume;
-        if self.end.is_some() && inputs.is_some() {
+        let Resume { answers, max_steps, inputs, update } = resume;
+        if self.stop.has_ended() && inputs.is_some() {
             return Err(refused(
                 ErrorCode::Finished,
-                "the run has ended, only its hooks have not: it takes no new inputs".to_owned(),
+                "the run has ended, only its hooks have not: resume it without inputs first, then start a new turn"
+                    .to_owned(),
             ));
         }
         if let Some(inputs) = &inputs {
             self.check_parameters(inputs)?;
         }
         let answered = if inputs.is_some() {
-            BTreeMap::new()
+            GivenAnswers::new()
         } else {
-            let resolved = super::answers::resolve(&open, &self.interrupts, self.status, answers)?;
-            resolved.into_iter().map(|(id, answer)| (task_of(&id), answer)).collect()
+            let questions = Questions {
+                open: &open,
+                passive: self.stop.interrupts(),
+                answered: self.answered_questions(),
+                status: self.stop.status(),
+            };
+            let resolved = super::answers::resolve(&questions, answers, now)?;
+            resolved.into_iter().map(|(id, answer)| (task_of(&id), (number_of(&id), answer))).collect()
         };
-        self.go_on(now, answered, max_steps, inputs, fx)
+        match update {
+            Some(values) => self.go_on_edited(now, answered, max_steps, values, fx),
+            None => self.continue_run(now, answered, max_steps, inputs, fx),
+        }
     }
 
-    /// What a run may use is settled when it begins: new inputs say nothing else about that.
+    /// What a run may use is fixed when it starts: new inputs cannot change it.
     fn check_parameters(&self, new: &Map<String, Value>) -> Result<(), HandleError> {
         let (before, merged) = (&self.setup.inputs, self.merged_inputs(new));
         let read = |inputs: &Value| {
@@ -174,19 +181,22 @@ impl Walker {
         }
         Err(refused(
             ErrorCode::Denied,
-            "`capabilities` and `depth` among the inputs say what the run may use, and that is settled when it begins: \
+            "`capabilities` and `depth` among the inputs say what the run may use, which is fixed when it starts: \
              give them as they were then, or not at all"
                 .to_owned(),
         ))
     }
 
-    /// Whether the run is where a resume can take it up.
+    /// Checks that the run is in a state in which it can be resumed.
     pub(super) fn check_suspended(&self) -> Result<(), HandleError> {
-        match self.phase {
+        match self.stop.phase() {
             Phase::Suspended => Ok(()),
             Phase::Finished => Err(refused(
                 ErrorCode::Finished,
-                format!("the run has ended with status {}; there is nothing to resume", self.status),
+                format!(
+                    "the run has ended with status {}; there is nothing to resume, but new inputs start another turn",
+                    self.stop.status()
+                ),
             )),
             Phase::New => Err(illegal("the run has not started")),
             Phase::Broken => Err(illegal("the run could not be stored; restore it from the store")),
@@ -201,59 +211,54 @@ impl Walker {
         }
     }
 
-    /// Whether a resume may go on as far as its number of supersteps goes.
+    /// Whether a resume may continue within its limit of supersteps.
     pub(super) fn check_limit(&self, max_steps: Option<u64>) -> Result<(), HandleError> {
-        let most = max_steps.unwrap_or(self.max_steps);
-        if self.step >= most && (max_steps.is_some() || self.status == Status::Limit) {
+        let most = max_steps.unwrap_or(self.allowance.max_steps());
+        if self.line.step() >= most && (max_steps.is_some() || self.stop.status() == Status::Limit) {
             return Err(refused(
                 ErrorCode::Limit,
-                format!("{} supersteps have run: `max_steps` must be larger than that to go on", self.step),
+                format!(
+                    "{} supersteps have run: `max_steps` must be larger than that to continue",
+                    self.line.step()
+                ),
             ));
         }
         Ok(())
     }
 
-    /// Of a child run: records what a resume has brought for it, answers by task or the word that its pause is over. It
-    /// goes on with that once its task does.
-    pub(super) fn take_given(
-        &mut self,
-        now: Timestamp,
-        answered: BTreeMap<Arc<str>, Value>,
-        fx: &mut Vec<Effect>,
-    ) {
+    /// In a child run: records what a resume has brought for it, either answers by task or the release of its pause. The
+    /// child run continues with that when its task does.
+    pub(super) fn take_given(&mut self, now: Timestamp, answered: GivenAnswers, fx: &mut Vec<Effect>) {
         if answered.is_empty() {
-            self.released = true;
-            self.interrupts.clear();
+            self.stop.release();
             self.write_status(now, fx);
         }
-        self.interrupts.retain(|asked| !answered.contains_key(&task_of(&asked.id)));
-        // Its task may fail before it goes on, and it has no other occasion to record this.
+        self.stop.forget_answered(|asked| answered.contains_key(&task_of(&asked.id)));
+        // The child's task may fail before it continues, so this is the only occasion to record the answers.
         self.take_answers(now, answered, fx);
     }
 
-    fn take_answers(&mut self, now: Timestamp, answered: BTreeMap<Arc<str>, Value>, fx: &mut Vec<Effect>) {
-        for (task, answer) in answered {
-            if let Some(left) = self.pending.0.get_mut(&task) {
-                left.answers.push(answer);
-            }
+    fn take_answers(&mut self, now: Timestamp, answered: GivenAnswers, fx: &mut Vec<Effect>) {
+        for (task, (question, answer)) in answered {
+            self.pending.answer(&task, question, answer);
             self.write_answers(now, &task, fx);
         }
     }
 
-    /// Whether it waits at a pause that somebody has let it pass.
+    /// Whether it waits at a pause that a resume has released.
     pub(super) fn is_let_go(&self) -> bool {
-        self.status == Status::Interrupted
-            && self.released
-            && self.interrupts.is_empty()
+        self.stop.status() == Status::Interrupted
+            && self.stop.is_released()
+            && self.stop.interrupts().is_empty()
             && self.pending.suspended().next().is_none()
             && self.pending.interrupts(&self.graph).is_empty()
     }
 
-    /// Goes on with these answers, by task. What is refused changes nothing.
-    pub(super) fn go_on(
+    /// Continues the superstep with these answers, by task. A refusal changes nothing.
+    pub(super) fn continue_run(
         &mut self,
         now: Timestamp,
-        answered: BTreeMap<Arc<str>, Value>,
+        answered: GivenAnswers,
         max_steps: Option<u64>,
         inputs: Option<Map<String, Value>>,
         fx: &mut Vec<Effect>,
@@ -261,75 +266,169 @@ impl Walker {
         self.check_limit(max_steps)?;
         self.event_time = now;
         if let Some(most) = max_steps {
-            self.max_steps = most;
+            self.allowance.set_max_steps(most);
             self.setup.max_steps = max_steps;
-            self.hooks.max_steps = None;
+            self.hooks.forget_extension();
         }
-        // Where a hook has had the run fail instead of pausing, a resume passes the pause.
-        let paused = self.status == Status::Failed && !self.interrupts.is_empty();
-        let asked =
-            (self.status == Status::Interrupted || paused) && self.pending.interrupts(&self.graph).is_empty();
-        if matches!(self.status, Status::Failed | Status::Limit) {
-            self.hooks.resumes += 1;
+        // If a hook has made the run fail instead of pausing, a resume releases the pause.
+        let paused = self.stop.status() == Status::Failed && !self.stop.interrupts().is_empty();
+        let asked = (self.stop.status() == Status::Interrupted || paused)
+            && self.pending.interrupts(&self.graph).is_empty();
+        if matches!(self.stop.status(), Status::Failed | Status::Limit) {
+            self.hooks.count_resume();
         }
-        self.released = self.released || asked;
-        self.status = Status::Running;
-        self.error = None;
-        self.interrupts.clear();
+        self.stop.resume(asked);
         self.channels.forget_untracked();
-        self.timed_out = false;
         fx.push(Effect::SetTimer { timer: TimerId::RunTimeout, at: now.after(self.run_timeout()) });
         if let Some(inputs) = inputs {
             self.take_inputs(now, &inputs, fx);
             return Ok(());
         }
         self.take_answers(now, answered, fx);
-        if !self.recovered {
+        if !self.stop.is_recovered() {
             self.begin_counting();
         }
         self.write_status(now, fx);
-        self.phase = Phase::Ready;
+        self.stop.enter(Phase::Ready);
         Ok(())
     }
 
-    /// New inputs make a boundary of their own; what the superstep under way had come to is discarded.
+    /// Continues from an edit of the state, with these answers: the superstep is started again with the edited state, and
+    /// its tasks have their answers from the start. A refusal changes nothing.
+    fn go_on_edited(
+        &mut self,
+        now: Timestamp,
+        answered: GivenAnswers,
+        max_steps: Option<u64>,
+        values: Map<String, Value>,
+        fx: &mut Vec<Effect>,
+    ) -> Result<(), HandleError> {
+        if self.stop.has_ended() {
+            return Err(refused(
+                ErrorCode::Finished,
+                "the run has ended: edit it, or start a new turn with inputs".to_owned(),
+            ));
+        }
+        self.check_limit(max_steps)?;
+        let mut given = BTreeMap::new();
+        for (task, (question, answer)) in answered {
+            let Some(left) = self.pending.get(&task) else { continue };
+            let node = self.graph.node(left.node()).name.clone();
+            let mut answers = left.answers().clone();
+            answers.give(question, answer);
+            let counting = answers.counting().into_iter().map(Canonical::from).collect();
+            given.insert(task.to_string(), GivenRecord { answers: counting, node });
+        }
+        self.edit_and_continue(now, values, given)?;
+        match self.write_checkpoint(fx) {
+            Ok(stored) => {
+                self.continue_run(now, GivenAnswers::new(), max_steps, None, fx)?;
+                self.stop.enter(Phase::Boundary(stored));
+            }
+            Err(error) => self.unwritable(&error, fx),
+        }
+        Ok(())
+    }
+
+    /// The questions that have their answer, in a superstep that has not committed.
+    pub(super) fn answered_questions(&self) -> Vec<InterruptRecord> {
+        let answered = self.pending.answered().flat_map(|(task, node, log)| {
+            let node = &self.graph.node(node).name;
+            log.numbers().map(move |number| InterruptRecord {
+                id: format!("{task}/{number}"),
+                node: node.clone(),
+                payload: Canonical::from(Value::Null),
+            })
+        });
+        answered.collect()
+    }
+
+    /// The answers that tasks have been given in a superstep that has not committed: each task, how many it was given, and the
+    /// numbers of those that do not count any more.
+    pub(super) fn given_answers(&self) -> impl Iterator<Item = (&str, u32, Vec<u32>)> {
+        self.pending.answered().map(|(task, _, log)| (&**task, log.len(), log.dropped()))
+    }
+
+    /// New inputs make a boundary of their own; results of the unfinished superstep are discarded.
     fn take_inputs(&mut self, now: Timestamp, inputs: &Map<String, Value>, fx: &mut Vec<Effect>) {
-        let merged = Arc::new(self.merged_inputs(inputs));
-        self.inputs_digest = super::setup::inputs_digest(&merged);
-        self.result_hasher = result_hasher(&self.graph.digest, &self.inputs_digest);
-        self.channels.set_inputs(Arc::clone(&merged));
-        self.setup.inputs = merged;
+        self.set_inputs(Arc::new(self.merged_inputs(inputs)));
         self.discard_pending();
         self.begin_boundary_of_hooks();
-        self.sequence += 1;
-        self.at = now;
-        self.unwritten = Some(Source::Inputs);
-        self.reach_boundary(fx);
+        self.line.make_boundary(now, Source::Inputs);
+        self.store_boundary(fx);
     }
 
-    /// The run stops, or is taken up: what tasks are set aside from here on follows from what is used up by now.
+    fn set_inputs(&mut self, inputs: Arc<Value>) {
+        self.inputs_digest = super::setup::inputs_digest(&inputs);
+        self.result_hasher = result_hasher(&self.graph.digest, &self.inputs_digest);
+        self.channels.set_inputs(Arc::clone(&inputs));
+        self.setup.inputs = inputs;
+    }
+
+    /// Starts another turn of a run that has ended, with new inputs: at `start`, with its present channels, and with the
+    /// original number of supersteps. A refusal changes nothing.
+    fn begin_turn(
+        &mut self,
+        now: Timestamp,
+        inputs: &Map<String, Value>,
+        max_steps: Option<u64>,
+        fx: &mut Vec<Effect>,
+    ) -> Result<(), HandleError> {
+        self.check_parameters(inputs)?;
+        let before = (Arc::clone(&self.setup.inputs), std::mem::take(&mut self.agenda));
+        self.set_inputs(Arc::new(self.merged_inputs(inputs)));
+        let undo = self.channels.begin_turn(self.line.sequence() + 1);
+        let meter = self.meter(0);
+        let begun = self.begin(&meter);
+        self.count_work(&meter);
+        if let Err(error) = begun {
+            self.channels.undo(undo);
+            self.set_inputs(before.0);
+            self.agenda = before.1;
+            return Err(refused(error.code, error.message));
+        }
+        self.event_time = now;
+        if max_steps.is_some() {
+            self.setup.max_steps = max_steps;
+        }
+        let most = self.setup.max_steps.unwrap_or(self.graph.max_steps);
+        self.allowance.begin_turn(self.line.step(), self.totals.child_steps(), most);
+        self.hooks.extend_to(self.allowance.max_steps());
+        self.channels.merge_versions(self.line.sequence() + 1);
+        self.stop.begin_turn();
+        self.visited.forget_newest();
+        self.begin_boundary_of_hooks();
+        self.line.make_boundary(now, Source::Inputs);
+        fx.push(Effect::SetTimer { timer: TimerId::RunTimeout, at: now.after(self.run_timeout()) });
+        self.plan_start();
+        self.store_boundary(fx);
+        Ok(())
+    }
+
+    /// The run stops, or is resumed: from here on, what is reserved for tasks follows from what is used by now.
     pub(super) fn begin_counting(&mut self) {
         self.pending.begin();
-        (self.hooks.counted, self.hooks.counted_host) = (self.hooks.fuel, self.hooks.host);
+        self.hooks.count_all();
     }
 
-    /// Drops what the superstep under way had come to; what it used stays counted.
+    /// Drops the results of the unfinished superstep; what it used stays counted.
     pub(super) fn discard_pending(&mut self) {
         let left = std::mem::take(&mut self.pending);
         self.count_used(left);
     }
 
     fn write_answers(&mut self, now: Timestamp, task: &Arc<str>, fx: &mut Vec<Effect>) {
-        let (Some(left), Some(last)) = (self.pending.0.get(task), &self.last) else { return };
-        if left.answers.is_empty() {
+        let (Some(left), Some(last)) = (self.pending.get(task), self.line.last()) else { return };
+        if left.answers().is_empty() {
             return;
         }
         let record = Record::Answers(AnswersRecord {
-            answers: left.answers.iter().cloned().map(Canonical::from).collect(),
+            answers: left.answers().given(),
             at: now,
             checkpoint: last.digest,
+            dropped: left.answers().dropped(),
             namespace: self.setup.identity.namespace.clone(),
-            node: self.graph.node(left.node).name.clone(),
+            node: self.graph.node(left.node()).name.clone(),
             run: self.setup.identity.record_run().to_owned(),
             sequence: last.sequence,
             task: task.to_string(),
@@ -343,12 +442,16 @@ pub(super) fn task_of(interrupt: &str) -> Arc<str> {
     interrupt.rsplit_once('/').map_or(interrupt, |(task, _)| task).into()
 }
 
+/// The number of the question in an interrupt's id: how many answers its task had been given.
+pub(super) fn number_of(interrupt: &str) -> u32 {
+    interrupt.rsplit_once('/').and_then(|(_, number)| number.parse().ok()).unwrap_or_default()
+}
+
 pub(super) fn refused(code: ErrorCode, message: String) -> HandleError {
     HandleError::Refused { code, message }
 }
 
-/// What is counted of the nodes at a checkpoint, of which the maps are moved out. The channels have to be those
-/// that its digest is of.
+/// The counts of the nodes at a checkpoint; its maps are moved out. The channels have to match its digest.
 fn restore_tallies(
     graph: &Graph,
     checkpoint: &mut Checkpoint,

@@ -1,5 +1,5 @@
-//! Feedback: what a node gave at its earlier visits. It is kept in a channel of the host's own, one element a visit, so
-//! that it is stored, digested, taken back and forked with the rest of the state.
+//! Feedback: a node's results from its earlier visits. They are in a channel of the host's own, one element for each
+//! visit, so that they are stored, digested, undone and forked with the rest of the state.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,17 @@ use serde_json::{Value, json};
 use super::Walker;
 use super::reduce::Write;
 use super::routes::node_failure;
-use super::superstep::{Superstep, TaskState};
+use super::superstep::Superstep;
+use super::task::TaskState;
 use super::writes::node_result;
-use crate::graph::{Channel, Graph, Node, Reducer, WriteMode};
+use crate::graph::{Channel, Graph, Node, NodeIndex, Reducer, WriteMode};
 use crate::node::Outcome;
-use crate::work::{Exhausted, Meter, size};
+use crate::work::{Exhausted, Meter, rates, size};
 
-/// What the names of these channels begin with. No graph can write one: its own keys have no dots.
+/// The prefix of these channels' names. No graph can write one: its own keys have no dots.
 pub(super) const OUTPUTS: &str = "_outputs.";
 
-/// The channels of the nodes that read what they gave before.
+/// The channels of the nodes that read their earlier results.
 pub(super) fn channels(graph: &Graph) -> impl Iterator<Item = Channel> + '_ {
     graph.nodes.iter().filter(|node| node.feedback).map(|node| Channel {
         name: channel(node),
@@ -30,17 +31,38 @@ fn channel(node: &Node) -> String {
     format!("{OUTPUTS}{}", node.name)
 }
 
+/// The value of `node.feedback` from a node's second visit on.
+pub(super) fn feedback(node: &Node, visit: u64) -> Value {
+    Value::from(format!(
+        "Graph state '{}' visit #{visit}. Prior visit's output is provided above; refine your response based on it.",
+        node.name
+    ))
+}
+
 impl Walker {
-    /// What a node gave at its last visit that gave anything; null before.
-    pub(super) fn previous(&self, node: &Node, meter: &Meter) -> Result<Value, Exhausted> {
-        let outputs = self.channels.get(&channel(node)).and_then(Value::as_array);
-        let last = outputs.and_then(|outputs| outputs.last()).and_then(|visit| visit.get("output"));
-        let Some(last) = last else { return Ok(Value::Null) };
-        meter.charge(size::of(last))?;
-        Ok(last.clone())
+    /// The result of a node's last visit that had one, before the active superstep. When edges are evaluated, the result
+    /// of that superstep has been written already.
+    pub(super) fn previous(
+        &self,
+        node: &Node,
+        index: NodeIndex,
+        meter: &Meter,
+    ) -> Result<Option<Value>, Exhausted> {
+        let committed = self.totals.tallies().of(index).visits;
+        let Some(outputs) = self.channels.get(&channel(node)).and_then(Value::as_array) else {
+            return Ok(None);
+        };
+        for kept in outputs.iter().rev() {
+            if kept.get("visit").and_then(Value::as_u64).is_some_and(|visit| visit <= committed) {
+                return kept.get("output").map(|output| size::copy(output, meter)).transpose();
+            }
+            // What this superstep has given is passed over.
+            meter.charge(rates::LOOKUP)?;
+        }
+        Ok(None)
     }
 
-    /// Keeps what a node of a superstep gives. One that fails, or answers with a command, gives nothing.
+    /// Stores the result of a node of a superstep. A node that fails, or answers with a command, has none.
     pub(super) fn keep_output(
         &self,
         superstep: &Superstep,
@@ -48,12 +70,12 @@ impl Walker {
         writes: &mut BTreeMap<String, Vec<Write>>,
         meter: &Meter,
     ) -> Result<(), Exhausted> {
-        let active = &superstep.activated[place];
-        let node = self.graph.node(active.node);
+        let active = &superstep.activated()[place];
+        let node = self.graph.node(active.node());
         if !node.feedback || node_failure(node, superstep, place).is_some() {
             return Ok(());
         }
-        let is_command = superstep.tasks[active.tasks.clone()].iter().any(|task| match &task.state {
+        let is_command = superstep.tasks_of(active).iter().any(|task| match task.state() {
             TaskState::Done(answer) => matches!(&*answer.outcome, Outcome::Command { .. }),
             _ => false,
         });
@@ -63,9 +85,9 @@ impl Walker {
         let output = node_result(node, superstep, place);
         meter.charge(size::of(&output))?;
         let output = output.into_owned();
-        let value = Value::Array(vec![json!({ "visit": active.visit, "output": output })]);
+        let value = Value::Array(vec![json!({ "visit": active.visit(), "output": output })]);
         writes.entry(channel(node)).or_default().push(Write {
-            node: active.node,
+            node: active.node(),
             value,
             mode: WriteMode::Fold,
         });

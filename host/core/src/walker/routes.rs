@@ -1,75 +1,26 @@
-//! Where a run goes: from its start, and from the tasks of a superstep to what is next.
+//! The routing of a run: from its start, and from the tasks of a superstep to the next activations.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
 use super::Walker;
+use super::agenda::{Routes, Step};
 use super::budget::Trouble;
-use super::superstep::{Superstep, Task, TaskState};
+use super::superstep::{Activated, Superstep};
+use super::task::{Task, TaskState};
 use super::writes::node_result;
 use crate::diagnostic::excerpt_up_to;
-use crate::graph::{Edge, Graph, Next, Node, NodeIndex, NodeKind, OnItemError, OnNoMatch, OnStalledBarrier};
+use crate::graph::{Edge, Next, Node, NodeIndex, NodeKind, OnItemError, OnNoMatch, OnStalledBarrier};
 use crate::node::{Category, Failure, Outcome};
-use crate::record::{ActivationKind, Canonical, ErrorCode, PendingActivation, RunError, Via};
+use crate::record::{ErrorCode, RunError, Via};
 use crate::template::{Root, Scope};
 use crate::work::{Exhausted, Meter, rates, size};
 
-/// A node that is next, or deferred.
-#[derive(Clone, Debug)]
-pub(super) struct Step {
-    pub(super) node: NodeIndex,
-    pub(super) kind: ActivationKind,
-    pub(super) argument: Option<Arc<Value>>,
-}
-
-impl Step {
-    pub(super) fn plain(node: NodeIndex) -> Self {
-        Self { node, kind: ActivationKind::Plain, argument: None }
-    }
-
-    fn send(node: NodeIndex, argument: Value) -> Self {
-        Self { node, kind: ActivationKind::Send, argument: Some(Arc::new(argument)) }
-    }
-
-    /// As a checkpoint holds it.
-    pub(super) fn record(&self, graph: &Graph) -> PendingActivation {
-        PendingActivation {
-            argument: self.argument.clone().map(Canonical),
-            kind: self.kind,
-            node: graph.node(self.node).name.clone(),
-        }
-    }
-
-    /// From what a checkpoint holds; `None` if the graph has no such node.
-    pub(super) fn restore(graph: &Graph, pending: &PendingActivation) -> Option<Self> {
-        Some(Self {
-            node: graph.find(&pending.node)?,
-            kind: pending.kind,
-            argument: pending.argument.as_ref().map(|argument| Arc::clone(&argument.0)),
-        })
-    }
-}
-
-/// How often each edge fired.
-pub(super) type Fired = BTreeMap<(NodeIndex, Option<NodeIndex>, Via), u32>;
-
-/// Where the tasks of a superstep go.
-#[derive(Debug, Default)]
-pub(super) struct Routes {
-    pub(super) plain: Vec<NodeIndex>,
-    seen: BTreeSet<NodeIndex>,
-    sends: Vec<Step>,
-    pub(super) edges: Fired,
-    /// For each branch that ended because no edge matched: the node, and its edges as text.
-    pub(super) unmatched: Vec<(String, String)>,
-}
-
-/// How long the edges of a node are told in a message, in characters: about as many.
+/// About how many characters of a node's edges a message shows.
 const MOST_CANDIDATES: usize = 1_000;
 
-/// Why it cannot be said where a node goes.
+/// Why the routes of a node cannot be determined.
 #[derive(Debug)]
 pub(super) enum RouteError {
     Failed(RunError),
@@ -82,20 +33,8 @@ impl From<Exhausted> for RouteError {
     }
 }
 
-impl Routes {
-    fn go(&mut self, to: NodeIndex) {
-        if self.seen.insert(to) {
-            self.plain.push(to);
-        }
-    }
-
-    fn fire(&mut self, from: NodeIndex, to: Option<NodeIndex>, via: Via) {
-        *self.edges.entry((from, to, via)).or_default() += 1;
-    }
-}
-
 impl Walker {
-    /// What is next at the start of the run.
+    /// Determines the activations at the start of the run.
     pub(super) fn begin(&mut self, meter: &Meter) -> Result<(), RunError> {
         let mut plain = Vec::new();
         let mut sends = Vec::new();
@@ -127,46 +66,12 @@ impl Walker {
             })?;
             sends.push(Step::send(target.node, value));
         }
-        self.warnings.append(&mut warnings);
-        self.schedule(plain.into_iter().chain(sends));
-        self.drain();
+        self.warnings.extend(warnings);
+        self.agenda.begin(&self.graph, plain.into_iter().chain(sends));
         Ok(())
     }
 
-    /// Puts activations where they belong: next, or deferred.
-    pub(super) fn schedule(&mut self, steps: impl IntoIterator<Item = Step>) {
-        for step in steps {
-            if !self.graph.node(step.node).defer {
-                self.next.push(step);
-                continue;
-            }
-            let merges = step.kind != ActivationKind::Send
-                && self
-                    .deferred
-                    .iter()
-                    .any(|other| other.node == step.node && other.kind != ActivationKind::Send);
-            if !merges {
-                self.deferred.push(step);
-            }
-        }
-    }
-
-    /// With nothing else active, the deferred activations are next: plain targets, then barriers, then sends.
-    pub(super) fn drain(&mut self) {
-        if !self.next.is_empty() {
-            return;
-        }
-        let deferred = std::mem::take(&mut self.deferred);
-        for wanted in [ActivationKind::Plain, ActivationKind::Barrier, ActivationKind::Send] {
-            let mut steps: Vec<Step> = deferred.iter().filter(|step| step.kind == wanted).cloned().collect();
-            if wanted == ActivationKind::Barrier {
-                steps.sort_by_key(|step| step.node);
-            }
-            self.next.extend(steps);
-        }
-    }
-
-    /// Works out where an active node of a superstep goes, with the state as it commits.
+    /// Determines the routes of an active node of a superstep, with the state as it commits.
     pub(super) fn route(
         &self,
         superstep: &Superstep,
@@ -176,14 +81,14 @@ impl Walker {
         meter: &Meter,
     ) -> Result<(), RouteError> {
         meter.charge(rates::VISIT)?;
-        let active = &superstep.activated[place];
-        let node = self.graph.node(active.node);
+        let active = &superstep.activated()[place];
+        let node = self.graph.node(active.node());
         if matches!(node.kind, NodeKind::Return { .. }) || go_by_error(superstep, place, node, routes) {
             return Ok(());
         }
         if !self.go_by_command(superstep, place, routes, meter)? {
             let result = node_result(node, superstep, place);
-            self.go_by_edges(node, active.node, &result, routes, warnings, meter)?;
+            self.go_by_edges(node, (active.node(), active.visit()), &result, routes, warnings, meter)?;
         }
         Ok(())
     }
@@ -195,21 +100,21 @@ impl Walker {
         routes: &mut Routes,
         meter: &Meter,
     ) -> Result<bool, Exhausted> {
-        let active = &superstep.activated[place];
+        let active = &superstep.activated()[place];
         let mut went = false;
-        for task in &superstep.tasks[active.tasks.clone()] {
-            let TaskState::Done(answer) = &task.state else { continue };
+        for task in superstep.tasks_of(active) {
+            let TaskState::Done(answer) = task.state() else { continue };
             let Outcome::Command { goto, .. } = &*answer.outcome else { continue };
             for goto in goto {
                 // The target was checked when the command came.
                 let Some(target) = self.graph.find(&goto.node) else { continue };
                 went = true;
-                routes.fire(active.node, Some(target), Via::Goto);
+                routes.fire(active.node(), Some(target), Via::Goto);
                 match &goto.argument {
                     None => routes.go(target),
                     Some(argument) => {
                         let argument = size::copy(argument, meter)?;
-                        routes.sends.push(Step::send(target, argument));
+                        routes.send(target, argument);
                     }
                 }
             }
@@ -220,7 +125,7 @@ impl Walker {
     pub(super) fn go_by_edges(
         &self,
         node: &Node,
-        from: NodeIndex,
+        (from, visit): (NodeIndex, u64),
         result: &Value,
         routes: &mut Routes,
         warnings: &mut Vec<String>,
@@ -237,10 +142,14 @@ impl Walker {
             }
             Next::First(edges) => edges,
         };
-        let scope = Scope::new()
+        let context = self.edge_context(node, from, visit, meter)?;
+        let mut scope = Scope::new()
             .with("state", Root::Fields(&self.channels))
             .with("result", Root::Value(result))
             .with("inputs", Root::Value(&self.setup.inputs));
+        if let Some(context) = &context {
+            scope = scope.with("node", Root::Value(context.node()));
+        }
         let mut found = None;
         for (place, edge) in edges.iter().enumerate() {
             let holds = match &edge.when {
@@ -272,12 +181,13 @@ impl Walker {
                 node: Some(node.name.clone()),
             }));
         }
-        routes.unmatched.push((node.name.clone(), candidates));
+        routes.fire(from, None, Via::NoMatch);
+        routes.end_unmatched(node.name.clone(), candidates);
         Ok(())
     }
 
-    /// The edges of a node for a message. Their texts are as long as the document's at most, so each is charged once it is
-    /// there; what is kept of them is short.
+    /// The edges of a node for a message. Their texts are at most as long as the document's, so each is charged after it
+    /// is made; only a short text is kept.
     fn candidates(&self, edges: &[Edge], meter: &Meter) -> Result<String, Exhausted> {
         let mut candidates = String::new();
         for edge in edges {
@@ -297,52 +207,21 @@ impl Walker {
         Ok(candidates)
     }
 
-    /// Takes the routes: what is next, which barriers have opened, what is deferred.
+    /// Applies the routes: next activations, opened barriers, deferred activations.
     pub(super) fn follow(&mut self, routes: Routes, superstep: &Superstep) {
-        self.next.clear();
-        let arrived: BTreeSet<NodeIndex> = superstep.activated.iter().map(|active| active.node).collect();
-        let opened = self.arrive(&arrived);
-        let Routes { plain, sends, .. } = routes;
-        self.schedule(plain.into_iter().map(Step::plain).chain(opened).chain(sends));
-        self.drain();
+        let arrived: BTreeSet<NodeIndex> = superstep.activated().iter().map(Activated::node).collect();
+        self.agenda.follow(&self.graph, routes, &arrived);
     }
 
-    /// Counts arrivals at barriers, and gives those that open.
-    pub(super) fn arrive(&mut self, arrived: &BTreeSet<NodeIndex>) -> Vec<Step> {
-        let mut opened = Vec::new();
-        let graph = Arc::clone(&self.graph);
-        for (barrier, node) in graph.indexed().filter(|(_, node)| !node.wait_for.is_empty()) {
-            let new = node.wait_for.iter().filter(|waited| arrived.contains(waited));
-            let here = self.barriers.entry(barrier).or_default();
-            here.extend(new);
-            if node.wait_for.iter().all(|waited| here.contains(waited)) {
-                here.clear();
-                opened.push(Step { node: barrier, kind: ActivationKind::Barrier, argument: None });
-            }
-        }
-        opened
-    }
-
-    /// With nothing next: a half-filled barrier opens, is told of, or stalls the run.
+    /// No node is next: depending on the graph, half-filled barriers open, raise a warning, or make the run fail.
     pub(super) fn check_stalled(&mut self, warnings: &mut Vec<String>) {
-        if !self.next.is_empty() {
+        if !self.agenda.next().is_empty() {
             return;
         }
-        let stalled: Vec<NodeIndex> = self
-            .barriers
-            .iter()
-            .filter(|(_, arrived)| !arrived.is_empty())
-            .map(|(barrier, _)| *barrier)
-            .collect();
         match self.graph.on_stalled_barrier {
-            OnStalledBarrier::Release => {
-                for barrier in stalled {
-                    self.barriers.remove(&barrier);
-                    self.next.push(Step { node: barrier, kind: ActivationKind::Barrier, argument: None });
-                }
-            }
+            OnStalledBarrier::Release => self.agenda.release_barriers(),
             OnStalledBarrier::Warn => {
-                for barrier in stalled {
+                for (barrier, _) in self.agenda.part_open() {
                     warnings.push(self.stall_text(barrier));
                 }
             }
@@ -353,25 +232,23 @@ impl Walker {
     /// Whether the run cannot end because a barrier is half-filled.
     pub(super) fn is_stalled(&self) -> bool {
         self.graph.on_stalled_barrier == OnStalledBarrier::Fail
-            && self.next.is_empty()
-            && self.barriers.values().any(|arrived| !arrived.is_empty())
+            && self.agenda.next().is_empty()
+            && self.agenda.part_open().next().is_some()
     }
 
     fn stall_text(&self, barrier: NodeIndex) -> String {
         let node = self.graph.node(barrier);
-        let arrived = self.barriers.get(&barrier);
         let missing: Vec<String> = node
             .wait_for
             .iter()
-            .filter(|waited| !arrived.is_some_and(|arrived| arrived.contains(waited)))
+            .filter(|waited| !self.agenda.has_arrived(**waited, barrier))
             .map(|waited| format!("`{}`", self.graph.node(*waited).name))
             .collect();
         format!("barrier `{}` never opened: it still waits for {}", node.name, missing.join(", "))
     }
 
     pub(super) fn stalled(&self) -> RunError {
-        let barrier =
-            self.barriers.iter().find(|(_, arrived)| !arrived.is_empty()).map(|(barrier, _)| *barrier);
+        let barrier = self.agenda.part_open().next().map(|(barrier, _)| barrier);
         RunError {
             budget: None,
             category: None,
@@ -382,14 +259,14 @@ impl Walker {
     }
 }
 
-/// Goes where the failure of a node leads, if it has failed and that leads anywhere.
+/// Follows the error edge of a node that has failed, if it has one.
 fn go_by_error(superstep: &Superstep, place: usize, node: &Node, routes: &mut Routes) -> bool {
     let failed =
-        failed_task(node, superstep, place).filter(|(task, _)| !task.is_some_and(|task| task.continued));
+        failed_task(node, superstep, place).filter(|(task, _)| !task.is_some_and(Task::is_continued));
     let (Some(_), Some(target)) = (failed, node.on_error) else {
         return false;
     };
-    routes.fire(superstep.activated[place].node, Some(target), Via::Error);
+    routes.fire(superstep.activated()[place].node(), Some(target), Via::Error);
     routes.go(target);
     true
 }
@@ -408,12 +285,12 @@ pub(super) fn failed_task<'a>(
 ) -> Option<(Option<&'a Task>, &'a Failure)> {
     let own_rule =
         matches!(&node.kind, NodeKind::Foreach(foreach) if foreach.on_item_error != OnItemError::Fail);
-    let active = &superstep.activated[place];
-    let of_task = superstep.tasks[active.tasks.clone()].iter().find_map(|task| match &task.state {
-        TaskState::Handled(failure) if !(own_rule && task.item.is_some()) => Some((Some(task), failure)),
+    let active = &superstep.activated()[place];
+    let of_task = superstep.tasks_of(active).iter().find_map(|task| match task.state() {
+        TaskState::Handled(failure) if !(own_rule && task.item().is_some()) => Some((Some(task), failure)),
         _ => None,
     });
-    of_task.or_else(|| Some((None, active.assigned.as_ref()?.as_ref().err()?)))
+    of_task.or_else(|| Some((None, active.assign_failure()?)))
 }
 
 /// A failure as edges read it in `result`.

@@ -1,4 +1,4 @@
-//! From what is next to the tasks of a superstep, and from its tasks to attempts.
+//! Makes a superstep from the agenda, and starts attempts of its tasks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,8 +9,10 @@ use super::Walker;
 use super::budget::Trouble;
 use super::children::CHILDREN;
 use super::event::{Effect, Notice, TaskSpec, TimerId};
-use super::machine::Phase;
-use super::superstep::{Activated, Pending, Superstep, TaskState};
+use super::pending::Pending;
+use super::stop_state::Phase;
+use super::superstep::{Activated, Superstep};
+use super::task::{Dispatch, TaskState, outcome_size};
 use crate::digest::DomainHasher;
 use crate::graph::{Action, ItemType, Node, NodeKind, OnItemError, Primary, RetryPolicy};
 use crate::hook::is_control_item;
@@ -20,20 +22,20 @@ use crate::record::{ErrorCode, RunError};
 use crate::time::Timestamp;
 use crate::work::{Meter, rates, size};
 
-/// What the params of attempts that are under way may take up together before no further attempt is started, as
-/// [`size`] measures it. One attempt alone may be given more.
+/// The memory that the params of running attempts may take together before no further attempt is started, as [`size`]
+/// measures it. A single attempt may have more.
 const IN_FLIGHT: u64 = 64 << 20;
 
-/// What an attempt that is under way takes up besides its params: two thousand are under way at one time, so that a run that
-/// is asked to stop soon has done what it waits for.
+/// The memory that a running attempt counts besides its params. It limits running attempts to about two thousand, so that
+/// a run that is requested to stop need not wait long for them.
 const ATTEMPT: u64 = 32 << 10;
 
-/// So many attempts that read texts are under way at one time: a search may read all items that there are, and a text has
-/// megabytes, whatever the params are.
+/// How many attempts that read texts may run at one time: a search may read all items, and a text may have megabytes,
+/// whatever the size of the params.
 const TEXTS: u64 = 8;
 
 impl Walker {
-    /// Starts a superstep whose tasks have been made. `pending` is what was known of tasks that it does not have.
+    /// Starts a superstep whose tasks have been made. `pending` is what was recorded of other tasks.
     pub(super) fn start_superstep(
         &mut self,
         now: Timestamp,
@@ -41,28 +43,28 @@ impl Walker {
         pending: Pending,
         fx: &mut Vec<Effect>,
     ) {
-        let number = superstep.number;
+        let number = superstep.number();
         self.count_used(pending);
         self.reserve(&mut superstep);
         self.reserve_steps(&mut superstep);
         fx.push(Effect::Emit(Notice::SuperstepStarted {
             superstep: number,
             nodes: superstep
-                .activated
+                .activated()
                 .iter()
-                .map(|active| self.graph.node(active.node).name.clone())
+                .map(|active| self.graph.node(active.node()).name.clone())
                 .collect(),
-            tasks: superstep.tasks.len() as u64,
+            tasks: superstep.tasks().len() as u64,
         }));
-        for task in &superstep.tasks {
-            if let TaskState::Backoff { due, .. } = &task.state {
-                let timer = TimerId::Retry { task: Arc::clone(&task.id), attempt: task.attempt + 1 };
+        for task in superstep.tasks() {
+            if let TaskState::Backoff { due, .. } = task.state() {
+                let timer = TimerId::Retry { task: Arc::clone(task.id()), attempt: task.attempt() + 1 };
                 fx.push(Effect::SetTimer { timer, at: *due });
             }
         }
         self.superstep = Some(superstep);
-        self.phase = Phase::Running;
-        for at in 0..self.superstep.as_ref().map_or(0, |superstep| superstep.activated.len()) {
+        self.stop.enter(Phase::Running);
+        for at in 0..self.superstep.as_ref().map_or(0, |superstep| superstep.activated().len()) {
             self.release_items(at);
         }
         self.ask_about_failures(now, fx);
@@ -71,14 +73,8 @@ impl Walker {
 
     /// Counts what tasks have used that will not be taken up again.
     pub(super) fn count_used(&mut self, left: Pending) {
-        for node in left.cached() {
-            self.tallies.of_mut(node).cached += 1;
-        }
-        for left in left.0.into_values() {
-            self.tallies.of_mut(left.node).executions += u64::from(left.used.dispatches);
-            self.fuel = self.fuel.saturating_add(left.used.fuel);
-            self.host = self.host.plus(left.used.host);
-            self.child_steps = self.child_steps.saturating_add(left.used.steps);
+        for left in left.into_tasks() {
+            self.totals.add_task(left.node(), left.used(), left.is_cached());
         }
     }
 
@@ -86,56 +82,26 @@ impl Walker {
     pub(super) fn release_items(&mut self, activated: usize) {
         let keeps_going = self.keeps_going(activated);
         let Some(superstep) = &mut self.superstep else { return };
-        let active = &mut superstep.activated[activated];
-        let end = active.tasks.end;
-        let serial =
-            matches!(&self.graph.node(active.node).kind, NodeKind::Foreach(foreach) if !foreach.parallel);
-        while active.reached < end {
-            let at = active.reached;
-            let stops = match &superstep.tasks[at].state {
-                TaskState::Waiting => {
-                    superstep.ready.insert(at);
-                    if serial {
-                        return;
-                    }
-                    false
-                }
-                TaskState::Running | TaskState::Backoff { .. } | TaskState::Failing { .. } if serial => {
-                    return;
-                }
-                // What comes after a question is reached once it is answered.
-                TaskState::Interrupted { .. } | TaskState::Suspended | TaskState::Failed(_) => serial,
-                TaskState::Handled(_) => serial && !keeps_going,
-                _ => false,
-            };
-            active.reached += 1;
-            if stops {
-                for task in &mut superstep.tasks[active.reached..end] {
-                    if matches!(task.state, TaskState::Waiting) {
-                        task.state = TaskState::NotReached;
-                        superstep.open -= 1;
-                    }
-                }
-                active.reached = end;
-            }
-        }
+        let node = self.graph.node(superstep.activated()[activated].node());
+        let serial = matches!(&node.kind, NodeKind::Foreach(foreach) if !foreach.parallel);
+        superstep.release(activated, serial, keeps_going);
     }
 
-    /// Whether a handled failure of an item lets the next item of a serial `foreach` run: only where the item's own
-    /// rule handled it, not where the node's edge did.
+    /// Whether a serial `foreach` continues after a handled failure of an item: only if the item's own rule handled it,
+    /// not the node's error edge.
     fn keeps_going(&self, activated: usize) -> bool {
         let Some(superstep) = &self.superstep else { return false };
-        match &self.graph.node(superstep.activated[activated].node).kind {
+        match &self.graph.node(superstep.activated()[activated].node()).kind {
             NodeKind::Foreach(foreach) => foreach.on_item_error != OnItemError::Fail,
             _ => true,
         }
     }
 
-    /// Starts ready tasks, in task order, while there is room and not too much has been done at one time.
+    /// Starts ready tasks, in task order, while there is room and the time slice is not over.
     pub(super) fn start_ready(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
-        while self.can_start() && !self.has_worked_enough() {
+        while self.can_start() && !self.slice.is_over() {
             let Some(superstep) = &mut self.superstep else { return };
-            let Some(at) = superstep.ready.pop_first() else { return };
+            let Some(at) = superstep.take_ready() else { return };
             self.start_task(now, at, fx);
         }
     }
@@ -143,89 +109,84 @@ impl Walker {
     /// Whether a task is ready and there is room for it.
     pub(super) fn can_start(&self) -> bool {
         let Some(superstep) = &self.superstep else { return false };
-        if superstep.ready.is_empty() || self.cancel_requested || self.phase != Phase::Running {
+        if !superstep.has_ready() || self.stop.is_cancel_requested() || self.stop.phase() != Phase::Running {
             return false;
         }
         let most = self.setup.max_concurrency.or(self.graph.max_concurrency);
         let most = most.map_or(usize::MAX, |most| most as usize).max(1);
         // What attempts are given waits in memory until they end.
-        superstep.running < most && (superstep.running == 0 || superstep.in_flight < IN_FLIGHT)
+        superstep.running() < most && (superstep.running() == 0 || superstep.in_flight() < IN_FLIGHT)
     }
 
     fn start_task(&mut self, now: Timestamp, at: usize, fx: &mut Vec<Effect>) {
         let Some(superstep) = &mut self.superstep else { return };
-        let number = superstep.number;
-        let task = &mut superstep.tasks[at];
-        task.attempt += 1;
-        let attempt = task.attempt;
-        let place = task.activated;
-        let node_index = superstep.activated[place].node;
+        let number = superstep.number();
+        let task = superstep.task_mut(at);
+        let attempt = task.begin_attempt();
+        let place = task.activated();
+        let node_index = superstep.activated()[place].node();
         let graph = Arc::clone(&self.graph);
         let node = graph.node(node_index);
-        let (Some(dispatch), Some(action)) = (superstep.tasks[at].dispatch.clone(), &node.action) else {
-            superstep.tasks[at].state = TaskState::Running;
-            superstep.running += 1;
+        let (Some(dispatch), Some(action)) = (superstep.tasks()[at].dispatch().cloned(), &node.action) else {
+            superstep.run(at);
             return self.pass_through(now, at, node, fx);
         };
         let mut warnings = Vec::new();
-        let meter = superstep.tasks[at].meter();
+        let meter = superstep.tasks()[at].account().meter();
         let params = {
             let Some(superstep) = &self.superstep else { return };
-            let active = &superstep.activated[place];
-            let task = &superstep.tasks[at];
+            let active = &superstep.activated()[place];
+            let task = &superstep.tasks()[at];
             let variable = match &node.kind {
                 NodeKind::Foreach(foreach) => Some(foreach.variable.as_str()),
                 _ => None,
             };
-            self.params(node, active, variable.zip(task.item.as_deref()), action, &mut warnings, &meter)
+            self.params(node, active, variable.zip(task.item()), action, &mut warnings, &meter)
         };
         self.count_task_work(at, meter.spent());
         let Some(superstep) = &mut self.superstep else { return };
-        let active = &superstep.activated[place];
-        let (argument, visit) = (active.argument.clone(), active.visit);
-        let task = &mut superstep.tasks[at];
+        let active = &superstep.activated()[place];
+        let (argument, visit) = (active.argument().cloned(), active.visit());
+        let task = superstep.task_mut(at);
         if attempt == 1 {
-            task.warnings.append(&mut warnings);
+            task.add_warnings(warnings);
         }
-        task.state = TaskState::Running;
-        // An attempt of that number that was given up has been told of by now, or never will be.
+        // If an attempt with that number was abandoned, its end has been reported by now, or never will be.
         if !self.aborted.is_empty() {
-            self.aborted.remove(&(Arc::clone(&task.id), attempt));
+            self.aborted.remove(&(Arc::clone(task.id()), attempt));
         }
-        superstep.running += 1;
+        superstep.run(at);
+        let task = superstep.task_mut(at);
         let params = match params {
             Ok(params) => params,
             Err(trouble) => return self.troubled(now, at, trouble, fx),
         };
-        if task.reserved == 0 {
+        if task.account().left() == 0 {
             return self.exhaust(now, at, Budget::Fuel, None, fx);
         }
-        let fuel = dispatch.limits.fuel.min(task.reserved).min(task.components);
+        let fuel = dispatch.limits.fuel.min(task.account().left_to_components());
         if fuel == 0 {
-            let most = self.fuel_share.unwrap_or_default();
+            let most = self.allowance.fuel_share().unwrap_or_default();
             let message = format!("the fuel of {most} that a node above leaves to its graph is used up");
             return self.failed(now, at, Failure::new(Category::Limit, message), fx);
         }
-        let task = &mut superstep.tasks[at];
-        // A component that asks nothing of the world runs where nothing of that is left.
-        let HostUse { calls, bytes, .. } = dispatch.limits.host().min(task.reserved_host);
+        let task = superstep.task_mut(at);
+        // A component that makes no calls of the host can run even if none are left.
+        let HostUse { calls, bytes, .. } = dispatch.limits.host().min(task.account().left_of_host());
         if is_control_item(dispatch.primary, dispatch.item_type, &dispatch.item_id) {
-            task.used.dispatches += 1;
+            task.account_mut().begin_and_end();
             return self.accept(now, at, Outcome::Result(params), fx);
         }
-        task.own_work = meter.spent();
-        task.params = size::of(&params).saturating_add(ATTEMPT);
+        task.account_mut().set_own_work(meter.spent());
         if dispatch.is_graph {
-            task.params = task.params.max(IN_FLIGHT / CHILDREN);
-            self.slice = self.slice.saturating_add(rates::CHILD);
+            self.slice.add(rates::CHILD);
         }
-        if (dispatch.primary, dispatch.item_type) != (Primary::Execute, ItemType::Tool) {
-            task.params = task.params.max(IN_FLIGHT / TEXTS);
-        }
-        superstep.in_flight = superstep.in_flight.saturating_add(task.params);
+        superstep.give_params(at, held_in_flight(&dispatch, &params));
+        let task = &superstep.tasks()[at];
         let identity = &self.setup.identity;
-        let seed = self.digests.seed(&task.id);
-        let argument = task.item.as_deref().or(argument.as_deref()).cloned();
+        let seed = self.digests.seed(task.id());
+        let argument = task.item().or(argument.as_deref()).cloned();
+        let item = task.item().map(|_| superstep.item_place(at));
         let activation = Activation {
             run_id: identity.run.clone(),
             root_run_id: identity.root.clone(),
@@ -233,15 +194,16 @@ impl Walker {
             graph_id: graph.id.clone(),
             node_id: node.name.clone(),
             superstep: number,
-            task: String::from(&*task.id),
+            task: String::from(&**task.id()),
             attempt,
             visit,
             argument,
-            answers: task.answers.clone(),
-            idempotency_key: self.digests.idempotency_key(&task.id),
+            answers: task.answers().counting(),
+            idempotency_key: self.digests.idempotency_key(task.id()),
         };
         let spec = Box::new(TaskSpec {
             path: self.path_of(&node.name),
+            item,
             graph: Arc::clone(&graph),
             manifest: Arc::clone(&self.setup.manifest),
             node: node_index,
@@ -251,7 +213,7 @@ impl Walker {
             params,
             activation,
             limits: TaskLimits { fuel, calls, bytes, ..dispatch.limits },
-            clock: self.at,
+            clock: self.line.at(),
             seed,
         });
         self.dispatch(now, at, node, spec, fx);
@@ -268,10 +230,10 @@ impl Walker {
         meter: &Meter,
     ) -> Result<Value, Trouble> {
         meter.charge(rates::TASK)?;
-        let argument = item.map(|(_, value)| value).or(active.argument.as_deref());
+        let argument = item.map(|(_, value)| value).or(active.argument().map(|argument| &**argument));
         meter.charge(argument.map_or(0, size::of))?;
         let context = self.context(node, active, meter)?;
-        let scope = self.scope(&context, active.argument.as_deref(), item);
+        let scope = self.scope(&context, active.argument().map(|argument| &**argument), item);
         self.evaluate(&action.params, &scope, node, warnings, meter)
     }
 
@@ -280,24 +242,32 @@ impl Walker {
         if self.path.is_empty() { node.to_owned() } else { format!("{}/{node}", self.path) }
     }
 
-    /// A node without an action: its result is null, and that of a `return` node is its output.
+    /// A node without an action: its result is null; for a `return` node it is its output, for an `ask` node the answer.
     fn pass_through(&mut self, now: Timestamp, at: usize, node: &Node, fx: &mut Vec<Effect>) {
         let mut warnings = Vec::new();
         let Some(superstep) = &self.superstep else { return };
-        let meter = superstep.tasks[at].meter();
-        let active = &superstep.activated[superstep.tasks[at].activated];
+        let meter = superstep.tasks()[at].account().meter();
+        let active = &superstep.activated()[superstep.tasks()[at].activated()];
         let value = self.value_of_passed(node, active, &mut warnings, &meter);
+        let value = match (value, &node.kind) {
+            (Ok(value), NodeKind::Ask { timeout, .. }) => {
+                let until = timeout.map(|timeout| self.line.at().after(timeout));
+                super::ask::answered(value, until, superstep.tasks()[at].answers().newest())
+            }
+            (Ok(value), NodeKind::Fail(_)) => Err(super::ask::failure(value).into()),
+            (value, _) => value.map(Outcome::Result),
+        };
         self.count_task_work(at, meter.spent());
         if let Some(superstep) = &mut self.superstep {
-            superstep.tasks[at].warnings.append(&mut warnings);
+            superstep.task_mut(at).add_warnings(warnings);
         }
         match value {
-            Ok(value) => {
-                self.hold(size::of(&value));
+            Ok(outcome) => {
+                self.hold(outcome_size(&outcome));
                 if self.holds_too_much() {
                     return self.stop_holding(now, fx);
                 }
-                self.accept(now, at, Outcome::Result(value), fx);
+                self.accept(now, at, outcome, fx);
             }
             Err(trouble) => self.troubled(now, at, trouble, fx),
         }
@@ -311,11 +281,28 @@ impl Walker {
         meter: &Meter,
     ) -> Result<Value, Trouble> {
         meter.charge(rates::TASK)?;
-        let NodeKind::Return { output: Some(output) } = &node.kind else { return Ok(Value::Null) };
+        let (NodeKind::Return { output: Some(output) }
+        | NodeKind::Ask { question: output, .. }
+        | NodeKind::Fail(output)) = &node.kind
+        else {
+            return Ok(Value::Null);
+        };
         let context = self.context(node, active, meter)?;
-        let scope = self.scope(&context, active.argument.as_deref(), None);
+        let scope = self.scope(&context, active.argument().map(|argument| &**argument), None);
         self.evaluate(output, &scope, node, warnings, meter)
     }
+}
+
+/// How much an attempt that runs counts for among those that are under way: at least what its params take up.
+fn held_in_flight(dispatch: &Dispatch, params: &Value) -> u64 {
+    let mut held = size::of(params).saturating_add(ATTEMPT);
+    if dispatch.is_graph {
+        held = held.max(IN_FLIGHT / CHILDREN);
+    }
+    if (dispatch.primary, dispatch.item_type) != (Primary::Execute, ItemType::Tool) {
+        held = held.max(IN_FLIGHT / TEXTS);
+    }
+    held
 }
 
 pub(super) fn limit(node: Option<String>, message: String) -> RunError {

@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 
 use super::Walker;
 use super::budget::Trouble;
+use super::revisit::feedback;
 use super::superstep::Activated;
-use crate::graph::{Node, TemplateMode};
+use crate::graph::{Node, NodeIndex, TemplateMode};
 use crate::node::{Category, Failure};
 use crate::template::{Root, Scope, TemplateError};
 use crate::work::{Exhausted, Meter, rates, size};
@@ -18,16 +19,33 @@ impl Walker {
         active: &Activated,
         meter: &Meter,
     ) -> Result<Context, Exhausted> {
-        if !self.uses_context {
+        if !self.uses_context
+            && !self.prepared.get(active.node().0 as usize).is_some_and(|node| node.edges_read_node)
+        {
             return Ok(Context::default());
         }
         meter.charge(node.metadata.as_ref().map_or(0, size::of).saturating_add(rates::CONTEXT))?;
         let mut about =
-            json!({ "id": node.name, "name": node.name, "visit": active.visit, "metadata": node.metadata });
+            json!({ "id": node.name, "name": node.name, "visit": active.visit(), "metadata": node.metadata });
         if node.feedback {
-            about["previous"] = self.previous(node, meter)?;
+            let previous = self.previous(node, active.node(), meter)?;
+            about["feedback"] = previous.as_ref().map_or(Value::Null, |_| feedback(node, active.visit()));
+            about["previous"] = previous.unwrap_or_default();
         }
         Ok(Context { node: about, run: self.run_document() })
+    }
+
+    /// The value of `node` in edges of a node, if they read it.
+    pub(super) fn edge_context(
+        &self,
+        node: &Node,
+        index: NodeIndex,
+        visit: u64,
+        meter: &Meter,
+    ) -> Result<Option<Context>, Exhausted> {
+        let reads = self.prepared.get(index.0 as usize).is_some_and(|prepared| prepared.edges_read_node);
+        let active = Activated::new(index, None, visit, 0);
+        if reads { self.context(node, &active, meter).map(Some) } else { Ok(None) }
     }
 
     /// What templates read as `run`.
@@ -38,8 +56,8 @@ impl Walker {
             "root_id": identity.root,
             "parent_id": identity.parent,
             "graph": self.graph.id,
-            "superstep": self.step + 1,
-            "step": self.step,
+            "superstep": self.line.step() + 1,
+            "step": self.line.step(),
         })
     }
 
@@ -94,4 +112,11 @@ impl Walker {
 pub(super) struct Context {
     node: Value,
     run: Value,
+}
+
+impl Context {
+    /// What templates and edges read as `node`.
+    pub(super) const fn node(&self) -> &Value {
+        &self.node
+    }
 }

@@ -1,4 +1,4 @@
-//! What a walker is told once, and what it can be asked.
+//! What a walker is created with, and what it can be asked.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl Identity {
 /// Graphs by item id.
 pub type Graphs = BTreeMap<String, Arc<Graph>>;
 
-/// What a walker is told once.
+/// The parameters of a walker, which never change.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// Which run it is.
@@ -60,15 +60,15 @@ pub struct Setup {
     pub hooks: Arc<Vec<Hook>>,
     /// The run's seed.
     pub seed: Digest,
-    /// The digest of what the run is pinned to.
+    /// The digest of the run's pins.
     pub pins: Digest,
-    /// What a restored run is to go on with although it was begun with something else.
+    /// The accepted changes with which a restored run is resumed.
     pub accepted: Vec<Accepted>,
     /// When a boundary counts as persisted.
     pub durability: Durability,
-    /// Takes the place of the graph's `max_steps`.
+    /// Overrides the graph's `max_steps`.
     pub max_steps: Option<u64>,
-    /// Takes the place of the graph's `max_concurrency`.
+    /// Overrides the graph's `max_concurrency`.
     pub max_concurrency: Option<u32>,
 }
 
@@ -79,8 +79,8 @@ impl Setup {
     }
 }
 
-/// What tasks, and calls of hooks, are told that is the same for every attempt of theirs. What it begins with is the same
-/// for all of a run, and digested once.
+/// Digests of what is the same for every attempt of a task or of a hook call. Their common prefix is the same for the
+/// whole run, and digested once.
 #[derive(Clone, Debug)]
 pub(super) struct TaskDigests {
     seed: DomainHasher,
@@ -96,12 +96,12 @@ impl TaskDigests {
         }
     }
 
-    /// Where the randomness of a task comes from.
+    /// The seed of a task's random numbers.
     pub(super) fn seed(&self, task: &str) -> Digest {
         self.seed.clone().field(task.as_bytes()).finish()
     }
 
-    /// What a task sends along with effects that must not happen twice.
+    /// The key that a task sends along with effects that must not happen twice.
     pub(super) fn idempotency_key(&self, task: &str) -> String {
         self.idempotency.clone().field(task.as_bytes()).finish().hex()
     }
@@ -112,7 +112,7 @@ pub fn inputs_digest(inputs: &Value) -> Digest {
     json::digest("graph-host/inputs/v1", inputs)
 }
 
-/// What was read from a store, to restore a walker from.
+/// The stored records that a walker is restored from.
 #[derive(Clone, Debug)]
 pub struct Restored {
     /// The newest checkpoint.
@@ -125,7 +125,7 @@ pub struct Restored {
     pub pending: Vec<TaskRecord>,
     /// The answers under it.
     pub answers: Vec<AnswersRecord>,
-    /// What hooks have come to under it.
+    /// The results of hooks under it.
     pub hooks: Vec<HookRecord>,
     /// The status record under it.
     pub status: Option<StatusRecord>,
@@ -135,52 +135,52 @@ pub struct Restored {
     pub warned: Option<CheckpointPlace>,
 }
 
-/// What was stored does not make a run.
+/// Why a run cannot be restored from stored records.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RestoreError {
     /// The checkpoint is of another graph.
     #[error("the checkpoint was made with graph {found}, not {expected}")]
     OtherGraph {
-        /// What the checkpoint says.
+        /// The digest in the checkpoint.
         found: Digest,
-        /// The graph at hand.
+        /// The digest of the present graph.
         expected: Digest,
     },
     /// The checkpoint was made with other inputs.
     #[error("the checkpoint was made with other inputs")]
     OtherInputs,
-    /// A channel's value is missing or is not what the checkpoint says.
+    /// A channel's value is missing or does not match the checkpoint.
     #[error("{reason}")]
     Channel {
         /// Which and why.
         reason: String,
     },
-    /// What is given as everything that stands at the checkpoint is not what its digest is of.
+    /// The channels and counts that are given for the checkpoint do not match its digest.
     #[error("the channels of checkpoint {sequence} are not those of its state digest")]
     State {
         /// The checkpoint's number.
         sequence: u64,
     },
-    /// The checkpoint of a child run names no graph that there is.
+    /// A child run cannot be restored.
     #[error("the child run `{namespace}` cannot be restored: {reason}")]
     Child {
-        /// Its namespace.
+        /// The child run's namespace.
         namespace: String,
-        /// Why.
+        /// What is missing, or does not match.
         reason: String,
     },
     /// The checkpoint names a node that the graph does not have.
     #[error("the checkpoint names node `{node}`, which the graph does not have")]
     UnknownNode {
-        /// The name.
+        /// The name of the unknown node.
         node: String,
     },
 }
 
-/// An event was not taken.
+/// An event was not accepted; nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HandleError {
-    /// What was asked for cannot be done; nothing has changed.
+    /// The request cannot be carried out; nothing has changed.
     #[error("{message}")]
     Refused {
         /// The stable code.
@@ -188,18 +188,18 @@ pub enum HandleError {
         /// Why, and what to do.
         message: String,
     },
-    /// The event has no place here; nothing has changed.
+    /// The event is not possible in this state, which is an error of the driver; nothing has changed.
     #[error("the walker does not take this event now: {reason}")]
     Illegal {
-        /// Why.
+        /// Why the event is not possible.
         reason: String,
     },
 }
 
-/// Where a checkpoint is found, and what it stands for.
+/// A checkpoint and its digests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckpointRef {
-    /// Its number.
+    /// The checkpoint's number in the root run's namespace.
     pub sequence: u64,
     /// Its record digest.
     pub digest: Digest,
@@ -207,10 +207,10 @@ pub struct CheckpointRef {
     pub result_digest: ResultDigest,
 }
 
-/// A run as it stands.
+/// The present state of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// The status.
+    /// The status; `running` until the run stops.
     pub status: Status,
     /// How it ended, if it has.
     pub ended_by: Option<EndedBy>,
@@ -220,28 +220,41 @@ pub struct Summary {
     pub state: Map<String, Value>,
     /// The output, if the run has ended.
     pub output: Option<Arc<Value>>,
-    /// The inputs.
+    /// The inputs, with defaults filled in.
     pub inputs: Arc<Value>,
-    /// Supersteps committed.
+    /// The number of supersteps committed so far.
     pub steps: u64,
     /// The digest of the nodes visited, superstep by superstep, in task order. The checkpoints have their names.
     pub visited_digest: Digest,
     /// How often each node's item was dispatched.
     pub executions: BTreeMap<String, u64>,
-    /// How often a stored result stood in for a dispatch of each node's item.
+    /// How often a cached result was used instead of a dispatch, by node.
     pub cached: BTreeMap<String, u64>,
     /// The nodes that are next, in task order.
     pub next: Vec<String>,
-    /// The questions that are open.
+    /// The open questions.
     pub interrupts: Vec<InterruptRecord>,
     /// Why the run stopped, if something went wrong.
     pub error: Option<RunError>,
-    /// All warnings.
+    /// All warnings of the run, in order.
     pub warnings: Vec<String>,
     /// Fuel used, failed attempts included.
     pub fuel: u64,
-    /// What was used of the host, failed attempts included.
+    /// The use of the host, failed attempts included.
     pub host: HostUse,
     /// The newest checkpoint.
     pub checkpoint: Option<CheckpointRef>,
+}
+
+impl Summary {
+    /// The committed state as a type of the program, whose fields are channels. Channels that it does not name are left out,
+    /// unless it refuses them.
+    pub fn state_as<T: serde::de::DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        serde_json::from_value(Value::Object(self.state.clone()))
+    }
+
+    /// The output as a type of the program; of a run that has not ended, `None`.
+    pub fn output_as<T: serde::de::DeserializeOwned>(&self) -> Result<Option<T>, serde_json::Error> {
+        self.output.as_deref().map(T::deserialize).transpose()
+    }
 }

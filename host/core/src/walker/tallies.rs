@@ -1,18 +1,18 @@
-//! What is counted of each node, and which of it has changed since the newest checkpoint.
+//! Counts for each node, and which of them changed since the newest checkpoint.
 
 use std::collections::BTreeMap;
 
 use crate::graph::{Graph, NodeIndex};
 
-/// What is counted of a node.
+/// The counts of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct NodeCounts {
-    /// How often a stored result has stood in for a dispatch of its item.
-    pub(super) cached: u64,
+    /// How often a cached result was used instead of a dispatch.
+    pub cached: u64,
     /// How often its item has been dispatched.
-    pub(super) executions: u64,
+    pub executions: u64,
     /// How often it has been visited.
-    pub(super) visits: u64,
+    pub visits: u64,
 }
 
 /// The counts of the nodes of a graph.
@@ -30,9 +30,9 @@ pub(super) struct Tallies {
 /// Counts by node name, as a checkpoint holds them: nodes that count nothing are left out.
 #[derive(Debug, Default)]
 pub(super) struct Counted {
-    pub(super) cached: BTreeMap<String, u64>,
-    pub(super) executions: BTreeMap<String, u64>,
-    pub(super) visits: BTreeMap<String, u64>,
+    pub cached: BTreeMap<String, u64>,
+    pub executions: BTreeMap<String, u64>,
+    pub visits: BTreeMap<String, u64>,
 }
 
 impl Counted {
@@ -53,7 +53,7 @@ impl Tallies {
         }
     }
 
-    /// What a checkpoint holds of all nodes. The name that the graph does not have, if there is one, is the error.
+    /// Restores the counts from a checkpoint. The error is the name of a node that the graph does not have.
     pub(super) fn restore(graph: &Graph, counted: Counted) -> Result<Self, String> {
         let mut tallies = Self::new(graph);
         let mut take = |counts: BTreeMap<String, u64>, set: fn(&mut NodeCounts, u64)| {
@@ -71,12 +71,12 @@ impl Tallies {
         Ok(tallies)
     }
 
-    /// What is counted of a node.
+    /// The counts of a node.
     pub(super) fn of(&self, node: NodeIndex) -> NodeCounts {
         self.counts.get(node.0 as usize).copied().unwrap_or_default()
     }
 
-    /// What is counted of a node, to be changed.
+    /// The counts of a node, to be changed.
     pub(super) fn of_mut(&mut self, node: NodeIndex) -> &mut NodeCounts {
         if self.changed.last() != Some(&node) {
             self.changed.push(node);
@@ -84,7 +84,7 @@ impl Tallies {
         &mut self.counts[node.0 as usize]
     }
 
-    /// Takes over what was spent on nodes as another walker has it, with visits as they are here.
+    /// Takes over another walker's counts, except for the visits.
     pub(super) fn take_spent(&mut self, other: &Self) {
         for (place, (own, other)) in (0..).zip(self.counts.iter_mut().zip(&other.counts)) {
             if (own.executions, own.cached) != (other.executions, other.cached) {
@@ -104,7 +104,7 @@ impl Tallies {
         self.counted(graph, (0..).map(NodeIndex).take(self.counts.len()))
     }
 
-    /// Goes on from here: what has changed since the last time, by the names of the nodes.
+    /// Returns the changes since the last call, by the names of the nodes.
     pub(super) fn take_changed(&mut self, graph: &Graph) -> Counted {
         self.note_known();
         let changed = std::mem::take(&mut self.changed);

@@ -1,4 +1,4 @@
-//! What becomes of a task: its answer is taken, its failure is handled, and either way it settles.
+//! The end of tasks: an answer is taken, a failure is handled, and either way the task settles.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,23 +6,26 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Walker;
+use super::assigned::Assigned;
 use super::budget::Trouble;
 use super::event::{Effect, Notice, TaskReport, TimerId};
 use super::machine::illegal;
-use super::make::failure_size;
+use super::make_tasks::failure_size;
 use super::schedule::back_off;
 use super::setup::HandleError;
-use super::superstep::{Activated, Answer, TaskState, outcome_size};
+use super::superstep::Activated;
+use super::task::{Answer, TaskState, outcome_size};
 use crate::graph::{Node, NodeKind, OnError, OnItemError};
 use crate::hook::HookEvent;
 use crate::limits::{Budget, HostUse, TaskLimits};
 use crate::node::{Category, Failure, Outcome};
 use crate::record::JournalEntry;
+use crate::template::Root;
 use crate::time::Timestamp;
 use crate::work::{Meter, rates, size};
 
 impl Walker {
-    /// A running attempt has come to something.
+    /// A running attempt has ended.
     pub(super) fn task_done(
         &mut self,
         now: Timestamp,
@@ -36,27 +39,24 @@ impl Walker {
         }
         let Some(superstep) = &mut self.superstep else { return Err(illegal("no superstep is under way")) };
         let Some(at) = superstep.find(task) else { return Err(illegal("there is no such task")) };
-        let found = &mut superstep.tasks[at];
-        if !matches!(found.state, TaskState::Running) || found.attempt != attempt {
+        let found = superstep.task_mut(at);
+        if !matches!(found.state(), TaskState::Running) || found.attempt() != attempt {
             return Err(illegal("that attempt is not running"));
         }
-        let had_fuel = if found.reserved <= found.components { found.reserved } else { u64::MAX };
-        found.components = found.components.saturating_sub(report.fuel);
-        found.used.fuel = found.used.fuel.saturating_add(report.fuel);
-        found.reserved = found.reserved.saturating_sub(report.fuel);
-        superstep.in_flight = superstep.in_flight.saturating_sub(std::mem::take(&mut found.params));
+        superstep.take_params(at);
+        let found = superstep.task_mut(at);
+        let account = found.account();
+        let had_fuel = if account.left() <= account.components() { account.left() } else { u64::MAX };
         let host = JournalEntry::used_by(&report.journal);
         let returned = report_size(&report).saturating_add(host.bytes);
         let refused = report.journal.last().is_some_and(JournalEntry::is_refused);
-        let had = found.reserved_host;
-        found.used.host = found.used.host.plus(host);
-        found.reserved_host = had.less(host);
-        let worked_too_much = report.work > found.reserved;
-        found.work(report.work);
-        found.caching.took(report.fuel);
-        found.warnings.extend(report.warnings);
-        found.hear(report.timing, report.events);
-        found.keep_journal(report.journal);
+        let had = account.left_of_host();
+        found.account_mut().end_attempt(report.fuel, host);
+        let worked_too_much = report.work > found.account().left();
+        found.account_mut().charge_work(report.work);
+        found.caching_mut().took(report.fuel);
+        found.add_warnings(report.warnings);
+        found.add_report(report.timing, report.events, report.journal);
         self.hold(returned);
         if self.holds_too_much() {
             self.stop_holding(now, fx);
@@ -70,12 +70,12 @@ impl Walker {
             }
             Err(failure) => {
                 let Some(superstep) = &self.superstep else { return Ok(()) };
-                let own = superstep.tasks[at].dispatch.as_ref().map(|dispatch| dispatch.limits);
+                let own = superstep.tasks()[at].dispatch().map(|dispatch| dispatch.limits);
                 let own = own.filter(|_| failure.category == Category::Limit);
                 let short = own.and_then(|own| short_of(&own, had_fuel, had, report.fuel, host, refused));
                 match short {
                     Some(budget) => self.exhaust(now, at, budget, None, fx),
-                    None => self.failed(now, at, failure, fx),
+                    None => self.refused_by_component(now, at, failure, fx),
                 }
             }
         }
@@ -85,37 +85,39 @@ impl Walker {
 
     /// A running attempt has answered.
     pub(super) fn answered(&mut self, now: Timestamp, at: usize, outcome: Outcome, fx: &mut Vec<Effect>) {
-        let outcome = match super::rye::unwrap(outcome) {
+        let outcome = match crate::compat::rye::unwrap(outcome) {
             Ok(outcome) => outcome,
             Err(failure) => return self.failed(now, at, failure, fx),
         };
         self.accept(now, at, outcome, fx);
     }
 
-    /// Takes an answer, or the value of a node without an action, as it is.
+    /// Accepts an answer, or the value of a node without an action, unchanged.
     pub(super) fn accept(&mut self, now: Timestamp, at: usize, outcome: Outcome, fx: &mut Vec<Effect>) {
         let graph = Arc::clone(&self.graph);
         let Some(superstep) = &mut self.superstep else { return };
-        let place = superstep.tasks[at].activated;
-        let node = graph.node(superstep.activated[place].node);
+        let place = superstep.tasks()[at].activated();
+        let node = graph.node(superstep.activated()[place].node());
+        // A value that cannot be assigned does not mean that the user's answer was rejected.
+        superstep.task_mut(at).answers_mut().take_new();
         if let Outcome::Interrupt(payload) = outcome {
-            superstep.tasks[at].state = TaskState::Interrupted { payload: Arc::new(payload) };
+            superstep.task_mut(at).enter(TaskState::Interrupted { payload: Arc::new(payload) });
             return self.settled(now, at, fx);
         }
         let mut warnings = Vec::new();
-        let meter = superstep.tasks[at].meter();
+        let meter = superstep.tasks()[at].account().meter();
         let answer = {
             let Some(superstep) = &self.superstep else { return };
-            let item = superstep.tasks[at].item.as_deref();
-            self.answer(node, &superstep.activated[place], item, Arc::new(outcome), &mut warnings, &meter)
+            let item = superstep.tasks()[at].item();
+            self.answer(node, &superstep.activated()[place], item, Arc::new(outcome), &mut warnings, &meter)
         };
         self.count_task_work(at, meter.spent());
         let Some(superstep) = &mut self.superstep else { return };
-        superstep.tasks[at].warnings.append(&mut warnings);
+        superstep.task_mut(at).add_warnings(warnings);
         match answer {
             Ok(answer) => {
                 let held = answer.assigned.iter().map(size::of).fold(0, u64::saturating_add);
-                superstep.tasks[at].state = TaskState::Done(answer);
+                superstep.task_mut(at).enter(TaskState::Done(answer));
                 self.hold(held);
                 if self.holds_too_much() {
                     return self.stop_holding(now, fx);
@@ -126,7 +128,7 @@ impl Walker {
         }
     }
 
-    /// Checks an answer against what the node may do, and works out its writes.
+    /// Checks an answer against what the node may do, and computes its writes.
     pub(super) fn answer(
         &self,
         node: &Node,
@@ -171,11 +173,27 @@ impl Walker {
             NodeKind::Foreach(foreach) => Some(foreach.variable.as_str()),
             _ => None,
         };
-        let scope = self
-            .scope(&context, active.argument.as_deref(), variable.zip(item))
-            .with("result", crate::template::Root::Value(result));
-        let evaluated = node.assign.iter();
-        evaluated.map(|write| self.evaluate(&write.value, &scope, node, warnings, meter)).collect()
+        let argument = active.argument().map(|argument| &**argument);
+        if !self.graph.dialect.assigns_in_order() {
+            let scope =
+                self.scope(&context, argument, variable.zip(item)).with("result", Root::Value(result));
+            let evaluated = node.assign.iter();
+            return evaluated
+                .map(|write| self.evaluate(&write.value, &scope, node, warnings, meter))
+                .collect();
+        }
+        let mut seen = Assigned::over(&self.channels);
+        let mut values = Vec::with_capacity(node.assign.len());
+        for write in &node.assign {
+            let value = {
+                let scope = self.scope(&context, argument, variable.zip(item));
+                let scope = scope.with("result", Root::Value(result)).with("state", Root::Fields(&seen));
+                self.evaluate(&write.value, &scope, node, warnings, meter)?
+            };
+            seen.write(active.node(), write, &value, meter)?;
+            values.push(value);
+        }
+        Ok(values)
     }
 
     fn check_command<'a>(
@@ -224,54 +242,75 @@ impl Walker {
     ) {
         let graph = Arc::clone(&self.graph);
         let Some(superstep) = &mut self.superstep else { return };
-        let task = &mut superstep.tasks[at];
-        let node = graph.node(superstep.activated[task.activated].node);
+        let node = graph.node(superstep.node_of(&superstep.tasks()[at]));
+        let task = superstep.task_mut(at);
         let due = now.after(wait);
-        task.hear_retry(self.at, failure.clone(), wait);
-        let timer = TimerId::Retry { task: Arc::clone(&task.id), attempt: task.attempt + 1 };
+        task.add_retry(self.line.at(), failure.clone(), wait);
+        let timer = TimerId::Retry { task: Arc::clone(task.id()), attempt: task.attempt() + 1 };
         fx.push(Effect::Emit(Notice::Retrying {
-            task: Arc::clone(&task.id),
+            task: Arc::clone(task.id()),
             node: node.name.clone(),
-            attempt: task.attempt + 1,
+            attempt: task.attempt() + 1,
             due,
             failure: failure.clone(),
         }));
-        task.state = TaskState::Backoff { due, failure };
+        task.enter(TaskState::Backoff { due, failure });
         self.persist_task(now, at, fx);
         fx.push(Effect::SetTimer { timer, at: due });
+    }
+
+    /// The component of a running attempt has failed. If it rejects an answer that it had not seen before, the question
+    /// is asked again.
+    fn refused_by_component(&mut self, now: Timestamp, at: usize, failure: Failure, fx: &mut Vec<Effect>) {
+        let Some(superstep) = &mut self.superstep else { return };
+        let task = superstep.task_mut(at);
+        if let Some(question) = task.answers_mut().take_new()
+            && failure.category == Category::InvalidInput
+            && task.answers_mut().reject()
+        {
+            let payload = Arc::new(crate::question::rejected(&question, &failure.message));
+            let size = size::of(&payload);
+            task.enter(TaskState::Interrupted { payload });
+            self.hold(size);
+            if self.holds_too_much() {
+                return self.stop_holding(now, fx);
+            }
+            return self.settled(now, at, fx);
+        }
+        self.failed(now, at, failure, fx);
     }
 
     /// A running attempt has failed: it is tried again, or the graph handles that, or the superstep fails.
     pub(super) fn failed(&mut self, now: Timestamp, at: usize, failure: Failure, fx: &mut Vec<Effect>) {
         let graph = Arc::clone(&self.graph);
         let Some(superstep) = &mut self.superstep else { return };
-        let task = &mut superstep.tasks[at];
-        let node = graph.node(superstep.activated[task.activated].node);
+        let task = &superstep.tasks()[at];
+        let node = graph.node(superstep.node_of(task));
         let policy = &node.retry;
-        let again = task.attempt < policy.max_attempts
+        let again = task.attempt() < policy.max_attempts
             && failure.category != Category::Denied
             && policy.retry_on.contains(&failure.category);
         if again {
-            let wait = back_off(policy, task.attempt, &self.setup.seed, &task.id);
-            superstep.running -= 1;
+            let wait = back_off(policy, task.attempt(), &self.setup.seed, task.id());
+            superstep.end_attempt();
             self.try_again(now, at, failure, wait, fx);
             return;
         }
-        let is_item = task.item.is_some();
+        let is_item = task.item().is_some();
         if self.has_hooks(HookEvent::Error) {
             if let Some(superstep) = &mut self.superstep {
-                superstep.running -= 1;
+                superstep.end_attempt();
             }
             return self.failing(now, at, failure, false, fx);
         }
         let state = self.give_up(node, failure, is_item);
         if let Some(superstep) = &mut self.superstep {
-            superstep.tasks[at].state = state;
+            superstep.task_mut(at).enter(state);
         }
         self.settled(now, at, fx);
     }
 
-    /// What a failure that is not tried again makes of its task.
+    /// The state of a task after a failure that is not retried.
     pub(super) fn give_up(&self, node: &Node, failure: Failure, is_item: bool) -> TaskState {
         let by_item = match &node.kind {
             NodeKind::Foreach(foreach) => is_item && foreach.on_item_error != OnItemError::Fail,
@@ -287,26 +326,26 @@ impl Walker {
     /// A running task has settled.
     pub(super) fn settled(&mut self, now: Timestamp, at: usize, fx: &mut Vec<Effect>) {
         let Some(superstep) = &mut self.superstep else { return };
-        superstep.running -= 1;
+        superstep.end_attempt();
         self.closed(now, at, fx);
     }
 
     /// A task that is not running has settled.
     pub(super) fn closed(&mut self, now: Timestamp, at: usize, fx: &mut Vec<Effect>) {
         let Some(superstep) = &mut self.superstep else { return };
-        superstep.open -= 1;
-        let task = &superstep.tasks[at];
-        let place = task.activated;
-        let failure = match &task.state {
+        superstep.close();
+        let task = &superstep.tasks()[at];
+        let place = task.activated();
+        let failure = match task.state() {
             TaskState::Failed(failure) | TaskState::Handled(failure) => Some(failure.clone()),
             _ => None,
         };
-        if !matches!(task.state, TaskState::Interrupted { .. } | TaskState::Suspended) {
+        if !matches!(task.state(), TaskState::Interrupted { .. } | TaskState::Suspended) {
             fx.push(Effect::Emit(Notice::TaskFinished {
-                task: Arc::clone(&task.id),
-                node: self.graph.node(superstep.activated[place].node).name.clone(),
-                attempts: task.attempt,
-                fuel: task.used.fuel,
+                task: Arc::clone(task.id()),
+                node: self.graph.node(superstep.activated()[place].node()).name.clone(),
+                attempts: task.attempt(),
+                fuel: task.used().fuel,
                 failure,
             }));
         }
@@ -318,13 +357,13 @@ impl Walker {
 
     fn node_kind(&self, activated: usize) -> Option<&NodeKind> {
         let superstep = self.superstep.as_ref()?;
-        Some(&self.graph.node(superstep.activated[activated].node).kind)
+        Some(&self.graph.node(superstep.activated()[activated].node()).kind)
     }
 }
 
-/// The budget of the run that is the reason why an attempt failed: it was given less than its item may use by itself, and
-/// used that up. `own` is what the item may use, `fuel` and `host` what was left of the run's for the attempt, `used` and `asked`
-/// what it used of each; `refused`: its last call of the host was one too many.
+/// The run's budget that made an attempt fail: the attempt was given less than its item may use by itself, and used that
+/// up. `own` is what the item may use, `fuel` and `host` what was left of the run's for the attempt, `used` and `asked`
+/// what it used of each; `refused`: its last call of the host exceeded the limit.
 pub(super) fn short_of(
     own: &TaskLimits,
     fuel: u64,

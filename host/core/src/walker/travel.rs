@@ -1,34 +1,37 @@
-//! Time travel: edits of a suspended run, the way back to an earlier checkpoint, and runs that begin at a checkpoint of
-//! another one. What has been stored is never changed: an edit is one more checkpoint at the end of the line.
+//! Edits of a suspended run, going back to an earlier checkpoint, and forks. What was stored is never changed: an edit is
+//! one more checkpoint at the end of the history.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use super::Walker;
+use super::agenda::{Routes, Step};
+use super::answer_log::AnswerLog;
 use super::budget::Trouble;
 use super::channels::{ApplyError, Undo};
-use super::commit::{Returned, keep_warnings};
+use super::commit::Returned;
 use super::end::Concluded;
 use super::event::{Earlier, Edit, Effect, Update};
-use super::machine::{Phase, illegal};
+use super::machine::illegal;
 use super::reduce::FoldError;
 use super::resume::refused;
-use super::routes::{RouteError, Routes, Step};
+use super::routes::RouteError;
 use super::setup::{HandleError, RestoreError, Restored, Setup};
+use super::stop_state::Phase;
 use super::superstep::Activated;
 use crate::graph::{Graph, Next, Node, NodeIndex, NodeKind, Reducer};
 use crate::limits::Budget;
-use crate::record::{ActivationKind, CheckpointPlace, ErrorCode, Source, Status};
+use crate::record::{ActivationKind, CheckpointPlace, ErrorCode, GivenRecord, Source, Status};
 use crate::time::Timestamp;
 use crate::work::{Exhausted, Meter};
 
 impl Walker {
-    /// A walker for a new run that begins where another run stood at a checkpoint: with its channel values, what was
-    /// next, its barriers, visits, fuel and recorded time, so that the same tasks come to the same. `setup` names the
-    /// new run; its inputs, seed and manifest are those of the old one, and its first checkpoint names all nodes `visited` on the
-    /// way to there. Its first event is [`Event::Forked`](super::Event::Forked).
+    /// A walker for a new run that begins with the state of another run at a checkpoint: its channel values, what was
+    /// next, its barriers, visits, fuel and recorded time, so that the same tasks have the same results. `setup` names
+    /// the new run; its inputs, seed and manifest are those of the old one, and its first checkpoint names all nodes
+    /// `visited` on the way to that state. Its first event is [`Event::Forked`](super::Event::Forked).
     pub fn fork(
         graph: Arc<Graph>,
         setup: Setup,
@@ -44,17 +47,10 @@ impl Walker {
         let nothing_pending = without_pending(of);
         let mut walker = Self::restore(graph, setup, nothing_pending)?;
         walker.channels.carry(values);
-        walker.last = None;
-        walker.line = None;
-        walker.visited = visited;
-        walker.warnings_written = 0;
-        walker.warned = None;
-        walker.just_visited.clear();
-        walker.released = false;
-        walker.unwritten = Some(Source::Fork { run, of: place });
-        if walker.phase == Phase::Suspended {
-            walker.phase = Phase::New;
-        }
+        walker.line.branch_off(Source::Fork { run, of: place });
+        walker.visited.begin_anew(visited);
+        walker.warnings.begin_anew();
+        walker.stop.begin_anew();
         Ok(walker)
     }
 
@@ -65,27 +61,30 @@ impl Walker {
         edit: Option<Edit>,
         fx: &mut Vec<Effect>,
     ) -> Result<(), HandleError> {
-        if self.phase == Phase::Finished {
-            return Err(at_the_end());
-        }
-        if self.phase != Phase::New || !matches!(self.unwritten, Some(Source::Fork { .. })) {
+        if self.stop.phase() != Phase::New || !matches!(self.line.unwritten(), Some(Source::Fork { .. })) {
             return Err(illegal("only a fork begins so"));
         }
         if let Some(edit) = &edit {
             // Tried first: a fork that cannot be edited as wanted does not begin.
-            let (undo, _) = self.write_edit(edit, self.sequence + 1, &Meter::of_one_step())?;
+            let (undo, _) = self.write_edit(edit, self.line.sequence() + 1, &Meter::of_one_step())?;
             self.channels.undo(undo);
         }
-        if let Err(error) = self.write_checkpoint(fx) {
-            self.unwritable(&error, fx);
-            return Ok(());
-        }
+        let stored = match self.write_checkpoint(fx) {
+            Ok(stored) => stored,
+            Err(error) => {
+                self.unwritable(&error, fx);
+                return Ok(());
+            }
+        };
         if let Some(edit) = edit {
-            self.take_edit(now, edit, None, fx)
+            return self.take_edit(now, edit, None, fx);
+        }
+        if self.stop.has_ended() {
+            self.stop.begin_at_end(stored);
         } else {
             self.pause(now, fx);
-            Ok(())
         }
+        Ok(())
     }
 
     /// Edits a suspended run.
@@ -95,23 +94,12 @@ impl Walker {
         update: Update,
         fx: &mut Vec<Effect>,
     ) -> Result<(), HandleError> {
-        match self.phase {
-            Phase::Suspended if self.end.is_some() => {
-                let message = "the run has ended, only its hooks have not: it takes no edits; fork it from a checkpoint \
-                               before its end";
+        match self.stop.phase() {
+            Phase::Suspended if self.stop.has_ended() => {
+                let message = "the run has ended, only its hooks have not: resume it, and edit it then";
                 return Err(refused(ErrorCode::Finished, message.to_owned()));
             }
-            Phase::Suspended => {}
-            Phase::Finished => {
-                return Err(refused(
-                    ErrorCode::Finished,
-                    format!(
-                        "the run has ended with status {}, and what has ended is not edited; fork it from a checkpoint \
-                         before its end",
-                        self.status
-                    ),
-                ));
-            }
+            Phase::Suspended | Phase::Finished => {}
             Phase::New => return Err(illegal("the run has not started")),
             Phase::Broken => return Err(illegal("the run could not be stored; restore it from the store")),
             Phase::Boundary(_)
@@ -135,38 +123,54 @@ impl Walker {
         Ok(())
     }
 
-    /// This run as it stood at an earlier checkpoint, to go on at the end of the same line. What was spent since then
-    /// stays spent: fuel and dispatches are those of the whole run.
+    /// This run with its state at an earlier checkpoint, to continue at the end of the same history. What was used since
+    /// then stays counted: fuel and dispatches are those of the whole run.
     fn back_to(&self, earlier: Earlier) -> Result<(Self, CheckpointPlace), HandleError> {
         let Earlier { mut restored, inputs } = earlier;
         let place = CheckpointPlace { digest: restored.digest, sequence: restored.checkpoint.sequence };
-        if restored.checkpoint.end.is_some() {
-            return Err(at_the_end());
-        }
-        // A change of the graph has been accepted since, or there is none.
+        // Any change of the graph has been accepted by now.
         restored.checkpoint.graph = self.graph.digest;
         let restored = without_pending(restored);
         let setup = Setup { inputs, ..self.setup.clone() };
         let mut back = Self::restore(Arc::clone(&self.graph), setup, restored)
             .map_err(|error| refused(ErrorCode::Integrity, error.to_string()))?;
-        back.channels.follow(&self.channels.stamps(), self.sequence + 1);
-        back.sequence = self.sequence;
-        back.last = self.last;
-        back.persists = self.persists;
-        back.max_steps = self.max_steps;
-        back.cancel_requested = self.cancel_requested;
-        // What the newest checkpoint holds is not what this one has come from.
-        back.line = None;
-        back.tallies.take_spent(&self.tallies);
-        back.fuel = self.fuel;
-        back.host = self.host;
+        back.channels.follow(&self.channels.stamps(), self.line.sequence() + 1);
+        back.line.continue_after(&self.line);
+        back.allowance.set_max_steps(self.allowance.max_steps());
+        back.stop.keep_requests(&self.stop);
+        back.totals.keep_spent(&self.totals);
         back.carry_hooks(self);
         back.pending = self.pending.clone();
-        back.accepted.clone_from(&self.accepted);
+        back.unwritten.set_accepted(self.unwritten.accepted().to_vec());
         Ok((back, place))
     }
 
-    /// Makes a boundary of an edit, and suspends the run there; or ends it, where nothing is next any more.
+    /// Makes a boundary for an edit from which the run continues at once, with answers for the tasks of the superstep,
+    /// which is started again.
+    pub(super) fn edit_and_continue(
+        &mut self,
+        now: Timestamp,
+        values: Map<String, Value>,
+        answers: BTreeMap<String, GivenRecord>,
+    ) -> Result<(), HandleError> {
+        let sequence = self.line.sequence() + 1;
+        let edit = Edit { values, as_node: None };
+        self.write_edit(&edit, sequence, &Meter::of_one_step())?;
+        self.channels.merge_versions(sequence);
+        self.discard_pending();
+        self.begin_boundary_of_hooks();
+        for (task, given) in &answers {
+            let log = AnswerLog::of_records(given.answers.clone(), []);
+            // Its node is one of the graph: it has just asked.
+            let _ = self.pending.give(&self.graph, task, &given.node, log);
+        }
+        let channels = edit.values.into_iter().map(|(channel, _)| channel).collect();
+        self.line.make_boundary(now, Source::Update { answers, as_node: None, channels, restored: None });
+        self.visited.forget_newest();
+        Ok(())
+    }
+
+    /// Makes a boundary of an edit, and suspends the run there, or ends it if nothing is next.
     fn take_edit(
         &mut self,
         now: Timestamp,
@@ -174,39 +178,46 @@ impl Walker {
         restored: Option<CheckpointPlace>,
         fx: &mut Vec<Effect>,
     ) -> Result<(), HandleError> {
-        let sequence = self.sequence + 1;
+        let sequence = self.line.sequence() + 1;
         let meter = Meter::of_one_step();
+        let ended = self.stop.end().cloned().map(|end| self.edited_end(end, &meter)).transpose();
+        let ended = ended.map_err(|exhausted| self.refused_for(exhausted))?;
         let (undo, routed) = self.write_edit(&edit, sequence, &meter)?;
-        let before = (self.next.clone(), self.deferred.clone(), self.barriers.clone());
-        let concluded = match routed.map(|routed| self.follow_edit(routed, &meter)).transpose() {
+        let before = self.agenda.clone();
+        let is_routed = routed.is_some();
+        let concluded = match routed {
+            Some(routed) => self.follow_edit(routed, &meter).map(Some),
+            None => ended.map(|ended| self.conclude_edited(ended, &meter)).transpose(),
+        };
+        let concluded = match concluded {
             Ok(concluded) => concluded,
             Err(exhausted) => {
-                (self.next, self.deferred, self.barriers) = before;
+                self.agenda = before;
                 self.channels.undo(undo);
-                let (_, error) = self.exhausted(exhausted, None);
-                return Err(refused(error.code, error.message));
+                return Err(self.refused_for(exhausted));
             }
         };
         self.channels.merge_versions(sequence);
         let Edit { values, as_node } = edit;
         self.discard_pending();
         self.begin_boundary_of_hooks();
-        self.sequence = sequence;
-        self.at = now;
-        self.released = false;
-        self.error = None;
+        let channels = values.into_iter().map(|(channel, _)| channel).collect::<BTreeSet<_>>();
+        let channels = channels.into_iter().collect();
+        let answers = BTreeMap::new();
+        self.line.make_boundary(now, Source::Update { answers, as_node, channels, restored });
+        self.stop.take_edit();
         if let Some(concluded) = concluded {
             self.take_concluded(concluded);
         }
-        self.just_visited.clear();
-        let channels = values.into_iter().map(|(channel, _)| channel).collect::<BTreeSet<_>>();
-        let channels = channels.into_iter().collect();
-        self.unwritten = Some(Source::Update { as_node, channels, restored });
-        if self.end.is_some() {
-            self.interrupts.clear();
-            self.plan_end();
-            if self.hooks.planned.is_empty() {
-                self.status = Status::Running;
+        self.visited.forget_newest();
+        if self.stop.has_ended() {
+            self.stop.forget_interrupts();
+            // If the run had ended, the hooks of that end have been asked.
+            if is_routed {
+                self.plan_end();
+            }
+            if self.hooks.planned().is_empty() {
+                self.stop.continue_to_end();
                 self.reach_boundary(fx);
             } else {
                 // An edit runs nothing: a resume asks the hooks that follow the end.
@@ -218,14 +229,19 @@ impl Walker {
         Ok(())
     }
 
-    /// Suspends the run where it stands. Pauses before what is next are shown now, so that a resume passes them.
+    fn refused_for(&self, exhausted: Exhausted) -> HandleError {
+        let (_, error) = self.exhausted(exhausted, None);
+        refused(error.code, error.message)
+    }
+
+    /// Suspends the run. Pauses before the next nodes are shown now, so that a resume releases them.
     fn pause(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
-        self.hooks.warned = self.warnings.len();
-        self.interrupts = self.static_interrupts();
+        self.warnings.reach_boundary();
+        self.stop.wait_for(self.static_interrupts());
         self.suspend(now, Status::Interrupted, None, fx);
     }
 
-    /// Writes the values of an edit and works out where its node goes. If either cannot be done, nothing has changed.
+    /// Writes the values of an edit and determines the routes of its node. If either fails, nothing has changed.
     fn write_edit(
         &mut self,
         edit: &Edit,
@@ -283,17 +299,14 @@ impl Walker {
         Ok(())
     }
 
-    /// Where a node goes from the edited state, with the written values as its result.
+    /// The routes of a node with the edited state and the written values as its result.
     fn route_edit(
         &self,
         index: NodeIndex,
         values: &Map<String, Value>,
         meter: &Meter,
     ) -> Result<RoutedEdit, HandleError> {
-        let exhausted = |exhausted: Exhausted| {
-            let (_, error) = self.exhausted(exhausted, None);
-            refused(error.code, error.message)
-        };
+        let exhausted = |exhausted: Exhausted| self.refused_for(exhausted);
         let graph = Arc::clone(&self.graph);
         let node = graph.node(index);
         let mut routes = Routes::default();
@@ -303,15 +316,8 @@ impl Walker {
             let output = match output {
                 None => None,
                 Some(template) => {
-                    let active = Activated {
-                        node: index,
-                        argument: None,
-                        visit: self.tallies.of(index).visits + 1,
-                        tasks: 0..0,
-                        reached: 0,
-                        list: None,
-                        assigned: None,
-                    };
+                    let visit = self.totals.tallies().of(index).visits + 1;
+                    let active = Activated::new(index, None, visit, 0);
                     let context = self.context(node, &active, meter).map_err(exhausted)?;
                     let scope = self.scope(&context, None, None);
                     let value = self.evaluate(template, &scope, node, &mut warnings, meter);
@@ -324,7 +330,10 @@ impl Walker {
             returned = Some(Returned { output });
         } else {
             let result = Value::Object(values.clone());
-            self.go_by_edges(node, index, &result, &mut routes, &mut warnings, meter).map_err(|error| {
+            // As that node had written it at its last visit.
+            let visit = self.totals.tallies().of(index).visits.max(1);
+            let from = (index, visit);
+            self.go_by_edges(node, from, &result, &mut routes, &mut warnings, meter).map_err(|error| {
                 match error {
                     RouteError::Failed(error) => refused(error.code, error.message),
                     RouteError::Exhausted(reason) => exhausted(reason),
@@ -334,51 +343,41 @@ impl Walker {
         Ok(RoutedEdit { node: index, routes, returned, warnings })
     }
 
-    /// What is next once a node's routing has taken its place there: the place of the node itself; or, where it belongs
-    /// to the superstep that has just run, the place of what it alone can have led to; or behind everything else.
+    /// Applies the routes of the edit's node to the agenda: they replace the node itself; or, if it belongs to the last
+    /// superstep, the activations that only it can have caused; otherwise they come after all others.
     fn follow_edit(&mut self, routed: RoutedEdit, meter: &Meter) -> Result<Concluded, Exhausted> {
         let RoutedEdit { node, mut routes, returned, warnings } = routed;
-        keep_warnings(&mut self.warnings, warnings);
-        let has_run = self.just_visited.contains(&node);
-        let replaced: BTreeSet<NodeIndex> = if self.next.iter().any(|step| step.node == node) || !has_run {
+        self.warnings.keep(warnings);
+        let newest = self.visited.newest();
+        let has_run = newest.contains(&node);
+        let is_next = self.agenda.next().iter().any(|step| step.node() == node);
+        let replaced: BTreeSet<NodeIndex> = if is_next || !has_run {
             BTreeSet::from([node])
         } else {
-            let others = self.just_visited.iter().filter(|other| **other != node);
+            let others = newest.iter().filter(|other| **other != node);
             let theirs: BTreeSet<NodeIndex> =
                 others.flat_map(|other| targets(self.graph.node(*other))).collect();
             targets(self.graph.node(node)).filter(|target| !theirs.contains(target)).collect()
         };
         let gives_way = |step: &Step| {
-            replaced.contains(&step.node) && (step.node == node || step.kind != ActivationKind::Barrier)
+            replaced.contains(&step.node()) && (step.node() == node || step.kind() != ActivationKind::Barrier)
         };
-        let before = self.next.iter().take_while(|step| !gives_way(step)).count();
-        let mut steps: Vec<Step> = std::mem::take(&mut self.next);
-        steps.retain(|step| !gives_way(step));
-        let behind = steps.split_off(before.min(steps.len()));
-        let opened = if has_run { Vec::new() } else { self.arrive(&BTreeSet::from([node])) };
-        let stays: BTreeSet<NodeIndex> = steps
-            .iter()
-            .chain(&behind)
-            .filter(|step| step.kind == ActivationKind::Plain)
-            .map(|step| step.node)
-            .collect();
-        self.next = steps;
-        let plain = std::mem::take(&mut routes.plain);
-        self.schedule(plain.into_iter().filter(|target| !stays.contains(target)).map(Step::plain));
-        self.next.extend(behind);
-        self.schedule(opened);
-        self.drain();
-        self.conclude(returned, &routes.unmatched, meter)
+        let unmatched = routes.take_unmatched();
+        self.agenda.replace(&self.graph, gives_way, routes, (!has_run).then_some(node));
+        self.conclude(returned, &unmatched, meter)
     }
 }
 
-/// A checkpoint alone. The hooks that were due there have been asked: they are no part of what is gone back to.
+/// A checkpoint without pending records. Its hooks were asked: they are not part of what is restored.
 fn without_pending(mut restored: Restored) -> Restored {
     restored.checkpoint.hooks.clear();
+    if let Source::Update { answers, .. } = &mut restored.checkpoint.source {
+        answers.clear();
+    }
     Restored { pending: Vec::new(), answers: Vec::new(), hooks: Vec::new(), status: None, ..restored }
 }
 
-/// Where the node that an edit was made as goes.
+/// The routes of the node that an edit was made as.
 struct RoutedEdit {
     node: NodeIndex,
     routes: Routes,
@@ -406,11 +405,4 @@ fn invalid(error: &ApplyError) -> String {
         FoldError::Exhausted(exhausted) => return format!("`{channel}`: {exhausted}"),
     };
     format!("`{channel}` is a `{}` channel: {reason}", reducer.as_str())
-}
-
-fn at_the_end() -> HandleError {
-    refused(
-        ErrorCode::Finished,
-        "the run ended with that checkpoint, and nothing is next there; choose one before it".to_owned(),
-    )
 }

@@ -1,5 +1,5 @@
-//! A run with the runs of the graphs inside its graph. It takes events and gives effects as one walker does, so that
-//! whoever drives a run need not know how many there are.
+//! A run with its child runs. It takes events and returns effects like a single walker, so that a driver need not know
+//! how many there are.
 
 mod child;
 mod cycles;
@@ -15,16 +15,16 @@ use serde_json::{Map, Value};
 
 use super::Walker;
 use super::event::{Effect, Event, Persist, PersistId, Resume, TimerId};
-use super::machine::{Phase, illegal};
+use super::machine::illegal;
 use super::records::SPILL;
 use super::setup::{HandleError, RestoreError, Restored, Setup, Summary};
 use crate::digest::Digest;
 use crate::graph::{Durability, Graph};
-use crate::record::{CacheEntry, Record, Status};
+use crate::record::{CacheEntry, Record, Source, Status};
 use crate::time::Timestamp;
 
 pub use cycles::{cycles, named};
-pub use names::is_child_of;
+pub use names::{is_child_of, task_of_child};
 pub use restore::{RestoredChild, RestoredTree};
 
 pub(super) use names::graph_of;
@@ -44,7 +44,7 @@ pub struct RunTree {
     held_size: u64,
     /// Under `durability: exit`: results that committed supersteps have left and that nothing has stored yet.
     results: BTreeMap<(Digest, String), CacheEntry>,
-    /// The total of supersteps that a resume brought. It lets a child go on that is at its limit.
+    /// The limit of supersteps that a resume brought. It lets a child run continue that has reached its limit.
     lifted: Option<u64>,
     /// The walkers that have more to do and have given control back, by namespace, in the order in which they get it again.
     unfinished: VecDeque<Arc<str>>,
@@ -72,7 +72,7 @@ struct Child {
     timed_by_node: bool,
     /// It has had all its time.
     timed_out: bool,
-    /// Of what its params ask for, what is not done.
+    /// Warnings about the parts of its params that have no effect.
     warnings: Vec<String>,
 }
 
@@ -96,8 +96,8 @@ impl RunTree {
         }
     }
 
-    /// A tree for a new run that begins where another run stood at a checkpoint: see [`Walker::fork`]. Its first event is
-    /// [`Event::Forked`].
+    /// A tree for a new run that begins with the state of another run at a checkpoint: see [`Walker::fork`]. Its first
+    /// event is [`Event::Forked`].
     pub fn fork(
         graph: Arc<Graph>,
         setup: Setup,
@@ -107,30 +107,30 @@ impl RunTree {
         Ok(Self::with(Walker::fork(graph, setup, of, visited)?))
     }
 
-    /// Takes an event that happened at `now` and says what is to be done.
+    /// Handles an event that happened at `now`, and returns the effects.
     pub fn handle(&mut self, now: Timestamp, event: Event) -> Result<Vec<Effect>, HandleError> {
-        if self.root.setup.graphs.is_empty() && !self.is_stored_at_stops() {
+        if self.root.setup().graphs.is_empty() && !self.is_stored_at_stops() {
             return self.root.handle(now, event);
         }
         let mut route = route::Route::new(now);
         match event {
             Event::TaskDone { ref task, .. } | Event::TimerFired(TimerId::Retry { ref task, .. }) => {
                 let namespace: Arc<str> = names::namespace_of(task).into();
-                self.tell(&namespace, event, &mut route)?;
+                self.deliver(&namespace, event, &mut route)?;
             }
             Event::LookedUp { task, attempt, key, found, trouble } => {
                 let namespace: Arc<str> = names::namespace_of(&task).into();
                 let unstored = key.and_then(|key| self.unstored(&namespace, &task, &key, found.as_deref()));
                 let found = unstored.map(Box::new).or(found);
                 let event = Event::LookedUp { task, attempt, key, found, trouble };
-                self.tell(&namespace, event, &mut route)?;
+                self.deliver(&namespace, event, &mut route)?;
             }
             Event::HookDone { ref hook, .. } => {
                 let waits = self.children.iter().find(|(_, child)| child.walker.awaits_hook(hook));
                 let namespace: Arc<str> = waits.map_or_else(|| "".into(), |(name, _)| Arc::clone(name));
                 // The superstep around its run may have committed meanwhile.
                 if self.walker(&namespace).is_some_and(|walker| walker.awaits_hook(hook)) {
-                    self.tell(&namespace, event, &mut route)?;
+                    self.deliver(&namespace, event, &mut route)?;
                 }
             }
             Event::TimerFired(TimerId::ChildTimeout { ref namespace }) => {
@@ -138,7 +138,7 @@ impl RunTree {
                 // It may have ended meanwhile.
                 if let Some(child) = self.children.get_mut(&namespace) {
                     child.timed_out = child.walker.is_under_way();
-                    self.tell(&namespace, Event::TimerFired(TimerId::RunTimeout), &mut route)?;
+                    self.deliver(&namespace, Event::TimerFired(TimerId::RunTimeout), &mut route)?;
                 }
             }
             Event::Persisted(id) => self.persisted(id, &mut route)?,
@@ -151,13 +151,13 @@ impl RunTree {
                     .filter(|(_, child)| child.is_active())
                     .map(|(name, _)| Arc::clone(name));
                 let active: Vec<Arc<str>> = active.collect();
-                self.tell("", Event::CancelRequested, &mut route)?;
+                self.deliver("", Event::CancelRequested, &mut route)?;
                 for namespace in active {
-                    self.tell(&namespace, Event::CancelRequested, &mut route)?;
+                    self.deliver(&namespace, Event::CancelRequested, &mut route)?;
                 }
             }
             Event::Updated(_) => {
-                self.tell("", event, &mut route)?;
+                self.deliver("", event, &mut route)?;
                 // What was under way is discarded, and its child runs with it.
                 self.children.clear();
                 self.held.clear();
@@ -167,45 +167,45 @@ impl RunTree {
             | Event::Forked(_)
             | Event::KillRequested
             | Event::TimerFired(TimerId::RunTimeout) => {
-                self.tell("", event, &mut route)?;
+                self.deliver("", event, &mut route)?;
             }
         }
         self.follow(&mut route)?;
         self.spill(&mut route)?;
         if !self.unfinished.is_empty() {
-            route.out.push(Effect::Continue);
+            route.send(Effect::Continue);
         }
-        Ok(route.out)
+        Ok(route.into_effects())
     }
 
-    /// Gives control back to walkers that have more to do, until enough has been done at one time.
+    /// Returns control to walkers that have more to do, until the time slice is over.
     fn go_on_with_unfinished(&mut self, route: &mut route::Route) -> Result<(), HandleError> {
         for _ in 0..self.unfinished.len() {
-            if route.slice >= self.root.slice_length {
+            if route.slice() >= self.root.slice_length() {
                 break;
             }
             let Some(namespace) = self.unfinished.pop_front() else { break };
             // The superstep around it may have committed meanwhile.
             if let Some(walker) = self.walker(&namespace) {
                 if !self.is_stored_at_stops() {
-                    route.now = walker.event_time;
+                    route.return_to(walker.event_time());
                 }
-                self.tell(&namespace, Event::Continued, route)?;
+                self.deliver(&namespace, Event::Continued, route)?;
                 self.follow(route)?;
             }
         }
         Ok(())
     }
 
-    /// Under `durability: exit` records wait for the end of the run at the top. Once too much waits, everything is stored up
-    /// to where the runs are, as it would be if they had stopped there.
+    /// Under `durability: exit` records wait for the end of the root run. Once too many wait, all are stored as if the
+    /// runs had stopped where they are.
     fn spill(&mut self, route: &mut route::Route) -> Result<(), HandleError> {
         if !self.is_stored_at_stops() || self.children.is_empty() {
             return Ok(());
         }
         let walkers = || std::iter::once(&self.root).chain(self.children.values().map(|child| &child.walker));
         let waits = walkers().map(Walker::unstored).fold(self.held_size, u64::saturating_add);
-        // What a commit has written to channels is not final before it is done.
+        // What a commit has written to channels is not final before it is complete.
         if waits <= SPILL || walkers().any(Walker::is_between_boundaries) {
             return Ok(());
         }
@@ -213,7 +213,7 @@ impl RunTree {
         let namespaces: Vec<Arc<str>> = namespaces.collect();
         for namespace in namespaces {
             let walker = self.walker_mut(&namespace)?;
-            if walker.unwritten.is_none() {
+            if !walker.has_unwritten_boundary() {
                 continue;
             }
             let mut effects = Vec::new();
@@ -231,7 +231,7 @@ impl RunTree {
         Ok(())
     }
 
-    /// What stands in for a task, of what was found and of what nothing has stored yet.
+    /// The cached result to use for a task, from those that the store found and those that are not stored yet.
     fn unstored(
         &self,
         namespace: &str,
@@ -244,35 +244,35 @@ impl RunTree {
         self.walker(namespace)?.best_for(task, entries.cloned())
     }
 
-    /// A person or program wants the run to go on. What is refused changes nothing.
+    /// The user or a program resumes the run. A refusal changes nothing.
     fn resumed(&mut self, resume: Resume, route: &mut route::Route) -> Result<(), HandleError> {
-        self.root.check_suspended()?;
-        if self.root.cancel_requested || resume.inputs.is_some() {
-            let anew = resume.inputs.is_some() && !self.root.cancel_requested;
-            self.tell("", Event::Resumed(resume), route)?;
+        if resume.inputs.is_none() {
+            self.root.check_suspended()?;
+        }
+        let begins_anew = resume.inputs.is_some() || resume.update.is_some();
+        if self.root.is_cancel_requested() || begins_anew {
+            let anew = begins_anew && !self.root.is_cancel_requested();
+            self.deliver("", Event::Resumed(resume), route)?;
             if anew {
-                // What was under way is discarded, and its child runs with it.
+                // The active superstep is discarded, and its child runs with it.
                 self.children.clear();
                 self.held.clear();
             }
             return Ok(());
         }
-        let mut given = self.answers(resume.answers)?;
+        let mut given = self.answers(resume.answers, route.now())?;
         self.root.check_limit(resume.max_steps)?;
         let own = given.remove("").unwrap_or_default();
-        // What a resume brings is recorded with the runs that it is for before any of them goes on.
+        // What a resume brings is recorded for all runs concerned before any of them continues.
         let mut recorded = Vec::new();
         for (namespace, answers) in given {
             let mut effects = Vec::new();
-            self.walker_mut(&namespace)?.take_given(route.now, answers, &mut effects);
+            self.walker_mut(&namespace)?.take_given(route.now(), answers, &mut effects);
             recorded.push((namespace, effects));
         }
         self.lifted = resume.max_steps.or(self.lifted);
         self.wake("");
-        let mut effects = Vec::new();
-        self.root.slice = route.slice;
-        self.root.go_on(route.now, own, resume.max_steps, None, &mut effects)?;
-        self.root.drive(route.now, &mut effects);
+        let effects = self.root.continue_in(route.now(), own, resume.max_steps, &mut { route.slice() })?;
         route.push("", effects);
         for (namespace, effects) in recorded.into_iter().rev() {
             route.push(&namespace, effects);
@@ -280,11 +280,21 @@ impl RunTree {
         Ok(())
     }
 
+    /// The answers that tasks have been given in supersteps that have not committed: the namespace, the task, how many it was
+    /// given, and the numbers of those that do not count any more.
+    pub fn given_answers(&self) -> impl Iterator<Item = (&str, &str, u32, Vec<u32>)> {
+        let children = self.children.iter().map(|(namespace, child)| (&**namespace, &child.walker));
+        let walkers = std::iter::once(("", &self.root)).chain(children);
+        walkers.flat_map(|(namespace, walker)| {
+            walker.given_answers().map(move |(task, count, dropped)| (namespace, task, count, dropped))
+        })
+    }
+
     /// Has every walker give control back after so much work.
     #[cfg(test)]
     pub(super) fn set_slice(&mut self, length: u64) {
-        self.root.slice_length = length;
-        self.children.values_mut().for_each(|child| child.walker.slice_length = length);
+        self.root.set_slice_length(length);
+        self.children.values_mut().for_each(|child| child.walker.set_slice_length(length));
     }
 
     fn walker(&self, namespace: &str) -> Option<&Walker> {
@@ -302,7 +312,7 @@ impl RunTree {
         child.map(|child| &mut child.walker).ok_or_else(|| illegal("there is no such child run"))
     }
 
-    /// The run as it stands. The questions of child runs are among its own, each with the path of nodes to it.
+    /// The present state of the run. The questions of child runs are among its own, each with the path of nodes to it.
     pub fn summary(&self) -> Summary {
         let mut summary = self.root.summary();
         if self.children.is_empty() {
@@ -322,21 +332,19 @@ impl RunTree {
         summary
     }
 
-    /// The run as it stood when it stopped, for the last time: its state is handed over and not copied, and the walker is of
-    /// no use afterwards.
+    /// The state of the run when it stopped. It is moved and not copied, so that the tree must not be used afterwards.
     pub fn take_summary(&mut self) -> Summary {
-        let state = self.root.channels.take();
-        self.root.phase = Phase::Broken;
+        let state = self.root.take_state();
         Summary { state, ..self.summary() }
     }
 
     /// How many nodes visited are held that no checkpoint has brought yet.
     #[cfg(test)]
     pub(super) fn visited_held(&self) -> usize {
-        self.root.visited.len()
+        self.root.visited_held()
     }
 
-    /// Fuel that the run has used by now, child runs included: [`Summary::fuel`] without the rest.
+    /// The fuel that the run has used so far, child runs included: [`Summary::fuel`] without computing the rest.
     pub fn fuel(&self) -> u64 {
         let of_children = self.children.iter().filter(|(_, child)| child.parent.is_empty());
         let of_children = of_children.map(|(namespace, child)| {
@@ -347,7 +355,16 @@ impl RunTree {
 
     /// The inputs of the run in a namespace, if it is under way.
     pub fn inputs_of(&self, namespace: &str) -> Option<Arc<Value>> {
-        self.walker(namespace).map(|walker| Arc::clone(&walker.setup.inputs))
+        self.walker(namespace).map(|walker| Arc::clone(&walker.setup().inputs))
+    }
+
+    /// The inputs that a record is the first to name: a driver keeps their text with it. Those of a new run at the top are
+    /// kept when it is created.
+    pub fn new_inputs(&self, record: &Record) -> Option<Arc<Value>> {
+        let Record::Checkpoint(checkpoint) = record else { return None };
+        let of_child = !checkpoint.namespace.is_empty() && checkpoint.parent.is_none();
+        let is_new = of_child || checkpoint.source == Source::Inputs;
+        is_new.then(|| self.inputs_of(&checkpoint.namespace)).flatten()
     }
 
     /// The inputs as they would be with `new` ones merged over them, shallowly.
@@ -355,12 +372,12 @@ impl RunTree {
         self.root.merged_inputs(new)
     }
 
-    /// Forgets the child runs of supersteps that have committed, and what of them waits to be stored.
+    /// Drops the child runs of committed supersteps, and their records that wait to be stored.
     fn forget(&mut self, committed: &BTreeSet<Arc<str>>) {
         let before = self.children.len();
         for parent in committed {
             let Ok(walker) = self.walker_mut(parent) else { continue };
-            let (step, ended) = (walker.step, walker.end.is_some());
+            let ((_, step), ended) = (walker.boundary(), walker.end().is_some());
             let prefix = if parent.is_empty() { String::new() } else { format!("{parent}/") };
             self.children.retain(|namespace, _| {
                 let Some(below) = namespace.strip_prefix(prefix.as_str()) else { return true };
@@ -369,15 +386,15 @@ impl RunTree {
             });
         }
         if committed.iter().any(|namespace| namespace.is_empty()) {
-            // It has taken up what a resume has brought.
+            // The walker has received what a resume has brought.
             self.held.clear();
         } else if self.children.len() < before {
             self.forget_held();
         }
     }
 
-    /// Drops the records that wait and are of child runs that are history. What a resume has brought for them stays with
-    /// the word that the run at the top goes on: that word alone would have it go on without.
+    /// Drops waiting records of child runs that have ended. What a resume has brought for them is kept together with the
+    /// record that the root run continues: with that record alone it would continue without.
     fn forget_held(&mut self) {
         let (children, mut brought) = (&self.children, self.brought());
         self.held.retain(|(namespace, _)| {
@@ -387,8 +404,7 @@ impl RunTree {
         });
     }
 
-    /// How many of the records that wait are what a resume has brought: those up to the word that the run at the top goes
-    /// on.
+    /// How many of the waiting records a resume has brought: those up to the record that the root run continues.
     fn brought(&self) -> usize {
         let goes_on = |(namespace, persist): &(Arc<str>, Box<Persist>)| {
             namespace.is_empty() && matches!(persist.record, Record::Status(_))
@@ -396,9 +412,9 @@ impl RunTree {
         self.held.iter().position(goes_on).map_or(0, |at| at + 1)
     }
 
-    /// Whether nothing of the run is stored but where it stops.
+    /// Whether records of the run are stored only when it stops.
     fn is_stored_at_stops(&self) -> bool {
-        self.root.setup.durability == Durability::Exit
+        self.root.setup().durability == Durability::Exit
     }
 }
 

@@ -1,8 +1,7 @@
-//! What the nodes of a superstep write, and the values that their results are for the rest of the graph.
+//! The writes of a superstep's nodes, and the results that the rest of the graph reads.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
@@ -10,8 +9,10 @@ use super::Walker;
 use super::budget::Trouble;
 use super::reduce::{Write, overwritten};
 use super::routes::{failure_document, node_failure};
-use super::superstep::{Superstep, Task, TaskState};
-use super::telling::{Updates, updates};
+use super::superstep::Superstep;
+use super::superstep_events::{Updates, updates};
+use super::task::{Task, TaskState};
+use crate::compat::rye;
 use crate::graph::{CommandGrant, Foreach, Graph, Node, NodeIndex, NodeKind, OnItemError, WriteMode};
 use crate::node::{Failure, Outcome};
 use crate::work::{Exhausted, Meter, rates, size};
@@ -20,10 +21,10 @@ use crate::work::{Exhausted, Meter, rates, size};
 #[derive(Debug, Default)]
 pub(super) struct Writes {
     /// By channel, each channel's in task order.
-    pub(super) by_channel: BTreeMap<String, Vec<Write>>,
+    by_channel: BTreeMap<String, Vec<Write>>,
     /// Which node made which.
-    pub(super) updates: Updates,
-    /// What is kept of nodes for their next visits.
+    updates: Updates,
+    /// Results of nodes, stored for their next visits.
     outputs: BTreeMap<String, Vec<Write>>,
     /// The host's own keys.
     host: Map<String, Value>,
@@ -41,6 +42,16 @@ impl Writes {
         }
     }
 
+    /// The writes to the next channel that is to be folded, with its name.
+    pub(super) fn take_channel(&mut self) -> Option<(String, Vec<Write>)> {
+        self.by_channel.pop_first()
+    }
+
+    /// Which node made which, for the checkpoint.
+    pub(super) fn take_updates(&mut self) -> Updates {
+        std::mem::take(&mut self.updates)
+    }
+
     /// All nodes have written: the host's own keys follow.
     pub(super) fn close(&mut self, graph: &Graph) {
         self.updates = updates(graph, &self.by_channel);
@@ -56,8 +67,8 @@ impl Writes {
 }
 
 impl Walker {
-    /// Of a `foreach` that has not failed: makes the list of its items' results, and lets it assign from that. A failure of
-    /// the assign is the node's, and goes where its failures go.
+    /// Makes the list of results of a `foreach` that has not failed, and evaluates its `assign` with that. A failure of
+    /// the assign is a failure of the node, and is handled like any other.
     pub(super) fn make_list(
         &self,
         superstep: &mut Superstep,
@@ -65,16 +76,18 @@ impl Walker {
         warnings: &mut Vec<String>,
         meter: &Meter,
     ) -> Result<(), Trouble> {
-        let active = &superstep.activated[place];
-        let node = self.graph.node(active.node);
+        let active = &superstep.activated()[place];
+        let node = self.graph.node(active.node());
         let NodeKind::Foreach(foreach) = &node.kind else { return Ok(()) };
         if node_failure(node, superstep, place).is_some() {
             return Ok(());
         }
         let before = meter.spent();
-        let list = list_of(foreach, &superstep.tasks[active.tasks.clone()], meter)?;
+        let list = list_of(foreach, superstep.tasks_of(active), meter)?;
         // It was charged for its size.
-        superstep.held = superstep.held.saturating_add(meter.spent() - before);
+        superstep.hold(meter.spent() - before);
+        let active = &superstep.activated()[place];
+        let mut of_list = None;
         if !node.assign.is_empty() {
             let assigned = match self.assign(node, active, None, &list, warnings, meter) {
                 Ok(assigned) => Ok(assigned),
@@ -86,14 +99,14 @@ impl Walker {
             {
                 return Err(failure.into());
             }
-            superstep.activated[place].assigned = Some(assigned);
+            of_list = Some(assigned);
         }
-        superstep.activated[place].list = Some(Arc::new(list));
+        superstep.activated_mut(place).set_list(list, of_list);
         Ok(())
     }
 
-    /// Gathers what a node writes. What it assigns is taken out of its answers: should the superstep not commit after all,
-    /// the same state gives the same again.
+    /// Collects the writes of a node. Assigned values are moved out of its answers: should the superstep not commit after
+    /// all, the same state gives the same values again.
     pub(super) fn gather(
         &self,
         superstep: &mut Superstep,
@@ -101,15 +114,15 @@ impl Walker {
         writes: &mut Writes,
         meter: &Meter,
     ) -> Result<(), Exhausted> {
-        let (index, tasks) = (superstep.activated[place].node, superstep.activated[place].tasks.clone());
+        let index = superstep.activated()[place].node();
         let node = self.graph.node(index);
         for (value, assignment) in take_assigned(superstep, place, node).into_iter().zip(&node.assign) {
             meter.charge(rates::LOOKUP)?;
             writes.push(index, &assignment.channel, value, assignment.mode);
         }
-        for task in &superstep.tasks[tasks] {
+        for task in superstep.tasks_of(&superstep.activated()[place]) {
             meter.charge(rates::LOOKUP)?;
-            if let TaskState::Done(answer) = &task.state
+            if let TaskState::Done(answer) = task.state()
                 && let Outcome::Command { update, .. } = &*answer.outcome
             {
                 for (channel, value) in update {
@@ -117,34 +130,51 @@ impl Walker {
                     writes.push(index, channel, size::copy(value, meter)?, mode);
                 }
             }
-            if let TaskState::Handled(failure) = &task.state {
-                writes.host.insert("_last_error".to_owned(), last_error(node, failure));
+            if let TaskState::Handled(failure) = task.state() {
+                writes.host.insert("_last_error".to_owned(), self.last_error(node, failure));
             }
-            if task.attempt > 1 {
+            if task.attempt() > 1 {
                 let known = || {
                     let known = self.channels.get("_retries").and_then(Value::as_object);
                     known.cloned().unwrap_or_default()
                 };
                 let retries = writes.retries.get_or_insert_with(known);
-                retries.insert(node.name.clone(), json!(task.attempt - 1));
+                retries.insert(node.name.clone(), json!(task.attempt() - 1));
             }
         }
-        let active = &superstep.activated[place];
-        if let Some(Err(failure)) = &active.assigned {
-            writes.host.insert("_last_error".to_owned(), last_error(node, failure));
+        let active = &superstep.activated()[place];
+        if let Some(failure) = active.assign_failure() {
+            writes.host.insert("_last_error".to_owned(), self.last_error(node, failure));
         }
         if let (NodeKind::Foreach(Foreach { collect: Some(collect), .. }), Some(list)) =
-            (&node.kind, &active.list)
+            (&node.kind, active.list())
             && node_failure(node, superstep, place).is_none()
         {
-            writes.push(index, collect, size::copy(list, meter)?, WriteMode::Fold);
+            writes.push(index, collect, self.collected(list, meter)?, WriteMode::Fold);
         }
         self.keep_output(superstep, place, &mut writes.outputs, meter)
     }
+
+    /// What `collect` takes of the list of results.
+    fn collected(&self, list: &Value, meter: &Meter) -> Result<Value, Exhausted> {
+        let Some(results) = list.as_array().filter(|_| self.graph.dialect.collects_thread_ids()) else {
+            return size::copy(list, meter);
+        };
+        meter.charge(size::VALUE)?;
+        results.iter().map(|result| size::copy(rye::thread_id(result), meter)).collect()
+    }
+
+    /// A failure as `state._last_error` holds it.
+    fn last_error(&self, node: &Node, failure: &Failure) -> Value {
+        if self.graph.dialect.tells_failures_as_rye() {
+            return rye::last_error(&node.name, failure);
+        }
+        json!({ "node": node.name, "error": failure.message, "category": failure.category.as_str() })
+    }
 }
 
-/// What an entry of a command's update writes. It replaces a channel's value only where the node's entry in the graph allows
-/// that: a component that hands on what somebody else wrote does not mean it so.
+/// The write of an entry in a command's update. It replaces a channel's value only where the node's entry in the graph
+/// allows that: a component that passes on a stranger's value does not intend it.
 fn commanded<'v>(grant: Option<&CommandGrant>, channel: &str, value: &'v Value) -> (&'v Value, WriteMode) {
     let allowed = grant.is_some_and(|grant| grant.may_overwrite(channel));
     match overwritten(value).filter(|_| allowed) {
@@ -153,34 +183,25 @@ fn commanded<'v>(grant: Option<&CommandGrant>, channel: &str, value: &'v Value) 
     }
 }
 
-/// What the `assign` of a node has come to.
+/// The result of a node's `assign`.
 fn take_assigned(superstep: &mut Superstep, place: usize, node: &Node) -> Vec<Value> {
     if node_failure(node, superstep, place).is_some() {
         return Vec::new();
     }
-    let active = &mut superstep.activated[place];
-    if matches!(node.kind, NodeKind::Foreach(_)) {
-        return match &mut active.assigned {
-            Some(Ok(assigned)) => std::mem::take(assigned),
-            _ => Vec::new(),
-        };
-    }
-    match &mut superstep.tasks[active.tasks.clone()] {
-        [Task { state: TaskState::Done(answer), .. }] => std::mem::take(&mut answer.assigned),
-        _ => Vec::new(),
-    }
+    superstep.take_assigned(place, matches!(node.kind, NodeKind::Foreach(_)))
 }
 
-/// What an active node came to, as its edges and its `collect` read it.
+/// The result of an active node, as its edges and its `collect` read it.
 pub(super) fn node_result<'a>(node: &Node, superstep: &'a Superstep, place: usize) -> Cow<'a, Value> {
     if let Some(failure) = node_failure(node, superstep, place) {
         return Cow::Owned(failure_document(failure));
     }
-    let active = &superstep.activated[place];
-    if let Some(list) = &active.list {
+    let active = &superstep.activated()[place];
+    if let Some(list) = active.list() {
         return Cow::Borrowed(list);
     }
-    if let [Task { state: TaskState::Done(answer), .. }] = &superstep.tasks[active.tasks.clone()]
+    if let [task] = superstep.tasks_of(active)
+        && let TaskState::Done(answer) = task.state()
         && let Outcome::Result(result) = &*answer.outcome
     {
         return Cow::Borrowed(result);
@@ -188,17 +209,12 @@ pub(super) fn node_result<'a>(node: &Node, superstep: &'a Superstep, place: usiz
     Cow::Owned(Value::Null)
 }
 
-/// A failure as `state._last_error` tells it.
-fn last_error(node: &Node, failure: &Failure) -> Value {
-    json!({ "node": node.name, "error": failure.message, "category": failure.category.as_str() })
-}
-
 /// The results of a `foreach`'s items, in their order.
 fn list_of(foreach: &Foreach, tasks: &[Task], meter: &Meter) -> Result<Value, Exhausted> {
     let skips = foreach.on_item_error == OnItemError::Skip;
     meter.charge(size::VALUE)?;
-    let kept = tasks.iter().filter(|task| !(skips && matches!(task.state, TaskState::Handled(_))));
-    kept.map(|task| size::copy(item_result(&task.state), meter)).collect::<Result<_, _>>().map(Value::Array)
+    let kept = tasks.iter().filter(|task| !(skips && matches!(task.state(), TaskState::Handled(_))));
+    kept.map(|task| size::copy(item_result(task.state()), meter)).collect::<Result<_, _>>().map(Value::Array)
 }
 
 /// The result of a task that answered with one.

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use super::rates::STEP;
 
-/// What one step of work may cost, and what it has cost so far.
+/// The limit and the cost so far of one step of work.
 ///
 /// A step is a piece of work that is not interrupted: a template that is filled in, a channel that is folded, a value that
 /// is checked against a schema. Charge before the work is done and before memory is taken for it.
@@ -14,7 +14,7 @@ pub struct Meter {
     most: u64,
 }
 
-/// There is no more fuel for a step of the host's work.
+/// The fuel for a step of the host's work is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Exhausted {
     /// The step alone costs more than any step may.
@@ -37,7 +37,7 @@ impl Meter {
         Self::new(STEP)
     }
 
-    /// Charges work that is about to be done. What is refused counts as spent in full: nothing more is allowed.
+    /// Charges work before it is done. After a refusal, everything counts as spent, and nothing more is allowed.
     #[inline]
     pub fn charge(&self, fuel: u64) -> Result<(), Exhausted> {
         let spent = self.spent.get().saturating_add(fuel);
@@ -54,12 +54,12 @@ impl Meter {
         self.reason()
     }
 
-    /// What a charge is refused with.
+    /// The reason for refusals.
     pub const fn reason(&self) -> Exhausted {
         if self.most < STEP { Exhausted::Fuel } else { Exhausted::Step }
     }
 
-    /// Charges as many units of work as a count of parts at a rate comes to.
+    /// Charges the units of work of a count of parts at a rate.
     #[inline]
     pub fn charge_each(&self, parts: usize, rate: u64) -> Result<(), Exhausted> {
         self.charge((parts as u64).saturating_mul(rate))

@@ -1,6 +1,6 @@
-//! The account of the host's own work for a document: what it costs to fill in templates, decide conditions, check
-//! schemas, fold writes and write records. WebAssembly fuel meters components alone; without this account a graph of a few
-//! lines could take all of a machine's time and memory.
+//! The metering of the host's own work for a document: filling in templates, deciding conditions, checking schemas,
+//! folding writes and writing records. WebAssembly fuel only meters components; without this, a graph of a few lines
+//! could take all of a machine's time and memory.
 //!
 //! The unit is host fuel. Copying a value costs its [`size`], so a limit on host fuel is a limit on memory too, and it is
 //! charged before the memory is taken. Rates depend on nothing but the work: the same run costs the same on every target.

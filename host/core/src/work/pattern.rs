@@ -6,7 +6,7 @@ use regex_automata::nfa::thompson::{NFA, State};
 use super::rates::PATTERN_STATE;
 use super::{Exhausted, Meter};
 
-/// How long a pattern may be, in bytes: a class of two bytes such as `\w` stands for hundreds of ranges before anything is
+/// The longest pattern, in bytes: a class of two bytes such as `\w` becomes hundreds of ranges before anything is
 /// compiled.
 const LONGEST: usize = 4_096;
 
@@ -16,7 +16,7 @@ const MOST_WEIGHT: usize = 1 << 20;
 /// How much the patterns of one document may weigh together, in bytes.
 const MOST_TOGETHER: usize = 8 << 20;
 
-/// What each pattern counts at least: what it is searched with takes memory too.
+/// The least weight of a pattern: searching with it takes memory, too.
 const LEAST_WEIGHT: usize = 16 << 10;
 
 /// Where compilation is ended, in bytes of memory. It depends on the target, and so lies far beyond [`MOST_WEIGHT`].
@@ -37,7 +37,7 @@ pub struct Pattern {
 /// A text is not a usable pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
-    /// It is not a pattern, or has what is not supported (look-around, back-references).
+    /// It is not a valid pattern, or uses an unsupported feature (look-around, back-references).
     #[error("{0}")]
     Syntax(String),
     /// It is too long, or too large once it is compiled.
@@ -50,8 +50,8 @@ pub enum PatternError {
     Together,
 }
 
-/// What the patterns of one document may still weigh together. A document of a megabyte has room for ten thousand patterns
-/// that each compile to a megabyte.
+/// The weight that the patterns of one document may still have together. A document of a megabyte has room for ten
+/// thousand patterns, each of which compiles to a megabyte.
 #[derive(Debug)]
 pub struct PatternBudget {
     left: usize,
@@ -69,8 +69,8 @@ impl PatternBudget {
         Self { left: MOST_TOGETHER }
     }
 
-    /// Compiles a pattern of the document. What is refused counts as well, since it takes time to find out; once the
-    /// budget is used up nothing is compiled.
+    /// Compiles a pattern of the document. A refused pattern counts as well, since refusing takes time; once the budget
+    /// is used up, nothing is compiled.
     pub fn compile(&mut self, pattern: &str) -> Result<Pattern, PatternError> {
         if self.left == 0 {
             return Err(PatternError::Together);
@@ -119,7 +119,7 @@ impl Pattern {
         Ok(self.regex.is_match(text))
     }
 
-    /// How many states it has: what a byte of a subject costs.
+    /// The number of its states, which is the cost for each byte of a subject.
     pub const fn states(&self) -> u64 {
         self.states
     }

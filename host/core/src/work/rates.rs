@@ -1,10 +1,10 @@
-//! What work costs, in host fuel. A unit is worth about a nanosecond of one processor core, which is what a unit of
-//! WebAssembly fuel is worth too; `cargo bench --bench host_work` prints each rate against the time that it stands for.
+//! The costs of work, in host fuel. A unit is about a nanosecond of one processor core, like a unit of WebAssembly fuel;
+//! `cargo bench --bench host_work` compares each rate with the measured time.
 //!
 //! The figures are part of what a run records: a change of one changes the fuel of every run.
 
-/// One step of work costs no more than this, whatever a run's budget is: about 100 ms of processor time. What would cost
-/// more ends the run as `limit`.
+/// The most that one step of work may cost, whatever a run's budget is: about 100 ms of processor time. A more expensive
+/// step ends the run as `limit`.
 pub const STEP: u64 = 100_000_000;
 
 /// After about so much work the walker hands control back, so that signals and timers are looked at.

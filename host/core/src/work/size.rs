@@ -7,7 +7,7 @@ use super::{Exhausted, Meter};
 /// What each value counts, apart from its text; and each field of an object once more, for its key.
 pub const VALUE: u64 = 64;
 
-/// An object that has fields counts as if it had keys for at least so many: a map takes its room for eleven fields at a
+/// An object that has fields counts as if it had keys for at least that many: a map takes its room for eleven fields at a
 /// time.
 pub const LEAST_FIELDS: u64 = 9;
 

@@ -1,4 +1,4 @@
-//! What some pieces of work cost, on every target.
+//! The costs of some pieces of work, which are the same on every target.
 //!
 //! [`FUEL`] is compared with [`measured`] where the crate is tested, and wherever else it runs: a figure that depends on
 //! the width of a pointer or on the order of a hash map would show here.
@@ -43,7 +43,7 @@ pub const FUEL: [(&str, u64); 27] = [
     ("pattern: its states", 409),
 ];
 
-/// Does each piece of work and gives what it costs.
+/// Does each piece of work, and returns its cost.
 pub fn measured() -> Vec<(&'static str, u64)> {
     let state = json!({
         "text": "a text of some length",
@@ -116,7 +116,7 @@ pub fn measured() -> Vec<(&'static str, u64)> {
     ]
 }
 
-/// What it costs to fold values into a channel's current value. The value that results is dropped.
+/// The cost of folding values into a channel's current value. The result is dropped.
 pub fn fold(reducer: Reducer, current: Option<&Value>, values: Vec<Value>) -> u64 {
     crate::walker::fold_fuel(reducer, current, values)
 }

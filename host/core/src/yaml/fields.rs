@@ -2,12 +2,22 @@
 //!
 //! ```
 //! use graph_core::diagnostic::Problems;
+//! use graph_core::keys::{Key, KeyTable, Shape};
 //! use graph_core::yaml::{Fields, parse};
+//!
+//! static EXAMPLE: KeyTable = KeyTable {
+//!     name: "example",
+//!     title: "an example",
+//!     keys: &[
+//!         Key::new("name", Shape::Text(""), "What it is called").required(),
+//!         Key::new("retries", Shape::Integer(0, 10), "How often it is tried again").or("`0`"),
+//!     ],
+//! };
 //!
 //! let text = "name: echo\nretries: 3\ncolour: red\n";
 //! let problems = Problems::new();
 //! let root = parse(text, &problems).unwrap();
-//! let mut fields = Fields::open(&root, "the example", &problems).unwrap();
+//! let mut fields = Fields::open(&root, &EXAMPLE, "the example", &problems).unwrap();
 //! assert_eq!(fields.required("name").and_then(|node| node.text("a name", &problems)), Some("echo"));
 //! assert_eq!(fields.u64("retries", 0..=10), Some(3));
 //! fields.finish(); // reports `colour`
@@ -22,23 +32,22 @@ use std::time::Duration;
 use super::node::{Entry, Mapping, Node, Yaml};
 use super::units::{parse_duration, parse_size};
 use crate::diagnostic::{Code, Diagnostic, Problems, Span, codes, nearest, printable};
+use crate::keys::KeyTable;
 
-/// A mapping that is being read. Every key that is asked for is known from then on; [`Fields::finish`] reports the
-/// others.
-#[must_use = "`finish` reports the keys that nobody asked for"]
+/// A mapping that is being read with the table of its keys. A key without a row in the table is unknown, whether the reader
+/// asks for it or not; so is a key that the reader does not ask for. [`Fields::finish`] reports the unknown keys.
+#[must_use = "`finish` reports the unknown keys"]
 pub struct Fields<'n> {
     mapping: &'n Mapping,
+    table: &'static KeyTable,
     span: Span,
     what: Cow<'n, str>,
-    /// One that is asked for again is here again.
-    known: Vec<&'static str>,
-    /// A bit for each of the first entries: whether it was asked for.
+    /// A bit for each of the first entries: whether it was asked for and has a row.
     found: u64,
+    /// Keys that begin so are known.
+    prefix: Option<&'static str>,
     problems: &'n Problems,
 }
-
-/// How many keys most kinds of mappings have at most.
-const KEYS: usize = 16;
 
 /// The bit of an entry in [`Fields::found`]; none for an entry that has no bit.
 fn bit(entry: usize) -> u64 {
@@ -48,10 +57,20 @@ fn bit(entry: usize) -> u64 {
 impl<'n> Fields<'n> {
     /// Starts reading a mapping; anything else is reported as a wrong type. `what` names the mapping in messages: "the
     /// manifest", "node `a`".
-    pub fn open(node: &'n Node, what: impl Into<Cow<'n, str>>, problems: &'n Problems) -> Option<Self> {
+    pub fn open(
+        node: &'n Node,
+        table: &'static KeyTable,
+        what: impl Into<Cow<'n, str>>,
+        problems: &'n Problems,
+    ) -> Option<Self> {
         let what = what.into();
         let mapping = node.mapping(&what, problems)?;
-        Some(Self { mapping, span: node.span, what, known: Vec::with_capacity(KEYS), found: 0, problems })
+        Some(Self { mapping, table, span: node.span, what, found: 0, prefix: None, problems })
+    }
+
+    /// The same mapping, read with the table of a more special kind.
+    pub fn with_table(self, table: &'static KeyTable) -> Self {
+        Self { table, ..self }
     }
 
     /// Where the mapping stands.
@@ -71,8 +90,10 @@ impl<'n> Fields<'n> {
 
     /// The key and its value, if the key is there.
     pub fn entry(&mut self, key: &'static str) -> Option<&'n Entry> {
-        self.known.push(key);
+        #[cfg(test)]
+        asked::note(self.table, key);
         let at = self.mapping.entries.iter().position(|entry| entry.key.name == key)?;
+        self.table.find(key)?;
         self.found |= bit(at);
         self.mapping.entries.get(at)
     }
@@ -148,27 +169,42 @@ impl<'n> Fields<'n> {
     }
 
     /// The mapping of a key, to be read in the same way, if the key is there.
-    pub fn fields(&mut self, key: &'static str, what: impl Into<Cow<'n, str>>) -> Option<Fields<'n>> {
-        Fields::open(self.get(key)?, what, self.problems)
+    pub fn fields(
+        &mut self,
+        key: &'static str,
+        table: &'static KeyTable,
+        what: impl Into<Cow<'n, str>>,
+    ) -> Option<Fields<'n>> {
+        Fields::open(self.get(key)?, table, what, self.problems)
     }
 
-    /// Makes keys known that are read by other means.
+    /// The entries whose keys begin with a prefix, in the order of the document. A later call takes the place of an earlier one.
+    pub fn prefixed(&mut self, prefix: &'static str) -> impl Iterator<Item = &'n Entry> + use<'n> {
+        self.prefix = Some(prefix);
+        self.mapping.iter().filter(move |entry| entry.key.name.starts_with(prefix))
+    }
+
+    /// Counts keys as asked for that are read by other means.
     pub fn also_known(&mut self, keys: &[&'static str]) {
-        self.known.extend(keys);
+        for key in keys {
+            self.entry(key);
+        }
     }
 
     fn known_sorted(&self) -> String {
-        let mut known = self.known.clone();
+        let mut known: Vec<_> = self.table.names().collect();
         known.sort_unstable();
-        known.dedup();
         known.join(", ")
     }
 
-    /// Reports every key that was not asked for, with the nearest one that was.
+    /// Reports every unknown key, with the nearest known one.
     pub fn finish(self) {
         for (at, entry) in self.mapping.iter().enumerate() {
             let name = entry.key.name.as_str();
-            if self.found & bit(at) != 0 || self.known.contains(&name) {
+            let has_prefix = self.prefix.is_some_and(|prefix| name.starts_with(prefix));
+            // An entry beyond those that have a bit: its row is enough.
+            let has_row = bit(at) == 0 && self.table.find(name).is_some();
+            if self.found & bit(at) != 0 || has_prefix || has_row {
                 continue;
             }
             if self.problems.is_full() {
@@ -176,9 +212,9 @@ impl<'n> Fields<'n> {
             }
             let message = format!("`{}` is not a key of {}", crate::diagnostic::excerpt(name), self.what);
             let problem = Diagnostic::error(codes::UNKNOWN_KEY, entry.key.span, message).label("unknown key");
-            let help = match nearest(name, self.known.iter().copied()) {
+            let help = match nearest(name, self.table.names()) {
                 Some(known) => format!("did you mean `{known}`?"),
-                None if self.known.is_empty() => "it has no keys".to_owned(),
+                None if self.table.keys.is_empty() => "it has no keys".to_owned(),
                 None => format!("known keys: {}", self.known_sorted()),
             };
             self.problems.push(problem.help(help));
@@ -197,7 +233,7 @@ impl Node {
         );
     }
 
-    /// A mapping.
+    /// A mapping; keys are read with a table by [`Fields::open`].
     pub fn mapping(&self, what: impl Display, problems: &Problems) -> Option<&Mapping> {
         let found = self.as_mapping();
         if found.is_none() {
@@ -206,7 +242,7 @@ impl Node {
         found
     }
 
-    /// A list.
+    /// A list, whose items may be of any type.
     pub fn list(&self, what: impl Display, problems: &Problems) -> Option<&[Node]> {
         let found = self.as_list();
         if found.is_none() {
@@ -215,7 +251,7 @@ impl Node {
         found
     }
 
-    /// A text.
+    /// A text; numbers and booleans are none, and the message says to quote them.
     pub fn text(&self, what: impl Display, problems: &Problems) -> Option<&str> {
         let found = self.as_text();
         if found.is_none() {
@@ -365,5 +401,28 @@ impl Node {
     pub fn out_of_range(&self, message: &str, expected: &str, problems: &Problems) {
         let problem = Diagnostic::error(codes::OUT_OF_RANGE, self.span.first_line(), printable(message));
         problems.push(problem.label(expected));
+    }
+}
+
+/// Which keys the readers have asked for, so that a test can see whether each of them has a row.
+#[cfg(test)]
+pub(crate) mod asked {
+    use std::cell::RefCell;
+    use std::collections::BTreeSet;
+
+    use crate::keys::KeyTable;
+
+    thread_local! {
+        static ASKED: RefCell<BTreeSet<(&'static str, &'static str, bool)>> = const { RefCell::new(BTreeSet::new()) };
+    }
+
+    pub(super) fn note(table: &KeyTable, key: &'static str) {
+        let has_row = table.find(key).is_some();
+        ASKED.with_borrow_mut(|asked| asked.insert((table.name, key, has_row)));
+    }
+
+    /// What was asked for on this thread: table, key, and whether there is a row.
+    pub(crate) fn take() -> BTreeSet<(&'static str, &'static str, bool)> {
+        ASKED.take()
     }
 }

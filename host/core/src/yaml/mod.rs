@@ -3,20 +3,22 @@
 //! Every document of this project is read in two moves: [`parse`] makes a tree of [`Node`]s, and a reader of its own
 //! lowers the tree to a typed value with [`Fields`], which collects every problem instead of stopping at the first.
 //!
-//! The schema is YAML's core schema (YAML 1.2.2, 10.3). What stands in the way of reading a document in one way only
+//! The schema is YAML's core schema (YAML 1.2.2, 10.3). What prevents reading a document in one way only
 //! is refused: duplicate keys, keys that are no texts, unknown tags, merge keys, several documents in one file.
 
-mod fields;
+pub(crate) mod fields;
 mod node;
 mod parse;
 mod position;
 mod scalar;
 mod units;
+mod write;
 
 pub use fields::Fields;
 pub use node::{Entry, Key, Mapping, Node, Text, TextStyle, Yaml};
 pub use parse::{MAX_DEPTH, MAX_NODES, MAX_TEXT, parse};
 pub use units::{ParseDurationError, ParseSizeError, parse_duration, parse_size};
+pub use write::write;
 
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ use crate::diagnostic::Span;
 /// A value and where it stands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// The value.
+    /// The value, with aliases and tags resolved.
     pub value: Yaml,
     /// Where it stands; the place of the alias for a value that came through one.
     pub span: Span,
@@ -23,31 +23,31 @@ pub enum Yaml {
     Bool(bool),
     /// A 64-bit integer, exact, or a finite float.
     Number(Number),
-    /// A text.
+    /// A text, with the way it was written.
     Text(Text),
-    /// A list.
+    /// A block or flow list.
     List(Vec<Node>),
-    /// A mapping.
+    /// A block or flow mapping, whose keys are texts without repetitions.
     Mapping(Mapping),
 }
 
 /// A text as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {
-    /// The text.
+    /// The text without quotes and escapes.
     pub value: String,
     /// How it was written.
     pub style: TextStyle,
 }
 
-/// How a text was written, which decides how its characters lie in the document.
+/// How a text was written, which decides how its characters are placed in the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextStyle {
-    /// Without quotes.
+    /// Without quotes: only texts that are no other type.
     Plain,
-    /// In `'`.
+    /// In single quotes, where `''` is the one escape.
     SingleQuoted,
-    /// In `"`.
+    /// In double quotes, with escapes.
     DoubleQuoted,
     /// A block after `|` or `>`.
     Block,
@@ -63,9 +63,9 @@ pub struct Mapping {
 /// A key and its value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// The key.
+    /// The key and its place, which messages about unknown keys point to.
     pub key: Key,
-    /// The value.
+    /// The value, with aliases and tags resolved.
     pub value: Node,
 }
 
@@ -229,7 +229,7 @@ impl Node {
     }
 
     /// The place of the bytes `offset..offset + length` of a text within the document, or the place of the whole node
-    /// where the text is written so that they cannot be told apart. `document` is the text that was parsed.
+    /// where the text is written so that they cannot be distinguished. `document` is the text that was parsed.
     pub fn span_inside(&self, document: &str, offset: usize, length: usize) -> Span {
         match &self.value {
             Yaml::Text(text) if self.span.is_known() => {

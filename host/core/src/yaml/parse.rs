@@ -170,8 +170,8 @@ enum PendingKey {
     Dropped,
 }
 
-/// Reading cannot go on; why has been reported.
-struct Stop;
+/// Reading cannot continue; why has been reported.
+struct Aborted;
 
 struct Builder<'t> {
     text: &'t str,
@@ -235,7 +235,7 @@ impl Builder<'_> {
         });
     }
 
-    fn event(&mut self, event: Event<'_>, span: Span) -> Result<(), Stop> {
+    fn event(&mut self, event: Event<'_>, span: Span) -> Result<(), Aborted> {
         match event {
             Event::Scalar(value, style, anchor, tag) => {
                 let bytes = value.len();
@@ -260,7 +260,7 @@ impl Builder<'_> {
     }
 
     /// Counts values and bytes against the limits.
-    fn charge(&mut self, nodes: usize, bytes: usize, span: Span) -> Result<(), Stop> {
+    fn charge(&mut self, nodes: usize, bytes: usize, span: Span) -> Result<(), Aborted> {
         self.nodes = self.nodes.saturating_add(nodes);
         self.bytes = self.bytes.saturating_add(bytes);
         if self.nodes <= MAX_NODES && self.bytes <= MAX_EXPANDED {
@@ -281,17 +281,17 @@ impl Builder<'_> {
             "keep large data outside of the document, as a file or an input; a large graph can be divided into graphs \
              that it calls",
         ));
-        Err(Stop)
+        Err(Aborted)
     }
 
-    fn too_deep(&self, span: Span) -> Stop {
+    fn too_deep(&self, span: Span) -> Aborted {
         let message = format!("lists and mappings are nested more than {MAX_DEPTH} deep");
         let problem = Diagnostic::error(codes::YAML_TOO_LARGE, span.first_line(), message);
         self.problems.push(problem.label("the limit is reached here"));
-        Stop
+        Aborted
     }
 
-    fn open(&mut self, kind: FrameKind, nodes: usize, anchor: usize, span: Span) -> Result<(), Stop> {
+    fn open(&mut self, kind: FrameKind, nodes: usize, anchor: usize, span: Span) -> Result<(), Aborted> {
         if self.stack.len() >= MAX_DEPTH {
             return Err(self.too_deep(span));
         }
@@ -300,7 +300,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn close(&mut self, end: Span) -> Result<(), Stop> {
+    fn close(&mut self, end: Span) -> Result<(), Aborted> {
         let Some(frame) = self.stack.pop() else { return Ok(()) };
         // Each collection gets the room that it needs and no more: most are small.
         let (value, last) = match frame.kind {
@@ -328,9 +328,9 @@ impl Builder<'_> {
         self.complete(built, frame.anchor)
     }
 
-    fn alias(&mut self, anchor: usize, span: Span) -> Result<(), Stop> {
+    fn alias(&mut self, anchor: usize, span: Span) -> Result<(), Aborted> {
         let Some(found) = self.anchors.get(&anchor) else {
-            let message = "the alias stands inside the value that it is an alias of";
+            let message = "the alias is inside the value that it is an alias of";
             self.error(codes::YAML_ALIAS, span, message, Some("write the value out"));
             return self.complete(
                 Built { node: Node { value: Yaml::Null, span }, nodes: 1, bytes: 0, height: 0 },
@@ -348,7 +348,7 @@ impl Builder<'_> {
     }
 
     /// Puts a value where it belongs: under its anchor, into the innermost collection, or at the root.
-    fn complete(&mut self, built: Built, anchor: usize) -> Result<(), Stop> {
+    fn complete(&mut self, built: Built, anchor: usize) -> Result<(), Aborted> {
         if anchor > 0 {
             self.charge(built.nodes, built.bytes, built.node.span)?;
             self.anchors.insert(anchor, built.clone());

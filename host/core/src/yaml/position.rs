@@ -1,4 +1,4 @@
-//! Places inside texts: where a byte of a text's value stands in the document that wrote it.
+//! Places inside texts: where a byte of a text's value is in the document that wrote it.
 
 use super::node::{Text, TextStyle};
 use crate::diagnostic::Span;

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::diagnostic::{Diagnostics, Problems};
+use crate::keys::{Key, KeyTable, Shape};
 
 fn read(text: &str) -> (Option<Node>, Diagnostics) {
     let problems = Problems::new();
@@ -181,12 +182,27 @@ fn hostile_texts_are_refused_in_bounded_time() {
     }
 }
 
+static EXAMPLE: KeyTable = KeyTable {
+    name: "example",
+    title: "the example",
+    keys: &[
+        Key::new("name", Shape::Text(""), "A text"),
+        Key::new("retries", Shape::Integer(1, 5), "An integer"),
+        Key::new("timeout", Shape::Duration, "A duration"),
+        Key::new("memory", Shape::Size, "A size"),
+        Key::new("mode", Shape::Words(&["fast", "slow"]), "A choice"),
+        Key::new("list", Shape::List(&Shape::Text("")), "A list"),
+        Key::new("n", Shape::Integer(0, 10), "Another integer"),
+        Key::new("missing", Shape::Any, "A key that is not there").required(),
+    ],
+};
+
 #[test]
 fn fields_report_everything_at_once() {
     let text = "name: 3\nretires: 2\ntimeout: 5 minutes\nmemory: lots\nmode: fsat\nlist: [a, 1]\nn: 11\n";
     let problems = Problems::new();
     let root = parse(text, &problems).unwrap();
-    let mut fields = Fields::open(&root, "the example", &problems).unwrap();
+    let mut fields = Fields::open(&root, &EXAMPLE, "the example", &problems).unwrap();
     assert_eq!(fields.text("name"), None);
     assert_eq!(fields.u64("retries", 1..=5), None);
     assert_eq!(fields.duration("timeout"), None);

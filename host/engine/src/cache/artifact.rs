@@ -1,4 +1,4 @@
-//! Loading compiled code that has been checked. The one place in the project that is not safe Rust.
+//! Loads compiled code after checking it. This is the only file of the project with unsafe code.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -7,13 +7,13 @@ use std::path::Path;
 
 use wasmtime::component::Component;
 
-/// How much is read, checked and copied at a time: what stays in the processor's cache meanwhile.
+/// How much is read, checked and copied at a time: it fits into the processor's cache.
 const CHUNK: usize = 128 << 10;
 
 /// Reads a tag and the code after it, and loads the code if the tag is its own. `hasher` makes the tag.
 ///
-/// The file is read once. What is fed to the hasher is what is written to a copy that nobody else can reach, and that
-/// copy is what is loaded: changing the file meanwhile changes nothing.
+/// The file is read once. The bytes that are hashed are written to a copy that no other process can reach, and that copy
+/// is loaded: changing the file meanwhile has no effect.
 pub(super) fn read(engine: &wasmtime::Engine, path: &Path, mut hasher: blake3::Hasher) -> Option<Component> {
     let mut file = File::open(path).ok()?;
     let used = file.try_clone().ok();
@@ -24,7 +24,7 @@ pub(super) fn read(engine: &wasmtime::Engine, path: &Path, mut hasher: blake3::H
         hasher.update(chunk);
     })
     .ok()?;
-    // Comparing hashes of this type takes the same time wherever they differ.
+    // Comparing hashes of this type takes constant time.
     if hasher.finalize() != blake3::Hash::from_bytes(tag) {
         return None;
     }
@@ -72,8 +72,8 @@ impl Copy {
             #[cfg(target_os = "linux")]
             Self::Sealed(file) => {
                 use std::os::fd::AsRawFd as _;
-                // SAFETY: the code is what this program's compiler wrote, or this user's key vouches for its being that.
-                // The file is a private, sealed copy of it: nothing can change it, now or while it is mapped.
+                // SAFETY: the code was written by this program's compiler, or this user's key vouches for that. The file
+                // is a private, sealed copy of it: nothing can change it, now or while it is mapped.
                 unsafe { Component::deserialize_file(engine, format!("/proc/self/fd/{}", file.as_raw_fd())) }
             }
             // SAFETY: as above; these bytes are this value's own.
@@ -85,7 +85,7 @@ impl Copy {
 fn chunks(from: &mut impl Read, mut to: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
     let mut buffer = vec![0; CHUNK];
     loop {
-        // Full chunks make the most of the hasher.
+        // The hasher is fastest with full chunks.
         let mut filled = 0;
         while filled < CHUNK {
             match from.read(&mut buffer[filled..])? {

@@ -1,21 +1,21 @@
-//! What is in a folder of compiled components, and how it is kept within bounds.
+//! Lists the folder of compiled components, and keeps it within its limit.
 //!
-//! Every process of the user works in the folder, and anybody may have planted something there. So nothing is followed, only
-//! regular files with the names that this cache gives are looked at or removed, and a file that is gone already was removed by
-//! another process. Whoever has opened a file keeps it; whoever finds it gone compiles again.
+//! Every process of the user works in the folder, and other users may have planted files there. So links are not
+//! followed, and only regular files with this cache's names are read or removed. A file that is missing was removed by
+//! another process: a process that has opened it can still read it, and any other compiles again.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// How a compiled component's file ends.
+/// The extension of compiled components.
 const ENDING: &str = ".artifact";
-/// Temporary files of a process that was killed, by how their names begin.
+/// The prefixes of temporary files, which a killed process may leave.
 const TEMPORARY: [&str; 2] = [".artifact-", ".key-"];
-/// Nobody writes a file for as long as this.
+/// A temporary file that is older than this has been abandoned.
 const ABANDONED: Duration = Duration::from_hours(1);
-/// A use that is noted less often than this is worth no write.
+/// How old the recorded time of use may become before it is written again.
 const NOTED: Duration = Duration::from_mins(1);
 
 /// A compiled component in a cache.
@@ -32,16 +32,16 @@ pub struct CachedComponent {
     file: PathBuf,
 }
 
-/// Which compiled components to remove. What any of them names is removed.
+/// Which compiled components to remove: each condition selects some.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CachePolicy {
     /// All of them.
     pub all: bool,
-    /// Those that were not used for so long.
+    /// Those that were not used for this long.
     pub older_than: Option<Duration>,
-    /// Those that were not used for the longest time, until the others are at most so many bytes.
+    /// The least recently used ones, until the others take at most this many bytes.
     pub most_bytes: Option<u64>,
-    /// Only say which.
+    /// Nothing is removed, only listed.
     pub dry_run: bool,
 }
 
@@ -55,14 +55,14 @@ impl CacheFolder {
         Self(folder)
     }
 
-    /// The components in it, those first that were not used for the longest time.
+    /// The components in it, least recently used first.
     pub fn list(&self) -> io::Result<Vec<CachedComponent>> {
         let mut found = Vec::new();
         for entry in self.entries()? {
             let entry = entry?;
             let name = entry.file_name();
             let Some((component, engine)) = name.to_str().and_then(component_of) else { continue };
-            // Not of what a link leads to.
+            // Links are not followed.
             let Ok(metadata) = fs::symlink_metadata(entry.path()) else { continue };
             if metadata.is_file() {
                 found.push(CachedComponent {
@@ -78,7 +78,7 @@ impl CacheFolder {
         Ok(found)
     }
 
-    /// Removes components, and what killed processes have left; says which components.
+    /// Removes components, and what killed processes have left, and returns the components.
     pub fn prune(&self, policy: CachePolicy) -> io::Result<Vec<CachedComponent>> {
         let _lock = if policy.dry_run || !self.exists() { None } else { Some(self.lock()?) };
         if !policy.dry_run {
@@ -87,8 +87,8 @@ impl CacheFolder {
         self.remove(policy, None)
     }
 
-    /// Keeps the folder within its limit after a component was added, which stays whatever its size. Where another process is
-    /// at it, it is left to that one.
+    /// Keeps the folder within its limit after a component was added, which stays whatever its size. If another process
+    /// is doing the same, nothing is done.
     pub(super) fn keep_within(&self, most: u64, added: &Path) -> io::Result<()> {
         let lock = self.lock_file()?;
         if lock.try_lock().is_ok() {
@@ -186,7 +186,7 @@ fn is_temporary(name: &str, begin: &str) -> bool {
     random.is_some_and(|random| random.len() == 6 && random.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
-/// Notes that a component is used now. Where that is not possible, it counts as older than it is.
+/// Records that a component is used now. If that fails, it counts as older.
 pub(super) fn note_use(file: &File) {
     let now = SystemTime::now();
     let is_worth_it = |noted: SystemTime| now.duration_since(noted).map_or(true, |since| since >= NOTED);
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(digits(&cache.prune(within(40, false)).unwrap()), "b");
         let old = CachePolicy { older_than: Some(HOUR), ..CachePolicy::default() };
         assert_eq!(digits(&cache.prune(old).unwrap()), "c");
-        // What was just added stays, however small the limit.
+        // The component that was just added stays, however small the limit.
         cache.keep_within(1, &newest).unwrap();
         assert_eq!(digits(&cache.list().unwrap()), "a");
         assert_eq!(digits(&cache.prune(CachePolicy { all: true, ..CachePolicy::default() }).unwrap()), "a");
@@ -263,7 +263,7 @@ mod tests {
         drop(other);
         cache.keep_within(10, &newest).unwrap();
         assert_eq!(digits(&cache.list().unwrap()), "a");
-        // Two that have seen the same files remove each of them once.
+        // Two processes that have listed the same files remove each of them only once.
         let all = CachePolicy { all: true, ..CachePolicy::default() };
         for digit in '0'..='9' {
             folder.component(digit, 1, HOUR);
@@ -314,13 +314,13 @@ mod tests {
         #[cfg(unix)]
         {
             assert!(folder.0.path().join(name('e')).is_symlink() && outside.path().join(name('e')).exists());
-            // A cache that is a link to somewhere else has nothing.
+            // A cache folder that is a link is not used.
             let link = folder.0.path().join("link");
             std::os::unix::fs::symlink(outside.path(), &link).unwrap();
             let linked = CacheFolder::at(link);
             assert!(linked.list().unwrap().is_empty() && linked.prune(all).unwrap().is_empty());
             assert!(outside.path().join(name('e')).exists());
-            // Neither is a planted lock followed.
+            // A planted lock file is not followed either.
             fs::remove_file(folder.0.path().join(".lock")).unwrap();
             let target = outside.path().join("made");
             std::os::unix::fs::symlink(&target, folder.0.path().join(".lock")).unwrap();

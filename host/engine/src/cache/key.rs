@@ -1,4 +1,4 @@
-//! The key that vouches for compiled code, and the tag that it makes.
+//! The key that authenticates compiled code, and the tags that it makes.
 
 use std::fs;
 use std::hash::{Hash as _, Hasher};
@@ -7,14 +7,14 @@ use std::path::Path;
 
 use graph_core::digest::Digest;
 
-/// What tells these tags from anything else that the key could be used for.
+/// The context that separates these tags from any other use of the key.
 const CONTEXT: &str = "graph-host 2026 compiled component v1";
 
-/// A secret of this user on this machine. Whoever can read it can already run code as this user.
+/// A secret of this user on this machine. A process that can read it can already run code as this user.
 pub(crate) struct Key([u8; 32]);
 
 impl Key {
-    /// The key of a cache folder, made at first use. A key that others could read or replace is not used again.
+    /// The key of a cache folder, made at first use. A key that other users could read or replace is not used.
     pub(super) fn of_user(folder: &Path) -> io::Result<Self> {
         make_private(folder)?;
         let path = folder.join("key");
@@ -23,13 +23,13 @@ impl Key {
         }
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
-        // The file is born readable to its owner alone.
+        // The file is created with mode 0600.
         let mut file = tempfile::Builder::new().prefix(".key-").tempfile_in(folder)?;
         file.write_all(&bytes)?;
         file.as_file().sync_all()?;
         match file.persist_noclobber(&path) {
             Ok(_) => Ok(Self(bytes)),
-            // Another process was first, or what lies there is no good.
+            // Another process was first, or the existing key cannot be used.
             Err(error) => match read(&path) {
                 Some(key) => Ok(key),
                 None => error.file.persist(&path).map(|_| Self(bytes)).map_err(|error| error.error),
@@ -37,7 +37,7 @@ impl Key {
         }
     }
 
-    /// Makes the tag of compiled code, for one component and one engine: the code is what is fed to it.
+    /// A hasher for the tag of compiled code, for one component and one engine; it is fed with the code.
     pub(super) fn hasher(&self, compatibility: &[u8; 32], digest: &Digest) -> blake3::Hasher {
         let key = blake3::derive_key(CONTEXT, &self.0);
         let mut hasher = blake3::Hasher::new_keyed(&key);
@@ -66,7 +66,7 @@ fn private(path: &Path) -> bool {
 
 #[cfg(not(unix))]
 fn private(path: &Path) -> bool {
-    // The folder lies in the user's profile, which the system keeps to the user.
+    // The operating system keeps other users out of a user's profile.
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
 }
 
@@ -81,8 +81,8 @@ fn make_private(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)
 }
 
-/// What compiled code depends on beside the component: wasmtime's version, its settings, the processor, and the caps that
-/// the component was held to.
+/// A digest of what compiled code depends on in addition to the component: wasmtime's version and settings, the
+/// processor, and the caps that the component was checked against.
 pub(super) fn compatibility(engine: &wasmtime::Engine) -> [u8; 32] {
     struct Feed(blake3::Hasher);
     impl Hasher for Feed {

@@ -1,8 +1,9 @@
 //! Compiled components on disk.
 //!
-//! Machine code from a file is run as it is, so a file counts only if this user's own key vouches for every byte of
-//! it. A file is read once; what was checked is what is loaded. Anything else, a changed file, one of another engine
-//! or one moved to another name, is compiled anew and replaced. Nothing here can make loading fail.
+//! Machine code from a file is executed without further checks, so a file is used only if this user's own key
+//! authenticates every byte of it. A file is read once, and the bytes that were checked are loaded. Any other file
+//! (changed, of another engine, moved to another name) is replaced by compiling again. No error of the cache makes
+//! loading fail.
 
 mod artifact;
 mod folder;
@@ -27,7 +28,7 @@ pub enum CacheStatus {
     Hit,
     /// It was compiled, and is in the cache now.
     Stored,
-    /// It was compiled, and could not be kept: why.
+    /// It was compiled, and could not be stored, for this reason.
     NotStored(String),
 }
 
@@ -43,17 +44,22 @@ impl Cache {
         Self { folder, most_bytes, compatibility: key::compatibility(engine) }
     }
 
-    /// The key of this user.
+    /// Opens or makes the key of this user.
     pub(crate) fn open(&self) -> io::Result<Key> {
         Key::of_user(&self.folder)
     }
 
-    /// A component's code, if it is here and this user's key vouches for it.
+    /// A component's code, if it is in the cache and this user's key authenticates it.
     pub(crate) fn read(&self, engine: &wasmtime::Engine, key: &Key, digest: &Digest) -> Option<Component> {
         artifact::read(engine, &self.path(digest), key.hasher(&self.compatibility, digest))
     }
 
-    /// Keeps a component's code.
+    /// Whether the cache has a file for a component. Its content is not checked.
+    pub(crate) fn has(&self, digest: &Digest) -> bool {
+        self.path(digest).is_file()
+    }
+
+    /// Stores a component's code.
     pub(crate) fn keep(&self, key: &io::Result<Key>, digest: &Digest, code: &[u8]) -> CacheStatus {
         let failed =
             |error: &io::Error| CacheStatus::NotStored(format!("{}: {error}", self.folder.display()));
@@ -81,7 +87,7 @@ impl Cache {
         let path = self.path(digest);
         file.persist(&path).map_err(|error| error.error)?;
         if let Some(most) = self.most_bytes {
-            // What cannot be removed now is removed after the next component.
+            // Files that cannot be removed now are removed after the next component.
             let _ = CacheFolder::at(self.folder.clone()).keep_within(most, &path);
         }
         Ok(())

@@ -1,25 +1,25 @@
-//! The child that compiles one component: from stdin, to stdout.
+//! The child process that compiles one component, from stdin to stdout.
 
 use std::io::{self, Read as _, Write as _};
 
 use crate::config;
 
-/// The one argument of a process that is to call [`compile_for_parent`] and do nothing else.
+/// The single argument of a process that has to call [`compile_for_parent`] and do nothing else.
 pub const COMPILE_ARGUMENT: &str = "compile-component-from-stdin";
 
-/// What comes before the component: processor seconds and bytes of address space, eight bytes each, little endian.
+/// The header before the component: processor seconds and bytes of address space, eight bytes each, little endian.
 pub(super) const HEADER: usize = 16;
-/// The status with which stdout holds the compiled component.
+/// The exit status if stdout contains the compiled component.
 const COMPILED: u8 = 0;
-/// The status with which stdout could not be written.
+/// The exit status if stdout could not be written.
 const BROKEN: u8 = 1;
-/// The status with which stdout holds why the component cannot be compiled.
+/// The exit status if stdout contains the reason why the component cannot be compiled.
 pub(super) const REFUSED: u8 = 3;
 /// The longest explanation, in bytes.
 pub(super) const MAX_MESSAGE: usize = 4096;
 
-/// Compiles the component on stdin within the limits that come before it. The environment and the command line of this
-/// process have no part in it. The process has to end with the status that is returned: its parent reads it.
+/// Compiles the component on stdin within the limits in the header. It ignores the environment and the command line. The
+/// process has to exit with the returned status, which its parent reads.
 pub fn compile_for_parent() -> u8 {
     match compile() {
         Ok(code) => written(&code, COMPILED),
@@ -44,7 +44,7 @@ fn compile() -> Result<Vec<u8>, String> {
     confine(number(cpu), number(memory)).map_err(|error| format!("its limits cannot be set: {error}"))?;
     let mut bytes = Vec::new();
     stdin.read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    // What is compiled runs elsewhere: nothing is reserved for it here.
+    // The compiled code runs in another process: no memory is reserved for it here.
     let engine = wasmtime::Engine::new(&config::wasmtime_config(1, false, false))
         .map_err(|error| format!("{error:#}"))?;
     engine.precompile_component(&bytes).map_err(|error| format!("{error:#}"))
@@ -55,10 +55,10 @@ fn confine(seconds: u64, memory: u64) -> io::Result<()> {
     use rustix::process::{Resource, Rlimit, setrlimit};
     let limit = |soft, hard| Rlimit { current: Some(soft), maximum: Some(hard) };
     setrlimit(Resource::Core, limit(0, 0))?;
-    // Going over the lower one ends the process with a signal that says so.
+    // Exceeding the soft limit ends the process with a signal that the parent recognises.
     setrlimit(Resource::Cpu, limit(seconds, seconds.saturating_add(1)))?;
     setrlimit(Resource::As, limit(memory, memory))?;
-    // It opens nothing any more, and writes to what is open already.
+    // It opens no more files, and writes only to those that are open.
     setrlimit(Resource::Fsize, limit(0, 0))?;
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;

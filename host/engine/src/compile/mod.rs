@@ -1,4 +1,4 @@
-//! Compiling: in this process, or in a child that may use so much time and memory and no more.
+//! Compiling components: in this process, or in a child process with limits on time and memory.
 
 mod child;
 mod parent;
@@ -35,7 +35,7 @@ pub struct CompileLimits {
 }
 
 impl CompileLimits {
-    /// What lets components of 20 MB through, with an interpreter in them.
+    /// Enough for components of 20 MB that contain an interpreter.
     pub const DEFAULT: Self =
         Self { cpu: Duration::from_secs(30), memory: 2 << 30, deadline: Duration::from_mins(2) };
 }
@@ -46,13 +46,19 @@ impl Default for CompileLimits {
     }
 }
 
-/// Is told of components that take long to compile.
+/// Is notified of components that are compiled because no cache has them, which takes seconds.
 pub trait CompileObserver: Send + Sync + fmt::Debug {
-    /// A component has not been compiled within a second, or has to wait for others that long.
+    /// A component is to be compiled.
+    fn started(&self, _id: &str, _bytes: usize) {}
+
+    /// Compilation has ended, successfully or not. There is one such call for each [`Self::started`].
+    fn finished(&self, _id: &str) {}
+
+    /// A component was not compiled within a second, or has waited for others that long.
     fn slow(&self, id: &str, bytes: usize);
 }
 
-/// How compiling ended without code.
+/// Why compiling returned no code.
 #[derive(Debug, thiserror::Error)]
 pub enum CompileError {
     /// It is not valid, or uses a WebAssembly proposal that is switched off: what is wrong, and where in the bytes.
@@ -67,13 +73,13 @@ pub enum CompileError {
     /// It took more memory than it may.
     #[error("compiling it took more than {} MiB of memory", .0 >> 20)]
     Memory(u64),
-    /// What it compiles to is larger than what is taken.
+    /// The compiled code is too large.
     #[error("it compiles to more than {} MiB", .0 >> 20)]
     Output(u64),
-    /// The compiler itself ended.
+    /// The compiler crashed.
     #[error("the process that compiled it ended: {0}")]
     Crashed(String),
-    /// The compiler did not begin.
+    /// The compiler could not be started.
     #[error("the process that compiles could not be started: {0}")]
     Start(#[source] std::io::Error),
 }

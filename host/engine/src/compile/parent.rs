@@ -1,4 +1,4 @@
-//! Starting the child, feeding it, and saying how it ended.
+//! Starts the child, passes it the component, and determines how it ended.
 
 use std::io::{self, Read, Write as _};
 use std::path::Path;
@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use super::child::{COMPILE_ARGUMENT, MAX_MESSAGE, REFUSED};
 use super::{CompileError, CompileLimits};
 
-/// How long compiling takes before somebody is told.
+/// How long compiling takes before the user is notified.
 const SLOW: Duration = Duration::from_secs(1);
-/// The largest compiled component that is taken, in bytes.
+/// The largest compiled component that is accepted, in bytes.
 const MAX_CODE: u64 = 512 << 20;
 /// How many threads one child has: more do not make it much faster, and each takes address space.
 const MAX_THREADS: usize = 4;
-/// How much of what the child says before it ends is kept, in bytes.
+/// How many bytes of the child's stderr are kept.
 const MAX_LAST_WORDS: u64 = 4096;
 
 /// Compiles a component in a child process.
@@ -33,7 +33,7 @@ pub(crate) fn compile_in_child(
     let (done, waiting) = mpsc::channel();
     let (code, last_words, status, late) = std::thread::scope(|scope| {
         scope.spawn(move || {
-            // A child that ends early is told by its status.
+            // A child that ends early is recognised by its status.
             let _ = stdin.map(|mut stdin| stdin.write_all(&header).and_then(|()| stdin.write_all(bytes)));
         });
         let code = scope.spawn(move || {
@@ -85,7 +85,7 @@ fn read(mut from: impl Read, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Waits until the child's answer is there; whether it came in time.
+/// Waits for the child's answer; `false` if the deadline passed.
 fn wait(answer: &mpsc::Receiver<()>, deadline: Duration, slow: impl FnOnce()) -> bool {
     let began = Instant::now();
     match answer.recv_timeout(SLOW.min(deadline)) {
@@ -96,7 +96,7 @@ fn wait(answer: &mpsc::Receiver<()>, deadline: Duration, slow: impl FnOnce()) ->
     !matches!(answer.recv_timeout(deadline.saturating_sub(began.elapsed())), Err(RecvTimeoutError::Timeout))
 }
 
-/// Waits for the child's end, which comes soon: it has closed its stdout, or is made to end.
+/// Waits for the child to end, which is soon: it has closed its stdout, or is killed.
 fn end(child: &mut Child, kill: bool) -> io::Result<ExitStatus> {
     if kill {
         child.kill()?;
@@ -140,7 +140,7 @@ fn judge(
     Err(CompileError::Crashed(format!("{status}{said}")))
 }
 
-/// What the standard library, threads and the system say where no memory is left.
+/// Whether a message of the standard library, a thread or the system reports that no memory is left.
 fn out_of_memory(text: &str) -> bool {
     ["memory allocation of", "Cannot allocate memory", "os error 12", "Resource temporarily unavailable"]
         .iter()

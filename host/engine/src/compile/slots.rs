@@ -1,15 +1,15 @@
-//! How many compile at once.
+//! Limits how many components are compiled at the same time.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Places for children that compile: as many as there are processors.
+/// Slots for child processes that compile: one for each processor.
 #[derive(Debug)]
 pub(crate) struct CompileSlots {
     free: Mutex<usize>,
     back: Condvar,
 }
 
-/// A place that is given back when it is dropped.
+/// A slot, which is released when this is dropped.
 pub(crate) struct CompileSlot<'a>(&'a CompileSlots);
 
 impl CompileSlots {
@@ -18,7 +18,7 @@ impl CompileSlots {
         Self { free: Mutex::new(processors), back: Condvar::new() }
     }
 
-    /// Waits for a place.
+    /// Waits for a free slot.
     pub(crate) fn place(&self) -> CompileSlot<'_> {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let mut free = self.back.wait_while(free, |free| *free == 0).unwrap_or_else(PoisonError::into_inner);

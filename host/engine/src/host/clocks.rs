@@ -1,4 +1,4 @@
-//! `wasi:clocks`, virtual: the wall clock stands at the superstep's recorded time, and waiting ends at once.
+//! `wasi:clocks`, virtual: the wall clock always shows the superstep's recorded time, and waiting ends at once.
 
 use graph_core::time::Timestamp;
 use wasmtime::component::Resource;
@@ -19,7 +19,7 @@ impl VirtualClock {
     }
 }
 
-/// A wait that is over.
+/// A wait that has ended.
 struct Over;
 
 #[wasmtime_wasi::async_trait]

@@ -50,13 +50,13 @@ fn error_again(kept: &Value) -> Option<KnowledgeError> {
     })
 }
 
-/// Whether a text is the beginning of keys: nothing, or a key with or without a `/` behind it.
+/// Whether a text can begin keys: it is empty, or a key, with or without a `/` at its end.
 fn is_prefix(text: &str) -> bool {
     text.is_empty() || is_key(text.strip_suffix('/').unwrap_or(text))
 }
 
 impl TaskState {
-    /// Why what begins like this may not be used; none if it may.
+    /// The refusal of keys with this beginning; none if they may be used.
     fn knowledge_denied(&self, start: &str, write: bool) -> Option<KnowledgeError> {
         let rules = &self.granted.knowledge;
         let covers = rules.iter().filter(|rule| start.starts_with(&rule.scope)).map(|rule| rule.access).max();
@@ -66,9 +66,9 @@ impl TaskState {
             scopes.join(", ")
         };
         match covers {
-            None => Some(format!("`{start}` lies in no granted scope (granted: {})", granted())),
+            None => Some(format!("`{start}` is in no granted scope (granted: {})", granted())),
             Some(Access::ReadOnly) if write => Some(format!(
-                "`{start}` lies in a scope that is granted to be read alone (granted: {})",
+                "`{start}` is in a scope that is granted for reading only (granted: {})",
                 granted()
             )),
             Some(_) => None,
@@ -87,10 +87,10 @@ impl TaskState {
     ) -> wasmtime::Result<Result<T, KnowledgeError>> {
         let begun = self.output.begin();
         let answer = match denied {
-            // It follows from the grant, and the world is not asked.
+            // The refusal follows from the grant, so it needs no entry in the journal.
             Some(error) => Err(error),
             None => match self.journal.begin(INTERFACE, function, &request)? {
-                Answer::Kept(entry) => {
+                Answer::Recorded(entry) => {
                     let read = match entry.answer() {
                         Ok(answer) => again(answer).map(Ok),
                         Err(error) => error_again(error).map(Err),

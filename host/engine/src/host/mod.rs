@@ -1,4 +1,4 @@
-//! What the host offers to components.
+//! The host interfaces that components import.
 
 pub(crate) mod clocks;
 pub(crate) mod filesystem;

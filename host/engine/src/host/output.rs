@@ -14,7 +14,7 @@ use crate::host::escape;
 use crate::limiter::LimitReached;
 use crate::state::TaskState;
 
-/// What a line or an event costs beside its text: empty ones are not free.
+/// What a line or an event costs in addition to its text, in bytes: empty ones are not free.
 const OVERHEAD: u64 = 16;
 /// The longest name of an event, in bytes.
 const MAX_NAME: usize = 64;
@@ -26,11 +26,11 @@ pub enum Level {
     Trace,
     /// Details that help to find a fault.
     Debug,
-    /// What a person who watches the run wants to know.
+    /// For the user who watches the run.
     Info,
-    /// Something is not as it should be.
+    /// Something may be wrong.
     Warn,
-    /// Something failed.
+    /// A failure that the component reports, next to its result.
     Error,
 }
 
@@ -77,7 +77,7 @@ pub struct EventRecord {
     pub payload: Value,
 }
 
-/// Hears of log lines and events while a call is under way. The report of the call holds them all as well.
+/// Receives log lines and events during a call. The report of the call contains all of them as well.
 pub trait Observer: Send + Sync {
     /// A line was written.
     fn log(&self, line: &LogLine);
@@ -110,18 +110,18 @@ impl Output {
     }
 }
 
-/// When a call of the host began; nothing where nobody wants to know.
+/// When a call of the host began; none if there is no observer.
 #[derive(Clone, Copy)]
 pub(crate) struct Begun(Option<(Duration, Instant)>);
 
 impl Output {
-    /// A call of the host begins.
+    /// Notes the beginning of a call of the host.
     pub(crate) fn begin(&self) -> Begun {
         let now = || (SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(), Instant::now());
         Begun(self.observer.is_some().then(now))
     }
 
-    /// It has ended.
+    /// Reports a call of the host that has ended.
     pub(crate) fn ended(
         &self,
         begun: Begun,
@@ -136,7 +136,7 @@ impl Output {
 }
 
 impl Output {
-    /// A line of the host itself about what a component did, within the same budget; there is none once that is used up.
+    /// Adds a line of the host about the component, within the same budget; it is dropped if the budget is used up.
     pub(crate) fn host_line(&mut self, level: Level, message: &str) {
         if self.spend(message.len()).is_ok() {
             let line = LogLine { level, message: escape(message) };
@@ -149,17 +149,17 @@ impl Output {
 }
 
 impl Output {
-    fn tell(&mut self, event: EventRecord) {
+    fn emit_record(&mut self, event: EventRecord) {
         if let Some(observer) = &self.observer {
             observer.event(&event);
         }
         self.events.push(event);
     }
 
-    /// An event of a called component, which has been checked, within the same budget.
+    /// Adds an event of a called component, which was checked before, within the same budget.
     pub(crate) fn add_event(&mut self, event: EventRecord) -> Result<(), LimitReached> {
         self.spend(event.name.len().saturating_add(event.payload.to_string().len()))?;
-        self.tell(event);
+        self.emit_record(event);
         Ok(())
     }
 }
@@ -216,7 +216,7 @@ impl TaskState {
                 format!("the payload of its event `{name}` is not JSON: {error}"),
             )
         })?;
-        self.output.tell(EventRecord { name, payload });
+        self.output.emit_record(EventRecord { name, payload });
         Ok(())
     }
 }

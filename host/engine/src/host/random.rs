@@ -1,4 +1,4 @@
-//! `wasi:random`, from the seed that the run's records hold.
+//! `wasi:random`, from a seed that is in the run's records.
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
@@ -7,10 +7,10 @@ use crate::bindings::wasi::random::{insecure, insecure_seed, random};
 use crate::limiter::LimitReached;
 use crate::state::TaskState;
 
-/// The most bytes that one host call gives.
+/// The most bytes that one host call returns.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// A generator that is set up when it is first asked: most calls never do.
+/// A generator that is made when it is first used: most calls never do.
 pub(crate) struct SeededRandom {
     seed: [u8; 32],
     generator: Option<ChaCha20Rng>,

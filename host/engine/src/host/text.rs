@@ -1,9 +1,9 @@
-//! Text from components, made safe to show.
+//! Escapes text from components for output.
 
 use std::fmt::Write as _;
 
-/// Escapes what could change how a terminal or a page shows the text around it: control characters, line ends among
-/// them, and characters that turn the direction of writing.
+/// Escapes what could change how a terminal or a page shows the surrounding text: control characters, line ends included,
+/// and characters that change the direction of writing.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {

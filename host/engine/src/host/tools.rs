@@ -1,4 +1,4 @@
-//! `graph-host:host/tools`: calls of other items, out of the caller's own budget.
+//! `graph-host:host/tools`: calls of other items, charged to the caller's budget.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,17 +22,17 @@ use crate::state::TaskState;
 
 const INTERFACE: &str = "graph-host:host/tools";
 const FUNCTION: &str = "call";
-/// The key in an entry's result under which stand the events of the callee, each as its name and what it says.
+/// The key in an entry's result for the events of the callee, each as a name and a payload.
 const EVENTS: &str = "events";
 
-/// Which part of its fuel a caller keeps for itself whatever it calls: one of so many. It hears what became of a callee that
-/// has used up everything, and can go on.
+/// The fraction of its fuel that a caller keeps whatever it calls: one part in this many. So it can continue after a
+/// callee that has used up everything.
 const KEPT_BACK: u64 = 8;
 
-/// What the function gives: the result's JSON text, or a failure.
+/// The answer of the function: the result's JSON text, or a failure.
 type Given = Result<String, wit::Failure>;
 
-/// The function reaches the store itself: a call's fuel comes out of the caller's.
+/// The function uses the store directly: a callee's fuel is taken from the caller's.
 pub(crate) fn add_to_linker(linker: &mut Linker<TaskState>) -> wasmtime::Result<()> {
     linker.instance("graph-host:host/tools@0.1.0")?.func_wrap_async(
         FUNCTION,
@@ -60,7 +60,7 @@ async fn call(
     let begun = state.output.begin();
     let request = json!({"item": item, "params": params});
     let report = match state.journal.begin(INTERFACE, FUNCTION, &request)? {
-        Answer::Kept(kept) => {
+        Answer::Recorded(kept) => {
             let read = kept.answer().map_or_else(read_again, read_again);
             read.ok_or_else(|| state.journal.malformed(&kept))?
         }
@@ -86,7 +86,7 @@ async fn call(
                     let asked =
                         ToolCall { item, params, fuel: left - left / KEPT_BACK, host, timeout, number };
                     let called = async {
-                        // The first call of a chain waits for a place; those inside of it have one.
+                        // The outermost call of a chain waits for a slot; the calls inside of it share that.
                         let _chain = if depth == 0 { chains.acquire().await.ok() } else { None };
                         tools.call(asked).await
                     };
@@ -124,12 +124,12 @@ async fn call(
         }
     };
     state.tool_calls += 1;
-    // They are told as the caller's, within its budget.
+    // They are reported as the caller's, within its budget.
     for event in report.events {
         state.output.add_event(event)?;
     }
     state.output.ended(begun, INTERFACE, FUNCTION, report.result.is_ok());
-    // What it used is gone, and no more than there was: its limit was a part of what the caller had left.
+    // The callee cannot have used more than there was: its limit was a part of what the caller had left.
     store.set_fuel(left.saturating_sub(report.fuel))?;
     Ok(match report.result {
         Ok(value) => Ok(canonical_string(&value)),

@@ -4,15 +4,15 @@ use wasmparser::{BlockType, FunctionBody, Operator};
 
 use super::metric::{Exceeded, Metric, Tally};
 
-/// The branches that a loop is compiled to beside its own.
+/// The branches that a loop is compiled to in addition to its own.
 const CHECKS_OF_LOOP: u64 = 3;
-/// The branches that a call through a table is compiled to: its bounds, an element that is not there yet, its type.
+/// The branches that a call through a table is compiled to: its bounds, an element that is not set yet, its type.
 const CHECKS_OF_INDIRECT_CALL: u64 = 3;
 
 /// The branches that an instruction is compiled to which acts on a table or on a piece of memory.
 const CHECKS_OF_BULK: u64 = 2;
 
-/// How many values a function takes and gives.
+/// How many values a function takes and returns.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Arity {
     pub(super) params: u32,
@@ -75,7 +75,7 @@ impl Counts {
         self.values = self.values.saturating_add(u64::from(arity));
     }
 
-    /// Checks that the compiler makes of one instruction: places where control branches, too.
+    /// Counts checks that the compiler makes for one instruction: control branches there, too.
     fn checks(&mut self, number: u64) {
         self.blocks += number;
     }
@@ -87,7 +87,7 @@ impl Counts {
     }
 }
 
-/// Counts one function. What cannot be read ends the counting: the compiler will say what is wrong with it.
+/// Counts one function. Counting ends at what cannot be read: the compiler will report it.
 pub(super) fn count(body: &FunctionBody<'_>, module: &Module, tally: &mut Tally) -> Result<(), Exceeded> {
     tally.most(Metric::FunctionBytes, body.range().len() as u64)?;
     let own = u32::try_from(module.imported + module.bodies - 1)

@@ -9,10 +9,10 @@ use super::body::{self, Module};
 use super::metric::{Exceeded, Metric, Tally};
 use super::types;
 
-/// A component whose end has not come yet.
+/// A component that is being read.
 #[derive(Default)]
 struct Open {
-    /// How many core instances each component that it can name makes when it is instantiated.
+    /// How many core instances each nameable component makes when it is instantiated.
     components: Vec<u64>,
     /// How many core instances it makes itself.
     instances: u64,
@@ -26,7 +26,7 @@ enum Level {
 /// Counts all of a binary.
 pub(super) fn count(bytes: &[u8], tally: &mut Tally) -> Result<(), Exceeded> {
     let mut levels: Vec<Level> = Vec::new();
-    // What a component that comes from elsewhere may be: the largest one that was seen.
+    // The bound for an imported component: the largest component seen so far.
     let mut largest = 0;
     for payload in Parser::new(0).parse_all(bytes).map_while(Result::ok) {
         match payload {
@@ -206,15 +206,15 @@ fn component(levels: &[Level], outward: usize, index: u32) -> Option<u64> {
     }
 }
 
-/// The component that is being read can name one more that makes so many core instances.
+/// The component that is being read can name another component, which makes that many core instances.
 fn names(levels: &mut [Level], made: u64) {
     if let Some(Level::Component(open)) = levels.last_mut() {
         open.components.push(made);
     }
 }
 
-/// The component that is being read makes so many more core instances. One that is over the cap by itself counts even
-/// where nothing instantiates it.
+/// The component that is being read makes that many more core instances. A component that exceeds the cap counts even if
+/// nothing instantiates it.
 fn makes(levels: &mut [Level], made: u64, tally: &mut Tally) -> Result<(), Exceeded> {
     let Some(Level::Component(open)) = levels.last_mut() else { return Ok(()) };
     open.instances = open.instances.saturating_add(made);

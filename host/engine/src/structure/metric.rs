@@ -1,13 +1,13 @@
-//! The figures, and their caps.
+//! The figures that are counted, and their caps.
 
 use std::fmt;
 
-/// Something that is counted in a component.
+/// A figure that is counted in a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Metric {
     /// Bytes of the whole.
     Bytes,
-    /// Components inside of components, one in the other.
+    /// The nesting depth of components.
     Depth,
     /// Core modules and components in the binary.
     Parts,
@@ -21,7 +21,7 @@ pub enum Metric {
     TableElements,
     /// Types, core and component, with the parts that they are made of.
     Types,
-    /// Types of components and instances, one in the other.
+    /// The nesting depth of types of components and instances.
     TypeDepth,
     /// Imports, core and component.
     Imports,
@@ -45,7 +45,7 @@ pub enum Metric {
     FunctionBlocks,
     /// Loops of one function.
     FunctionLoops,
-    /// Blocks of one function, one in the other.
+    /// The nesting depth of blocks in one function.
     FunctionDepth,
     /// Locals of one function, its parameters included.
     FunctionLocals,
@@ -64,7 +64,7 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// All figures.
+    /// All figures, in the order of the table in `docs/design/compilation.md`.
     pub const ALL: [Self; 28] = [
         Self::Bytes,
         Self::Depth,
@@ -96,7 +96,7 @@ impl Metric {
         Self::Values,
     ];
 
-    /// The most that is taken.
+    /// The largest value that is accepted.
     pub const fn cap(self) -> u64 {
         self.entry().1
     }
@@ -140,35 +140,35 @@ impl Metric {
     }
 }
 
-/// A component has more of something than is taken.
+/// A component exceeds a cap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it has {found} {}; at most {} are taken", .figure.what(), .figure.cap())]
 pub struct Exceeded {
-    /// What there is too much of.
+    /// The figure that is too large.
     pub figure: Metric,
-    /// How many there are at the place where counting ended.
+    /// The count at which counting stopped.
     pub found: u64,
 }
 
-/// What has been counted so far.
+/// The counts so far.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct Tally([u64; Metric::ALL.len()]);
 
 impl Tally {
-    /// So many more.
+    /// Adds to a total, up to its cap.
     pub(crate) fn add(&mut self, figure: Metric, more: u64) -> Result<(), Exceeded> {
         let total = self.0[figure as usize].saturating_add(more);
         self.most(figure, total)
     }
 
-    /// So many in one place; the place with the most counts.
+    /// Counts one place, up to the cap; the largest place counts.
     pub(crate) fn most(&mut self, figure: Metric, found: u64) -> Result<(), Exceeded> {
         let most = &mut self.0[figure as usize];
         *most = found.max(*most);
         if found > figure.cap() { Err(Exceeded { figure, found }) } else { Ok(()) }
     }
 
-    /// What has been counted.
+    /// The count of a figure.
     #[cfg(test)]
     pub(crate) fn of(&self, figure: Metric) -> u64 {
         self.0[figure as usize]

@@ -1,8 +1,8 @@
-//! What a component may be made of, counted before anything of it is compiled.
+//! Counts what a component consists of, before it is compiled.
 //!
-//! The time and memory that compiling takes grow faster than a component does, and differ from machine to machine.
-//! These counts are the same everywhere, take one pass over the bytes, and know nothing of the compiler but what drives
-//! its cost. Whether a component is valid is not asked here: what cannot be read is left to the compiler to explain.
+//! The time and memory that compiling takes grow faster than a component's size, and differ between machines. These
+//! counts are the same everywhere, take one pass over the bytes, and cover what makes the compiler expensive. Validity is
+//! not checked here: what cannot be read is left to the compiler to report.
 
 mod body;
 mod component;
@@ -16,8 +16,8 @@ pub use metric::{Exceeded, Metric};
 
 use metric::Tally;
 
-/// What a component is made of, or the first figure that is over its cap. Bytes that cannot be read count as far as they
-/// can.
+/// Counts a component, or returns the first figure that exceeds its cap. If bytes cannot be read, those before them are
+/// counted.
 pub(crate) fn count(bytes: &[u8]) -> Result<Tally, Exceeded> {
     let mut tally = Tally::default();
     tally.add(Metric::Bytes, bytes.len() as u64)?;

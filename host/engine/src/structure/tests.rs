@@ -84,9 +84,9 @@ fn what_cannot_be_read_is_left_to_the_compiler() {
 /// Every cap is what the documentation says it is.
 #[test]
 fn caps_are_documented() {
-    let page = include_str!("../../../ARCHITECTURE.md");
+    let page = include_str!("../../../docs/design/compilation.md");
     for figure in Metric::ALL {
         let row = format!("| {} | {} |", figure.what(), figure.cap());
-        assert!(page.contains(&row), "host/ARCHITECTURE.md lacks the row\n{row}");
+        assert!(page.contains(&row), "host/docs/design/compilation.md lacks the row\n{row}");
     }
 }

@@ -111,7 +111,7 @@ pub(super) fn core(core: &CoreType<'_>, tally: &mut Tally) -> Result<(), Exceede
     }
 }
 
-/// Counts core types, and tells how many values each of them takes and gives.
+/// Counts core types, and says how many values each of them takes and gives.
 pub(super) fn group(
     types: &RecGroup,
     tally: &mut Tally,

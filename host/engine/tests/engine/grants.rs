@@ -6,7 +6,8 @@ use graph_engine::{Call, Engine, EngineConfig, PrepareError};
 use serde_json::json;
 
 use crate::support::{
-    TESTKIT, TESTKIT_IO, activation, call, component, engine, everything, limits, nothing, prepare, value,
+    TESTKIT, TESTKIT_IO, TESTKIT_NET, activation, call, component, engine, everything, limits, nothing,
+    prepare, value,
 };
 
 #[test]
@@ -115,4 +116,36 @@ fn the_engine_is_the_same_everywhere() {
 fn the_recorded_wasmtime_is_the_linked_one() {
     let lock = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock")).unwrap();
     assert!(lock.contains("name = \"wasmtime\"\nversion = \"48.0.8\""), "config.rs names another version");
+}
+
+#[test]
+fn the_bytes_say_what_the_compiled_component_imports() {
+    let mixed = wat::parse_str(
+        r#"(component
+            (import "a:b/plain@1.0.0" (instance (type (record (field "x" u8))) (export "t" (type (eq 0)))))
+            (type $r (instance (export "r" (type (sub resource)))))
+            (import "a:b/resource@1.0.0" (instance $i (type $r)))
+            (alias export $i "r" (type $t))
+            (component (import "inner" (func)))
+            (type $f (instance (export "f" (func))))
+            (import "a:b/functions@1.0.0" (instance (type $f))))"#,
+    )
+    .unwrap();
+    for bytes in [TESTKIT, TESTKIT_IO, TESTKIT_NET, &mixed] {
+        let verified = component(bytes);
+        let read = engine().read_imports(&verified).unwrap();
+        assert_eq!(read, engine().load(&verified).unwrap().imports());
+    }
+}
+
+#[test]
+fn what_is_compiled_is_known_without_compiling_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = || EngineConfig { cache_dir: Some(folder.path().to_path_buf()), ..EngineConfig::default() };
+    let engine = Engine::new(config()).unwrap();
+    let verified = component(TESTKIT);
+    assert!(!engine.has_compiled(&verified));
+    engine.load(&verified).unwrap();
+    assert!(engine.has_compiled(&verified));
+    assert!(Engine::new(config()).unwrap().has_compiled(&verified));
 }

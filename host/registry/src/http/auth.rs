@@ -1,24 +1,24 @@
-//! What a registry wants to know of us: the challenges of `WWW-Authenticate` (RFC 9110, and the token authentication of
-//! the distribution project).
+//! The authentication that a registry requires: challenges of `WWW-Authenticate` (RFC 9110, and the token authentication
+//! of the distribution project).
 
-/// What has to come with a request.
+/// A challenge of a registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Challenge {
-    /// Name and password.
+    /// The user's name and password.
     Basic,
-    /// A token of somebody's.
+    /// A token, which has to be requested first.
     Bearer {
-        /// Where tokens are.
+        /// The URL that tokens are requested from.
         realm: String,
-        /// For whom it is.
+        /// The service that the token is for.
         service: Option<String>,
-        /// What it permits.
+        /// The scope that the token has to permit.
         scope: Option<String>,
     },
 }
 
 impl Challenge {
-    /// Reads the value of a field; the first challenge that is known counts.
+    /// Reads the value of a field, and returns the first known challenge.
     pub(super) fn read(field: &str) -> Option<Self> {
         let (scheme, rest) = field.trim().split_once(' ').unwrap_or((field.trim(), ""));
         if scheme.eq_ignore_ascii_case("basic") {
@@ -35,7 +35,7 @@ impl Challenge {
     }
 }
 
-/// `key="value", key=value`, with `\` before what is meant as it stands.
+/// Reads `key="value", key=value`; in quotes, `\` escapes the next character.
 fn parameters(text: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut rest = text.trim_start();

@@ -1,4 +1,4 @@
-//! Requests to one registry: whom they go to, with which credentials, how long they may take and how much may come.
+//! Requests to one registry: the hosts they may go to, their credentials, and limits on time and bytes.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -22,16 +22,16 @@ use super::repository::Repository;
 use crate::manifest::shown;
 use crate::transport::TransportError;
 
-/// How long anything but a blob may take.
+/// How long any request may take, except for that of a blob.
 const ANSWER: Duration = Duration::from_mins(1);
-/// How often a blob may lie somewhere else.
+/// How many redirects of a blob are followed.
 const MOST_REDIRECTS: usize = 5;
 /// The largest token, listing or error, in bytes.
 pub(super) const MOST_ANSWER: u64 = 4 << 20;
 /// How much of an error is read, in bytes.
 const MOST_ERROR: u64 = 16 << 10;
 
-/// How registries are talked to. Whatever is opened with the same options has its time and its bytes together.
+/// How registries are accessed. All connections with the same options share one limit on time and one on bytes.
 #[derive(Clone, Debug)]
 pub struct Options {
     plain_http: Option<bool>,
@@ -48,8 +48,8 @@ struct Budget {
 }
 
 impl Options {
-    /// From now on, for so long, and for so many bytes. `plain_http`: whether registries are asked without TLS; `None` is
-    /// those on this machine alone.
+    /// Options with limits that begin now: a time and a number of bytes. `plain_http`: whether registries are accessed
+    /// without TLS; `None` allows that only for those on this machine.
     pub fn new(plain_http: Option<bool>, time: Duration, most: u64) -> Self {
         let now = Instant::now();
         let deadline = now.checked_add(time).unwrap_or(now + Duration::from_hours(24));
@@ -57,8 +57,8 @@ impl Options {
         Self { plain_http, token_realms: Vec::new(), budget: Rc::new(RefCell::new(budget)) }
     }
 
-    /// Also lets registries have their tokens made by these hosts, `host` or `host:port`. Without that, a registry makes its
-    /// own: credentials go to the host that they are for.
+    /// Also allows these hosts, `host` or `host:port`, to issue tokens for registries. By default a registry issues its
+    /// own: credentials are only sent to the host that they are for.
     #[must_use]
     pub fn with_token_realms(self, hosts: Vec<String>) -> Self {
         Self { token_realms: hosts, ..self }
@@ -70,29 +70,29 @@ impl Options {
     }
 }
 
-/// A registry.
+/// A connection to one registry: base address, credentials, deadline and budget of bytes.
 #[derive(Clone, Debug)]
 pub struct Registry {
     host: String,
     base: Url,
     client: Client,
     options: Options,
-    /// Fields that go with requests, by what they permit.
+    /// Authorization headers, by the scopes that they permit.
     permits: Rc<RefCell<BTreeMap<String, HeaderValue>>>,
 }
 
-/// What a request is about.
+/// The purpose of a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct About<'a> {
-    /// What is asked for, for messages.
+    /// What is requested, for messages.
     pub(super) what: &'a str,
     /// The token's scope: `repository:acme/fetch:pull`.
     pub(super) scope: &'a str,
-    /// Whether it may lie somewhere else: blobs do, and nothing else.
+    /// Whether redirects are followed, which is done for blobs only.
     pub(super) is_blob: bool,
 }
 
-/// A request that can be made again.
+/// A request that can be repeated.
 #[derive(Clone, Debug)]
 pub(super) struct Ask<'a> {
     pub(super) method: Method,
@@ -102,7 +102,7 @@ pub(super) struct Ask<'a> {
 }
 
 impl Registry {
-    /// A registry, `host` or `host:port`. Nothing is asked yet.
+    /// A registry, `host` or `host:port`. No request is made yet.
     pub fn new(host: &str, options: &Options) -> Result<Self, TransportError> {
         let network = |reason: String| TransportError::Network {
             what: "anything".to_owned(),
@@ -126,7 +126,7 @@ impl Registry {
         &self.host
     }
 
-    /// The address of something below `/v2/`.
+    /// The URL of a path below `/v2/`.
     pub(super) fn url(&self, path: &str) -> Result<Url, TransportError> {
         self.base.join(path).map_err(|error| self.network(path, error.to_string()))
     }
@@ -144,12 +144,12 @@ impl Registry {
         TransportError::Timeout { what: what.to_owned(), place: self.host.clone(), seconds }
     }
 
-    /// Asks, with what the registry wants to know of us, and wherever a blob lies. What comes back is neither a challenge
-    /// nor a redirect.
+    /// Sends a request, with authentication if the registry requires it, and follows redirects of blobs. The response is
+    /// neither a challenge nor a redirect.
     pub(super) fn ask(&self, ask: &Ask<'_>, about: About<'_>) -> Result<Response, TransportError> {
         let mut response = self.send(ask, about, true)?;
         if response.status() == StatusCode::UNAUTHORIZED {
-            // Once: whoever is not content then never will be.
+            // Only once: a registry that refuses the credentials will refuse them again.
             self.authenticate(&response, about)?;
             response = self.send(ask, about, true)?;
             if response.status() == StatusCode::UNAUTHORIZED {
@@ -162,7 +162,7 @@ impl Registry {
         while response.status().is_redirection() && response.status() != StatusCode::NOT_MODIFIED {
             let to = self.location(&response, &from, about.what)?;
             let refused = if !about.is_blob {
-                Some("only a blob may lie somewhere else")
+                Some("only a blob may be redirected to another host")
             } else if hops == MOST_REDIRECTS {
                 Some("it has been redirected too often")
             } else {
@@ -185,13 +185,13 @@ impl Registry {
         Ok(response)
     }
 
-    /// Why a redirect is not followed. What began under TLS goes on under TLS; without it, on this machine alone or
-    /// where the user has said so.
+    /// Why a redirect is not followed. From TLS only TLS is followed; plain HTTP only on this machine, or where the user
+    /// has allowed it.
     fn refuses(&self, from: &Url, to: &Url) -> Option<&'static str> {
         refuses(from, to, self.options.plain_http == Some(true))
     }
 
-    /// Where an answer says that something is.
+    /// The URL in a response's `Location`.
     pub(super) fn location(
         &self,
         response: &Response,
@@ -210,7 +210,7 @@ impl Registry {
         }
     }
 
-    /// The location of an upload: of the registry itself or somewhere else, but never without TLS where there was some.
+    /// The URL of an upload: at the registry or elsewhere, but never without TLS if the registry uses it.
     pub(super) fn upload_location(
         &self,
         response: &Response,
@@ -270,7 +270,7 @@ impl Registry {
         self.client.send(request, time).map_err(|error| self.failure(error, what))
     }
 
-    /// The error of a request without a response, or of a body without an end.
+    /// The error of a request without a response, or of an incomplete body.
     fn failure(&self, error: graph_http::Error, what: &str) -> TransportError {
         match error {
             graph_http::Error::Timeout => self.too_late(what),
@@ -278,7 +278,7 @@ impl Registry {
         }
     }
 
-    /// Gets what the registry wants to have with requests of this scope.
+    /// Obtains the credentials that the registry requires for this scope.
     fn authenticate(&self, response: &Response, about: About<'_>) -> Result<(), TransportError> {
         let fields = response.headers().get_all(WWW_AUTHENTICATE);
         let challenge = fields.iter().find_map(|field| Challenge::read(field.to_str().ok()?));
@@ -302,7 +302,7 @@ impl Registry {
         Ok(())
     }
 
-    /// A token that permits what the scope says.
+    /// Requests a token for the scope.
     fn token(
         &self,
         realm: &str,
@@ -331,7 +331,7 @@ impl Registry {
                 ("service", service.unwrap_or_default()),
                 ("scope", scope),
             ];
-            // The encoding of forms is that of the queries of addresses.
+            // Forms are encoded like the query of a URL.
             let mut encoded = self.base.clone();
             encoded.query_pairs_mut().clear().extend_pairs(form);
             let mut request = request(Method::POST);
@@ -371,7 +371,7 @@ impl Registry {
         TransportError::Denied { place: self.host.clone(), action, reason }
     }
 
-    /// What an answer that is none says for itself.
+    /// The explanation in an error response.
     pub(super) fn reason(&self, response: Response, what: &str) -> String {
         let status = response.status();
         let text = self.body(response, what, MOST_ERROR).unwrap_or_default();
@@ -387,7 +387,7 @@ impl Registry {
         }
     }
 
-    /// The error of an answer with a status that is none of those that were hoped for.
+    /// The error of a response with an unexpected status.
     pub(super) fn failed(&self, response: Response, about: About<'_>) -> TransportError {
         let what = about.what.to_owned();
         match response.status() {
@@ -407,7 +407,7 @@ impl Registry {
         }
     }
 
-    /// Reads a body as far as it may go.
+    /// Reads a body up to its limit.
     pub(super) fn body(
         &self,
         mut response: Response,
@@ -442,11 +442,11 @@ impl Registry {
     }
 }
 
-/// Why what began at one address does not go on at another.
+/// Why a redirect from one URL to another is refused.
 fn refuses(from: &Url, to: &Url, plain_http: bool) -> Option<&'static str> {
     match (from.scheme(), to.scheme()) {
         (_, "https") => None,
-        ("https", _) => Some("what began under TLS does not go on without it"),
+        ("https", _) => Some("refusing a redirect from https to http"),
         (_, "http") if plain_http || to.host_str().is_some_and(is_loopback) => None,
         (_, "http") => Some("it is not under TLS, and not on this machine"),
         _ => Some("it is neither http nor https"),
@@ -464,7 +464,7 @@ fn is_loopback(host: &str) -> bool {
         || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// A field that is not shown.
+/// A header value that is never shown.
 fn sensitive(text: &str) -> Option<HeaderValue> {
     let mut field = HeaderValue::from_str(text).ok()?;
     field.set_sensitive(true);
@@ -475,7 +475,7 @@ fn basic(username: &str, password: &str) -> Option<HeaderValue> {
     sensitive(&format!("Basic {}", BASE64_STANDARD.encode(format!("{username}:{password}"))))
 }
 
-/// A request without fields and content; its address is set when it is sent.
+/// A request without headers and content; its URL is set when it is sent.
 fn request(method: Method) -> Request<Bytes> {
     let mut request = Request::default();
     *request.method_mut() = method;
@@ -518,14 +518,14 @@ mod tests {
         }
     }
 
-    /// A server that sends the head of an answer, and then a byte at a time, or as many as it is let.
+    /// A server that sends the head of a response, and then one byte at a time, or as many as it can.
     fn server(pause: Option<Duration>) -> u16 {
         use std::io::{Read as _, Write as _};
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
-            // An answer that comes before its request is none.
+            // The server must not answer before the request is complete.
             let mut asked = Vec::new();
             while !asked.ends_with(b"\r\n\r\n") {
                 let mut byte = [0];
@@ -554,7 +554,7 @@ mod tests {
         };
         let much = read(server(None), Duration::from_mins(1), 100_000);
         assert!(matches!(much, Err(TransportError::TooMuch { most: 100_000, .. })), "{much:?}");
-        // Something comes all the time, and never everything.
+        // Data keeps arriving, but the response is never complete.
         let began = Instant::now();
         let late = read(server(Some(Duration::from_millis(20))), Duration::from_millis(400), 1 << 30);
         assert!(matches!(late, Err(TransportError::Timeout { .. })), "{late:?}");

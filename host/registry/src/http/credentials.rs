@@ -1,5 +1,5 @@
-//! Whom a registry is told that we are: what the environment says for one host, or Docker's configuration. Nothing of it is
-//! ever shown, and it is asked for only once a registry wants to know.
+//! Credentials for registries: from the environment for one host, or from Docker's configuration. They are never shown,
+//! and looked up only when a registry requires them.
 
 use std::env;
 use std::fmt;
@@ -7,35 +7,35 @@ use std::path::PathBuf;
 
 use docker_credential::{CredentialRetrievalError as Trouble, DockerCredential};
 
-/// The host that the other two variables are for.
+/// The variable with the host that the other two variables are for.
 pub const REGISTRY_VARIABLE: &str = "GRAPH_HOST_REGISTRY";
-/// The name of a user.
+/// The variable with the user's name.
 pub const USERNAME_VARIABLE: &str = "GRAPH_HOST_REGISTRY_USERNAME";
-/// The password, or a token in place of it.
+/// The variable with the password, or a token that replaces it.
 pub const PASSWORD_VARIABLE: &str = "GRAPH_HOST_REGISTRY_PASSWORD";
-/// A host that makes the tokens of registries, where it is not the registry itself.
+/// The variable with a host that issues tokens for registries, if it is not the registry itself.
 pub const TOKEN_REALM_VARIABLE: &str = "GRAPH_HOST_REGISTRY_TOKEN_REALM";
 
-/// Who we are.
+/// The credentials for one registry.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum Credentials {
-    /// Anybody.
+    /// No credentials: the registry's public content.
     Anonymous,
     /// A user with a password.
     Password {
-        /// The user.
+        /// The user's name in the registry.
         username: String,
-        /// The password.
+        /// The password, or a token that replaces it.
         password: String,
     },
-    /// A token that is exchanged for others.
+    /// An identity token, which is exchanged for access tokens.
     Identity(String),
 }
 
-/// Credentials are there and cannot be used.
+/// Why configured credentials cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialError {
-    /// The variables are set in part.
+    /// Only some of the variables are set.
     #[error("{REGISTRY_VARIABLE} names this registry, and {0} is not set")]
     Incomplete(&'static str),
     /// Docker's configuration cannot be used.
@@ -44,10 +44,10 @@ pub enum CredentialError {
 }
 
 impl Credentials {
-    /// Those for a registry, `host` or `host:port`.
+    /// Finds the credentials for a registry, `host` or `host:port`.
     pub(super) fn find(host: &str) -> Result<Self, CredentialError> {
         let variable = |name| env::var(name).ok().filter(|text| !text.is_empty());
-        // They are for the host that is named beside them, and no other one is told.
+        // They are for the host in the other variable, and are sent to no other host.
         if variable(REGISTRY_VARIABLE).is_some_and(|named| named.eq_ignore_ascii_case(host)) {
             let needed = |name| variable(name).ok_or(CredentialError::Incomplete(name));
             return Ok(Self::Password {
@@ -64,11 +64,11 @@ impl Credentials {
             }
             Ok(DockerCredential::IdentityToken(token)) => Ok(Self::Identity(token)),
             Err(Trouble::NoCredentialConfigured | Trouble::ConfigNotFound) => Ok(Self::Anonymous),
-            // A helper that has nothing for this registry says so by failing.
+            // A helper without credentials for this registry reports that by failing.
             Err(Trouble::HelperFailure { stdout, .. }) if stdout.contains("credentials not found") => {
                 Ok(Self::Anonymous)
             }
-            // What a helper prints may be a secret.
+            // The output of a helper may contain a secret.
             Err(Trouble::HelperFailure { helper, .. }) => {
                 Err(CredentialError::Docker(format!("`{}` has failed", crate::manifest::shown(&helper))))
             }
@@ -77,7 +77,7 @@ impl Credentials {
     }
 }
 
-/// Docker's configuration: in the folder that `DOCKER_CONFIG` names, or in `.docker` at home.
+/// The path of Docker's configuration: in the folder that `DOCKER_CONFIG` names, or in `.docker` of the user's home.
 fn config_file() -> Option<PathBuf> {
     let folder = env::var_os("DOCKER_CONFIG").map(PathBuf::from);
     let folder = folder.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".docker")))?;

@@ -1,4 +1,4 @@
-//! One repository of a registry: its manifests, blobs, tags and referrers; and what a registry lists.
+//! The manifests, blobs, tags and referrers of one repository, and the listings of a registry.
 
 use graph_core::digest::Digest;
 use graph_http::header::{CONTENT_TYPE, LINK};
@@ -11,7 +11,7 @@ use crate::manifest::{Descriptor, Index, MOST_MANIFEST, Manifest, media, shown};
 use crate::reference::{is_repository, is_tag};
 use crate::transport::{Fetched, Transport, TransportError, Wanted, fallback_tag, index_of_tag, listed};
 
-/// How many pages of a listing are read, and how long one is asked to be.
+/// How many pages of a listing are read, and how many entries are requested for each.
 const MOST_PAGES: usize = 20;
 const PAGE: usize = 200;
 
@@ -20,7 +20,7 @@ const PAGE: usize = 200;
 pub struct Repository {
     registry: Registry,
     name: String,
-    /// The token's scope while reading, and while writing.
+    /// The scopes of tokens for reading and for writing.
     scopes: [String; 2],
 }
 
@@ -138,7 +138,7 @@ impl Transport for Repository {
                 })?;
                 Ok(index.manifests)
             }
-            // A registry that does not know the question: they are listed under a tag then.
+            // A registry without the referrers API: they are listed under a tag.
             StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST | StatusCode::METHOD_NOT_ALLOWED => {
                 index_of_tag(self, &fallback_tag(subject)).map(|index| index.manifests)
             }
@@ -184,7 +184,7 @@ impl Transport for Repository {
         if response.headers().contains_key("oci-subject") {
             return Ok(digest);
         }
-        // A registry that does not know of referrers: we list them under the tag that the specification names.
+        // A registry without the referrers API: they have to be listed under the tag that the specification defines.
         let tag = fallback_tag(&subject.digest);
         let mut index = index_of_tag(self, &tag)?;
         if !index.manifests.iter().any(|listed| listed.digest == digest) {
@@ -210,7 +210,7 @@ impl Registry {
     }
 }
 
-/// A listing, page by page.
+/// Reads a listing, page by page.
 fn pages(
     registry: &Registry,
     path: &str,
@@ -249,7 +249,7 @@ fn pages(
     Ok(found)
 }
 
-/// The address in `<…>; rel="next"` (RFC 8288).
+/// The URL in `<…>; rel="next"` (RFC 8288).
 fn next_page(field: &str) -> Option<String> {
     let (address, parameters) = field.trim().strip_prefix('<')?.split_once('>')?;
     let is_next = parameters.split(';').any(|it| matches!(it.trim(), "rel=\"next\"" | "rel=next"));

@@ -1,4 +1,4 @@
-//! Calls of other items by components: with the caller's fuel and time, and with no more than both may touch.
+//! Calls of other items by components: they use up the caller's fuel and time, and may use only what both are granted.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,18 +15,18 @@ use graph_engine::{Call, Calling, Journal, Services, ToolCall, ToolReport, Tools
 
 use crate::executor::{CallSite, Shared};
 
-/// What one component may call.
+/// The component that makes the calls, and where in a run it is.
 pub(crate) struct Caller {
     pub(crate) shared: Arc<Shared>,
     /// The task that it is part of.
     pub(crate) spec: Arc<TaskSpec>,
     /// Where in the graph that is.
     pub(crate) place: CallSite,
-    /// What it was granted itself.
+    /// What the caller itself is granted.
     pub(crate) grant: Arc<EffectiveGrant>,
-    /// How deep it is in calls itself; 0 for the task's own component.
+    /// How many calls of components are around it; 0 for the component that the task dispatched.
     pub(crate) depth: u32,
-    /// Where its randomness comes from.
+    /// The seed of its random numbers.
     pub(crate) seed: [u8; 32],
 }
 
@@ -96,7 +96,7 @@ impl Caller {
                 clock: self.spec.clock,
                 limits,
                 observer: None,
-                // What it learns of the world comes to the task in the call's own entry.
+                // What the called component asks of the world is journaled in the entry of this call.
                 journal: Journal::Record,
                 services,
                 depth,
@@ -108,7 +108,7 @@ impl Caller {
         let (fuel, host, events) = (report.fuel_used, JournalEntry::used_by(&report.journal), report.events);
         let result = match report.result {
             Ok(Outcome::Result(value)) => Ok(value),
-            Ok(Outcome::Interrupt(_)) => Err("asks a question, which nobody can answer inside of a call"),
+            Ok(Outcome::Interrupt(_)) => Err("asks a question, which cannot be answered inside of a call"),
             Ok(Outcome::Command { .. }) => Err("routes the graph, which it cannot do inside of a call"),
             Err(failure) => return Ok(ToolReport { result: Err(failure), fuel, host, events }),
         };
@@ -116,7 +116,8 @@ impl Caller {
         Ok(ToolReport { result, fuel, host, events })
     }
 
-    /// Whether the item may be dispatched at all: by the manifest, as far as the node leaves it.
+    /// Whether the item may be dispatched at all: the manifest has to permit it, and the node's own `capabilities` must
+    /// not leave it out.
     fn permit(&self, item: &str) -> Result<(), Failure> {
         let (own, _) = self.place.restrictions(&self.spec.graph);
         // The patterns were checked with the document; one that cannot be read permits nothing.

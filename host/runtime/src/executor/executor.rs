@@ -19,7 +19,9 @@ use graph_core::record::{HostCall, JournalEntry};
 use graph_core::time::Timestamp;
 use graph_core::trust::Standing;
 use graph_core::walker::{CustomEvent, HookSpec, TaskReport, TaskSpec};
-use graph_engine::{Call, EventRecord, Journal, Knowledge, LogLine, PreparedNode, Services};
+use graph_engine::{
+    Call, EventRecord, HttpDoubles, Journal, Knowledge, Live, LogLine, PreparedNode, Services,
+};
 use graph_store::CheckpointStore;
 
 use crate::executor::component_calls::Caller;
@@ -34,14 +36,43 @@ use crate::project::knowledge::ProjectKnowledge;
 use crate::project::user_home::Home;
 use graph_driver::{CallObserver, TaskExecutor};
 
-/// An attempt that is over sooner than this is done by the driver's own thread.
+/// Attempts that are expected to take less time than this are performed on the driver's own thread: a task of its own
+/// would cost more.
 const BRIEF: Duration = Duration::from_micros(60);
-/// How long the engine has to end a call whose time is over.
+/// How much longer than its deadline an attempt may take before it is given up: the time in which the engine ends a call
+/// by itself.
 const GRACE: Duration = Duration::from_millis(100);
-/// The weight of the newest call in what is expected of the next one, as a shift.
+/// The weight of the newest call in the moving average of call durations, as a right shift.
 const NEWEST: u32 = 2;
 
-/// Performs tasks with the components of a plan, and those that templates name.
+/// The knowledge of a project.
+pub(crate) fn knowledge_of(project: &Path, home: &Home) -> Arc<dyn Knowledge> {
+    Arc::new(ProjectKnowledge::of(project, home))
+}
+
+/// What an executor needs in addition to components and their plan.
+#[derive(Clone, Debug)]
+pub struct ExecutorParts {
+    /// Receives the lines that components log.
+    pub notices: Arc<dyn NoticeObserver>,
+    /// In a replay, answers instead of the world, or limits how often the world is asked again.
+    pub tape: Option<Arc<Tape>>,
+    /// The store that keeps the text of every item that a task reads.
+    pub keeps_texts: Option<Arc<dyn CheckpointStore>>,
+    /// The knowledge store of components that are granted knowledge.
+    pub knowledge: Option<Arc<dyn Knowledge>>,
+    /// Answers HTTP requests instead of the network.
+    pub http: Option<Arc<dyn HttpDoubles>>,
+}
+
+impl ExecutorParts {
+    /// No tape, no store, no knowledge, and no doubles for HTTP.
+    pub fn bare(notices: Arc<dyn NoticeObserver>) -> Self {
+        Self { notices, tape: None, keeps_texts: None, knowledge: None, http: None }
+    }
+}
+
+/// Performs tasks with the components of a plan, and with components that templates name while the run is under way.
 pub struct ComponentExecutor {
     shared: Arc<Shared>,
 }
@@ -49,34 +80,36 @@ pub struct ComponentExecutor {
 pub(crate) struct Shared {
     components: Components,
     primaries: Primaries,
-    /// By graph and what is left for it, then by place and item.
+    /// Components that are ready to be called: by graph and its narrowing, then by call site and item.
     ready: RwLock<HashMap<Digest, Scopes>>,
-    /// What was made ready to be called by components, by what asks for it.
+    /// Components that were made ready to be called by other components, by what asks for them.
     callees: RwLock<HashMap<CalleeKey, Arc<CallableItem>>>,
     knowledge: Option<Arc<dyn Knowledge>>,
+    http: Option<Arc<dyn HttpDoubles>>,
     notices: Arc<dyn NoticeObserver>,
-    /// Hears of the calls that components make.
+    /// Receives the calls that components make, for telemetry.
     calls: OnceLock<Arc<dyn CallObserver>>,
-    /// Answers in the place of the world, in a replay.
+    /// In a replay, answers instead of the world.
     tape: Option<Arc<Tape>>,
 }
 
-/// A component that another one calls: the graph, what is left for it, the node, the caller's grant and the item.
+/// A component that another one calls: the graph's digest, its narrowing, the call site, the digest of the caller's
+/// grant, and the item.
 type CalleeKey = (Digest, String, CallSite, Digest, String);
 
-/// What was made ready in one graph, by what is left for it.
+/// What was made ready in one graph, by the narrowing of its grants.
 type Scopes = HashMap<String, HashMap<(CallSite, String), Arc<CallableItem>>>;
 
 /// Where in a graph a component is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum CallSite {
     Node(NodeIndex),
-    /// At a hook: all of them grant an item the same.
+    /// At a hook. All hooks of a graph grant an item the same.
     Hook,
 }
 
 impl CallSite {
-    /// What the graph leaves there of a grant: the interfaces and items, and the limits.
+    /// What the graph itself takes away from a grant at this call site: interfaces and items, and the limits.
     pub(crate) fn restrictions(self, graph: &Graph) -> (Option<&NodeCapabilities>, NodeLimits) {
         match self {
             Self::Node(node) => {
@@ -88,16 +121,17 @@ impl CallSite {
     }
 }
 
-/// A component that is ready to be called.
+/// A component that is linked with its grant and can be called.
 pub(crate) struct CallableItem {
     node: PreparedNode,
-    /// Its grant, whose limits may be below those that the manifest and the node give a task.
+    /// The effective grant. Its limits may be below those that the manifest and the node give a task.
     grant: Arc<EffectiveGrant>,
-    /// Whose signature it runs by, and until when that counts.
+    /// Whose signature admitted it, and until when that signature counts.
     standing: Standing,
-    /// What its results depend on beside what it is given: the component, its grant and the engine.
+    /// The digest of everything that its results depend on in addition to its params: the component, its grant and the
+    /// engine.
     performer: Digest,
-    /// How long a call takes, in nanoseconds; 0: not known.
+    /// The moving average of how long a call takes, in nanoseconds; 0 before the first call.
     expected: AtomicU64,
 }
 
@@ -112,7 +146,7 @@ impl CallableItem {
         Self { node, grant: Arc::new(grant), standing, performer, expected: AtomicU64::new(0) }
     }
 
-    /// Why its signature does not count any more at a superstep of that time; none if it does.
+    /// Why its signature has expired by the recorded time of a superstep; none if it still counts.
     pub(crate) fn expired(&self, item: &str, clock: Timestamp) -> Option<Failure> {
         let error = self.standing.expired(item, clock)?;
         Some(Failure::new(Category::Denied, error.to_string()))
@@ -132,10 +166,13 @@ impl CallableItem {
 }
 
 impl ComponentExecutor {
-    /// Takes over what a plan has linked.
-    pub fn new(components: Components, plan: Plan, notices: Arc<dyn NoticeObserver>) -> Self {
+    /// An executor over the components that a plan has linked.
+    pub fn new(components: Components, plan: Plan, parts: ExecutorParts) -> Self {
+        let ExecutorParts { notices, tape, keeps_texts, knowledge, http } = parts;
         let mut primaries = components.primaries();
-        // What is read from now on is read now; the superstep that the run goes on with is over by then.
+        primaries.store = keeps_texts;
+        // What is read from now on belongs to later supersteps: the recorded time of the superstep that was resumed does
+        // not apply to it.
         primaries.texts.recorded = None;
         primaries.pinned =
             plan.texts.into_iter().filter_map(|(key, text)| text.ok().map(|text| (key, text))).collect();
@@ -163,15 +200,16 @@ impl ComponentExecutor {
                 primaries,
                 ready,
                 callees: RwLock::default(),
-                knowledge: None,
+                knowledge,
+                http,
                 notices,
                 calls: OnceLock::new(),
-                tape: None,
+                tape,
             }),
         }
     }
 
-    /// Performs a dispatch of a node or a hook.
+    /// Performs an action of a node or a hook.
     fn dispatch(&self, spec: TaskSpec, place: CallSite) -> BoxFuture<'static, TaskReport> {
         let shared = Arc::clone(&self.shared);
         async move {
@@ -182,7 +220,8 @@ impl ComponentExecutor {
                 return shared.function(spec, place).await;
             }
             match shared.ready(&spec, place).await {
-                // It was let in when the run began, or went on; this superstep may be recorded later than that.
+                // The component was admitted when the run was started or resumed; its signature may have expired by the
+                // recorded time of this superstep.
                 Ok(ready) => match ready.expired(&spec.item_id, spec.clock) {
                     Some(failure) => TaskReport::new(Err(failure), 0),
                     None => shared.call(&ready, spec, place).await,
@@ -191,35 +230,6 @@ impl ComponentExecutor {
             }
         }
         .boxed()
-    }
-
-    /// Lets a tape answer in the place of the world.
-    #[must_use]
-    pub fn playing(mut self, tape: Arc<Tape>) -> Self {
-        if let Some(shared) = Arc::get_mut(&mut self.shared) {
-            shared.tape = Some(tape);
-        }
-        self
-    }
-
-    /// Keeps the text of every item that a task reads in this store.
-    #[must_use]
-    pub fn keeping(mut self, store: Arc<dyn CheckpointStore>) -> Self {
-        if let Some(shared) = Arc::get_mut(&mut self.shared) {
-            shared.primaries.store = Some(store);
-        }
-        self
-    }
-}
-
-impl ComponentExecutor {
-    /// Lets components that are granted knowledge use that of a project.
-    #[must_use]
-    pub fn with_knowledge_of(mut self, project: &Path, home: &Home) -> Self {
-        if let Some(shared) = Arc::get_mut(&mut self.shared) {
-            shared.knowledge = Some(Arc::new(ProjectKnowledge::of(project, home)));
-        }
-        self
     }
 }
 
@@ -244,12 +254,12 @@ impl TaskExecutor for ComponentExecutor {
     fn performer(&self, spec: &TaskSpec) -> BoxFuture<'static, Option<Digest>> {
         let (shared, spec) = (Arc::clone(&self.shared), spec.clone());
         async move {
-            // What a function's answer depends on is not known.
+            // What the answer of a function depends on is not known, so it is never cached.
             if shared.is_function(&spec) {
                 return None;
             }
             let ready = shared.ready(&spec, CallSite::Node(spec.node)).await.ok()?;
-            // What would not be let in now has nothing to stand in for it.
+            // A component whose signature has expired must not have its stored results used either.
             ready.expired(&spec.item_id, spec.clock).is_none().then_some(ready.performer)
         }
         .boxed()
@@ -268,17 +278,17 @@ impl TaskExecutor for ComponentExecutor {
     }
 
     fn observe(&self, calls: Arc<dyn CallObserver>) {
-        // Whoever came first is told.
+        // The first observer stays: there is one per run.
         let _ = self.shared.calls.set(calls);
     }
 
     fn bound(&self, limits: &TaskLimits) -> Duration {
-        // The engine keeps the deadline itself; this is for host calls that do not come back.
+        // The engine enforces the deadline itself; this one is for host calls that do not return.
         limits.timeout.saturating_add(GRACE)
     }
 
     fn timed_out(&self, limits: &TaskLimits) -> TaskReport {
-        // What a call used up that was given up cannot be known: it is charged in full, as a trap is.
+        // How much fuel an abandoned call used is not known: it is charged in full, like a trap.
         let message = format!("it did not answer within {} ms", limits.timeout.as_millis());
         let failure = Failure::new(Category::Timeout, message);
         TaskReport {
@@ -288,7 +298,7 @@ impl TaskExecutor for ComponentExecutor {
     }
 }
 
-/// Says which attempt a call of the host belongs to.
+/// Reports host calls together with the attempt that made them.
 struct Attempt {
     task: String,
     number: u32,
@@ -319,7 +329,7 @@ impl Shared {
         scope.get(&(place, spec.item_id.clone())).map(Arc::clone)
     }
 
-    /// The component for a task; one that a template names is looked up the first time.
+    /// The component for a task. One that a template names is looked up at its first dispatch.
     async fn ready(self: &Arc<Self>, spec: &TaskSpec, place: CallSite) -> Result<Arc<CallableItem>, Failure> {
         if let Some(ready) = self.known(spec, place) {
             return Ok(ready);
@@ -344,7 +354,7 @@ impl Shared {
         Ok(ready)
     }
 
-    /// Whether the item is a function of the program, or was one of the program that ran the graph.
+    /// Whether the item is a function of this program, or was one of the program that recorded the run.
     fn is_function(&self, spec: &TaskSpec) -> bool {
         self.components.functions.contains(&spec.item_id)
             || self.tape.as_ref().is_some_and(|tape| {
@@ -352,9 +362,9 @@ impl Shared {
             })
     }
 
-    /// Performs an attempt with a function.
+    /// Performs an attempt with a function of the program.
     async fn function(&self, spec: TaskSpec, place: CallSite) -> TaskReport {
-        // Nothing repeats in a replay what no sandbox holds.
+        // A function runs outside of the sandbox, so a replay does not repeat it: the tape answers.
         if let Some(tape) = &self.tape {
             return functions::played(tape, &spec);
         }
@@ -368,12 +378,12 @@ impl Shared {
         }
     }
 
-    /// What the host has for every call.
+    /// The services of the host that every call may use, as far as it is granted them.
     pub(crate) fn services(&self) -> Services {
-        Services { knowledge: self.knowledge.clone(), tools: None }
+        Services { knowledge: self.knowledge.clone(), tools: None, http: self.http.clone() }
     }
 
-    /// The component that another one calls, with no more than that one is granted.
+    /// The component that another one calls, granted no more than its caller.
     pub(crate) async fn callee(
         self: &Arc<Self>,
         (spec, place): (&TaskSpec, CallSite),
@@ -406,7 +416,7 @@ impl Shared {
     /// Loads, searches or signs an item, or fills a directive in.
     async fn with_text(self: Arc<Self>, spec: TaskSpec, place: CallSite) -> TaskReport {
         let request = items::request(&spec);
-        // What is signed is not signed again, whoever answers.
+        // A replay never signs again, not even one that asks the world.
         let played = self.tape.as_ref().filter(|tape| !tape.is_live() || spec.primary == Primary::Sign);
         if let Some(tape) = played {
             let operation = (items::ITEMS, spec.primary.as_str());
@@ -428,7 +438,7 @@ impl Shared {
             let own = own
                 .and_then(|own| own.dispatch.as_deref())
                 .map(|patterns| DispatchPatterns::parse(patterns).unwrap_or_default());
-            // In a child run, what its parents leave of the manifest.
+            // In a child run, the manifest is what its parents leave of it.
             let left = spec.manifest.dispatch().clone();
             let narrowed = match &own {
                 Some(own) => left.narrowed_by(own),
@@ -452,7 +462,7 @@ impl Shared {
     async fn call(self: &Arc<Self>, ready: &CallableItem, mut spec: TaskSpec, place: CallSite) -> TaskReport {
         let began = Instant::now();
         let played = self.tape.as_ref().filter(|tape| !tape.is_live()).map(|tape| tape.entries());
-        // They are the component's from here on: its own calls ask for what else the attempt is.
+        // The params are moved to the component: its own calls only ask for the rest of the task.
         let params = std::mem::take(&mut spec.params);
         let spec = Arc::new(spec);
         let mut services = self.services();
@@ -476,7 +486,7 @@ impl Shared {
                 clock: spec.clock,
                 limits: spec.limits.min(ready.limits()),
                 observer: self.calls.get().map(|calls| Attempt::of(spec, calls)),
-                journal: played.clone().map_or(Journal::Record, Journal::Replay),
+                journal: self.journal(played.clone()),
                 services,
                 depth: 0,
             })
@@ -493,7 +503,7 @@ impl Shared {
         }
         match (&self.tape, report.difference.take()) {
             (Some(tape), Some(difference)) => tape.differs(difference),
-            // What answered is what is kept of the attempt, as it was then.
+            // The journal keeps the entries that answered the attempt, unchanged.
             _ => report.journal = played.unwrap_or(report.journal),
         }
         let events = report.events.into_iter();
@@ -504,13 +514,23 @@ impl Shared {
         }
     }
 
+    /// Where an attempt's answers come from: the world, the journal of the attempt that is replayed, or the world within
+    /// the bounds of that journal.
+    fn journal(&self, played: Option<Vec<JournalEntry>>) -> Journal {
+        match (&self.tape, played) {
+            (_, Some(entries)) => Journal::Replay(entries),
+            (Some(tape), None) => Journal::Live(Live { recorded: tape.entries(), sends: tape.sends() }),
+            (None, None) => Journal::Record,
+        }
+    }
+
     fn show_event(&self, spec: &TaskSpec, event: &EventRecord) {
         let EventRecord { name, payload } = event;
-        self.notices.notice(Notice::Event { path: &spec.path, name, payload });
+        self.notices.notice(Notice::Event { path: &spec.path, item: spec.item, name, payload });
     }
 
     pub(crate) fn show(&self, spec: &TaskSpec, line: &LogLine) {
         let LogLine { level, message } = line;
-        self.notices.notice(Notice::LogLine { path: &spec.path, level: *level, message });
+        self.notices.notice(Notice::LogLine { path: &spec.path, item: spec.item, level: *level, message });
     }
 }

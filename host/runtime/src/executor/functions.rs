@@ -1,6 +1,6 @@
-//! Items that the program which runs graphs performs itself: Rust closures, by item id. Nothing bounds them but their
-//! deadline and the size of their answer, so a manifest has to say `unsandboxed: true` for each, and every answer stands
-//! in the records under [`UNSANDBOXED`].
+//! Items that the program which runs graphs performs itself: Rust closures, by item id. Only their deadline and the size
+//! of their answer are limited, so a manifest has to say `unsandboxed: true` for each, and every answer is recorded in
+//! the journal under the interface [`UNSANDBOXED`].
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,10 +26,10 @@ use crate::error::{Error, Result};
 use crate::executor::operation_journal as journal;
 use crate::executor::tape::Tape;
 
-/// The interface under which the answers of functions stand in journals.
+/// The interface under which the answers of functions are recorded in journals.
 pub const UNSANDBOXED: &str = "graph-host:unsandboxed";
 
-/// What a function is given.
+/// What a function receives about the task that it performs.
 #[derive(Clone, Debug)]
 pub struct FunctionCall {
     /// The task that is performed; its `task` and `attempt` name the attempt.
@@ -40,14 +40,14 @@ pub struct FunctionCall {
     pub clock: Timestamp,
     /// The seed of random numbers: the same for every attempt of the task.
     pub seed: Digest,
-    /// What the node allows. The host holds the function to `timeout` and `output` alone.
+    /// The limits of the task. Of these the host enforces only `timeout` and `output` for functions.
     pub limits: TaskLimits,
 }
 
 type Answer = BoxFuture<'static, std::result::Result<Outcome, Failure>>;
 type Closure = Arc<dyn Fn(FunctionCall) -> Answer + Send + Sync>;
 
-/// Items that the program performs itself, by id.
+/// The functions of a program, by item id.
 ///
 /// ```
 /// use graph_core::node::Outcome;
@@ -63,7 +63,7 @@ type Closure = Arc<dyn Fn(FunctionCall) -> Answer + Send + Sync>;
 /// ```
 #[derive(Clone, Default)]
 pub struct Functions {
-    /// Without a closure where a run was performed by another program, and only its records are at hand.
+    /// The closure is missing where another program performed the run and only its records are available.
     by_id: BTreeMap<String, Option<Closure>>,
 }
 
@@ -88,12 +88,12 @@ impl Functions {
         Ok(self)
     }
 
-    /// Functions of another program, which the records of a run name.
+    /// Functions that the records of a run name and that belong to another program.
     pub(crate) fn recorded<'i>(ids: impl IntoIterator<Item = &'i String>) -> Self {
         Self { by_id: ids.into_iter().map(|id| (id.clone(), None)).collect() }
     }
 
-    /// Whether an item is a function.
+    /// Whether this item id is a function.
     pub fn contains(&self, id: &str) -> bool {
         self.by_id.contains_key(id)
     }
@@ -126,7 +126,7 @@ impl Functions {
     }
 }
 
-/// An answer, if it is no larger than a component's may be.
+/// The answer, or a failure where it is larger than the answer of a component may be.
 fn within(result: std::result::Result<Outcome, Failure>, most: u64) -> std::result::Result<Outcome, Failure> {
     let size = match &result {
         Ok(Outcome::Result(value)) => canonical_string(value).len(),
@@ -140,12 +140,12 @@ fn within(result: std::result::Result<Outcome, Failure>, most: u64) -> std::resu
     result
 }
 
-/// The answer of a tape in the place of a function.
+/// The answer of a function as the tape has it.
 pub(crate) fn played(tape: &Tape, spec: &TaskSpec) -> TaskReport {
     journal::played(tape, (UNSANDBOXED, &spec.item_id), &journal::request(spec), 0)
 }
 
-/// Why a function is not performed; none if it may be.
+/// Why a function may not be performed; none if it may be.
 pub(crate) fn refusal(
     id: &str,
     manifest: &Manifest,
@@ -155,7 +155,7 @@ pub(crate) fn refusal(
 ) -> Option<Error> {
     if let Err(few) = trust.still_enough(id, &[], at) {
         return Some(
-            Error::integrity(format!("`{id}` is a function of this program, which nobody signs: {few}"))
+            Error::integrity(format!("`{id}` is a function of this program, which no key signs: {few}"))
                 .help("use a signed component; `graph-host trust list` shows what is required"),
         );
     }

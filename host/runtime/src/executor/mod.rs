@@ -1,4 +1,4 @@
-//! Performs tasks: with components, with the items that are no components, and with functions of the program.
+//! Performs tasks: with components, with operations on other items, and with functions of the program.
 
 mod component_calls;
 #[allow(clippy::module_inception, reason = "what it has is re-exported")]
@@ -8,6 +8,6 @@ pub mod item_operations;
 mod operation_journal;
 mod tape;
 
-pub use executor::ComponentExecutor;
-pub(crate) use executor::{CallSite, Shared};
+pub(crate) use executor::{CallSite, Shared, knowledge_of};
+pub use executor::{ComponentExecutor, ExecutorParts};
 pub use tape::Tape;

@@ -1,5 +1,5 @@
-//! The journal of tasks that no component performs: they load, search and sign items, or are functions of the program. What a
-//! folder holds, and what a program does, is the world's.
+//! The journal of tasks that no component performs: they load, search and sign items, or are functions of the program.
+//! Their answers depend on the world (the contents of folders, the program), so that a replay needs them recorded.
 
 use graph_core::node::{Category, Failure, Outcome};
 use graph_core::record::{JournalEntry, JournalReader};
@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 
 use crate::executor::tape::Tape;
 
-/// The interface under which the entries of loads, searches and signatures stand; their function is the primary.
+/// The interface under which loads, searches and signatures are recorded; the function of such an entry is the primary.
 pub(crate) const ITEMS: &str = "graph-host:items";
 
-/// What a task asks for.
+/// The request of a task, as its journal entry records it.
 pub(crate) fn request(spec: &TaskSpec) -> Value {
     json!({ "item_id": spec.item_id, "item_type": spec.item_type.as_str(), "params": spec.params })
 }
 
-/// What a task was answered.
+/// The journal entry for a task and its answer.
 pub(crate) fn entry(interface: &str, function: &str, request: Value, report: &TaskReport) -> JournalEntry {
     let mut result = match &report.result {
         Ok(Outcome::Result(value)) => json!({ "value": value }),
@@ -38,7 +38,7 @@ pub(crate) fn entry(interface: &str, function: &str, request: Value, report: &Ta
     }
 }
 
-/// The answer of a tape. `fuel` is what an attempt is charged that was given up because its time was over.
+/// The answer of a tape. `fuel` is what an attempt is charged that was abandoned at its deadline.
 pub(crate) fn played(
     tape: &Tape,
     (interface, function): (&str, &str),
@@ -79,7 +79,7 @@ fn report(entry: &JournalEntry) -> Option<TaskReport> {
         Some(warnings) => serde_json::from_value(warnings.clone()).ok()?,
         None => Vec::new(),
     };
-    // Entries of before this work was metered have none.
+    // Entries that were written before this work was metered lack the key.
     let work = kept.get("work").and_then(Value::as_u64).unwrap_or_default();
     Some(TaskReport { warnings, work, ..TaskReport::new(result, 0) })
 }
@@ -104,17 +104,17 @@ mod tests {
         let failed = TaskReport::new(Err(Failure::new(Category::Permanent, "not there")), 0);
         for report in [warned, failed] {
             let entry = entry(LOAD.0, LOAD.1, request.clone(), &report);
-            let tape = Tape::new(false);
+            let tape = Tape::new();
             tape.load(vec![entry.clone()]);
             let again = played(&tape, LOAD, &request, 7);
             assert_eq!(again, TaskReport { journal: vec![entry], ..report });
             assert_eq!(tape.difference(), None);
-            // What is asked otherwise is not answered.
+            // A request that differs from the recorded one is not answered.
             let other = played(&tape, LOAD, &json!({"item_id": "a/c"}), 7);
             assert_eq!(other.result.unwrap_err().category, Category::Internal);
             assert!(tape.difference().is_some());
         }
-        let tape = Tape::new(false);
+        let tape = Tape::new();
         tape.load(vec![JournalEntry::deadline(&Failure::new(Category::Timeout, "late"))]);
         assert_eq!(played(&tape, (ITEMS, Primary::Search.as_str()), &request, 7).fuel, 7);
     }

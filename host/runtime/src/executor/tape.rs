@@ -1,13 +1,14 @@
-//! What stands between a replay and the components: the entries that answer the attempt that is under way.
+//! The journal entries that answer the attempt under way in a replay.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use graph_core::record::{JournalDifference, JournalEntry};
 
-/// Plays the journal of one attempt after the other.
+/// Plays back the journals of attempts, one attempt at a time.
 #[derive(Debug, Default)]
 pub struct Tape {
-    live: bool,
+    /// `Some` if the world answers; the flag says whether effects on the world are performed again.
+    live: Option<bool>,
     inner: Mutex<Inner>,
 }
 
@@ -18,9 +19,15 @@ struct Inner {
 }
 
 impl Tape {
-    /// A tape without entries; `live`: the world answers, and the tape is only there for what is never done again.
-    pub fn new(live: bool) -> Self {
-        Self { live, ..Self::default() }
+    /// A tape that answers everything from its entries.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A tape that lets the world answer, within the bounds of its entries. It answers calls with effects itself, unless
+    /// `sends` is set: then those are performed again, too.
+    pub fn live(sends: bool) -> Self {
+        Self { live: Some(sends), ..Self::default() }
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -29,20 +36,25 @@ impl Tape {
 
     /// Whether the world answers.
     pub fn is_live(&self) -> bool {
-        self.live
+        self.live.is_some()
     }
 
-    /// Puts in the entries of the attempt that is next.
+    /// Whether calls with effects on the world are performed again.
+    pub fn sends(&self) -> bool {
+        self.live == Some(true)
+    }
+
+    /// Inserts the entries of the next attempt.
     pub(crate) fn load(&self, entries: Vec<JournalEntry>) {
         *self.inner() = Inner { entries, difference: None };
     }
 
-    /// The entries that answer.
+    /// The entries of the attempt under way.
     pub fn entries(&self) -> Vec<JournalEntry> {
         self.inner().entries.clone()
     }
 
-    /// The attempt was not what its entries say it was.
+    /// Records that the attempt differed from its entries. The first difference is kept.
     pub fn differs(&self, difference: JournalDifference) {
         self.inner().difference.get_or_insert(difference);
     }

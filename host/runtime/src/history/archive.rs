@@ -19,7 +19,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read as _, Seek as _, Write};
 use std::sync::Arc;
 
 use graph_core::digest::{Digest, DomainHasher};
-use graph_core::record::{ChannelValue, Record, RecordKind, RecordSignature, SignedRecord, ValueKind};
+use graph_core::record::{ChannelValue, Record, RecordKind, RecordSignature, SignedRecord};
 use graph_core::trust::{KeyId, Signature, SigningKey, VerifyingKey};
 use graph_store::{
     CheckpointStore, ImportError, NewRun, Numbered, Options, RunRow, Snapshot, SqliteStore, Upkeep,
@@ -33,9 +33,9 @@ use crate::run::restore;
 
 const FORMAT: &str = "graph-host/run";
 const VERSION: u32 = 3;
-/// The version before: each record has a signature of its own.
+/// The previous version: each record has a signature of its own.
 const SIGNED_ONE_BY_ONE: u32 = 2;
-/// The first version: it leaves earlier pauses out, and entries are numbered anew.
+/// The first version: it lacks earlier pauses, and its entries get new numbers when it is imported.
 const WITHOUT_NUMBERS: u32 = 1;
 const DOMAIN: &str = "graph-host/export/v1";
 /// The longest line that is read, in bytes: a checkpoint with all its values, or a text.
@@ -77,19 +77,10 @@ struct RecordLine {
     body: Arc<str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     before: Option<u64>,
-    values: Vec<ValueLine>,
+    values: Vec<ChannelValue>,
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ValueLine {
-    channel: String,
-    version: u64,
-    kind: ValueKind,
-    json: Arc<str>,
-}
-
-/// Writes lines, and keeps count of them.
+/// Writes lines, and computes their number and digest.
 struct Writer<'w> {
     out: &'w mut dyn Write,
     lines: u64,
@@ -110,7 +101,7 @@ impl Writer<'_> {
     }
 }
 
-/// Writes a run. The caller has seen to it that it is intact. Gives how many records there are.
+/// Writes a run, and returns the number of its records. The caller has verified that it is intact.
 pub fn write(
     store: &dyn CheckpointStore,
     row: &RunRow,
@@ -126,7 +117,7 @@ pub fn write(
     writer.line(&Header { format: FORMAT.to_owned(), version: VERSION, run_id: row.run_id.clone(), key })?;
     writer.line(&Line::Row(Box::new(RunRow { pid: None, ..row.clone() })))?;
     for digest in restore::texts(store, row)? {
-        // The key stands in the header.
+        // The header already contains the key.
         if digest != Digest::from_bytes(*row.key.as_bytes())
             && let Some(text) = store.snapshot(&digest)?
         {
@@ -178,7 +169,7 @@ pub fn write(
     Ok(records)
 }
 
-/// Where the records of a run's history are in it.
+/// The position of each record of a run's history among its entries.
 #[derive(Default)]
 struct HistoryNumbers {
     /// By the first half of a record's digest, in order: how many entries come before its own.
@@ -214,12 +205,6 @@ fn half(digest: &Digest) -> u128 {
 }
 
 fn record_line(record: &SignedRecord, before: Option<u64>) -> RecordLine {
-    let values = record.values.iter().map(|value| ValueLine {
-        channel: value.channel.clone(),
-        version: value.version,
-        kind: value.kind,
-        json: Arc::clone(&value.json),
-    });
     RecordLine {
         kind: record.kind,
         namespace: record.namespace.clone(),
@@ -231,18 +216,12 @@ fn record_line(record: &SignedRecord, before: Option<u64>) -> RecordLine {
         signature: record.signature.clone(),
         body: Arc::clone(&record.body),
         before,
-        values: values.collect(),
+        values: record.values.clone(),
     }
 }
 
 fn signed(run: &str, line: RecordLine) -> Result<(Option<u64>, SignedRecord)> {
     let before = line.before;
-    let values = line.values.into_iter().map(|value| ChannelValue {
-        channel: value.channel,
-        version: value.version,
-        kind: value.kind,
-        json: value.json,
-    });
     let mut record = SignedRecord {
         kind: line.kind,
         run: run.to_owned(),
@@ -255,14 +234,14 @@ fn signed(run: &str, line: RecordLine) -> Result<(Option<u64>, SignedRecord)> {
         key_id: line.key_id,
         signature: line.signature,
         events: 0,
-        values: values.collect(),
+        values: line.values,
         results: Vec::new(),
     };
     record.events = record.decode().map_err(|error| Error::integrity(error.to_string()))?.event_count();
     Ok((before, record))
 }
 
-/// What the record of a line says.
+/// The record that a line contains.
 fn decoded(run: &str, line: &RecordLine) -> Result<Record> {
     let record = SignedRecord {
         kind: line.kind,
@@ -282,8 +261,8 @@ fn decoded(run: &str, line: &RecordLine) -> Result<Record> {
     record.decode().map_err(|error| Error::integrity(error.to_string()))
 }
 
-/// A run that was read from a file and found intact. Nothing is stored yet: its records are in a file of their own, so that
-/// they need not be held.
+/// A run that was read from a file and found intact. Nothing is stored yet: its records are in a temporary file, so that
+/// they need not be held in memory.
 #[derive(Debug)]
 pub struct Archive {
     new: NewRun,
@@ -291,7 +270,7 @@ pub struct Archive {
     prunings: Vec<(String, String)>,
     /// The key that everything was checked with.
     pub key: VerifyingKey,
-    /// The key came with the file and from nowhere else.
+    /// The key came with the file: no one else has confirmed whose it is.
     pub carried: bool,
     /// The host that made the run has signed the file as a whole, its row included.
     pub row_is_signed: bool,
@@ -300,7 +279,7 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// The row.
+    /// The run's row, as `runs list` shows it.
     pub fn row(&self) -> &RunRow {
         &self.new.row
     }
@@ -311,12 +290,12 @@ impl Archive {
     }
 }
 
-/// The lines of records, in a file that goes away with this.
+/// The lines of records, in a temporary file that is removed when this is dropped.
 #[derive(Debug)]
 struct Records {
     run: String,
     file: File,
-    /// Some records have no numbers: they are from before entries were numbered, and all get new ones.
+    /// Some records have no numbers, as they were written before entries were numbered: all records get new ones.
     anew: bool,
 }
 
@@ -338,7 +317,7 @@ impl Records {
         out.write_all(text).map_err(|error| spool(&error))
     }
 
-    /// Gives the records to a store. Outside is what the file does, inside what the store says.
+    /// Passes the records to a store. The outer result is that of the file, the inner one that of the store.
     fn import(
         &self,
         store: &dyn Upkeep,
@@ -387,7 +366,7 @@ fn spool(error: &io::Error) -> Error {
         .help("name another folder for what is needed for a moment: TMPDIR")
 }
 
-/// Reads and checks a file: with the key that is given, or else with the one that the file brings.
+/// Reads and checks a file: with the given key, or else with the key in the file.
 pub fn read(file: &mut dyn BufRead, given: Option<VerifyingKey>) -> Result<Archive> {
     let mut lines = Lines { file, number: 0, digest: DomainHasher::new(DOMAIN) };
     let header: Header = lines.header()?;
@@ -454,19 +433,19 @@ pub fn read(file: &mut dyn BufRead, given: Option<VerifyingKey>) -> Result<Archi
     let pem = key.to_pem().map_err(|error| Error::invalid(error.to_string()))?;
     snapshots.push(Snapshot { digest: Digest::from_bytes(*key.id().as_bytes()), text: pem.into() });
     let new = NewRun { row: RunRow { pid: None, ..row }, snapshots };
-    // Everything is checked where it does no harm, and where it need not be held.
+    // Everything is checked in a temporary database, where it can do no harm and need not be held in memory.
     let folder = tempfile::tempdir().map_err(|error| spool(&error))?;
     let trial = SqliteStore::open(&folder.path().join("trial.db"), Options::default())?;
     records.import(&trial, &new, &prunings)?.map_err(|error| Error::integrity(error.to_string()))?;
     let audit = audit(&trial, &new.row, &key, None)?;
-    // What nothing of the run names has no business in its file.
+    // Texts that no record names do not belong in the file.
     let named = restore::texts(&trial, &new.row)?;
     let NewRun { row, mut snapshots } = new;
     snapshots.retain(|snapshot| named.contains(&snapshot.digest));
     Ok(Archive { new: NewRun { row, snapshots }, records, prunings, key, carried, row_is_signed, audit })
 }
 
-/// A text is what its digest says, in one of the ways in which a run names texts.
+/// Checks that a text matches its digest, in one of the ways in which a run names texts.
 fn check_text(digest: Digest, text: String) -> Result<Snapshot> {
     let as_pins = || DomainHasher::new("graph-host/pins/v1").field(text.as_bytes()).finish();
     let as_inputs = || {
@@ -482,10 +461,10 @@ fn check_text(digest: Digest, text: String) -> Result<Snapshot> {
     {
         return Ok(Snapshot { digest, text: text.into() });
     }
-    Err(Error::integrity(format!("a text in the file was changed: it is not what {digest} stands for")))
+    Err(Error::integrity(format!("a text in the file was changed: its digest is not {digest}")))
 }
 
-/// Reads lines, and keeps count of them.
+/// Reads lines, and computes their number and digest.
 struct Lines<'f> {
     file: &'f mut dyn BufRead,
     number: u64,
@@ -531,7 +510,7 @@ impl Lines<'_> {
         serde_json::from_value(value).map_err(|error| Error::invalid(format!("line 1 of the file: {error}")))
     }
 
-    /// The next line, and its text.
+    /// The next line, parsed, with its bytes.
     fn line(&mut self) -> Result<(Line, Vec<u8>)> {
         let line = self.next()?;
         if line.is_empty() {

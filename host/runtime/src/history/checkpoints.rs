@@ -1,12 +1,12 @@
-//! Checkpoints that are found, opened and gone back along without reading the whole history of their run: that is checked as a
-//! whole by `runs verify`.
+//! Finds checkpoints, opens them and walks back from them without reading the whole history of their run. The whole
+//! history is checked by `runs verify`.
 
 use std::collections::VecDeque;
 
 use graph_core::digest::Digest;
 use graph_core::record::{
-    ChainError, ChainReader, Checkpoint, CheckpointPlace, Landmarks, Place, Pruning, Record, SignedPruning,
-    SignedRecord, Source, Stretch, Trusted,
+    ChainError, ChainReader, Checkpoint, CheckpointPlace, CheckpointSelector, Landmarks, Pruning, Record,
+    SignedPruning, SignedRecord, Source, Stretch, Trusted,
 };
 use graph_core::trust::VerifyingKey;
 use graph_store::{At, CheckpointStore};
@@ -15,21 +15,22 @@ use serde::Deserialize;
 use crate::error::{Error, Result};
 use crate::run::restore;
 
-/// Checkpoints that are read at a time.
+/// How many checkpoints are read at a time.
 const PAGE: usize = 256;
 
-/// The checkpoints of a namespace, and what is known of where they begin.
+/// The checkpoints of a namespace, and where they begin.
 #[derive(Clone, Copy, Debug)]
 pub struct Line<'s> {
     store: &'s dyn CheckpointStore,
     run: &'s str,
     namespace: &'s str,
-    /// Without a key, what another host has signed can be shown alone.
+    /// The key that checks the records. Without one, as for a run of another host, they can be shown but nothing can be
+    /// resumed from them.
     key: Option<&'s VerifyingKey>,
     begins: Option<&'s Pruning>,
 }
 
-/// The note about removed checkpoints of a namespace, if some were: with a key, it is checked.
+/// The note about the removed checkpoints of a namespace, if there are any. It is checked if there is a key.
 pub fn begins(
     store: &dyn CheckpointStore,
     run: &str,
@@ -46,7 +47,7 @@ pub fn begins(
 }
 
 impl<'s> Line<'s> {
-    /// The checkpoints of a namespace of a run; `begins` is what [`begins`] has given for it.
+    /// The checkpoints of a namespace of a run; `begins` is the result of [`begins`] for it.
     pub const fn new(
         store: &'s dyn CheckpointStore,
         run: &'s str,
@@ -62,8 +63,8 @@ impl<'s> Line<'s> {
         Ok(self.store.checkpoint(self.run, self.namespace, At::Latest)?)
     }
 
-    /// Opens a checkpoint: its signature is checked, and that it and the ones that it builds on follow each other. The
-    /// channels and counts at it are assembled from those, and have to match the digests that it names.
+    /// Opens a checkpoint: checks its signature, and that it and the checkpoints that it builds on follow each other. The
+    /// channels and counts at it are assembled from those and compared with the digests that it names.
     pub fn open(&self, record: &SignedRecord) -> Result<Trusted> {
         self.readable(record)?;
         let broken = |sequence, error| self.broken(sequence, &error);
@@ -77,14 +78,14 @@ impl<'s> Line<'s> {
         stretch.finish().map_err(|error| broken(record.sequence, error))
     }
 
-    /// The checkpoint that is meant. Where nothing but a node is named, it is looked for from the newest one back.
-    pub fn find(&self, place: &Place) -> Result<SignedRecord> {
+    /// The checkpoint that a selector names. A node alone is searched for from the newest checkpoint back.
+    pub fn find(&self, place: &CheckpointSelector) -> Result<SignedRecord> {
         let at = |at| self.store.checkpoint(self.run, self.namespace, at);
         let found = match place {
-            Place::Newest => at(At::Latest)?,
-            Place::Sequence(sequence) => at(At::Sequence(*sequence))?,
-            Place::Step(step) => self.of_step(*step)?,
-            Place::Node(node) => self.before_node(node)?,
+            CheckpointSelector::Newest => at(At::Latest)?,
+            CheckpointSelector::Sequence(sequence) => at(At::Sequence(*sequence))?,
+            CheckpointSelector::Step(step) => self.of_step(*step)?,
+            CheckpointSelector::Node(node) => self.before_node(node)?,
         };
         match found {
             Some(found) => Ok(found),
@@ -92,8 +93,8 @@ impl<'s> Line<'s> {
         }
     }
 
-    /// The error of a search that has found nothing. What there is, is read for it.
-    fn lack(&self, place: &Place) -> Result<Error> {
+    /// The error of a search without a result. It lists which checkpoints exist.
+    fn lack(&self, place: &CheckpointSelector) -> Result<Error> {
         let mut landmarks = Landmarks::after(self.begins);
         self.each(|record| {
             landmarks.add(&decode(record)?);
@@ -103,10 +104,12 @@ impl<'s> Line<'s> {
             .help(format!("see them all: graph-host runs history {}", self.run)))
     }
 
-    /// The checkpoint that a superstep made, the newest where it ran more than once; without one, the newest after that step.
+    /// The checkpoint that a superstep made, the newest where it ran more than once; if no superstep made one, the newest
+    /// after that step.
     fn of_step(&self, step: u64) -> Result<Option<SignedRecord>> {
         let Some(newest) = self.newest()? else { return Ok(None) };
-        // A superstep adds one to both numbers, and everything else to that of the checkpoint alone: their distance never falls.
+        // A superstep increments both numbers, everything else only that of the checkpoint: so their difference never
+        // falls.
         let first = step;
         let mut last = step.saturating_add(newest.sequence.saturating_sub(newest.step));
         let mut without_superstep = None;
@@ -156,8 +159,8 @@ impl<'s> Line<'s> {
         }
     }
 
-    /// All warnings up to a checkpoint, and the newest checkpoint that raised some. They are found from one checkpoint that
-    /// raised some to the next; what release 0.1.0 wrote is read through.
+    /// All warnings up to a checkpoint, and the newest checkpoint that raised some. Each such checkpoint names the one
+    /// before it; the checkpoints of release 0.1.0 do not, so all of those are read.
     pub fn warnings(&self, trusted: &Trusted) -> Result<(Vec<String>, Option<CheckpointPlace>)> {
         let broken = |sequence, error| self.broken(sequence, &error);
         let mut lists: Vec<Vec<String>> = Vec::new();
@@ -194,7 +197,7 @@ impl<'s> Line<'s> {
         Ok((lists.into_iter().rev().flatten().collect(), warned))
     }
 
-    /// The way to a checkpoint: an update that goes back leaves out what came since.
+    /// The supersteps that lead to a checkpoint: an update that went back leaves out what had happened since.
     pub fn way_to(&self, record: &SignedRecord) -> Result<Way> {
         self.readable(record)?;
         let (reader, checkpoint) = ChainReader::from_signed(record, self.key, self.begins)
@@ -203,8 +206,8 @@ impl<'s> Line<'s> {
         Ok(Way { spans })
     }
 
-    /// Goes back to the beginning, and gives the spans of numbers that were passed, the oldest first. Each checkpoint but the one
-    /// that the reader comes from is handed over: its number, its digest and its warnings.
+    /// Walks back to the beginning, and returns the spans of numbers that were passed, oldest first. Every checkpoint but
+    /// the reader's first one is passed to `visit`: its number, its digest and its warnings.
     fn back_from(
         &self,
         mut reader: ChainReader,
@@ -233,13 +236,13 @@ impl<'s> Line<'s> {
         }
     }
 
-    /// Whether the host has not removed the checkpoint with this number.
+    /// Whether the checkpoint with this number was not removed by the host.
     fn is_left(&self, sequence: u64) -> bool {
         self.begins.is_none_or(|begins| sequence >= begins.first_sequence)
     }
 
-    /// Goes through all checkpoints from the newest one back, of which the signature is checked. Every other one is known to be the
-    /// one that the one after it follows.
+    /// Visits all checkpoints from the newest one back. Only the newest one's signature is checked: the digest of every
+    /// other one is confirmed by its successor.
     pub fn each_back(&self, mut visit: impl FnMut(&Checkpoint, Digest) -> Result<()>) -> Result<()> {
         let Some(newest) = self.newest()? else { return Ok(()) };
         self.readable(&newest)?;
@@ -254,7 +257,7 @@ impl<'s> Line<'s> {
             visit(&checkpoint, record.digest)?;
         }
         match before.earlier()? {
-            // One before the beginning belongs to no history.
+            // A checkpoint before the first one belongs to no history.
             Some(record) => Err(broken(record.sequence, reader.missing())),
             None => Ok(()),
         }
@@ -265,24 +268,24 @@ impl<'s> Line<'s> {
         restore::each_checkpoint(self.store, self.run, self.namespace, visit)
     }
 
-    /// Those before a number, the newest first.
+    /// The checkpoints before a number, newest first.
     pub fn before(&self, sequence: u64) -> Before<'s> {
         Before { line: *self, number: sequence, page: VecDeque::new(), size: FIRST_PAGE }
     }
 
-    /// The error of a checkpoint that is not what it should be. Where two do not follow each other, it is about the later one.
+    /// The error of a damaged checkpoint. Where two do not follow each other, it names the later one.
     fn broken(&self, sequence: u64, error: &ChainError) -> Error {
         let about = if let ChainError::Parent { sequence } = error { *sequence } else { sequence };
         restore::broken(self.run, about, error)
     }
 
-    /// Whether the text of a stranger's record may be read.
+    /// Whether a record may be parsed: the size of a stranger's record is checked first.
     fn readable(&self, record: &SignedRecord) -> Result<()> {
         if self.key.is_some() { Ok(()) } else { restore::check_record(record) }
     }
 }
 
-/// Reads a checkpoint that nothing is built on before it is opened.
+/// Reads a checkpoint without checking it: nothing is built on it before it is opened.
 fn decode(record: &SignedRecord) -> Result<Checkpoint> {
     match restore::open_record(record, None)? {
         Record::Checkpoint(checkpoint) => Ok(*checkpoint),
@@ -297,7 +300,7 @@ fn restored(checkpoint: &Checkpoint) -> Option<CheckpointPlace> {
     }
 }
 
-/// The first page that is read backwards: few checkpoints build on more.
+/// The size of the first page that is read backwards: few checkpoints build on more than this.
 const FIRST_PAGE: usize = 32;
 
 /// Checkpoints before a number, the newest first.
@@ -326,7 +329,7 @@ impl Before<'_> {
         let Line { store, run, namespace, .. } = self.line;
         let read = |size| store.checkpoints_before(run, namespace, Some(self.number), size);
         match read(self.size) {
-            // What is behind the damage comes one by one.
+            // Behind a damaged checkpoint, checkpoints are read one at a time.
             Err(_) if self.size > 1 => Ok(read(1)?),
             read => Ok(read?),
         }
@@ -340,15 +343,15 @@ pub struct Way {
 }
 
 impl Way {
-    /// The way to the checkpoint with the number `last` in a history that begins with `first`, in which updates have gone back:
-    /// each with its number and that of the checkpoint that it went back to, in order.
+    /// The way to the checkpoint with the number `last` in a history that begins with `first`. `updates` are those that
+    /// have gone back: each with its number and that of the checkpoint that it restored, in order.
     pub fn of(first: u64, last: u64, updates: &[(u64, u64)]) -> Self {
         let (mut spans, mut last, mut updates) = (Vec::new(), last, updates);
         loop {
             let until = updates.partition_point(|(update, _)| *update <= last);
             updates = &updates[..until];
             match updates.last() {
-                // None goes back to itself or further on.
+                // An update can only restore a checkpoint before its own.
                 Some((update, restored)) if (first..*update).contains(restored) => {
                     spans.push((*update, last));
                     last = *restored;
@@ -362,9 +365,9 @@ impl Way {
         Self { spans }
     }
 
-    /// Hands over the nodes visited on the way, in order.
+    /// Passes the nodes visited on the way to `visit`, in order.
     pub fn each_visited(&self, line: &Line<'_>, visit: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
-        /// What a checkpoint says of them.
+        /// The part of a checkpoint that names visited nodes.
         #[derive(Deserialize)]
         struct Visited {
             visited: Vec<String>,
@@ -394,7 +397,7 @@ impl Way {
     }
 }
 
-/// Hands over the names of nodes one after the other.
+/// Passes the names of nodes to a callback, one at a time.
 pub type Names<'n> = dyn FnMut(&mut dyn FnMut(&str) -> Result<()>) -> Result<()> + 'n;
 
 /// The nodes visited on the way to the newest checkpoint of a run, in order, as documents take them.

@@ -1,11 +1,13 @@
-//! Giving back what the runs of a project take up.
+//! Removes runs, checkpoints, texts and cached results that the user no longer needs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
 use graph_core::digest::Digest;
-use graph_core::record::{ChannelStamp, Checkpoint, Place, Pruning, RecordKind, Source, Standing, Status};
+use graph_core::record::{
+    ChannelStamp, Checkpoint, CheckpointSelector, CumulativeState, Pruning, RecordKind, Source, Status,
+};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
 use graph_store::{Cut, Freed, Holder, Listed, Numbered, RunFilter, RunGuard, RunRow, Upkeep, Wanted};
@@ -20,27 +22,28 @@ use crate::project::user_home::Home;
 use crate::run::restore;
 use crate::run::stop_notes;
 
-/// So many runs are held and removed together. Each is held by an open file, of which a process may have a thousand.
+/// How many runs are held and removed together. Each is held by an open file, of which a process may have about a
+/// thousand.
 const TOGETHER: usize = 128;
 
-/// What is to go. Runs that somebody holds stay, whatever is asked for.
+/// What is to be removed. Runs that a process holds are always kept.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Policy {
     /// Runs that have not changed for this long.
     pub older_than: Option<Duration>,
-    /// All but so many of the newest of each graph. With `older_than`, both have to hold.
+    /// How many of the newest runs of each graph are kept. With `older_than`, both conditions have to hold.
     pub keep: Option<usize>,
-    /// Of the runs that stay, all but so many of the newest checkpoints.
+    /// How many of the newest checkpoints are kept of the runs that stay.
     pub checkpoints: Option<usize>,
     /// Not only runs that have ended: those that could be resumed too.
     pub all_statuses: bool,
-    /// Results that are kept for later tasks.
+    /// Cached results of tasks.
     pub cache: Option<Cached>,
-    /// Nothing is removed; it is only said what would be.
+    /// Nothing is removed, only reported.
     pub dry_run: bool,
 }
 
-/// Which results are to go.
+/// Which cached results are to be removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cached {
     /// Those that are older than the `ttl` of the node that computed them.
@@ -82,7 +85,7 @@ pub struct Pruned {
     pub checkpoints: u64,
 }
 
-/// What was done, or would be.
+/// What was removed, or in a dry run what would be.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
     /// Nothing was done.
@@ -95,17 +98,17 @@ pub struct Report {
     pub texts: u64,
     /// Results of tasks that were kept for later ones.
     pub results: u64,
-    /// Bytes of records, values, texts and results that were removed.
+    /// Bytes of records, values, texts and results.
     pub bytes: u64,
-    /// What was left alone although it was asked for, and why.
+    /// What was kept although the policy names it, and why.
     pub left: Vec<String>,
-    /// What was found in place of runs: nothing is done about it.
+    /// What was found in place of runs and cannot be read: it is left unchanged.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<String>,
 }
 
 impl Report {
-    /// Adds what was done in another store.
+    /// Adds the report about another store.
     pub fn add(&mut self, other: Self) {
         self.removed.extend(other.removed);
         self.pruned.extend(other.pruned);
@@ -117,7 +120,7 @@ impl Report {
     }
 }
 
-/// Looks after the runs of a project that lie in one of its stores.
+/// Removes what the policy names from one of the stores of a project.
 pub fn collect(store: &dyn Upkeep, project: &Path, policy: Policy, home: &Home) -> Result<Report> {
     let mut report = Report { dry_run: policy.dry_run, ..Report::default() };
     let Listed { rows, refused } = store.list(&RunFilter::default())?;
@@ -157,13 +160,13 @@ pub fn collect(store: &dyn Upkeep, project: &Path, policy: Policy, home: &Home) 
     if refused.is_empty() {
         sweep(store, &gone, policy.dry_run, &mut report)?;
     } else {
-        // Which texts those need that cannot be read is not known.
+        // It is not known which texts the unreadable runs need.
         report.left.push("texts that no run needs stay: there are runs that cannot be read".to_owned());
     }
     Ok(report)
 }
 
-/// The runs that the policy is about. Rows come newest first.
+/// The runs that the policy names. Rows are sorted, newest first.
 fn doomed(rows: &[RunRow], policy: Policy, now: Timestamp) -> BTreeSet<&str> {
     if policy.older_than.is_none() && policy.keep.is_none() {
         return BTreeSet::new();
@@ -185,7 +188,7 @@ fn doomed(rows: &[RunRow], policy: Policy, now: Timestamp) -> BTreeSet<&str> {
     doomed
 }
 
-/// Says which of these runs would go.
+/// Reports which of these runs would be removed.
 fn would_remove(store: &dyn Upkeep, rows: &[&RunRow], report: &mut Report) -> Result<()> {
     for row in rows {
         if store.holder(&row.run_id)? == Holder::Nobody {
@@ -197,7 +200,7 @@ fn would_remove(store: &dyn Upkeep, rows: &[&RunRow], report: &mut Report) -> Re
     Ok(())
 }
 
-/// Removes runs. All of them are held until the last one is gone.
+/// Removes runs. All of them are held until the last one has been removed.
 fn remove(
     store: &dyn Upkeep,
     project: &Path,
@@ -218,7 +221,7 @@ fn remove(
             Err(graph_store::AcquireError::NotFound { .. }) => continue,
             Err(error) => return Err(error.into()),
         };
-        // Somebody may have gone on with it since it was listed.
+        // Another process may have resumed it since it was listed.
         if store.listed_run(run)?.as_ref() != Some(*row) {
             report.left.push(format!("run {run} has changed meanwhile"));
             continue;
@@ -227,7 +230,7 @@ fn remove(
         guards.push(guard);
         going.push(*row);
     }
-    // What lies beside a run goes before it: where this process ends in between, the run is still there to be removed.
+    // The run's folder is removed before the run: if this process ends in between, the run can still be removed.
     for row in &going {
         RunFolder::of(project, &row.run_id).remove();
         run_knowledge_item::remove(project, row);
@@ -281,8 +284,8 @@ pub fn shorten(
     Ok(())
 }
 
-/// Removes the checkpoints of a namespace before the first that stays, with a signed note about them. `entries` are those of the
-/// run's history that go with them.
+/// Removes the checkpoints of a namespace before the first that stays, and stores a signed note about them. `entries` are
+/// the entries of the run's history that are removed with them.
 fn cut(
     store: &dyn Upkeep,
     guard: &RunGuard,
@@ -292,7 +295,7 @@ fn cut(
 ) -> Result<Freed> {
     let (run, namespace, key) = (guard.run(), plan.namespace.as_str(), identity.verifying_key());
     let line = Line::new(store, run, namespace, Some(&key), plan.before.as_ref());
-    let record = line.find(&Place::Sequence(plan.first_sequence))?;
+    let record = line.find(&CheckpointSelector::Sequence(plan.first_sequence))?;
     let start = line.open(&record)?;
     let (mut warnings, _) = line.warnings(&start)?;
     let mut visited = Vec::new();
@@ -313,7 +316,7 @@ fn cut(
         newest_sequence: plan.newest_sequence,
         removed: plan.removed.saturating_add(plan.before.as_ref().map_or(0, |before| before.removed)),
         run: run.to_owned(),
-        standing: (!start.checkpoint.is_whole()).then(|| Standing::of(&start.checkpoint)),
+        standing: (!start.checkpoint.is_whole()).then(|| CumulativeState::of(&start.checkpoint)),
         visited,
         warnings,
     };
@@ -331,10 +334,10 @@ fn cut(
     Ok(store.prune(guard, namespace, &cut)?)
 }
 
-/// Where a namespace is to be cut.
+/// Where the history of a namespace is to be cut.
 struct Plan {
     namespace: String,
-    /// Where its history begins by now, if its beginning was removed before.
+    /// The note about an earlier cut of this namespace, if there was one.
     before: Option<Pruning>,
     /// The number of the first checkpoint that stays.
     first_sequence: u64,
@@ -358,7 +361,7 @@ fn plan(
     let standing = before.as_ref().and_then(|before| before.standing.as_ref());
     let stood = standing.map(|standing| channels.changed(&standing.channels)).unwrap_or_default();
     restore::each_with_values(store, run, &namespace, |record| {
-        // What is not intact is evidence: it is not touched, and the command fails.
+        // A damaged history is evidence: it is left unchanged, and the command fails.
         let checkpoint =
             verifier.checkpoint(record).map_err(|error| restore::broken(run, record.sequence, &error))?;
         newest = Some((record.digest, record.sequence));
@@ -384,19 +387,19 @@ fn plan(
     Ok(Some(Plan { namespace, before, first_sequence: start.sequence, newest, newest_sequence, removed }))
 }
 
-/// What is to be known of a checkpoint, to find where a history can begin.
+/// What has to be known about a checkpoint to decide whether a history can begin there.
 struct Boundary {
     sequence: u64,
     /// The earlier checkpoint that it goes back to, if it does.
     restored: Option<u64>,
-    /// Where channels stand that it has changed; where it is whole, all of them.
+    /// The position of each channel that it changed; for a whole checkpoint, of all channels.
     changed: Vec<(u32, Span)>,
 }
 
-/// Where a channel's value begins and ends.
+/// The first and last position of a channel's value.
 type Span = (u64, u64);
 
-/// Numbers of channels.
+/// Numbers the channels by name.
 #[derive(Default)]
 struct Channels(BTreeMap<String, u32>);
 
@@ -414,7 +417,7 @@ impl Channels {
     }
 }
 
-/// The entries of a run's history that the checkpoints to be removed hold, and those that are gone already, by namespace. The history
+/// By namespace, the entries of a run's history in the checkpoints to be removed, and those removed before. The history
 /// is read once for all of them.
 fn entries_before<'p>(
     store: &dyn Upkeep,
@@ -425,7 +428,7 @@ fn entries_before<'p>(
     let mut found: BTreeMap<&str, Vec<(u64, u64)>> = BTreeMap::new();
     for Plan { namespace, before, first_sequence, .. } in plans {
         match before {
-            // Which ones an earlier removal took is not known.
+            // An earlier removal did not note which entries it took.
             Some(before) if before.entries.is_empty() => {}
             before => {
                 firsts.insert(namespace, *first_sequence);
@@ -460,8 +463,8 @@ fn entries_before<'p>(
     Ok(found)
 }
 
-/// Whether the checkpoints from this place on need no value that is not part of the state at the first of them. `before` is what
-/// stood where the history begins.
+/// Whether the checkpoints from `first` on need no value that is not part of the state there. `before` is the channels at
+/// the beginning of the history.
 fn stands_alone(line: &[Boundary], first: usize, before: &[(u32, Span)]) -> bool {
     let up_to_start = line[..=first].iter().flat_map(|boundary| &boundary.changed);
     let at_start: BTreeMap<u32, Span> = before.iter().chain(up_to_start).copied().collect();
@@ -478,7 +481,7 @@ fn stands_alone(line: &[Boundary], first: usize, before: &[(u32, Span)]) -> bool
     })
 }
 
-/// Removes the texts that no run names. `gone` are runs that would be gone already if this were not a dry run.
+/// Removes the texts that no run names. `gone` are the runs that a dry run only pretends to have removed.
 fn sweep(store: &dyn Upkeep, gone: &BTreeSet<String>, dry_run: bool, report: &mut Report) -> Result<()> {
     let mark = store.mark()?;
     let mut needed: BTreeSet<Digest> = BTreeSet::new();
@@ -486,9 +489,9 @@ fn sweep(store: &dyn Upkeep, gone: &BTreeSet<String>, dry_run: bool, report: &mu
         if dry_run && gone.contains(&row.run_id) {
             continue;
         }
-        // A process that goes on with a run may be about to name a text that nothing names yet.
+        // A process that runs or resumes this run may be about to name a text that no record names yet.
         if store.holder(&row.run_id)? != Holder::Nobody {
-            report.left.push(format!("texts that no run needs stay while run {} goes on", row.run_id));
+            report.left.push(format!("texts that no run needs stay while run {} is under way", row.run_id));
             return Ok(());
         }
         needed.extend(restore::texts(store, &row)?);
@@ -509,7 +512,7 @@ fn sweep(store: &dyn Upkeep, gone: &BTreeSet<String>, dry_run: bool, report: &mu
         }
         None => report
             .left
-            .push("texts that no run needs stay: somebody has changed something meanwhile".to_owned()),
+            .push("texts that no run needs stay: another process has changed the store meanwhile".to_owned()),
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use graph_core::question::Question;
 use graph_core::record::{EndedBy, InterruptRecord, RunError, Status};
 use graph_core::walker::{CheckpointRef, Summary};
 use serde::Serialize;
@@ -27,6 +28,7 @@ pub struct RunDocument<'s> {
     executions: &'s BTreeMap<String, u64>,
     fuel: u64,
     graph: &'s str,
+    graph_run_id: &'s str,
     host_fuel: u64,
     inputs: &'s Value,
     interrupts: Vec<Value>,
@@ -70,6 +72,7 @@ impl<'s> RunDocument<'s> {
             executions: &summary.executions,
             fuel: summary.fuel,
             graph,
+            graph_run_id: run,
             host_fuel: summary.host.fuel,
             inputs: &summary.inputs,
             interrupts: summary.interrupts.iter().map(interrupt).collect(),
@@ -87,18 +90,18 @@ impl<'s> RunDocument<'s> {
 }
 
 impl RunDocument<'_> {
-    /// Says what was checked before the run went on.
+    /// Adds what was checked before the run was resumed.
     #[must_use]
     pub fn after(self, checked: Option<Checked>) -> Self {
         Self { checked, ..self }
     }
 
-    /// What kept the nodes visited from being listed, once the document was written.
+    /// Why the nodes visited could not be listed in full; to be asked after the document was written.
     pub fn take_failure(&self) -> Option<Error> {
         self.visited.take_failure()
     }
 
-    /// It as a value, for those who change it.
+    /// The document as a value that callers can change.
     pub fn to_value(&self) -> Result<Value> {
         let value = serde_json::to_value(self)
             .map_err(|error| Error::storage(format!("the document cannot be made: {error}")));
@@ -106,6 +109,9 @@ impl RunDocument<'_> {
     }
 }
 
-fn interrupt(interrupt: &InterruptRecord) -> Value {
-    json!({ "id": interrupt.id, "node": interrupt.node, "payload": *interrupt.payload.0 })
+/// An interrupt, for programs: the question, and how it is answered. A pause has no question and no form.
+pub(crate) fn interrupt(interrupt: &InterruptRecord) -> Value {
+    let InterruptRecord { id, node, payload } = interrupt;
+    let form = (!payload.0.is_null()).then(|| Question::of(&payload.0).form());
+    json!({ "id": id, "node": node, "payload": *payload.0, "form": form })
 }

@@ -1,12 +1,14 @@
-//! The knowledge item of a run: what a run that is kept as files looks like to graphs and to people.
+//! The knowledge item of a run, its state item: the state of a run as graphs and people can load it. Runs in the file
+//! store have one, runs of graphs in Rye's dialect, and runs for which the user asked for one.
 //!
-//! It is written anew at each boundary under `durability: sync`, and at suspensions and at the end otherwise. It is a copy
-//! for reading: what a run goes on from are its signed records.
+//! It is rewritten at each boundary under `durability: sync`, and otherwise at suspensions and at the end. It is a copy
+//! for reading: a run is resumed from its signed records.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use graph_core::graph::Durability;
+use graph_core::graph::{Durability, Graph};
 use graph_core::id::{IdError, RunId};
 use graph_core::record::{Checkpoint, Record, Status};
 use graph_core::trust::{CommentMark, SigningKey, TextKind, sign_text};
@@ -14,16 +16,17 @@ use graph_store::{At, CheckpointStore, RunRow};
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
-use crate::host::now;
+use crate::host::{Host, now};
+use crate::notice::{Notice, NoticeObserver};
 use crate::project::paths::{self, FileKind};
 use crate::project::user_home::write_atomic;
 use crate::run::restore;
 use graph_core::diagnostic::printable;
 
-/// The items that a host signs with its identity key, and is believed for.
+/// The items that a host signs with its identity key. That key counts for no others.
 pub const ITEMS: &str = "graphs/*";
 
-/// Writes knowledge items of runs.
+/// Writes the state items of runs.
 #[derive(Clone, Debug)]
 pub struct Projection {
     project: PathBuf,
@@ -31,12 +34,12 @@ pub struct Projection {
 }
 
 impl Projection {
-    /// Into the knowledge of a project, signed with the host's identity.
+    /// Writes into the knowledge of a project, signed with the host's identity.
     pub fn new(project: &Path, key: SigningKey) -> Self {
         Self { project: project.to_path_buf(), key }
     }
 
-    /// Writes the item of a run as it is now, if it is time to.
+    /// Writes the item of a run as the run is now.
     pub fn write(&self, store: &dyn CheckpointStore, run: &str) -> Result<()> {
         let Some(row) = store.listed_run(run)? else { return Ok(()) };
         let Some(record) = store.checkpoint(run, "", At::Latest)? else { return Ok(()) };
@@ -60,21 +63,62 @@ impl Projection {
     }
 }
 
-/// A row has an id that names no run.
+/// Keeps the state item of a run up to date while the run is driven, whichever store it is in.
+#[derive(Clone, Debug)]
+pub struct StateItem {
+    projection: Projection,
+    notices: Arc<dyn NoticeObserver>,
+}
+
+impl StateItem {
+    /// Writes into the knowledge of a project, signed with the host's identity.
+    pub fn new(project: &Path, key: SigningKey, host: &Host) -> Self {
+        Self { projection: Projection::new(project, key), notices: Arc::clone(&host.notices) }
+    }
+
+    /// That of a run, where one is written: for what was asked, by its graph, or because the run has one. A fork has one of
+    /// its own if the run has that it was forked from, whose row decides then.
+    pub fn of_run(
+        is_asked_for: bool,
+        graph: &Graph,
+        row: &RunRow,
+        key: &SigningKey,
+        project: &Path,
+        host: &Host,
+    ) -> Option<Self> {
+        let is_written = is_asked_for || graph.dialect.writes_state_item() || is_written(project, row);
+        is_written.then(|| Self::new(project, key.clone(), host))
+    }
+
+    /// Writes the item of a run as it is now. One that cannot be written is no reason for the run to stop.
+    pub fn update(&self, store: &dyn CheckpointStore, run: &str) {
+        if let Err(error) = self.projection.write(store, run) {
+            self.notices.notice(Notice::RunItemOutdated { run, error: &error });
+        }
+    }
+}
+
+/// Whether a run has its item.
+fn is_written(project: &Path, row: &RunRow) -> bool {
+    let Ok(run) = RunId::parse(&row.run_id) else { return false };
+    file(project, &item_id(row, &run)).is_ok_and(|path| path.exists())
+}
+
+/// The error of a row whose id cannot be the id of a run.
 fn no_id(row: &RunRow, error: &IdError) -> Error {
     Error::integrity(format!("`{}` is no id of a run: {error}", row.run_id))
 }
 
-/// Removes the item of a run that is gone, where there is one.
+/// Removes the item of a run that was removed, where there is one.
 pub fn remove(project: &Path, row: &RunRow) {
     let Ok(run) = RunId::parse(&row.run_id) else { return };
-    // A copy that cannot be removed says what the run had come to.
+    // If it cannot be removed, it is a copy of the last state: no error.
     if let Ok(path) = file(project, &item_id(row, &run)) {
         let _ = std::fs::remove_file(path);
     }
 }
 
-/// The names on the way from `.ai` to an item, without the extension of the last one.
+/// The path components from `.ai` to an item, without the extension of the last one.
 fn names(id: &str) -> Vec<&str> {
     std::iter::once("knowledge").chain(id.split('/')).collect()
 }
@@ -84,7 +128,7 @@ fn file(project: &Path, id: &str) -> Result<PathBuf> {
     paths::path(project, &names(&format!("{id}.md")), FileKind::File)
 }
 
-/// The item's id: the graph's may hold characters that ids of items do not have.
+/// The item's id, made from the graph's: characters that item ids cannot contain are replaced.
 fn item_id(row: &RunRow, run: &RunId) -> String {
     let graph: Vec<String> = row
         .graph_id
@@ -99,7 +143,7 @@ fn item_id(row: &RunRow, run: &RunId) -> String {
     format!("graphs/{}/{}", graph.join("/"), run)
 }
 
-/// The status as the newest record tells it.
+/// The status according to the newest record.
 fn newest_status(store: &dyn CheckpointStore, row: &RunRow) -> Result<Status> {
     let newest = restore::pending_status(store, &row.run_id, "")?;
     Ok(match newest.map(|record| record.decode()) {

@@ -1,4 +1,4 @@
-//! Lists in documents that are made while the document is written, so that a long one is never held as a whole.
+//! Lists that are produced while a document is written, so that a long one is never in memory as a whole.
 
 use std::cell::RefCell;
 
@@ -7,22 +7,22 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 
-/// What gives the elements of a list one after the other to whom it is handed.
+/// Calls the callback that it is given with each element of a list.
 type Elements<'e> = dyn FnMut(&mut dyn FnMut(&Value) -> Result<()>) -> Result<()> + 'e;
 
-/// A list that is made while the document around it is written, once.
+/// A list that is produced while the document around it is written. It can be written once.
 pub struct Streamed<'e> {
     elements: RefCell<Box<Elements<'e>>>,
     failed: RefCell<Option<Error>>,
 }
 
 impl<'e> Streamed<'e> {
-    /// A list of what `elements` gives.
+    /// A list of the elements that `elements` passes on.
     pub fn new(elements: impl FnMut(&mut dyn FnMut(&Value) -> Result<()>) -> Result<()> + 'e) -> Self {
         Self { elements: RefCell::new(Box::new(elements)), failed: RefCell::default() }
     }
 
-    /// What kept the list from its end, if something did.
+    /// Why the list ended early, if it did.
     pub fn take_failure(&self) -> Option<Error> {
         self.failed.borrow_mut().take()
     }

@@ -14,7 +14,7 @@ use crate::run::pins::Pins;
 use crate::run::restore;
 use crate::run::stop_notes::StopNote;
 
-/// What was found to be intact.
+/// What was verified.
 #[derive(Debug)]
 pub struct Audit {
     /// Checkpoints, of all namespaces.
@@ -33,8 +33,8 @@ pub struct Audit {
     pub begins: Option<Pruning>,
 }
 
-/// Checks a run with the public key of the host that made it; and, where it is known with which record the run stopped
-/// `last`, that this is there.
+/// Verifies a run with the public key of the host that made it. If `last`, the record with which the run last stopped, is
+/// known, it has to exist.
 pub fn audit(
     store: &dyn CheckpointStore,
     row: &RunRow,
@@ -81,7 +81,7 @@ pub fn audit(
             found.child_runs += 1;
         }
     }
-    // Everything that is there is as it was: is everything there that was?
+    // What exists is intact; it remains to check that nothing was removed from the end.
     if let Some(last) = last.filter(|last| !history.holds(last.sequence, &last.digest)) {
         return Err(Error::integrity(format!(
             "run {run} stopped with the {} record {} ({}), and that is gone: it was taken away, or the store was put back to \
@@ -90,7 +90,7 @@ pub fn audit(
             last.sequence,
             last.digest.short()
         ))
-        .help("where it was you who put the store back, the run can be resumed from where it stands now"));
+        .help("if you restored the store from a backup yourself, the run can be resumed from its present state"));
     }
     Ok(found)
 }
@@ -170,7 +170,7 @@ fn chain(
     Ok((newest, begins))
 }
 
-/// The texts that a child run's records name.
+/// Checks the texts that a child run's records name.
 fn check_child(run: &str, newest: &Checkpoint, store: &dyn CheckpointStore) -> Result<()> {
     let what = format!("the inputs of the child run {}", newest.namespace);
     let inputs: Value = serde_json::from_str(&restore::snapshot(store, &newest.inputs, &what)?)
@@ -184,7 +184,7 @@ fn check_child(run: &str, newest: &Checkpoint, store: &dyn CheckpointStore) -> R
 /// A run that has stopped short of its end has a signed record under its newest checkpoint that says so.
 fn check_pause(row: &RunRow, newest: Option<&Checkpoint>, store: &dyn CheckpointStore) -> Result<()> {
     let Some(newest) = newest else { return Ok(()) };
-    // What was made from outside takes the place of such a record, and leaves the status as it was.
+    // An edit from outside replaces such a record, and leaves the status unchanged.
     let from_outside = !matches!(newest.source, Source::Input | Source::Superstep);
     if row.status == Status::Running || row.status.is_end() || from_outside {
         return Ok(());
@@ -201,12 +201,12 @@ fn check_pause(row: &RunRow, newest: Option<&Checkpoint>, store: &dyn Checkpoint
     )))
 }
 
-/// What the row claims, against what is signed; and the texts that the records name.
+/// Checks what the row claims against what is signed, and the texts that the records name.
 fn check_row(row: &RunRow, newest: Option<&Checkpoint>, store: &dyn CheckpointStore) -> Result<()> {
     let Some(newest) = newest else { return Ok(()) };
     let run = &row.run_id;
     let ended = newest.end.as_ref().map(|end| end.status);
-    // An end that hooks follow is one once they have had their say.
+    // An end with `end` hooks becomes final once these have been asked.
     let unsettled = !newest.hooks.is_empty() && !row.status.is_end();
     let running = row.status == Status::Running;
     if row.step > newest.step

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use graph_core::builder::BuiltGraph;
 use graph_core::diagnostic::{Diagnostics, printable};
 use graph_core::digest::Digest;
 use graph_core::graph::{Graph, ItemType};
@@ -16,36 +17,47 @@ use crate::items::precedence::{self, Precedence};
 use crate::project;
 use crate::project::text_file;
 
-/// A graph document that can be used.
+/// A graph document that was read and checked.
 #[derive(Debug)]
 pub struct GraphFile {
-    /// Its file.
+    /// Its file; of one that a program has built, the empty path.
     pub path: PathBuf,
     /// Where it comes from; one that is named by its path is as one from a folder of `--items`.
     pub space: Space,
-    /// Which other items with its id there are.
+    /// The other items with its id.
     pub precedence: Precedence,
     /// The graph.
     pub graph: Arc<Graph>,
-    /// What is doubtful about it.
+    /// The warnings of its document.
     pub warnings: Diagnostics,
-    /// What its signature is worth.
+    /// What its signature proves, and for whom.
     pub standing: TextStanding,
 }
 
 impl GraphFile {
-    /// Finds and reads a graph: a file, or the id of an item in one of the places. A signature that does not hold is a
-    /// refusal.
+    /// Finds and reads a graph: a file, or the id of an item in one of the places. An invalid signature is a refusal.
     pub fn open(name: &str, places: &ItemLocator, trust: &TrustStore) -> Result<Self> {
         let file = locate(name, places)?;
         let text = text_file::read_named(&file.path);
         Self::of_text(file, text, places, trust)
     }
 
-    /// Reads the graph of an item. A signature that does not hold is a refusal.
+    /// Reads the graph of an item. An invalid signature is a refusal.
     pub fn read(file: ItemFile, places: &ItemLocator, trust: &TrustStore) -> Result<Self> {
         let text = text_file::read(&file.path);
         Self::of_text(file, text, places, trust)
+    }
+
+    /// A graph that a program has built: it has no file, and no signature.
+    pub fn of_built(built: &BuiltGraph) -> Self {
+        Self {
+            path: PathBuf::new(),
+            space: Space::Named,
+            precedence: Precedence::default(),
+            graph: Arc::clone(&built.graph),
+            warnings: built.warnings.clone(),
+            standing: TextStanding::Unsigned,
+        }
     }
 
     fn of_text(
@@ -110,7 +122,7 @@ pub fn locate(name: &str, places: &ItemLocator) -> Result<ItemFile> {
         );
     }
     match places.find(name) {
-        // With the version that was named, if any: what is signed without one does not hold for it.
+        // The version that was named has to be signed: a signature without a version does not hold for it.
         Ok(LocatedItem::Graph { file }) => Ok(ItemFile { id: name.to_owned(), ..file }),
         Ok(LocatedItem::Component { file, .. }) => Err(Error::usage(format!(
             "`{}` is a component ({}), a graph is needed",
@@ -141,7 +153,7 @@ pub(crate) fn wrongly_signed(path: &Path, refusal: &TextRefusal) -> Error {
     Error::integrity(refusal.of_file(&shown)).help(help)
 }
 
-/// What a graph's signature is worth, for programs.
+/// The state of a graph's signature, for programs.
 pub fn standing_json(standing: &TextStanding) -> serde_json::Value {
     use serde_json::json;
     match standing {

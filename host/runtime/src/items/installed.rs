@@ -1,5 +1,4 @@
-//! What was pulled and where it lies: written whole or not at all, each file with a record beside it that says where it
-//! comes from.
+//! Pulled items: each is installed whole or not at all, next to a record of where it was pulled from.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,10 +22,10 @@ use crate::items::lock_file::LockFile;
 use crate::project::user_home::{create_private_folder, write_atomic};
 use crate::project::{self, Project};
 
-/// A folder with this file in it holds nothing but what was pulled.
+/// Marks a folder that contains only pulled items.
 const MARK: &str = ".pulled";
 
-/// Where a file comes from: `x.wasm` has `x.wasm.origin.json` beside it.
+/// Where a file was pulled from: the record for `x.wasm` is `x.wasm.origin.json`, next to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Origin {
@@ -42,14 +41,14 @@ pub struct Origin {
     pub manifest: Digest,
     /// The digest of its content.
     pub digest: Digest,
-    /// The key by whose signature it was let in.
+    /// The key by whose signature it was admitted.
     pub key: KeyId,
-    /// When.
+    /// When it was pulled.
     pub pulled: Timestamp,
 }
 
 impl Origin {
-    /// What was pulled from a reference.
+    /// The record for an item that was pulled from a reference.
     pub fn of(pulled: &Pulled, reference: &Reference) -> Self {
         Self {
             id: pulled.id.clone(),
@@ -63,7 +62,7 @@ impl Origin {
         }
     }
 
-    /// As a lockfile has it.
+    /// The item's entry in a lockfile.
     pub fn locked(&self) -> Option<Locked> {
         Some(Locked {
             kind: self.kind,
@@ -86,13 +85,13 @@ fn origin_path(file: &Path) -> PathBuf {
     beside(file, ".origin.json")
 }
 
-/// Whether a file was pulled: a record lies beside it, or it lies where nothing else does.
+/// Whether a file was pulled: it has a record of its origin, or its folder contains only pulled items.
 pub fn is_pulled(file: &Path) -> bool {
     let marked = |folder: &Path| folder.join(MARK).exists();
     origin_path(file).exists() || file.ancestors().skip(1).any(marked)
 }
 
-/// The refusal of a file that was pulled and carries no signature any more.
+/// The refusal of a pulled file whose signature is missing.
 pub fn without_signature(file: &Path) -> Error {
     let from =
         fs::read(origin_path(file)).ok().and_then(|bytes| serde_json::from_slice::<Origin>(&bytes).ok());
@@ -101,7 +100,7 @@ pub fn without_signature(file: &Path) -> Error {
         .help("pull it again; `--allow-unsigned` is for what you develop yourself, never for what was pulled")
 }
 
-/// Checks what was pulled and is about to be used against the lockfile of a project: another project may have pulled
+/// Checks a pulled item that is about to be used against the lockfile of a project: another project may have pulled
 /// another version since.
 pub fn as_locked(
     project: &Project,
@@ -144,7 +143,7 @@ fn extensions(item_type: ItemType) -> &'static [&'static str] {
     }
 }
 
-/// Where what was pulled into a folder comes from; nothing where no such item was.
+/// The record of origin of an item in a folder; none where no such item was pulled.
 pub fn origin(root: &Path, item_type: ItemType, id: &str) -> Result<Option<Origin>> {
     for extension in extensions(item_type) {
         let path = origin_path(&folder_of(root, item_type).join(format!("{id}.{extension}")));
@@ -159,40 +158,44 @@ pub fn origin(root: &Path, item_type: ItemType, id: &str) -> Result<Option<Origi
                 "the record of origin {} cannot be read: {reason}",
                 project::shown(&path)
             ))
-            .help("delete it together with the file that it stands beside, and pull the item again")
+            .help("delete it together with the file next to it, and pull the item again")
         })?;
         return Ok(Some(origin));
     }
     Ok(None)
 }
 
-/// Whether a folder holds nothing but what was pulled. A link is no mark.
+/// Whether a folder is marked as containing only pulled items. A link is not accepted as a mark.
 pub(crate) fn is_marked(root: &Path) -> bool {
     fs::symlink_metadata(root.join(MARK)).is_ok_and(|found| found.is_file())
 }
 
-/// Makes a folder one that holds nothing but what was pulled.
+/// Marks a folder as containing only pulled items.
 pub fn mark(root: &Path) -> Result<()> {
     create_private_folder(root)?;
     let path = root.join(MARK);
     if path.exists() {
         return Ok(());
     }
-    write_atomic(&path, b"What lies here was pulled: it runs signed or not at all.\n", false)
-        .map_err(|error| Error::write("the mark", &path, &error))
+    write_atomic(
+        &path,
+        b"The items in this folder were pulled: they run only with a valid signature.\n",
+        false,
+    )
+    .map_err(|error| Error::write("the mark", &path, &error))
 }
 
-/// What putting an item in its place came to.
+/// The result of installing an item.
 #[derive(Clone, Debug)]
 pub struct Installed {
     /// The file.
     pub path: PathBuf,
-    /// The same was there already.
+    /// The same bytes were installed already.
     pub was_there: bool,
 }
 
-/// Puts an item below a folder: first the record of origin, so that nothing is ever there unmarked, then the signature,
-/// then the item. What is cut short in between does not verify, and is mended by pulling again.
+/// Installs an item below a folder: first the record of origin, so that an item never exists without one, then the
+/// signature, then the item. If this is cut short, the item does not verify, and pulling it again repairs it.
 pub fn install(root: &Path, pulled: &Pulled, reference: &Reference) -> Result<Installed> {
     let (extension, bytes) = match &pulled.content {
         PulledContent::Component { component, .. } => ("wasm", &component.bytes()[..]),
@@ -232,7 +235,7 @@ pub fn install(root: &Path, pulled: &Pulled, reference: &Reference) -> Result<In
     for (path, bytes) in parts {
         write(&path, bytes)?;
     }
-    // An item of this id in another form would be found in its place.
+    // An item with this id in another format would be found instead.
     for other in extensions(item_type).iter().filter(|other| **other != extension) {
         let other = base.join(format!("{}.{other}", pulled.id));
         if origin_path(&other).exists() {
@@ -249,7 +252,7 @@ pub fn install(root: &Path, pulled: &Pulled, reference: &Reference) -> Result<In
     Ok(Installed { path, was_there: false })
 }
 
-/// Refuses a folder that links lead out of.
+/// Refuses a folder that is reached through a link out of `root`.
 fn stays_in(folder: &Path, root: &Path) -> Result<()> {
     let real = |path: &Path| fs::canonicalize(path).map_err(|error| Error::read("the folder", path, &error));
     if real(folder)?.starts_with(real(root)?) {

@@ -1,4 +1,4 @@
-//! From an item's id to the files that it stands for.
+//! Finds the files of items by their ids.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -26,12 +26,12 @@ use graph_core::diagnostic::printable;
 /// The largest component that is read, in bytes.
 pub const LARGEST_COMPONENT: u64 = 256 << 20;
 
-/// How many items a folder is looked through for.
+/// How many items of a folder are listed.
 const MOST_ITEMS: usize = 10_000;
-/// How deep folders of items may lie inside each other.
+/// How many folders of items may be nested.
 const DEEPEST: usize = 16;
 
-/// Where an item comes from.
+/// The space that an item was found in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Space {
@@ -56,7 +56,7 @@ impl Space {
         }
     }
 
-    /// Where it is, for sentences.
+    /// The space, as messages name it.
     pub(crate) const fn place(self) -> &'static str {
         match self {
             Self::Named => "a folder of --items",
@@ -67,14 +67,14 @@ impl Space {
     }
 }
 
-/// Finds items by their ids, wherever they lie: in the folders of `--items`, then in the project, then in the user's
-/// space, then among what is installed there. Of several with one id, [`crate::items::precedence`] says which one counts.
+/// Finds items by their ids: in the folders of `--items`, then in the project, then in the user's space, then among the
+/// installed items. If several items have one id, [`crate::items::precedence`] decides between them.
 #[derive(Clone, Debug)]
 pub struct ItemLocator {
     roots: Vec<Root>,
-    /// The ids that a run under way was begun with.
+    /// The ids of the items that the run under way was started with.
     pinned: BTreeSet<String>,
-    /// The project whose lockfile says which version of what was pulled may be used.
+    /// The project whose lockfile decides which version of a pulled item may be used.
     keeper: Project,
 }
 
@@ -85,14 +85,14 @@ struct Root {
     folder: PathBuf,
 }
 
-/// What an id stands for.
+/// The file of a tool: a component or a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LocatedItem {
     /// A component, whether it is signed or not.
     Component {
         /// The component.
         file: ItemFile,
-        /// The envelope beside it, if there is one.
+        /// The envelope with its signatures, if there is one.
         envelope: Option<PathBuf>,
     },
     /// A graph.
@@ -111,32 +111,32 @@ pub struct ItemFile {
     pub path: PathBuf,
     /// Where it comes from.
     pub space: Space,
-    /// The other files that the id could stand for.
+    /// The other files with this id.
     pub others: Others,
-    /// A run under way was begun with an item of this id.
+    /// The run under way was started with an item of this id.
     pub is_pinned: bool,
 }
 
 impl ItemFile {
-    /// A file that is named by its path: there are no others.
+    /// A file that the user named by its path: there are no others.
     pub fn named(id: &str, path: &Path) -> Self {
         let (id, path) = (id.to_owned(), path.to_path_buf());
         Self { id, path, space: Space::Named, others: Others::default(), is_pinned: false }
     }
 }
 
-/// Why an id stands for nothing.
+/// Why no item was found for an id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum FindError {
-    /// The text is no item id.
+    /// The text cannot be an item id.
     #[error(
         "`{0}` is not an item id: letters, digits, `_` and `-` in segments joined by `/`, a version after `@`"
     )]
     Malformed(String),
-    /// There is no such item.
+    /// No item has this id.
     #[error("there is no {} `{id}`: {} in {}{}", noun(*item_type), looked_for(*item_type, file), places.join(", "), meant(nearest.as_deref()))]
     Missing {
-        /// The id.
         id: String,
         /// What kind of item was looked for.
         item_type: ItemType,
@@ -144,25 +144,22 @@ pub enum FindError {
         file: String,
         /// Where it was looked for.
         places: Vec<String>,
-        /// The id that was perhaps meant.
+        /// The most similar id that exists.
         nearest: Option<String>,
     },
-    /// The way to it below the project's `.ai` is not one of folders and files alone.
+    /// The path below the project's `.ai` does not consist of folders and a regular file.
     #[error("`{id}` is not read: {reason}")]
     Misplaced {
-        /// The id.
         id: String,
-        /// What is in the way.
+        /// Which step of the path is wrong, and why.
         reason: String,
     },
-    /// It is a link to something that lies elsewhere.
+    /// The file is a link to something outside of its folder.
     #[error("`{id}` is not read: {file} leads out of {folder}")]
     Outside {
-        /// The id.
         id: String,
-        /// The link.
         file: String,
-        /// The folder that it leads out of.
+        /// The folder that the link leaves.
         folder: String,
     },
 }
@@ -187,7 +184,7 @@ fn meant(nearest: Option<&str>) -> String {
     nearest.map(|id| format!("; did you mean `{id}`?")).unwrap_or_default()
 }
 
-/// What the files of items end in, the first one first.
+/// The extensions of items of a type, in order of preference.
 const fn extensions(item_type: ItemType) -> &'static [&'static str] {
     match item_type {
         ItemType::Tool => &["wasm", "yaml", "yml"],
@@ -223,14 +220,14 @@ impl ItemLocator {
         Self { roots, pinned: BTreeSet::new(), keeper: keeper.clone() }
     }
 
-    /// The same places for a run under way, which was begun with items of these ids, with or without versions.
+    /// The same locator for a run that was started with items of these ids, with or without versions.
     #[must_use]
     pub fn begun_with<'i>(mut self, items: impl IntoIterator<Item = &'i String>) -> Self {
         self.pinned = items.into_iter().map(|item| without_version(item).to_owned()).collect();
         self
     }
 
-    /// Refuses what was pulled and is not what the lockfile says: another project may have pulled another version since.
+    /// Refuses a pulled item that differs from the lockfile: another project may have pulled another version since.
     pub(crate) fn check_lock(
         &self,
         file: &Path,
@@ -270,7 +267,7 @@ impl ItemLocator {
                 let is_there = match space {
                     Space::Project => match in_project(&folder, &[id, ".", extension].concat()) {
                         Ok(is_there) => is_there,
-                        // What the user has named comes first, whatever a project has.
+                        // A folder that the user named takes precedence, whatever is wrong with the project's item.
                         Err(_) if !candidates.is_empty() => false,
                         Err(error) => {
                             let reason = error.message().to_owned();
@@ -310,7 +307,7 @@ impl ItemLocator {
         let mut found: BTreeMap<String, Vec<Candidate>> = BTreeMap::new();
         for (space, folder) in self.folders(item_type) {
             let mut files = Vec::new();
-            // What a link in a project leads to is not the project's.
+            // A link in a project may lead to files that are not the project's.
             let follows = space != Space::Project;
             if follows || in_project(&folder, "").is_ok() {
                 list_below(&folder, "", 0, (extensions(item_type), follows), &mut files);
@@ -338,14 +335,14 @@ impl ItemLocator {
             .flat_map(move |root| root.folders(item_type).into_iter().map(|folder| (root.space, folder)))
     }
 
-    /// Where items of a type are looked for, for messages: a folder of tools named by `--items` is named once.
+    /// Where items of a type are searched for, for messages. A folder of tools that `--items` names is listed once.
     fn shown(&self, item_type: ItemType) -> Vec<String> {
         let folders = self.roots.iter().filter_map(|root| root.folders(item_type).into_iter().next());
         folders.map(|folder| project::shown(&folder)).collect()
     }
 }
 
-/// Whether there is a file at this path below a folder of a project's items, and no link on the way from `.ai` on.
+/// Whether there is a file at this path below a folder of a project's items, without a link on the path from `.ai` on.
 fn in_project(folder: &Path, file: &str) -> Result<bool> {
     let (Some(project), Some(kind)) =
         (folder.ancestors().nth(2), folder.file_name().and_then(|name| name.to_str()))
@@ -358,8 +355,8 @@ fn in_project(folder: &Path, file: &str) -> Result<bool> {
     paths::path(project, &names, kind).map(|path| path.exists())
 }
 
-/// Whether a file lies below a folder, wherever links lead: a text is shown to whoever may load it, so a project that a
-/// stranger made must not name files outside of it.
+/// Whether a file is inside a folder, after all links were followed. A text is shown to everyone who may load it, so a
+/// stranger's project must not name files outside of it.
 fn stays_in(path: &Path, folder: &Path) -> bool {
     match (fs::canonicalize(path), fs::canonicalize(folder)) {
         (Ok(path), Ok(folder)) => path.starts_with(folder),
@@ -367,8 +364,8 @@ fn stays_in(path: &Path, folder: &Path) -> bool {
     }
 }
 
-/// The files below a folder that may be items, in order of names; within one name, in order of extensions. Links to
-/// folders are not followed: they could lead in a circle, or out of the space.
+/// The files below a folder that may be items, sorted by name and then by order of extensions. Links to folders are not
+/// followed: they could form a cycle, or lead out of the space.
 fn list_below(
     folder: &Path,
     prefix: &str,
@@ -405,15 +402,15 @@ fn list_below(
     }
 }
 
-/// The envelope that belongs to a component's file: `x.wasm` has `x.wasm.dsse.json`.
+/// The path of the envelope for a component's file: `x.wasm.dsse.json` for `x.wasm`.
 pub fn envelope_path(component: &Path) -> PathBuf {
     let mut name = component.as_os_str().to_owned();
     name.push(".dsse.json");
     PathBuf::from(name)
 }
 
-/// What kind of item a file holds, by where it lies: below `.ai/tools`, `.ai/knowledge` or `.ai/directives`. A Markdown
-/// file elsewhere is a directive where its text declares one, and knowledge otherwise; anything else is a tool.
+/// The type of the item in a file. Below `.ai/tools`, `.ai/knowledge` or `.ai/directives` its folder decides. A Markdown
+/// file elsewhere is a directive if its text declares one, and otherwise knowledge; anything else is a tool.
 pub fn type_of_file(path: &Path, text: impl FnOnce() -> Option<String>) -> ItemType {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     let below =
@@ -446,8 +443,8 @@ pub fn id_of_file(path: &Path) -> String {
     parts.join("/")
 }
 
-/// The id of a graph's file: that of the item below `.ai/tools`, or else the file's name without the extension. A file
-/// called `graph` says nothing by that, so it has the name of its folder.
+/// The id of a graph's file: its path below `.ai/tools`, or else the file's name without the extension. A file named
+/// `graph` gets the name of its folder instead.
 pub fn id_of_graph(path: &Path) -> String {
     let id = id_of_file(path);
     if id != "graph" {
@@ -463,7 +460,8 @@ pub(crate) fn without_version(item: &str) -> &str {
     item.split_once('@').map_or(item, |(id, _)| id)
 }
 
-/// Segments of letters, digits, `_` and `-`, joined by `/`: nothing that a path could mean otherwise.
+/// Whether a text consists of segments of letters, digits, `_` and `-`, joined by `/`: it cannot contain `..` or an
+/// absolute path.
 fn is_id(id: &str) -> bool {
     let segment = |segment: &str| {
         !segment.is_empty()
@@ -472,7 +470,7 @@ fn is_id(id: &str) -> bool {
     id.len() <= 255 && id.split('/').all(segment)
 }
 
-/// Reads a component, as far as its size allows.
+/// Reads a component of at most [`LARGEST_COMPONENT`] bytes.
 pub fn read_component(path: &Path) -> Result<Arc<[u8]>> {
     let failed = |error: &std::io::Error| Error::read("the component", path, error);
     let metadata = fs::metadata(path).map_err(|error| failed(&error))?;
@@ -489,8 +487,8 @@ pub fn read_component(path: &Path) -> Result<Arc<[u8]>> {
     Ok(bytes.into())
 }
 
-/// Reads a component and lets it in: signed by a trusted key, or, where the user allows it and it was not pulled, not
-/// signed at all.
+/// Reads a component and verifies it: it has to be signed by a trusted key, or may be unsigned if the user allows that
+/// and it was not pulled.
 pub fn verify(
     item: &str,
     path: &Path,
@@ -521,13 +519,13 @@ pub fn verify(
     }
 }
 
-/// When signatures are judged in a superstep with this recorded time; without one, as things are now.
+/// The moment at which signatures are judged, for a superstep with this recorded time; without one, the present.
 pub fn judged(recorded: Option<Timestamp>) -> Moment {
     let now = now();
     Moment { now, recorded: recorded.unwrap_or(now) }
 }
 
-/// A component that is not let in, at the edge.
+/// The error for the user about a component that was not admitted.
 pub fn refused(error: &VerifyError) -> Error {
     Error::new(Kind::Integrity, "integrity", error.to_string()).help(error.help())
 }

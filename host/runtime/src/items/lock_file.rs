@@ -13,16 +13,16 @@ use crate::project::user_home::write_atomic;
 use crate::registry::pull::Brought;
 use crate::run::pins::absolute;
 
-/// The lockfile of a project.
+/// The lockfile of a project, `graph-host.lock` in its folder.
 #[derive(Debug)]
 pub struct LockFile {
     path: PathBuf,
-    /// What is locked.
+    /// Its entries.
     pub lock: Lock,
 }
 
 impl LockFile {
-    /// Reads the lockfile in a folder; where there is none, nothing is locked.
+    /// Reads the lockfile in a folder; a missing file has no entries.
     pub fn open(folder: &Path) -> Result<Self> {
         let path = folder.join(FILE);
         let lock = match text_file::read(&path) {
@@ -33,12 +33,12 @@ impl LockFile {
         Ok(Self { path, lock })
     }
 
-    /// Whether anything is locked. `Err` says of the file why nothing is.
+    /// Whether anything is locked. `Err` explains why nothing is, naming the file.
     pub fn has_entries(&self) -> Result<(), String> {
         if !self.lock.is_empty() {
             return Ok(());
         }
-        let reason = if self.path.exists() { "has nothing in it" } else { "is not there" };
+        let reason = if self.path.exists() { "is empty" } else { "was not found" };
         Err(format!("{} {reason}", project::shown(&self.path)))
     }
 
@@ -51,18 +51,18 @@ impl LockFile {
         self.path.parent().unwrap_or(Path::new("."))
     }
 
-    /// What is locked for an item, its directory as seen from the current folder.
+    /// The entry of an item; a directory in it is resolved from the current folder.
     pub fn get(&self, item_type: ItemType, id: &str) -> Option<Locked> {
         self.lock.get(item_type, id).map(|locked| self.resolved(locked))
     }
 
-    /// An entry with its directory as seen from everywhere.
+    /// The entry with its directory made absolute.
     pub fn resolved(&self, locked: &Locked) -> Locked {
         let reference = locked.reference.clone().in_folder(|folder| self.folder().join(folder));
         Locked { reference, ..locked.clone() }
     }
 
-    /// Locks an item. A directory below the lockfile's is named from there, so that the project can be moved.
+    /// Adds an entry. A directory below the lockfile's is stored relative to it, so that the project can be moved.
     pub fn insert(&mut self, brought: &Brought) {
         let mut locked = brought.locked();
         let root = absolute(self.folder());
@@ -77,7 +77,7 @@ impl LockFile {
         self.lock.insert(&brought.pulled.id, locked);
     }
 
-    /// Writes it, if it has changed; whether it has.
+    /// Writes the file if it has changed, and returns whether it has.
     pub fn write(&self) -> Result<bool> {
         let text = self.lock.to_text();
         if text_file::read(&self.path).is_ok_and(|there| there == text) {

@@ -1,4 +1,4 @@
-//! Items: found by their ids, read, and held to what was locked and to those with the same id.
+//! Finds items by id, reads them, and checks them against the lockfile and against other items with the same id.
 
 pub mod graph_file;
 pub mod installed;

@@ -1,4 +1,4 @@
-//! The hooks of the project and of the user, which every run asks after those of its graph.
+//! The hooks of the project and of the user, which every run asks after the hooks of its graph.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,6 +24,8 @@ pub struct OuterHooks {
     pub hooks: Arc<Vec<Hook>>,
     /// What a run keeps of them; `None` where there are none.
     pub document: Option<Value>,
+    /// The files of the project and of the user, where there are any: how messages call each, and its text.
+    pub texts: [Option<(String, String)>; 2],
 }
 
 impl OuterHooks {
@@ -38,7 +40,8 @@ impl OuterHooks {
         ];
         let mut hooks = Vec::new();
         let mut kept = [Value::Array(Vec::new()), Value::Array(Vec::new())];
-        for ((layer, path), kept) in places.into_iter().zip(&mut kept) {
+        let mut texts = [None, None];
+        for (((layer, path), kept), written) in places.into_iter().zip(&mut kept).zip(&mut texts) {
             let Some(path) = path else { continue };
             let text = match text_file::read(&path) {
                 Ok(text) => text,
@@ -51,10 +54,11 @@ impl OuterHooks {
             }
             hooks.extend(loaded.hooks);
             *kept = loaded.document;
+            *written = Some((FILE.to_owned(), text));
         }
         let [of_project, of_user] = kept;
         let document = (!hooks.is_empty()).then(|| json!({ "project": of_project, "infra": of_user }));
-        Ok(Self { hooks: Arc::new(hooks), document })
+        Ok(Self { hooks: Arc::new(hooks), document, texts })
     }
 
     /// The hooks that a run began with, from what it keeps.
@@ -67,6 +71,6 @@ impl OuterHooks {
         for (key, layer) in [("project", HookLayer::Project), ("infra", HookLayer::Infra)] {
             hooks.extend(load_hooks_snapshot(&document[key], layer).map_err(|error| unreadable(&error))?);
         }
-        Ok(Self { hooks: Arc::new(hooks), document: Some(document) })
+        Ok(Self { hooks: Arc::new(hooks), document: Some(document), texts: [None, None] })
     }
 }

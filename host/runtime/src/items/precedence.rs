@@ -1,12 +1,12 @@
-//! Which of several items with one id counts, and what the others are.
+//! Decides which of several items with one id is used, and describes the others.
 //!
 //! The first space with the item wins, with two exceptions, as the files of a project may come from a stranger while the
 //! user's space and what is installed there were put there by the user:
 //!
 //! - an unsigned item is passed over where a later space has a signed one: taking a signature away must not be a way to
 //!   replace what the user trusts. An item whose signature does not hold is not unsigned: it is chosen, and refused;
-//! - an item of the project whose signed version is older than the user's own is refused: a trusted signature on it is no
-//!   proof that it is still the one to use.
+//! - an item of the project whose signed version is older than the user's own is refused: a valid signature does not
+//!   prove that it is still the version to use.
 //!
 //! A folder that the command line names with `--items` is the user's own decision: what is in it wins, signed or not.
 
@@ -30,23 +30,23 @@ use crate::project;
 use crate::project::text_file;
 use graph_core::diagnostic::printable;
 
-/// A file that an id may stand for.
+/// A file that has the wanted id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// Where it comes from.
     pub space: Space,
     /// The file.
     pub path: PathBuf,
-    /// It is a link out of its space. It is refused where it is chosen, and nothing of it is read before.
+    /// It is a link out of its space. It is not read before it is chosen, and then it is refused.
     pub is_outside: bool,
 }
 
-/// The candidates around the one that counts.
+/// The candidates that were not chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Others {
-    /// Unsigned ones of earlier spaces, which a signed one of a later space was preferred to.
+    /// Unsigned candidates of earlier spaces, passed over because a later space has a signed one.
     pub passed_over: Vec<Candidate>,
-    /// Those of later spaces.
+    /// Candidates of later spaces.
     pub hidden: Vec<Candidate>,
 }
 
@@ -86,7 +86,7 @@ struct Release {
 /// later space has a signed item for.
 pub(crate) fn choose(id: &str, candidates: Vec<Candidate>) -> Option<(Candidate, Others)> {
     let first = candidates.first()?.space;
-    // Nothing is read where there is nothing to choose from.
+    // Nothing is read unless there is a choice.
     let at = if first == Space::Named || candidates.iter().all(|candidate| candidate.space == first) {
         0
     } else {
@@ -105,8 +105,8 @@ pub(crate) fn choose(id: &str, candidates: Vec<Candidate>) -> Option<(Candidate,
     Some((chosen, Others { passed_over: earlier, hidden: later }))
 }
 
-/// Whether an item has to hold as a signed one. One that cannot be read has to be refused where it is, not passed over: so
-/// it counts as one that does.
+/// Whether an item is treated as a signed one. An item that cannot be read must be refused, not passed over, so it is
+/// treated as signed.
 fn claims_signature(id: &str, candidate: &Candidate) -> bool {
     if candidate.is_outside {
         return true;
@@ -115,13 +115,13 @@ fn claims_signature(id: &str, candidate: &Candidate) -> bool {
         return envelope_path(&candidate.path).symlink_metadata().is_ok();
     }
     let Ok(text) = text_file::read(&candidate.path) else { return true };
-    // Whose signature it is, and for which kind of item, is looked at where the item is used.
+    // The signer and the kind of item are checked when the item is used.
     let standing = verify_text(TextKind::Graph, id, &text, &TrustStore::default(), now());
     !matches!(standing, TextStanding::Unsigned | TextStanding::Legacy { .. })
 }
 
-/// What the others with a component's id are, once the component is verified; the refusal of one of the project that is older
-/// than the user's own.
+/// The other items with a component's id, once the component is verified. A component of the project that is older than
+/// the user's own is refused.
 pub fn of_component(
     file: &ItemFile,
     verified: &VerifiedComponent,
@@ -144,14 +144,14 @@ pub fn of_text(
     judge(item_type, file, trust, at, || Release::of_text(item_type, id, &file.path, text, standing))
 }
 
-/// Where a file is among the items with its id, whether it is used or not.
+/// The rank of a file among the items with its id, whether it is used or not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rank {
     /// The space that it is in; none for a file elsewhere.
     pub space: Option<Space>,
     /// The others, where this is the one that counts.
     pub precedence: Precedence,
-    /// The one that counts in its place.
+    /// The item that is used instead of it.
     pub hidden_by: Option<OtherItem>,
 }
 
@@ -189,7 +189,7 @@ pub fn rank(
 }
 
 impl Rank {
-    /// What `inspect` says of it; nothing of a file that is the only one with its id.
+    /// The line of `inspect` about it; none for the only file with its id.
     pub fn line(&self) -> Option<String> {
         let space = self.space?;
         match &self.hidden_by {
@@ -211,8 +211,8 @@ fn judge(
         precedence.warnings.push(passed_over(file, other));
         precedence.passed_over.push(OtherItem::of(other, None));
     }
-    // A run that goes on compares digests with what it began with: that reports every change, and an item that was admitted
-    // when the run began stays admitted.
+    // Resuming a run compares digests with those that the run was started with, which reports every change; and an item
+    // that was admitted at the start stays admitted. So only other items are compared here.
     let is_compared = file.space == Space::Project && !file.is_pinned && !file.others.hidden.is_empty();
     let own = is_compared.then(own).flatten();
     for other in &file.others.hidden {
@@ -230,7 +230,7 @@ fn judge(
     Ok(precedence)
 }
 
-/// An item, if a trusted key signed it.
+/// An item that a trusted key signed; none for any other.
 fn release(
     item_type: ItemType,
     id: &str,
@@ -352,7 +352,7 @@ impl fmt::Display for OtherItem {
 }
 
 impl Precedence {
-    /// What a plan says of the item, after its own line; nothing where it is the only one with its id.
+    /// The line of a plan about the other items; none for the only item with its id.
     pub fn line(&self, space: Space) -> Option<String> {
         let list = |items: &[OtherItem]| items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let mut parts = Vec::new();
@@ -401,7 +401,7 @@ mod tests {
         let key = graph_core::trust::SigningKey::from_seed(&[1; 32]);
         let mark = graph_core::trust::CommentMark::Angle;
         let signed = graph_core::trust::sign_text(TextKind::Knowledge, "x", "# X\n", mark, &key, now());
-        // It is in front of what was signed, so the signature does not hold.
+        // The signature line is not the first line of the text, so it does not hold.
         let misplaced = format!("new\n{signed}");
         for (texts, expected) in [
             (vec![(Project, UNSIGNED)], (Project, vec![], vec![])),
@@ -417,12 +417,12 @@ mod tests {
             ),
             (vec![(Project, SIGNED), (User, SIGNED)], (Project, vec![], vec![User])),
             (vec![(Project, SIGNED), (User, UNSIGNED)], (Project, vec![], vec![User])),
-            // What does not hold is refused where it is.
+            // An item with an invalid signature is refused, not passed over.
             (vec![(Project, Some(misplaced.as_str())), (User, SIGNED)], (Project, vec![], vec![User])),
             (vec![(Project, UNREADABLE), (User, SIGNED)], (Project, vec![], vec![User])),
             // The user names it.
             (vec![(Named, UNSIGNED), (User, SIGNED)], (Named, vec![], vec![User])),
-            // A signed one of the same space is no other space's.
+            // A signed item of the same space is no reason to pass over.
             (vec![(Project, UNSIGNED), (Project, SIGNED)], (Project, vec![], vec![])),
         ] {
             assert_eq!(chosen(&texts), expected, "{texts:?}");

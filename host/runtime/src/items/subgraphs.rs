@@ -21,14 +21,14 @@ use graph_core::diagnostic::printable;
 /// has limits of its own, and all of them are in memory at one time.
 const MOST: u64 = 256 << 20;
 
-/// The graphs that a graph may start, by item id without versions.
+/// The graphs that a graph may start, by item id without a version.
 #[derive(Debug, Default)]
 pub struct Subgraphs {
     /// The graphs, for the walker.
     pub graphs: Graphs,
     /// The files of those that were found as items.
     pub files: BTreeMap<String, GraphFile>,
-    /// What cannot be used, though a template might name it.
+    /// Unusable graphs that a template might name.
     pub warnings: Vec<String>,
     /// What their documents take up together.
     size: u64,
@@ -62,7 +62,7 @@ impl Subgraphs {
                         Ok(LocatedItem::Graph { file }) => {
                             found.add(&id, GraphFile::read(file, places, trust)?)?
                         }
-                        // Components, and what is not there, are the preflight's business.
+                        // Components and missing items are checked by the plan.
                         Ok(LocatedItem::Component { .. }) | Err(_) => continue,
                     },
                 };
@@ -110,7 +110,7 @@ impl Subgraphs {
     }
 }
 
-/// Whether a node's item is known only when it is dispatched.
+/// Whether any node's item id is a template, known only at its dispatch.
 fn has_templates(graph: &Graph) -> bool {
     let actions = graph.nodes.iter().filter_map(|node| node.action.as_ref());
     actions
@@ -136,7 +136,7 @@ pub fn recursion_warnings(graph: &Graph, graphs: &Graphs) -> Vec<String> {
 }
 
 impl ItemLocator {
-    /// The graphs in all folders, by id: of several items with one id the one that [`ItemLocator::find`] takes.
+    /// The graphs in all folders, by id; of several items with one id, the one that [`ItemLocator::find`] chooses.
     pub fn graphs(&self) -> BTreeMap<String, ItemFile> {
         let is_text = |path: &Path| path.extension().is_some_and(|end| end == "yaml" || end == "yml");
         let tools = self.list(ItemType::Tool).into_iter();
@@ -147,7 +147,7 @@ impl ItemLocator {
     }
 }
 
-/// Whether a file says that it is a graph: there are other items in YAML.
+/// Whether a file declares itself a graph: there are other items in YAML.
 fn is_graph(path: &Path) -> bool {
     let Ok(text) = crate::project::text_file::read(path) else { return false };
     let problems = graph_core::diagnostic::Problems::new();

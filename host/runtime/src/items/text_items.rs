@@ -1,4 +1,4 @@
-//! Knowledge and directives: found, checked against their signatures, read.
+//! Knowledge and directives: finds them, checks their signatures, and reads them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,7 +20,7 @@ use crate::items::precedence::{self, Precedence};
 use crate::project;
 use crate::project::text_file;
 
-/// A text item that has been let in.
+/// A text item that was admitted.
 #[derive(Clone, Debug)]
 pub struct Text {
     /// Its id, without a version.
@@ -29,7 +29,7 @@ pub struct Text {
     pub item_type: ItemType,
     /// How it is written.
     pub format: TextFormat,
-    /// Where it lies; `None` for one that is known from the run alone.
+    /// Its file; `None` for an item that is known only from a run's records.
     pub file: Option<ItemFile>,
     /// Which other items with its id there are.
     pub precedence: Precedence,
@@ -39,33 +39,33 @@ pub struct Text {
     pub content: String,
     /// The digest of that.
     pub digest: Digest,
-    /// What it says.
+    /// Its parsed content.
     pub item: TextItem,
-    /// What is doubtful about it.
+    /// The warnings of its document.
     pub warnings: Diagnostics,
 }
 
 /// Why a text item cannot be used.
 #[derive(Debug)]
 pub enum TextError {
-    /// There is none, or its id is none.
+    /// It was not found, or its id is invalid.
     Find(FindError),
-    /// It cannot be read.
+    /// Its file cannot be read.
     Unread(Error),
-    /// Its signature does not hold.
+    /// Its signature is invalid or not trusted.
     Refused {
         /// Its file.
         file: String,
         /// Why.
         refusal: Box<TextRefusal>,
     },
-    /// It is not what it should be.
+    /// Its document is invalid.
     Invalid(Box<Diagnostics>),
-    /// It is there in another version.
+    /// Only another version of it exists.
     Version {
         /// The id with the version that was wanted.
         wanted: String,
-        /// The version that is there, if it says one.
+        /// The version that was found, if the item states one.
         found: Option<String>,
     },
 }
@@ -76,7 +76,7 @@ impl TextError {
         let message = self.to_string();
         match self {
             Self::Find(FindError::Missing { .. }) => Error::not_found(message)
-                .help("put it into the project's .ai folder, or name the folder it lies in with --items DIR"),
+                .help("put it into the project's .ai folder, or name its folder with --items DIR"),
             Self::Find(FindError::Malformed(_)) => Error::invalid(message),
             Self::Find(FindError::Outside { .. } | FindError::Misplaced { .. }) => Error::denied(message),
             Self::Unread(error) => error,
@@ -116,10 +116,10 @@ impl fmt::Display for TextError {
             Self::Refused { file, refusal } => f.write_str(&refusal.of_file(file)),
             Self::Invalid(problems) => f.write_str(&problems.to_lines().join("; ")),
             Self::Version { wanted, found: Some(found) } => {
-                write!(f, "`{wanted}` is not there: what is there is version {found}")
+                write!(f, "`{wanted}` was not found: the file has version {found}")
             }
             Self::Version { wanted, found: None } => {
-                write!(f, "`{wanted}` is not there: what is there says no version")
+                write!(f, "`{wanted}` was not found: the file has no `version`")
             }
         }
     }
@@ -128,17 +128,17 @@ impl fmt::Display for TextError {
 /// Reads text items.
 #[derive(Clone, Debug)]
 pub struct Texts {
-    /// Where they are looked for.
+    /// Finds the items.
     pub places: ItemLocator,
-    /// Whose signatures count.
+    /// The trust store that decides which signatures count.
     pub trust: TrustStore,
-    /// The texts that a run has kept, by [`key`]: they stand in for those that are not there any more.
+    /// The texts that a run has stored, by [`key`]: they replace items that no longer exist.
     pub kept: Arc<BTreeMap<String, String>>,
-    /// The recorded time of the superstep that they are read for; none: now.
+    /// The recorded time of the superstep that they are read for; none for the present.
     pub recorded: Option<Timestamp>,
 }
 
-/// How a run calls a text item that it is pinned to: `knowledge acme/x.md`.
+/// The key of a text item in a run's pins: `knowledge acme/x.md`.
 pub fn key(item_type: ItemType, id: &str, format: TextFormat) -> String {
     let extension = match format {
         TextFormat::Markdown => "md",
@@ -153,7 +153,7 @@ pub(crate) fn id_of_key(key: &str) -> &str {
     file.rsplit_once('.').map_or(file, |(id, _)| id)
 }
 
-/// How a file of that name is written.
+/// The format of a file, by its extension.
 pub fn format_of(path: &std::path::Path) -> TextFormat {
     let is_yaml = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
     if is_yaml { TextFormat::Yaml } else { TextFormat::Markdown }
@@ -211,7 +211,7 @@ impl Texts {
         })
     }
 
-    /// An item as a run has kept it: it was let in when the run began.
+    /// An item as a run has stored it: it was admitted when the run was started.
     fn kept(&self, item_type: ItemType, id: &str) -> Option<Result<Text, TextError>> {
         let formats = [TextFormat::Markdown, TextFormat::Yaml];
         let kept = |format| Some((format, self.kept.get(&key(item_type, id, format))?));
@@ -233,7 +233,7 @@ impl Texts {
 }
 
 impl Text {
-    /// Where it comes from; `None` for one that is known from the run alone.
+    /// The space that it was found in; `None` for an item that is known only from a run's records.
     pub fn space(&self) -> Option<Space> {
         self.file.as_ref().map(|file| file.space)
     }

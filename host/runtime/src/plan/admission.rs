@@ -1,4 +1,4 @@
-//! From an item's id to a component that can be called: found, verified, compiled, granted, linked.
+//! Turns an item's id into a component that can be called: finds, verifies, compiles, grants and links it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,14 +6,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use graph_core::capability::{
-    EffectiveGrant, GrantRequest, InterfaceName, Manifest, Refusal, effective_grant,
+    CapabilityKind, EffectiveGrant, GrantRequest, InterfaceName, Manifest, Refusal, RefusalReason,
+    effective_grant,
 };
 use graph_core::digest::Digest;
 use graph_core::graph::{NodeCapabilities, NodeLimits};
 use graph_core::node::{Category, Description, Failure};
 use graph_core::time::Timestamp;
 use graph_core::trust::{SigningKey, Standing, TrustStore, VerifiedComponent};
-use graph_engine::{DescribeError, Engine, LoadError, LoadedComponent, PrepareError, PreparedNode};
+use graph_engine::{DescribeError, Engine, Import, LoadError, LoadedComponent, PrepareError, PreparedNode};
 
 use crate::error::Error;
 use crate::error::Kind;
@@ -21,27 +22,29 @@ use crate::executor::functions::Functions;
 use crate::executor::item_operations::Primaries;
 use crate::items::locate::{self, FindError, ItemLocator, LocatedItem, Space};
 use crate::items::precedence::{self, Precedence};
+use crate::plan::PlanProblem;
 use crate::project;
+use crate::run::start::word;
 use crate::trust::log::TrustLog;
 
-/// What components are made from.
+/// What components are admitted and linked with.
 #[derive(Clone)]
 pub struct Components {
-    /// Compiles and calls.
+    /// Compiles and calls components.
     pub engine: Engine,
-    /// Where items are looked for.
+    /// Finds items.
     pub places: ItemLocator,
-    /// Whose signatures count.
+    /// The trust store that decides which signatures count.
     pub trust: TrustStore,
-    /// What is allowed.
+    /// The manifest that grants come from.
     pub manifest: Arc<Manifest>,
-    /// Whether components without a signature are let in.
+    /// Whether components without a signature are admitted.
     pub allow_unsigned: bool,
-    /// The texts that the run has kept, for those that are not there any more.
+    /// The texts that the run has stored: they replace text items that no longer exist.
     pub kept_texts: Arc<BTreeMap<String, String>>,
-    /// The recorded time of the superstep that is next in a run that goes on: expiry is judged by it.
+    /// In a run that is resumed, the recorded time of the next superstep: the expiry of signatures is judged by it.
     pub recorded: Option<Timestamp>,
-    /// Where it is written down what is let in while a run is under way.
+    /// The log that records what is admitted while a run is under way.
     pub log: Option<TrustLog>,
     /// The key with which the user lets the run sign.
     pub signing_key: Option<SigningKey>,
@@ -49,24 +52,24 @@ pub struct Components {
     pub functions: Arc<Functions>,
 }
 
-/// A component that has been let in and compiled.
+/// A component that was admitted.
 #[derive(Clone)]
 pub struct Admitted {
     /// Its file.
     pub path: PathBuf,
-    /// Where it comes from; `None` for one that was named by its path.
+    /// The space that it was found in; `None` for a file that the user named.
     pub space: Option<Space>,
     /// Which other items with its id there are.
     pub precedence: Precedence,
-    /// Its bytes, and who vouches for them.
+    /// Its bytes and signers.
     pub verified: VerifiedComponent,
-    /// Its code.
-    pub loaded: LoadedComponent,
-    /// The interfaces that it declares; of one under development, those that it imports.
+    /// Its compiled code; `None` before it is compiled.
+    pub loaded: Option<LoadedComponent>,
+    /// The interfaces that its statement declares; for one under development, those that it imports.
     pub declared: Vec<InterfaceName>,
 }
 
-/// A component that is linked with what it is granted.
+/// A component that is linked with its grant.
 pub(crate) struct LinkedComponent {
     pub(crate) node: PreparedNode,
     pub(crate) grant: EffectiveGrant,
@@ -79,7 +82,7 @@ pub(crate) struct LinkedComponent {
 /// Why an item cannot be used.
 #[derive(Debug)]
 pub enum AdmitError {
-    /// There is none, or its id is none.
+    /// It was not found, or its id is invalid.
     Find(FindError),
     /// It is a graph.
     Graph {
@@ -88,7 +91,7 @@ pub enum AdmitError {
         /// Its file.
         path: PathBuf,
     },
-    /// It cannot be read, or is not let in.
+    /// It cannot be read, or it is not admitted.
     Refused(Error),
     /// It cannot be compiled.
     Load(LoadError),
@@ -106,11 +109,11 @@ impl AdmitError {
     pub fn into_error(self) -> Error {
         match self {
             Self::Find(error @ FindError::Missing { .. }) => Error::not_found(error.to_string())
-                .help("name the folder it lies in with --items DIR, or put it into the project's .ai/tools"),
+                .help("name its folder with --items DIR, or put it into the project's .ai/tools"),
             Self::Find(error @ FindError::Malformed(_)) => Error::invalid(error.to_string()),
             Self::Find(error @ (FindError::Outside { .. } | FindError::Misplaced { .. })) => Error::denied(error.to_string()),
             Self::Graph { .. } => Error::invalid(self.to_string())
-                .help("graphs that templates name are those that the manifest permits when a run begins; begin a new run"),
+                .help("a run can dispatch the graphs that its manifest permitted when it started: permit it under `dispatch`, and start a new run"),
             Self::Refused(error) => error,
             Self::Load(error) => cannot_load(&error),
             Self::Undeclared { .. } => Error::integrity(self.to_string())
@@ -136,7 +139,10 @@ impl fmt::Display for AdmitError {
             Self::Find(error) => error.fmt(f),
             Self::Graph { id, path } => {
                 let path = project::shown(path);
-                write!(f, "`{id}` is a graph ({path}) that was not found when the run began")
+                write!(
+                    f,
+                    "`{id}` is a graph ({path}) that is not part of this run: it was not permitted or did not exist when the run started"
+                )
             }
             Self::Refused(error) => f.write_str(error.message()),
             Self::Load(error) => error.fmt(f),
@@ -159,13 +165,15 @@ impl Components {
         primaries
     }
 
-    /// Finds, verifies and compiles an item. It blocks.
+    /// Finds, verifies and compiles an item. This call blocks.
     pub fn admit(&self, item: &str) -> Result<Admitted, AdmitError> {
-        self.admit_at(item, self.recorded)
+        let examined = self.examine(item, self.recorded)?;
+        self.compile(examined)
     }
 
-    /// As [`Self::admit`], for a superstep with this recorded time.
-    fn admit_at(&self, item: &str, recorded: Option<Timestamp>) -> Result<Admitted, AdmitError> {
+    /// Finds and verifies an item for a superstep with this recorded time, and reads its imports. Compiled code is loaded
+    /// from the cache if it is there; nothing is compiled.
+    pub fn examine(&self, item: &str, recorded: Option<Timestamp>) -> Result<Admitted, AdmitError> {
         let (file, envelope) = match self.places.find(item).map_err(AdmitError::Find)? {
             LocatedItem::Component { file, envelope } => (file, envelope),
             LocatedItem::Graph { file } => {
@@ -185,39 +193,46 @@ impl Components {
         .map_err(AdmitError::Refused)?;
         let precedence =
             precedence::of_component(&file, &verified, &self.trust, judged).map_err(AdmitError::Refused)?;
-        let admitted = self.load(file.path, verified)?;
-        Ok(Admitted { space: Some(file.space), precedence, ..admitted })
-    }
-
-    /// Compiles a component that has been let in, and checks what it imports against what it declares.
-    pub fn load(&self, path: PathBuf, verified: VerifiedComponent) -> Result<Admitted, AdmitError> {
-        let loaded = self.engine.load(&verified).map_err(AdmitError::Load)?;
-        let imported: Vec<&str> = loaded
-            .imports()
-            .iter()
-            .filter(|import| !import.type_only)
-            .map(|import| import.name.as_str())
-            .collect();
-        let parse = |name: &str| InterfaceName::parse(name).ok();
-        let declared: Vec<InterfaceName> = match verified.statement() {
-            Some(statement) => statement.predicate.interfaces.iter().filter_map(|name| parse(name)).collect(),
-            None => imported.iter().filter_map(|name| parse(name)).collect(),
+        let examined = Admitted {
+            path: file.path,
+            space: Some(file.space),
+            precedence,
+            declared: Vec::new(),
+            loaded: None,
+            verified,
         };
-        let undeclared: Vec<String> = imported
-            .into_iter()
-            .filter(|name| {
-                parse(name).is_none_or(|import| !declared.iter().any(|known| known.is_compatible(&import)))
-            })
-            .map(str::to_owned)
-            .collect();
-        if undeclared.is_empty() {
-            Ok(Admitted { path, space: None, precedence: Precedence::default(), verified, loaded, declared })
-        } else {
-            Err(AdmitError::Undeclared { id: verified.id().to_owned(), interfaces: undeclared })
+        if self.engine.has_compiled(&examined.verified) {
+            return self.compile(examined);
         }
+        let imports = self.engine.read_imports(&examined.verified).map_err(AdmitError::Load)?;
+        Ok(Admitted { declared: declared(&examined.verified, &imports)?, ..examined })
     }
 
-    /// What a component may do where it is used, under a manifest: in a child run what its parents leave of the whole.
+    /// Compiles an admitted component unless that was done, and checks its imports against the interfaces that it
+    /// declares.
+    pub fn compile(&self, admitted: Admitted) -> Result<Admitted, AdmitError> {
+        if admitted.loaded.is_some() {
+            return Ok(admitted);
+        }
+        let loaded = self.engine.load(&admitted.verified).map_err(AdmitError::Load)?;
+        let declared = declared(&admitted.verified, loaded.imports())?;
+        Ok(Admitted { loaded: Some(loaded), declared, ..admitted })
+    }
+
+    /// Compiles a component that was verified elsewhere.
+    pub fn load(&self, path: PathBuf, verified: VerifiedComponent) -> Result<Admitted, AdmitError> {
+        self.compile(Admitted {
+            path,
+            space: None,
+            precedence: Precedence::default(),
+            declared: Vec::new(),
+            loaded: None,
+            verified,
+        })
+    }
+
+    /// The effective grant of a component at one use, under a manifest; in a child run that is what its parents leave of
+    /// the whole.
     pub fn grant(
         &self,
         admitted: &Admitted,
@@ -228,7 +243,30 @@ impl Components {
         grant_within(admitted, manifest, capabilities, limits, None)
     }
 
-    /// What a component says about itself: from its statement, or, under development, by asking it.
+    /// The problem of a refused grant; where a key's ceiling refuses it, with the command to type.
+    pub fn problem_of(&self, refusal: Refusal, verified: &VerifiedComponent) -> PlanProblem {
+        let help = match (&refusal.reason, refusal.kind) {
+            (RefusalReason::Ceiling { .. }, Some(kind)) => Some(self.ceiling_help(kind, verified)),
+            _ => None,
+        };
+        PlanProblem { help, ..refusal.into() }
+    }
+
+    fn ceiling_help(&self, kind: CapabilityKind, verified: &VerifiedComponent) -> String {
+        let signers = verified.standing().keys();
+        let bounded = signers.filter_map(|key| self.trust.find(&key.id.to_string()));
+        let bounded: Vec<_> = bounded
+            .filter(|key| !key.ceiling.kinds.contains(&kind))
+            .map(|key| format!("graph-host trust set {} --also-may {kind}", word(&key.name)))
+            .collect();
+        if bounded.is_empty() {
+            format!("its signature itself leaves `{kind}` out: sign it again with --may {kind}")
+        } else {
+            format!("if what it signs may have `{kind}`: {}", bounded.join("; "))
+        }
+    }
+
+    /// The description of a component: from its statement, or, under development, from a call of `describe`.
     pub async fn description(&self, admitted: &Admitted) -> Result<Description, Error> {
         match admitted.verified.statement() {
             Some(statement) => Ok(statement.predicate.description.clone()),
@@ -236,7 +274,17 @@ impl Components {
         }
     }
 
-    /// An item that is only known once a task dispatches it: all of the above, as that task's failure.
+    /// Links a component with its grant. `None` if it is not compiled.
+    pub(crate) fn link(
+        &self,
+        admitted: &Admitted,
+        grant: &EffectiveGrant,
+    ) -> Result<PreparedNode, Option<PrepareError>> {
+        let loaded = admitted.loaded.as_ref().ok_or(None)?;
+        self.engine.prepare(loaded, grant).map_err(Some)
+    }
+
+    /// Admits, grants and links an item that becomes known when a task dispatches it; errors are failures of that task.
     pub(crate) fn prepare_late(
         &self,
         item: &str,
@@ -246,20 +294,19 @@ impl Components {
         recorded: Timestamp,
         caller: Option<&EffectiveGrant>,
     ) -> Result<LinkedComponent, Failure> {
-        let admitted = self.admit_at(item, Some(recorded)).map_err(AdmitError::failure)?;
+        let examined = self.examine(item, Some(recorded)).map_err(AdmitError::failure)?;
+        let grant = grant_within(&examined, manifest, capabilities, limits, caller).map_err(|refusals| {
+            let reasons: Vec<_> = refusals.iter().map(ToString::to_string).collect();
+            Failure::new(Category::Denied, reasons.join("; "))
+        })?;
+        let admitted = self.compile(examined).map_err(AdmitError::failure)?;
         if let Some(log) = &self.log {
             log.accept_component(&admitted.verified)
                 .map_err(|error| Failure::new(Category::Internal, error.message().to_owned()))?;
         }
-        let granted = grant_within(&admitted, manifest, capabilities, limits, caller);
-        let grant = granted.map_err(|refusals| {
-            let reasons: Vec<_> = refusals.iter().map(ToString::to_string).collect();
-            Failure::new(Category::Denied, reasons.join("; "))
+        let node = self.link(&admitted, &grant).map_err(|error| {
+            Failure::new(Category::Denied, error.map_or_else(String::new, |error| error.to_string()))
         })?;
-        let node = self
-            .engine
-            .prepare(&admitted.loaded, &grant)
-            .map_err(|error| Failure::new(Category::Denied, error.to_string()))?;
         let standing = admitted.verified.standing().clone();
         Ok(LinkedComponent { node, grant, component: *admitted.verified.digest(), standing })
     }
@@ -277,7 +324,7 @@ impl fmt::Debug for Admitted {
     }
 }
 
-/// A component that cannot be loaded, at the edge.
+/// The error for the user about a component that cannot be loaded.
 pub fn cannot_load(error: &LoadError) -> Error {
     if error.is_limit() {
         Error::new(Kind::Limit, "limit", error.to_string())
@@ -287,7 +334,7 @@ pub fn cannot_load(error: &LoadError) -> Error {
     }
 }
 
-/// A component that cannot be asked what it is, at the edge.
+/// The error for the user about a component that cannot be described.
 pub fn cannot_describe(error: &DescribeError) -> Error {
     match error {
         DescribeError::Load(error) => cannot_load(error),
@@ -295,7 +342,7 @@ pub fn cannot_describe(error: &DescribeError) -> Error {
     }
 }
 
-/// A component that cannot be linked, at the edge.
+/// The error for the user about a component that cannot be linked.
 pub fn cannot_prepare(error: &PrepareError) -> Error {
     match error {
         PrepareError::NotGranted { .. } => Error::denied(error.to_string()),
@@ -317,7 +364,29 @@ pub fn cannot_prepare(error: &PrepareError) -> Error {
     }
 }
 
-/// What a component is granted; one that another calls is granted no more than that one.
+/// The interfaces that a component declares, which have to include all its imports; for one under development, its
+/// imports.
+fn declared(verified: &VerifiedComponent, imports: &[Import]) -> Result<Vec<InterfaceName>, AdmitError> {
+    let imported = imports.iter().filter(|import| !import.type_only).map(|import| import.name.as_str());
+    let imported: Vec<&str> = imported.collect();
+    let parse = |name: &str| InterfaceName::parse(name).ok();
+    let declared: Vec<InterfaceName> = match verified.statement() {
+        Some(statement) => statement.predicate.interfaces.iter().filter_map(|name| parse(name)).collect(),
+        None => imported.iter().filter_map(|name| parse(name)).collect(),
+    };
+    let is_declared = |name: &str| {
+        parse(name).is_some_and(|import| declared.iter().any(|known| known.is_compatible(&import)))
+    };
+    let undeclared: Vec<String> =
+        imported.into_iter().filter(|name| !is_declared(name)).map(str::to_owned).collect();
+    if undeclared.is_empty() {
+        Ok(declared)
+    } else {
+        Err(AdmitError::Undeclared { id: verified.id().to_owned(), interfaces: undeclared })
+    }
+}
+
+/// The effective grant of a component; one that another component calls gets at most its caller's.
 fn grant_within(
     admitted: &Admitted,
     manifest: &Manifest,

@@ -7,7 +7,7 @@ mod problem;
 mod report;
 mod resolve;
 mod scope;
-mod texts;
+mod text_items;
 
 pub use plan::{Plan, PlannedId, PlannedNode, Scope};
 pub use problem::PlanProblem;

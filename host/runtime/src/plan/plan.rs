@@ -12,14 +12,14 @@ use graph_core::walker::Graphs;
 use graph_engine::PreparedNode;
 
 use super::problem::PlanProblem;
-use super::resolve::{admit_all, check_node, resolve_item};
-use super::scope::{Inside, is_built_in, names_graph, outline, param_problems};
+use super::resolve::{Items, check_node, compile_all, examine_all, resolve_item};
+use super::scope::{Inside, Use, is_built_in, names_graph, outline, param_problems};
 use crate::error::Error;
 use crate::items::text_items::Text;
 use crate::plan::admission::{Admitted, Components};
 use graph_core::diagnostic::printable;
 
-/// What a graph is about to do.
+/// What a run of a graph would dispatch and may use.
 #[derive(Debug)]
 pub struct Plan {
     /// The nodes with an action, in document order.
@@ -36,7 +36,7 @@ pub struct Plan {
 pub struct PlannedNode {
     /// Where it is.
     pub scope: Scope,
-    /// Its place in its graph; of a hook it means nothing.
+    /// Its index in its graph; meaningless for a hook.
     pub index: NodeIndex,
     /// Its name; in a child graph the path of nodes to it.
     pub name: String,
@@ -48,35 +48,35 @@ pub struct PlannedNode {
     pub hook: Option<HookEvent>,
     /// The item, or the template that gives it.
     pub item: PlannedId,
-    /// Whether the manifest permits the dispatch; not known for a template.
+    /// Whether the manifest permits the dispatch; `None` for a template.
     pub dispatch: Option<bool>,
-    /// The manifest permits it, and `capabilities` among inputs, or of a node above, leave it out.
+    /// The manifest permits it, but `capabilities` among the inputs, or of a node above, leave it out.
     pub left_out: bool,
     /// The capability that the dispatch needs.
     pub capability: Option<String>,
-    /// What its component is granted.
+    /// The effective grant of its component.
     pub grant: Option<EffectiveGrant>,
-    /// The component, linked.
+    /// Its component, linked.
     pub ready: Option<PreparedNode>,
-    /// What stands in the way.
+    /// What keeps the node from running.
     pub problems: Vec<PlanProblem>,
 }
 
-/// A graph under a manifest: the nodes of a child graph have what its parents leave them.
+/// A graph under a manifest: a child graph gets what its parents leave of theirs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Scope {
     /// The graph's digest.
     pub graph: Digest,
-    /// What was left: [`graph_core::capability::Manifest::narrowing`].
+    /// The narrowing of the manifest: [`graph_core::capability::Manifest::narrowing`].
     pub narrowing: String,
 }
 
-/// Which item a node dispatches.
+/// The item that a node dispatches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlannedId {
-    /// This one; empty for a search over everything.
+    /// A written-out id; empty for a search over everything.
     Literal(String),
-    /// One that is known when it is dispatched.
+    /// A template, resolved when the node is dispatched.
     Template(String),
 }
 
@@ -95,7 +95,7 @@ impl PlannedNode {
         if self.hook.is_some() { "hook" } else { "node" }
     }
 
-    /// What it is, for messages.
+    /// The node or hook, as messages name it.
     pub fn subject(&self) -> String {
         match self.hook {
             Some(event) => format!("hook `{}` ({event})", printable(&self.name)),
@@ -105,12 +105,12 @@ impl PlannedNode {
 }
 
 impl Plan {
-    /// Works out what a graph is about to do, with the hooks from outside of it. Compiling what is in no cache takes time.
+    /// Plans a graph with the hooks from outside of it. This may compile components, which takes time.
     pub async fn make(graph: &Arc<Graph>, graphs: &Graphs, outer: &[Hook], components: &Components) -> Self {
         Self::make_for(graph, graphs, outer, components, |_| true).await
     }
 
-    /// As [`Plan::make`], for those nodes and hooks alone whose action is `wanted`.
+    /// Like [`Plan::make`], but only for the nodes and hooks whose action is `wanted`.
     pub async fn make_for(
         graph: &Arc<Graph>,
         graphs: &Graphs,
@@ -134,7 +134,7 @@ impl Plan {
         while let Some(inside) = waiting.pop_front() {
             let scope = inside.scope();
             let inside = Arc::new(inside);
-            // A graph that is named again under the same manifest holds nothing new.
+            // A graph that is named again under the same manifest adds nothing.
             if !seen.insert(scope.clone()) {
                 continue;
             }
@@ -144,6 +144,11 @@ impl Plan {
                     let mut planned = outline(index, &node.name, action, &inside);
                     planned.is_graph = true;
                     planned.problems.extend(param_problems(action, &child.graph));
+                    if node.cache.is_some() {
+                        let refused = Error::invalid("`cache` is on a node that runs a graph: the result of a run is not kept for others")
+                            .help("take `cache` out, or write it at the nodes inside that graph");
+                        planned.problems.push(refused.into());
+                    }
                     if planned.dispatch != Some(false) {
                         waiting.push_back(child);
                     }
@@ -182,18 +187,13 @@ impl Plan {
                 hooks.push(planned);
             }
         }
-        let items = admit_all(components, items);
-        for Named { inside, hook, at } in named {
-            let planned: &mut PlannedNode = if hook.is_some() { &mut hooks[at] } else { &mut nodes[at] };
-            let (action, used) = if let Some(place) = hook {
-                let hook = inside.graph.hooks.iter().chain(outer).nth(place);
-                let Some(HookAction::Item(action)) = hook.map(|hook| &hook.action) else { continue };
-                (action, inside.used(None, inside.graph.limits))
-            } else {
-                let node = inside.graph.node(planned.index);
-                let Some(action) = node.action.as_ref() else { continue };
-                (action, inside.used(node.capabilities.as_ref(), node.limits))
-            };
+        let mut items = examine_all(components, items);
+        // An item that is refused need not be compiled.
+        let refused = refused(&named, outer, components, &items, (&nodes, &hooks));
+        compile_all(components, &mut items, |id| !refused.contains(id));
+        for named in &named {
+            let planned = if named.hook.is_some() { &mut hooks[named.at] } else { &mut nodes[named.at] };
+            let Some((action, used)) = named.what(planned.index, outer) else { continue };
             let PlannedId::Literal(id) = &planned.item else { continue };
             match items.get(id) {
                 Some(Ok(admitted)) => {
@@ -207,7 +207,34 @@ impl Plan {
     }
 }
 
-/// A node or a hook whose item is yet to be looked at.
+/// The items that are refused at a node that may dispatch them, and those that no node may dispatch.
+fn refused(
+    named: &[Named],
+    outer: &[Hook],
+    components: &Components,
+    items: &Items,
+    (nodes, hooks): (&[PlannedNode], &[PlannedNode]),
+) -> BTreeSet<String> {
+    let mut refused = BTreeSet::new();
+    let mut dispatched = BTreeSet::new();
+    for named in named {
+        let planned = if named.hook.is_some() { &hooks[named.at] } else { &nodes[named.at] };
+        let PlannedId::Literal(id) = &planned.item else { continue };
+        let Some(Ok(admitted)) = items.get(id) else { continue };
+        let Some((_, used)) = named.what(planned.index, outer) else { continue };
+        if planned.dispatch == Some(false) {
+            continue;
+        }
+        dispatched.insert(id.as_str());
+        if components.grant(admitted, used.manifest, used.capabilities, used.limits).is_err() {
+            refused.insert(id.clone());
+        }
+    }
+    refused.extend(items.keys().filter(|id| !dispatched.contains(id.as_str())).cloned());
+    refused
+}
+
+/// A node or a hook whose item is still to be resolved.
 struct Named {
     /// The graph that it is in.
     inside: Arc<Inside>,
@@ -215,4 +242,18 @@ struct Named {
     hook: Option<usize>,
     /// Its place in the plan.
     at: usize,
+}
+
+impl Named {
+    /// Its action, and what limits it. `index` is that of its node.
+    fn what<'a>(&'a self, index: NodeIndex, outer: &'a [Hook]) -> Option<(&'a Action, Use<'a>)> {
+        let graph = &self.inside.graph;
+        if let Some(place) = self.hook {
+            let hook = graph.hooks.iter().chain(outer).nth(place)?;
+            let HookAction::Item(action) = &hook.action else { return None };
+            return Some((action, self.inside.used(None, graph.limits)));
+        }
+        let node = graph.node(index);
+        Some((node.action.as_ref()?, self.inside.used(node.capabilities.as_ref(), node.limits)))
+    }
 }

@@ -1,4 +1,4 @@
-//! What keeps a node from running.
+//! Problems that keep a node from running.
 
 use graph_core::capability::Refusal;
 
@@ -7,13 +7,13 @@ use crate::error::{Error, Kind};
 /// Something that keeps a node from running.
 #[derive(Clone, Debug)]
 pub struct PlanProblem {
-    /// The exit code that it stands for.
+    /// The kind of the error that it becomes.
     pub kind: Kind,
     /// Its stable name.
     pub code: &'static str,
-    /// What is wrong.
+    /// The message, without the help.
     pub message: String,
-    /// What to do.
+    /// What the user can do about it.
     pub help: Option<String>,
     /// The interface that is not granted.
     pub interface: Option<String>,

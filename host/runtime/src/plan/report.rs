@@ -1,4 +1,4 @@
-//! What a plan says: its refusals, its notices, and the plan as programs see it.
+//! Reports a plan: its refusals, its notices, and its JSON document.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -45,7 +45,7 @@ impl Plan {
         self.nodes.iter().chain(&self.hooks)
     }
 
-    /// What will be denied when a node comes to it, and what nobody vouches for.
+    /// Dispatches that will be denied when their node runs, and items without a signature.
     pub fn notices(&self) -> Vec<String> {
         let denied = self.not_permitted().map(|node| {
             let capability = node.capability.as_deref().unwrap_or_default();
@@ -57,7 +57,7 @@ impl Plan {
         let texts = self.texts.values().filter_map(|text| text.as_ref().ok());
         let unsigned = texts.filter(|text| !matches!(text.standing, TextStanding::Signed { .. }));
         let unsigned = unsigned.filter(|text| text.file.is_some()).map(|text| {
-            format!("the {} `{}` is not signed: nobody vouches for it", text.item_type.as_str(), text.id)
+            format!("the {} `{}` is not signed: its author is not known", text.item_type.as_str(), text.id)
         });
         let items = self.items.values().filter_map(|item| item.as_ref().ok()).map(|item| &item.precedence);
         let texts = self.texts.values().filter_map(|text| text.as_ref().ok()).map(|text| &text.precedence);
@@ -65,8 +65,8 @@ impl Plan {
         denied.chain(unsigned).chain(warnings).collect()
     }
 
-    /// What keeps the run from starting: every problem of a node that may be dispatched. Where no node may be dispatched
-    /// at all, everything that is missing: the permissions, and what would be refused once they are there.
+    /// What keeps the run from starting: every problem of a node that may be dispatched. If no node may be dispatched at
+    /// all, everything that is missing: the permissions, and what would be refused once they are granted.
     pub fn refusals(&self) -> Vec<(&PlannedNode, PlanProblem)> {
         let nothing_could_run =
             !self.nodes.is_empty() && self.nodes.iter().all(|node| node.dispatch == Some(false));
@@ -80,7 +80,7 @@ impl Plan {
         if refusals.is_empty() {
             return refusals;
         }
-        // The run is refused anyway: what would be refused next is told at once.
+        // The run is refused anyway, so what would be refused next is reported at once.
         let denied = self.not_permitted().flat_map(|node| {
             let problems = node.problems.iter().cloned();
             std::iter::once(not_permitted(node)).chain(problems).map(move |problem| (node, problem))
@@ -216,7 +216,7 @@ pub fn item_json(id: &str, admitted: &Admitted) -> Value {
     })
 }
 
-/// Why something is denied that the manifest permits.
+/// Why a dispatch that the manifest permits is denied.
 const LEFT_OUT: &str = "`capabilities` among the inputs, or of a node above, leave it out";
 
 fn not_permitted(node: &PlannedNode) -> PlanProblem {

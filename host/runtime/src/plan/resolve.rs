@@ -1,4 +1,4 @@
-//! Items as they are found, and what becomes of them at each node.
+//! Examines and compiles the items of a plan, and checks each node's use of them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
@@ -8,42 +8,60 @@ use graph_core::schema::InputSchema;
 use graph_core::work::Meter;
 
 use super::scope::Use;
-use super::texts::{self, Texts};
+use super::text_items::{self, Texts};
 use super::{PlanProblem, PlannedId, PlannedNode};
 use crate::error::Error;
 use crate::executor::functions;
 use crate::items::locate::judged;
 use crate::plan::admission::{Admitted, Components, cannot_prepare};
 
-/// Finds, verifies and compiles items: several at once, as what is in no cache takes time.
-pub(super) fn admit_all(
-    components: &Components,
-    items: BTreeSet<String>,
-) -> BTreeMap<String, Result<Admitted, PlanProblem>> {
-    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let waiting = Mutex::new(items.into_iter());
-    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let admit = || {
-        std::iter::from_fn(next)
-            .map(|id| {
-                let admitted = components.admit(&id).map_err(|error| error.into_error().into());
-                (id, admitted)
-            })
-            .collect::<Vec<_>>()
-    };
-    let others =
-        waiting.lock().unwrap_or_else(PoisonError::into_inner).len().min(processors).saturating_sub(1);
-    std::thread::scope(|scope| {
-        let others: Vec<_> = (0..others).map(|_| scope.spawn(admit)).collect();
-        let mut admitted = admit();
-        for other in others {
-            admitted.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        }
-        admitted.into_iter().collect()
+/// Items by id: the admitted component, or why it was not admitted.
+pub(super) type Items = BTreeMap<String, Result<Admitted, PlanProblem>>;
+
+/// Finds and verifies items, several in parallel; nothing is compiled.
+pub(super) fn examine_all(components: &Components, items: BTreeSet<String>) -> Items {
+    side_by_side(items, |id| {
+        let examined = components.examine(&id, components.recorded);
+        (id, examined.map_err(|error| error.into_error().into()))
     })
 }
 
-/// Looks at the text that an action uses, or takes note of its item. Whether it is an item that is known by its id.
+/// Compiles the items for which `wanted` holds, several in parallel.
+pub(super) fn compile_all(components: &Components, items: &mut Items, wanted: impl Fn(&str) -> bool) {
+    let is_wanted = |(id, item): &(&String, &mut Result<Admitted, PlanProblem>)| {
+        wanted(id) && item.as_ref().is_ok_and(|admitted| admitted.loaded.is_none())
+    };
+    let waiting: Vec<_> = items.iter_mut().filter(is_wanted).collect();
+    let _: Vec<()> = side_by_side(waiting, |(_, item)| {
+        if let Ok(examined) = item {
+            *item = components.compile(examined.clone()).map_err(|error| error.into_error().into());
+        }
+    });
+}
+
+/// Maps all elements in parallel, on as many threads as there are processors.
+fn side_by_side<T: Send, R: Send, C: FromIterator<R>>(
+    all: impl IntoIterator<Item = T, IntoIter: Send + ExactSizeIterator>,
+    work: impl Fn(T) -> R + Sync,
+) -> C {
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let all = all.into_iter();
+    let others = all.len().min(processors).saturating_sub(1);
+    let waiting = Mutex::new(all);
+    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let share = || std::iter::from_fn(next).map(&work).collect::<Vec<_>>();
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (0..others).map(|_| scope.spawn(share)).collect();
+        let mut done = share();
+        for other in others {
+            done.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        done.into_iter().collect()
+    })
+}
+
+/// Checks the text item that an action uses, or inserts the id of its component into the items to examine. Returns
+/// whether the item is known by its id.
 pub(super) fn resolve_item(
     components: &Components,
     used: Use<'_>,
@@ -53,7 +71,7 @@ pub(super) fn resolve_item(
     texts: &mut Texts,
 ) -> bool {
     if (action.primary, action.item_type) != (Primary::Execute, ItemType::Tool) {
-        texts::check_node(components, action, planned, texts);
+        text_items::check_node(components, action, planned, texts);
         return false;
     }
     let PlannedId::Literal(id) = &planned.item else { return false };
@@ -68,7 +86,7 @@ pub(super) fn resolve_item(
     true
 }
 
-/// Grants, links and checks the params of a component at one node.
+/// Grants and links a component at one node, and checks its params.
 pub(super) async fn check_node(
     components: &Components,
     admitted: &Admitted,
@@ -79,15 +97,25 @@ pub(super) async fn check_node(
 ) {
     match components.grant(admitted, used.manifest, used.capabilities, used.limits) {
         Ok(grant) => {
-            match components.engine.prepare(&admitted.loaded, &grant) {
+            match components.link(admitted, &grant) {
                 Ok(ready) => planned.ready = Some(ready),
-                Err(error) => planned.problems.push(cannot_prepare(&error).into()),
+                // It was refused at another node, and so was not compiled.
+                Err(None) => {}
+                Err(Some(error)) => planned.problems.push(cannot_prepare(&error).into()),
             }
             planned.grant = Some(grant);
         }
-        Err(refusals) => planned.problems.extend(refusals.into_iter().map(PlanProblem::from)),
+        Err(refusals) => {
+            let problems =
+                refusals.into_iter().map(|refusal| components.problem_of(refusal, &admitted.verified));
+            planned.problems.extend(problems);
+        }
     }
     let id = admitted.verified.id();
+    if admitted.loaded.is_none() && admitted.verified.statement().is_none() {
+        // A component without a statement has to be compiled before it can be asked for its schema.
+        return;
+    }
     if !schemas.contains_key(id) {
         let schema = match components.description(admitted).await {
             Ok(description) => match InputSchema::compile(&description.params, &Meter::of_one_step()) {

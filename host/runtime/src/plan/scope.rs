@@ -1,4 +1,4 @@
-//! A graph under what its parents leave it, and what its entries say by themselves.
+//! A graph under the capabilities that its parents leave it, and what its entries say by themselves.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::{PlanProblem, PlannedId, PlannedNode, Scope};
 use crate::error::Error;
 
-/// A graph that is looked at, and what it may use.
+/// A graph in a plan, and what it may use.
 pub(super) struct Inside {
     pub(super) graph: Arc<Graph>,
     pub(super) manifest: Arc<Manifest>,
@@ -42,7 +42,7 @@ impl Inside {
         if self.path.is_empty() { name.to_owned() } else { format!("{}/{name}", self.path) }
     }
 
-    /// Whether the manifest permits a dispatch. What a node's own `capabilities` leave out is the walker's to deny.
+    /// Whether the manifest permits a dispatch. What a node's own `capabilities` leave out is denied by the walker.
     fn permits(&self, action: &Action, id: &str) -> bool {
         self.manifest.dispatch().permits(action.primary, action.item_type, id)
     }
@@ -65,7 +65,7 @@ impl Inside {
     }
 }
 
-/// What of a node's params does not fit the schema of its graph, as far as it is written out.
+/// The problems of a node's written-out params with the schema of its graph.
 pub(super) fn param_problems(action: &Action, graph: &Graph) -> Vec<PlanProblem> {
     let params = parameters::written(graph, &action.params);
     let wrong = params.parameters.err().unwrap_or_default();
@@ -113,7 +113,7 @@ pub(super) fn names_graph(action: &Action, graphs: &Graphs) -> bool {
         && id.is_some_and(|id| graphs.contains_key(id.split_once('@').map_or(id, |(id, _)| id)))
 }
 
-/// What bounds a component where it is used.
+/// What limits a component at one use.
 #[derive(Clone, Copy)]
 pub(super) struct Use<'a> {
     pub(super) manifest: &'a Manifest,
@@ -121,16 +121,16 @@ pub(super) struct Use<'a> {
     pub(super) limits: NodeLimits,
 }
 
-/// Whether it is the item that the host carries out itself.
+/// Whether it is the built-in item, which the host performs itself.
 pub fn is_built_in(action: &Action) -> bool {
     let id = action.item_id.literal().and_then(Value::as_str);
     id.is_some_and(|id| is_control_item(action.primary, action.item_type, id))
 }
 
-/// What an entry alone says.
+/// What an entry alone says about a node.
 pub(super) fn outline(index: NodeIndex, name: &str, action: &Action, inside: &Inside) -> PlannedNode {
     let literal = match action.item_id.literal() {
-        // A search over everything.
+        // A search without an id covers everything.
         Some(Value::Null) if action.primary == Primary::Search => Some(""),
         literal => literal.and_then(Value::as_str),
     };

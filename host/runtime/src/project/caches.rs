@@ -1,5 +1,5 @@
-//! What the user's space keeps to be faster the next time: compiled components, items that commands have named by a reference, and
-//! what nodes are built into. All of it can be made or fetched again.
+//! The caches in the user's space: compiled components, items that commands have named by a reference, and build folders
+//! of nodes. All of it can be compiled, fetched or built again.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,13 +23,13 @@ use crate::registry::fetch_cache::{ITEM, UNFINISHED};
 use crate::run::pins::{Pins, absolute};
 use crate::run::restore;
 
-/// Says how large the cache of compiled components may become.
+/// The environment variable that limits the cache of compiled components.
 pub const LIMIT_VARIABLE: &str = "GRAPH_HOST_CACHE_LIMIT";
-/// How large it may become where nobody says so.
+/// The limit, in bytes, where the environment sets none.
 pub const DEFAULT_LIMIT: u64 = 2 << 30;
 /// What cargo writes into each folder that it builds into.
 const CARGO_FILE: &str = ".rustc_info.json";
-/// Nobody fetches an item for as long as this.
+/// An unfinished fetch that is older than this has been abandoned.
 const ABANDONED: Duration = Duration::from_hours(24);
 
 /// The limit of the cache of compiled components: that of the environment, or the default; `None` where the user wants none.
@@ -55,23 +55,23 @@ pub struct FetchedItem {
     pub bytes: u64,
     /// When it was used last.
     pub last_used: SystemTime,
-    /// Who needs it: nothing removes it then.
+    /// What needs it, if anything does: then nothing removes it.
     pub needed_by: Option<String>,
     folder: PathBuf,
 }
 
-/// What is kept, those first that were not used for the longest time.
+/// The contents of the caches, least recently used first.
 #[derive(Clone, Debug)]
 pub struct Cached {
     /// Compiled components.
     pub compiled: Vec<CachedComponent>,
     /// Fetched items.
     pub fetched: Vec<FetchedItem>,
-    /// What nodes were built into, if any were.
+    /// The build folder of nodes, if it exists.
     pub built: Option<BuiltNodes>,
 }
 
-/// What cargo keeps of the nodes that `build` has compiled.
+/// The folder that `build` compiles nodes into.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuiltNodes {
     /// The bytes of its files.
@@ -80,15 +80,15 @@ pub struct BuiltNodes {
     pub last_used: SystemTime,
 }
 
-/// Lists what is kept. Items that the project around the current folder needs are marked.
+/// Lists the contents of the caches. Items that the project around the current folder needs are marked.
 pub fn list(home: &Home, project: &Project) -> Result<Cached> {
     let compiled = CacheFolder::at(home.cache().to_owned()).list();
     let compiled = compiled.map_err(|error| Error::read("the cache", home.cache(), &error))?;
     Ok(Cached { compiled, fetched: fetched(home, project)?, built: built(home) })
 }
 
-/// Removes what the policy names, and says what that was. The limit is about compiled components; of fetched items, those go
-/// that were not used for so long, or all, but never one that the project needs.
+/// Removes what the policy names, and returns what that was. The limit applies to compiled components; fetched items are
+/// removed if they were not used for the given time, or all of them, except those that the project needs.
 pub fn prune(home: &Home, project: &Project, policy: CachePolicy) -> Result<Cached> {
     let compiled = CacheFolder::at(home.cache().to_owned()).prune(policy);
     let compiled = compiled.map_err(|error| Error::write("the cache", home.cache(), &error))?;
@@ -115,7 +115,7 @@ pub fn prune(home: &Home, project: &Project, policy: CachePolicy) -> Result<Cach
     Ok(Cached { compiled, fetched, built })
 }
 
-/// What nodes were built into. A folder that cargo has not worked in is somebody else's.
+/// The build folder of nodes. A folder that cargo has not built in is not this program's, and is not reported.
 fn built(home: &Home) -> Option<BuiltNodes> {
     let folder = home.built();
     let is_folder = fs::symlink_metadata(&folder).is_ok_and(|found| found.is_dir());
@@ -127,15 +127,15 @@ fn built(home: &Home) -> Option<BuiltNodes> {
     Some(BuiltNodes { bytes: size(&folder), last_used: newest.unwrap_or(SystemTime::UNIX_EPOCH) })
 }
 
-/// Takes a folder out of the way first, so that nobody finds half of it.
+/// Removes a folder. It is renamed first, so that no process finds half of it.
 fn remove(home: &Home, folder: &Path) -> io::Result<()> {
     fs::create_dir_all(home.fetched())?;
     let away = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(home.fetched())?;
     match fs::rename(folder, away.path().join("removed")) {
-        // Another process was faster.
+        // Another process removed it first.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
-        // Links in it are removed, and not followed.
+        // Links in it are removed, not followed.
         Ok(()) => away.close(),
     }
 }
@@ -168,7 +168,7 @@ fn fetched(home: &Home, project: &Project) -> Result<Vec<FetchedItem>> {
     let mut found = Vec::new();
     let is_digest = |name: &str| name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
     for (name, folder) in folders(&home.fetched()) {
-        // Only what `run oci://…` has made: a folder without the mark is somebody else's.
+        // Only folders that `run oci://…` has made: one without the mark is not this program's.
         if !is_digest(&name) || !is_marked(&folder) {
             continue;
         }
@@ -204,7 +204,7 @@ fn size(folder: &Path) -> u64 {
     sizes.sum()
 }
 
-/// Marks what the lockfile of the project names, and what a run of it could be resumed with.
+/// Marks the items that the lockfile of the project names, and those that a run of it could be resumed with.
 fn mark_needed(items: &mut [FetchedItem], home: &Home, project: &Project) -> Result<()> {
     let lock = LockFile::open(project.folder())?;
     let locked: BTreeSet<Digest> = lock.lock.iter().map(|(_, locked)| locked.manifest).collect();

@@ -1,4 +1,4 @@
-//! The identities of this host: the one it signs with, and those it had before.
+//! The identity keys of this host: the present one, which signs, and earlier ones.
 //!
 //! `identities/KEYID.pem` is a private key that was retired (mode 0600), `identities/KEYID.pub.pem` the public half of one
 //! whose private half was destroyed, `identities/KEYID.rotation.json` the statement by which the next one followed it.
@@ -17,14 +17,14 @@ const PRIVATE: &str = ".pem";
 const PUBLIC: &str = ".pub.pem";
 const ROTATION: &str = ".rotation.json";
 
-/// An identity that has followed another one.
+/// The result of a rotation of identity keys.
 #[derive(Clone, Debug)]
 pub struct Followed {
     /// The one before.
     pub old: KeyId,
     /// The one that signs from now on.
     pub new: KeyId,
-    /// The statement by which one follows the other.
+    /// The file of the signed statement that the new key succeeds the old one.
     pub statement: PathBuf,
 }
 
@@ -34,8 +34,8 @@ impl Home {
         self.root().join("identities")
     }
 
-    /// The key of this host with that id, its present one or one from before; `None` where it has none. One whose private
-    /// half was destroyed signs no more: that is an error.
+    /// The private key of this host with that id, present or retired; `None` where this host has none. It is an error if
+    /// its private half was destroyed.
     pub fn signing_identity(&self, id: KeyId) -> Result<Option<SigningKey>> {
         let present = self.identity()?;
         if present.id() == id {
@@ -48,9 +48,22 @@ impl Home {
                 "this host has destroyed its key {}: what it has signed can be verified, and not continued",
                 id.short()
             ))
-            .help("fork the run on a host that has the key, or begin a new run")),
+            .help("fork the run on a host that has the key, or start a new run")),
             None => Ok(None),
         }
+    }
+
+    /// Takes a key that something else of this user has signed runs with, a page for example: this host resumes them with it. Its
+    /// own identity stays what it is.
+    pub fn add_signing_identity(&self, key: &SigningKey) -> Result<()> {
+        if self.signing_identity(key.id())?.is_some() {
+            return Ok(());
+        }
+        let folder = self.identities();
+        create_private_folder(&folder)?;
+        let path = folder.join(format!("{}{PRIVATE}", key.id()));
+        let text = key.to_pem().map_err(|error| Error::integrity(error.to_string()))?;
+        write_atomic(&path, text.as_bytes(), true).map_err(|error| Error::write("the key", &path, &error))
     }
 
     /// The public half of a key of this host; `None` where it has no such key.
@@ -96,8 +109,9 @@ impl Home {
         Ok(ids)
     }
 
-    /// Gives this host another identity. The old key stays, so that runs which it has signed can go on; with `destroy`
-    /// only its public half does, and they can be verified alone. The old key is safe before the new one takes its place.
+    /// Gives this host a new identity key. The old key is kept, so that the runs it has signed can be resumed; with
+    /// `destroy` only its public half is kept, and they can only be verified. The old key is stored safely before the new
+    /// one replaces it.
     pub fn rotate_identity(&self, destroy: bool, at: Timestamp) -> Result<Followed> {
         create_private_folder(self.root())?;
         let lock_path = self.rotation_lock();
@@ -105,7 +119,7 @@ impl Home {
         let lock = File::create(&lock_path).map_err(|error| failed(&error))?;
         lock.lock().map_err(|error| failed(&error))?;
         let old = self.identity()?;
-        // A copy of the present key that a rotation which was cut short has left would outlive `destroy`.
+        // An earlier rotation that was cut short may have left a copy of the present key, which would survive `destroy`.
         self.forget_rotation_of(old.id());
         let mut seed = [0; 32];
         getrandom::fill(&mut seed).map_err(|error| {
@@ -139,8 +153,8 @@ impl Home {
         self.root().join(".identity.lock")
     }
 
-    /// Undoes a rotation that was cut short before the new key took its place: the key that it retired is still the present
-    /// one. A rotation that is under way is left alone.
+    /// Undoes a rotation that was cut short before the new key replaced the old one: the retired key is still the present
+    /// one. A rotation by a running process is left alone.
     pub(crate) fn undo_half_rotation(&self) {
         let present = || {
             let text = fs::read_to_string(self.identity_file()).ok()?;
@@ -163,8 +177,8 @@ impl Home {
         }
     }
 
-    /// Removes what retiring the present key has written. The key itself is in its own file. A statement stays where its new
-    /// key is known here: that rotation was completed, and the old key was put back since.
+    /// Removes the files that retiring the present key has written, but not its own. A statement is kept where its new
+    /// key is known here: that rotation was completed, and the old key was put back later.
     fn forget_rotation_of(&self, present: KeyId) {
         let at = |end: &str| self.identities().join(format!("{present}{end}"));
         let named = fs::read_to_string(at(ROTATION)).ok().and_then(|text| Rotation::parse(&text).ok());
@@ -218,12 +232,12 @@ mod tests {
         let pem = fs::read_to_string(home.identity_file()).unwrap();
         let left = |home: &Home| fs::read_dir(home.identities()).unwrap().count();
         home.rotate_identity(false, Timestamp(1)).unwrap();
-        // As it was just before the new key took its place.
+        // The state just before the new key replaces the old one.
         fs::write(home.identity_file(), &pem).unwrap();
         assert_eq!(left(&home), 2);
         home.clean_up();
         assert_eq!((left(&home), home.identity().unwrap().id()), (0, first.id()));
-        // A copy of the private key does not outlive `destroy`.
+        // No copy of the private key survives `destroy`.
         fs::write(home.identities().join(format!("{}.pem", first.id())), &pem).unwrap();
         home.rotate_identity(true, Timestamp(2)).unwrap();
         assert!(!home.identities().join(format!("{}.pem", first.id())).exists());

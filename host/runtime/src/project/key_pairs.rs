@@ -15,10 +15,10 @@ const PUBLIC: &str = ".pub.pem";
 /// Larger than any key file; what is longer is something else.
 const LARGEST_KEY_FILE: u64 = 64 << 10;
 
-/// A key pair of the user's.
+/// A key pair in the user's space.
 #[derive(Clone, Debug)]
 pub struct KeyPair {
-    /// What it is called.
+    /// The name under which commands refer to it.
     pub name: String,
     /// The public half.
     pub public: VerifyingKey,
@@ -50,8 +50,8 @@ impl Pairs {
         self.generate_after(name, replace, |_| Ok(()))
     }
 
-    /// Makes a key pair, and does something with the new key before it is written: a process that is killed in between leaves
-    /// no key, so that the same command can be given again.
+    /// Makes a key pair, and calls `before` with the new key before it is written: a process that is killed in between
+    /// leaves no key, so that the same command can be repeated.
     pub fn generate_after(
         &self,
         name: &str,
@@ -76,7 +76,7 @@ impl Pairs {
         let lock = File::create(&lock_path).map_err(|error| failed(&private_file, &error))?;
         lock.lock().map_err(|error| failed(&private_file, &error))?;
         let exists = || {
-            // A process may have been killed after the private half.
+            // An earlier process may have been killed after it wrote the private half.
             self.restore_public_half(name);
             Error::usage(format!("there is a key `{name}` already: {}", private_file.display()))
                 .help("choose another name; `--force` replaces the key, and the old one is gone for good")
@@ -86,7 +86,7 @@ impl Pairs {
         }
         first(&key)?;
         if replace {
-            // A missing public half is computed anew, one of the old key would be believed.
+            // A missing public half is computed from the private one; a stale one would be believed.
             match fs::remove_file(&public_file) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
                     return Err(failed(&public_file, &error));
@@ -118,7 +118,7 @@ impl Pairs {
         }
     }
 
-    /// Where it cannot be written nothing is lost: the private half is what counts.
+    /// An error is ignored: the public half can be computed at any time.
     fn restore_public_half(&self, name: &str) {
         let Ok((private_file, public_file)) = self.files(name) else { return };
         let is_missing =

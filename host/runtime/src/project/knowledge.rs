@@ -45,7 +45,7 @@ impl ProjectKnowledge {
     }
 }
 
-fn told(error: &KnowledgeStoreError) -> KnowledgeError {
+fn knowledge_error(error: &KnowledgeStoreError) -> KnowledgeError {
     let message = error.to_string();
     match error {
         KnowledgeStoreError::NoWord => KnowledgeError::Invalid(message),
@@ -63,23 +63,23 @@ fn told(error: &KnowledgeStoreError) -> KnowledgeError {
 impl Knowledge for ProjectKnowledge {
     fn get(&self, key: &str) -> Result<Option<String>, KnowledgeError> {
         match self.to_read()? {
-            Some(store) => store.get(key).map_err(|error| told(&error)),
+            Some(store) => store.get(key).map_err(|error| knowledge_error(&error)),
             None => Ok(None),
         }
     }
 
     fn put(&self, key: &str, text: &str) -> Result<(), KnowledgeError> {
-        self.to_write()?.put(key, text).map_err(|error| told(&error))
+        self.to_write()?.put(key, text).map_err(|error| knowledge_error(&error))
     }
 
     fn search(&self, prefix: &str, query: &str, limit: u32) -> Result<Vec<Hit>, KnowledgeError> {
         let Some(store) = self.to_read()? else { return Ok(Vec::new()) };
-        let hits = store.search(prefix, query, limit).map_err(|error| told(&error))?.into_iter();
+        let hits = store.search(prefix, query, limit).map_err(|error| knowledge_error(&error))?.into_iter();
         Ok(hits.map(|(key, excerpt)| Hit { key, excerpt }).collect())
     }
 
     fn list(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<String>, KnowledgeError> {
         let Some(store) = self.to_read()? else { return Ok(Vec::new()) };
-        store.list(prefix, after, limit).map_err(|error| told(&error))
+        store.list(prefix, after, limit).map_err(|error| knowledge_error(&error))
     }
 }

@@ -1,6 +1,6 @@
-//! Paths below the `.ai` folder of a project, which a stranger may have made: no step on the way is a link, and what is
-//! there is a file or a folder. A link would lead graph-host to read, overwrite or remove what lies elsewhere; a pipe or a
-//! device would be waited for without end.
+//! Paths below the `.ai` folder of a project, which a stranger may have made. No component of such a path may be a link,
+//! and the end must be a folder or a regular file: a link would make graph-host read, overwrite or remove files
+//! elsewhere, and a pipe or a device would block it without end.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 use crate::project::{self, MARK};
 
-/// What has to be at the end of a path, if anything is.
+/// What the end of a path has to be, if it exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// A folder.
@@ -18,7 +18,7 @@ pub enum FileKind {
     File,
 }
 
-/// The path of something below the `.ai` folder of a project, by its names from there. Nothing has to be there.
+/// The path of a file or folder below the `.ai` folder of a project, by its components from there. It need not exist.
 ///
 /// It is an integrity error if a step is a link, and a storage error if a step on the way is no folder, or the end not of
 /// its kind.
@@ -29,7 +29,7 @@ pub fn path(project: &Path, names: &[&str], kind: FileKind) -> Result<PathBuf> {
         path.push(name);
         let is_last = at + 1 == names.len();
         if !check(&path, if is_last { kind } else { FileKind::Folder })? && !is_last {
-            // Nothing is below what is not there.
+            // Below a missing folder there is nothing to check.
             path.extend(&names[at + 1..]);
             break;
         }
@@ -37,8 +37,8 @@ pub fn path(project: &Path, names: &[&str], kind: FileKind) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// As [`path`], of a file that is changed where it is: it is an integrity error, too, if it has another name, as it would be
-/// changed there.
+/// Like [`path`], for a file that is changed in place: a file with a second name (a hard link) is an integrity error, as
+/// it would be changed there, too.
 pub fn path_to_change(project: &Path, names: &[&str]) -> Result<PathBuf> {
     let path = path(project, names, FileKind::File)?;
     if fs::symlink_metadata(&path).is_ok_and(|found| links(&found) > 1) {
@@ -51,14 +51,14 @@ pub fn path_to_change(project: &Path, names: &[&str]) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// A folder below the `.ai` folder of a project, which is made where it is missing, and those that it lies in.
+/// A folder below the `.ai` folder of a project. It and its parents are made where they are missing.
 pub fn folder(project: &Path, names: &[&str]) -> Result<PathBuf> {
     let mut path = project.join(MARK);
     for name in std::iter::once(None).chain(names.iter().map(Some)) {
         path.extend(name);
         match fs::create_dir(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            // The project itself is made along with its `.ai`, as it may be one that is named.
+            // The project's own folder is made, too: the user may have named one that does not exist.
             Err(error) if error.kind() == io::ErrorKind::NotFound && name.is_none() => {
                 fs::create_dir_all(&path).map_err(|error| Error::write("the folder", &path, &error))?;
             }
@@ -69,7 +69,7 @@ pub fn folder(project: &Path, names: &[&str]) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Whether something is there, which is of that kind and no link.
+/// Whether the path exists. It is an error if it is a link, or not of that kind.
 fn check(path: &Path, kind: FileKind) -> Result<bool> {
     let found = match fs::symlink_metadata(path) {
         Ok(found) => found.file_type(),
@@ -94,8 +94,8 @@ fn check(path: &Path, kind: FileKind) -> Result<bool> {
     Err(error.help("look at what is there, and move it away"))
 }
 
-/// Opens a file to add to its end; it is made where it is missing. A link is not followed, and a file that has another name
-/// is refused: it would grow there, too.
+/// Opens a file to append to it, and creates it where it is missing. A link is not followed, and a file with a second
+/// name (a hard link) is refused: it would grow there, too.
 pub fn append(path: &Path) -> io::Result<File> {
     let file = regular(without_links(OpenOptions::new().create(true).append(true)).open(path)?)?;
     if links(&file.metadata()?) > 1 {
@@ -104,7 +104,7 @@ pub fn append(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// How many names a file has.
+/// The number of names (hard links) of a file.
 #[cfg(unix)]
 fn links(found: &fs::Metadata) -> u64 {
     use std::os::unix::fs::MetadataExt as _;
@@ -116,7 +116,7 @@ fn links(_: &fs::Metadata) -> u64 {
     1
 }
 
-/// Makes an empty file. One that is there is left as it is, whatever it is.
+/// Creates an empty file. Whatever exists there is left unchanged.
 pub fn touch(path: &Path) -> io::Result<()> {
     match OpenOptions::new().create_new(true).write(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -124,7 +124,8 @@ pub fn touch(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Reads at most so many bytes of a regular file, without following a link. A longer one is [`io::ErrorKind::FileTooLarge`].
+/// Reads a regular file of at most `most` bytes, without following a link. A longer one is
+/// [`io::ErrorKind::FileTooLarge`].
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     use std::io::Read as _;
     let file = regular(without_links(OpenOptions::new().read(true)).open(path)?)?;
@@ -137,7 +138,7 @@ fn regular(file: File) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }
 
-/// Opening a link at the end of the path fails, and opening a pipe does not wait.
+/// With these options, opening a link at the end of the path fails, and opening a pipe does not block.
 #[cfg(unix)]
 fn without_links(options: &mut OpenOptions) -> &OpenOptions {
     use std::os::unix::fs::OpenOptionsExt as _;

@@ -1,8 +1,8 @@
-//! Files that appear whole or not at all, and what a process that was killed leaves of them.
+//! Files that are written whole or not at all, and removal of what killed processes have left of them.
 //!
-//! A temporary file is named after this program and is locked by the process that writes it, so that whoever cleans up later
-//! can tell a file that is being written from one whose writer is gone. A new private file has no name before it is whole,
-//! where the file system offers that.
+//! A temporary file is named after this program and locked by the process that writes it. A later clean-up can so
+//! distinguish a file that is being written from one whose writer was killed. A new private file has no name before it is
+//! complete, where the file system supports that.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -11,7 +11,7 @@ use std::path::Path;
 const PREFIX: &str = ".graph-host-";
 const SUFFIX: &str = ".tmp";
 
-/// Writes a file that only its owner may read, unless there is one: `false` then.
+/// Writes a file that only its owner may read. `false` if the path already exists.
 pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     #[cfg(target_os = "linux")]
     if let Some(written) = unnamed::write_new(path, bytes)? {
@@ -24,10 +24,10 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     }
 }
 
-/// Writes a temporary file next to a path, with mode 0600, and presses it into the disk.
+/// Writes a temporary file next to a path, with mode 0600, and syncs it.
 pub(crate) fn write_temp(path: &Path, bytes: &[u8]) -> io::Result<tempfile::NamedTempFile> {
     let mut file = tempfile::Builder::new().prefix(PREFIX).suffix(SUFFIX).tempfile_in(folder_of(path))?;
-    // Before the first byte: an empty file is never taken for a leftover.
+    // It is locked before the first byte is written: the clean-up ignores empty files.
     file.as_file().lock()?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
@@ -39,8 +39,8 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Removes the temporary files that killed processes of this program have left in a folder, and says how many there were.
-/// A folder that is a link is left alone, and so is everything in it that is not a regular file of this user.
+/// Removes the temporary files that killed processes of this program have left in a folder, and returns how many there
+/// were. A folder that is a link is skipped, and so is everything in it that is not a regular file of this user.
 pub(crate) fn remove_leftovers(folder: &Path) -> usize {
     let is_folder = fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir());
     let Some(entries) = is_folder.then(|| fs::read_dir(folder).ok()).flatten() else { return 0 };
@@ -53,7 +53,7 @@ fn is_temp_name(name: &str) -> bool {
     random.is_some_and(|random| random.len() == 6 && random.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
-/// Removes a file of which nobody holds the lock.
+/// Removes a file unless a process holds its lock.
 fn remove_leftover(path: &Path) -> bool {
     let mut options = File::options();
     options.read(true);
@@ -65,7 +65,7 @@ fn remove_leftover(path: &Path) -> bool {
     }
     let Ok(file) = options.open(path) else { return false };
     let Ok(found) = file.metadata() else { return false };
-    // One that is empty has a writer that has not locked it yet, or holds nothing.
+    // An empty file may have a writer that has not locked it yet.
     found.is_file()
         && is_own(&found)
         && found.len() > 0
@@ -84,7 +84,7 @@ fn is_own(_: &fs::Metadata) -> bool {
     true
 }
 
-/// Files that get their name once they are whole.
+/// Files that get their name once they are complete.
 #[cfg(target_os = "linux")]
 mod unnamed {
     use std::fs::File;

@@ -1,4 +1,4 @@
-//! Projects: folders with a `.ai` folder in them, where items and the state of runs lie.
+//! Projects: folders with a `.ai` folder, which contains items and the state of runs.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -15,7 +15,7 @@ pub fn nearest(start: &Path) -> Option<PathBuf> {
     start.ancestors().find(|folder| folder.join(MARK).is_dir()).map(Path::to_path_buf)
 }
 
-/// The project that keeps a run: its state, what its components keep, and the lockfile that its items are held to.
+/// The project that keeps a run: its state, its knowledge, and the lockfile that its items are checked against.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Project {
     folder: PathBuf,
@@ -38,7 +38,7 @@ impl Project {
     }
 }
 
-/// Whether a folder that is named is one.
+/// Checks that a folder the user named exists and is a folder.
 pub fn check_folder(folder: &Path) -> Result<()> {
     match std::fs::metadata(folder) {
         Ok(found) if found.is_dir() => Ok(()),
@@ -47,11 +47,11 @@ pub fn check_folder(folder: &Path) -> Result<()> {
     }
 }
 
-/// What [`shown`] makes paths relative to.
+/// The folder that [`shown`] makes paths relative to.
 static SHOWN_FROM: OnceLock<PathBuf> = OnceLock::new();
 
-/// From now on messages show paths in this folder relative to it, as a command line wants them. Without this they show
-/// paths as they are. The first call counts.
+/// Makes messages show paths in this folder relative to it, as a command line wants. Otherwise they show paths unchanged.
+/// Only the first call has an effect.
 pub fn show_paths_from(folder: PathBuf) {
     let _ = SHOWN_FROM.set(folder);
 }

@@ -1,5 +1,5 @@
-//! A run's folder in its project, `.ai/threads/<run>`: where others leave word for the process that runs it, and where
-//! a run in the background writes its output.
+//! A run's folder in its project, `.ai/threads/<run>`: other processes leave requests there for the process that runs it,
+//! and a background run writes its output there.
 
 use std::fs;
 use std::io;
@@ -14,12 +14,12 @@ use crate::error::{Error, Result};
 use crate::project::paths::{self, FileKind};
 use graph_driver::Control;
 
-/// How often a running process looks for wishes. It is done by a thread of its own: supersteps do not pay for it.
+/// How often a running process checks for requests. A thread of its own does it, so that supersteps are not slowed down.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How long a run that is killed may take to stop before its process ends itself.
+/// How long a run that is killed may take to stop before its process exits.
 pub const GRACE: Duration = Duration::from_secs(3);
 
-/// A run's folder. Nothing is made before something is written there.
+/// A run's folder. It is created when something is written into it.
 #[derive(Clone, Debug)]
 pub struct RunFolder {
     project: PathBuf,
@@ -39,13 +39,18 @@ impl RunFolder {
         Self { project: project.to_path_buf(), name }
     }
 
+    /// The folder of the project that the run is kept in.
+    pub fn project(&self) -> &Path {
+        &self.project
+    }
+
     /// Whether runs of a project can have such folders: asked before a run is made that needs one.
     pub fn check(project: &Path) -> Result<()> {
         let folder = paths::folder(project, &[THREADS])?;
         tempfile::tempdir_in(&folder).map(drop).map_err(|error| Error::write("the folder", &folder, &error))
     }
 
-    /// The folder itself. A link on the way, which somebody else may have left there, is an error.
+    /// The folder's path. A link on the path, which a stranger may have left there, is an error.
     pub fn folder(&self) -> Result<PathBuf> {
         paths::path(&self.project, &[THREADS, &self.name], FileKind::Folder)
     }
@@ -55,12 +60,12 @@ impl RunFolder {
         paths::folder(&self.project, &[THREADS, &self.name])
     }
 
-    /// What a run in the background prints.
+    /// The file of a background run's output.
     pub fn log_file(&self) -> Result<PathBuf> {
         paths::path_to_change(&self.project, &[THREADS, &self.name, LOG])
     }
 
-    /// The file whose appearance is the wish: `cancel`, `kill`.
+    /// The file whose existence is the request: `cancel` or `kill`.
     pub fn wish_file(&self, wish: Control) -> Result<PathBuf> {
         self.file(wish_name(wish))
     }
@@ -69,20 +74,20 @@ impl RunFolder {
         paths::path(&self.project, &[THREADS, &self.name, name], FileKind::File)
     }
 
-    /// Leaves word for the process that runs the run.
+    /// Requests that the run's process stops it.
     pub fn ask(&self, wish: Control) -> Result<()> {
         self.create()?;
         let path = self.wish_file(wish)?;
         paths::touch(&path).map_err(|error| Error::write("the signal file", &path, &error))
     }
 
-    /// Takes a wish away, and the folder where nothing else is in it.
+    /// Withdraws a request, and removes the folder if it is empty.
     pub fn take_back(&self, wish: Control) {
         self.forget(wish_name(wish));
         self.tidy();
     }
 
-    /// Removes everything that graph-host has put there, and the folder where nothing else is in it.
+    /// Removes every file that graph-host has put there, and the folder if it is empty.
     pub fn remove(&self) {
         for name in [LOG, wish_name(Control::Cancel), wish_name(Control::Kill)] {
             self.forget(name);
@@ -90,22 +95,22 @@ impl RunFolder {
         self.tidy();
     }
 
-    /// Removes the folder where nothing is in it.
+    /// Removes the folder if it is empty.
     fn tidy(&self) {
-        // One with something in it stays, and so does one that is not there.
+        // This fails, as it should, if the folder contains other files or does not exist.
         if let Ok(folder) = self.folder() {
             let _ = fs::remove_dir(folder);
         }
     }
 
-    /// What cannot be removed is in the way of the next resume at worst, which says so. Where a link leads is not looked at.
+    /// A file that cannot be removed makes the next resume stop at once, which is reported. Links are not followed.
     fn forget(&self, name: &str) {
         if let Ok(folder) = self.folder() {
             let _ = fs::remove_file(folder.join(name));
         }
     }
 
-    /// Whether there is a wish.
+    /// Whether there is a request.
     fn has(&self, wish: Control) -> bool {
         self.wish_file(wish).is_ok_and(|file| file.exists())
     }
@@ -118,7 +123,7 @@ const fn wish_name(wish: Control) -> &'static str {
     }
 }
 
-/// Looks for wishes while a run goes on.
+/// Checks for requests while a run is under way.
 #[derive(Debug)]
 pub struct Listener {
     thread: RunFolder,
@@ -126,7 +131,7 @@ pub struct Listener {
     looking: Option<JoinHandle<Heard>>,
 }
 
-/// What a listener has passed on.
+/// The requests that a listener has passed on.
 #[derive(Clone, Copy, Debug, Default)]
 struct Heard {
     cancel: bool,
@@ -134,10 +139,10 @@ struct Heard {
 }
 
 impl Listener {
-    /// Looks for wishes from now on and passes each on once.
+    /// Starts to check for requests, and passes each on once.
     ///
-    /// `overdue` is called where a run that is to be killed has not stopped [`GRACE`] later, for whatever reason: the
-    /// caller ends its process then, so that others can take the run.
+    /// `overdue` is called if a run that is to be killed has not stopped after [`GRACE`], for whatever reason: the caller
+    /// then ends its process, so that others can take the run.
     pub fn start(
         thread: RunFolder,
         tell: impl Fn(Control) + Send + 'static,
@@ -147,11 +152,11 @@ impl Listener {
         let watched = thread.clone();
         let looking = std::thread::Builder::new()
             .name("graph-host-wishes".to_owned())
-            .spawn(move || look(&watched, &stopped, &tell, &overdue))?;
+            .spawn(move || watch(&watched, &stopped, &tell, &overdue))?;
         Ok(Self { thread, stop: Some(stop), looking: Some(looking) })
     }
 
-    /// Stops looking, and takes away what has been heeded; of a run that has ended, every wish.
+    /// Stops checking, and removes the requests that were passed on; for a run that has ended, all requests.
     pub fn finish(mut self, ended: bool) {
         let heard = self.stop();
         if heard.cancel || ended {
@@ -175,7 +180,7 @@ impl Drop for Listener {
     }
 }
 
-fn look(
+fn watch(
     thread: &RunFolder,
     stopped: &mpsc::Receiver<()>,
     tell: &impl Fn(Control),
@@ -191,7 +196,7 @@ fn look(
             heard.cancel = true;
             tell(Control::Cancel);
         }
-        // Whatever keeps the run from stopping, it is not to keep others from the run.
+        // Whatever keeps the run from stopping must not keep other processes from taking it.
         if heard.kill.is_some_and(|at| at.elapsed() > GRACE) {
             thread.forget(wish_name(Control::Kill));
             overdue();
@@ -260,7 +265,7 @@ mod tests {
         thread.take_back(Control::Cancel);
         thread.remove();
         assert!(untouched());
-        // What lies in it is one.
+        // A file in it is a link.
         let thread = RunFolder::of(&project, "r2");
         thread.create().unwrap();
         for name in ["cancel", "kill", "output.log"] {
@@ -269,7 +274,7 @@ mod tests {
         assert!(thread.ask(Control::Cancel).is_err() && thread.log_file().is_err());
         thread.remove();
         assert!(untouched() && !project.join(".ai/threads/r2").exists());
-        // All threads are.
+        // The folder of all runs is a link.
         fs::remove_dir_all(project.join(".ai/threads")).unwrap();
         symlink(&victim, project.join(".ai/threads")).unwrap();
         assert!(RunFolder::check(&project).is_err() && RunFolder::of(&project, "r3").create().is_err());

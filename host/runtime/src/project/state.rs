@@ -1,8 +1,8 @@
-//! The state folder of a project, `.ai/state`: whose it is, and what lies there.
+//! The state folder of a project, `.ai/state`: which host it belongs to, and the files in it.
 //!
-//! A project may come from a stranger, with a state folder in it. What is there is shown and verified when somebody asks
-//! for it; it is written, and runs in it go on, only where a marker that this host has signed for this very folder says
-//! that this host made it. A copy of the folder, or one that was moved, has a marker for another path.
+//! A project may come from a stranger, with a state folder in it. Such state can be shown and verified on request. It is
+//! written, and runs in it are resumed, only if a marker that this host has signed for this very folder proves that this
+//! host made it. A copied or moved folder has a marker for another path.
 
 use std::fs;
 use std::io;
@@ -23,42 +23,56 @@ const KNOWLEDGE: &str = "knowledge.db";
 /// The marker's file, in the folder.
 const MARKER: &str = "host.json";
 
-/// The database of the runs of a project, to look at.
+/// The path of the database of a project's runs, for reading.
 pub fn database(project: &Path) -> Result<PathBuf> {
     paths::path(project, &[STATE, DATABASE], FileKind::File)
 }
 
-/// The folder of the runs of a project that are kept as files, to look at.
+/// The path of the folder of the project's runs in files, for reading.
 pub fn files(project: &Path) -> Result<PathBuf> {
     paths::path(project, &[STATE, FILES], FileKind::Folder)
 }
 
-/// The database of what components keep, to look at.
+/// The path of the database of the project's knowledge, for reading.
 pub fn knowledge(project: &Path) -> Result<PathBuf> {
     paths::path(project, &[STATE, KNOWLEDGE], FileKind::File)
 }
 
-/// Whose the state of a project is.
+/// Which host the state of a project belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ownership {
     /// There is none.
     Absent,
-    /// This host's.
+    /// It is this host's, and of this folder.
     Own,
-    /// Not this host's, or of another folder; this is why.
+    /// It is another host's, or of another folder; with the reason.
     Foreign(String),
 }
 
 impl Ownership {
-    /// Whose the state of a project is.
+    /// Determines which host the state of a project belongs to.
     pub fn of(project: &Path, home: &Home) -> Result<Self> {
         let folder = paths::path(project, &[STATE], FileKind::Folder)?;
         let marker = paths::path(project, &[STATE, MARKER], FileKind::File)?;
-        let text = match paths::read(&marker, StateMarker::MOST_BYTES as u64) {
+        let read = || paths::read(&marker, StateMarker::MOST_BYTES as u64);
+        let is_missing = |read: &io::Result<Vec<u8>>| {
+            read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+        };
+        let mut found = read();
+        if is_missing(&found) {
+            if !has_state(&folder)? {
+                return Ok(Self::Absent);
+            }
+            // Another process may have made the state meanwhile. It writes the marker first, so the marker exists by now.
+            found = read();
+        }
+        let text = match found {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let why = || format!("no marker {} says that this host made it", shown(&marker));
-                return Ok(if has_state(&folder)? { Self::Foreign(why()) } else { Self::Absent });
+                return Ok(Self::Foreign(format!(
+                    "no marker {} says that this host made it",
+                    shown(&marker)
+                )));
             }
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
                 return Ok(Self::Foreign(format!("{} is too large for a marker", shown(&marker))));
@@ -84,15 +98,15 @@ impl Ownership {
     }
 }
 
-/// The state folder of a project, which is this host's: what may be written, and where runs may go on.
+/// The state folder of a project, known to be this host's: it may be written, and runs in it may be resumed.
 #[derive(Clone, Debug)]
 pub struct OwnState {
     project: PathBuf,
 }
 
 impl OwnState {
-    /// The state folder of a project. It is made, with its marker, where there is no state yet; state that is not this
-    /// host's is an integrity error that says what to do.
+    /// Opens the state folder of a project. Where there is no state yet, the folder and its marker are made; another
+    /// host's state is an integrity error, with help.
     pub fn open(project: &Path, home: &Home) -> Result<Self> {
         match Ownership::of(project, home)? {
             Ownership::Own => {}
@@ -102,7 +116,7 @@ impl OwnState {
         Ok(Self { project: project.to_path_buf() })
     }
 
-    /// Refuses state that is not this host's, and makes nothing.
+    /// Refuses another host's state, without making anything.
     pub fn check(project: &Path, home: &Home) -> Result<()> {
         match Ownership::of(project, home)? {
             Ownership::Own | Ownership::Absent => Ok(()),
@@ -110,7 +124,7 @@ impl OwnState {
         }
     }
 
-    /// Takes over a state folder, whoever made it: its user says that it is this host's. `false`: it was already.
+    /// Takes over a state folder, whichever host made it, at its user's request. `false` if it was this host's already.
     pub fn adopt(project: &Path, home: &Home) -> Result<bool> {
         match Ownership::of(project, home)? {
             Ownership::Own => Ok(false),
@@ -122,22 +136,22 @@ impl OwnState {
         }
     }
 
-    /// The project.
+    /// The folder of the project.
     pub fn project(&self) -> &Path {
         &self.project
     }
 
-    /// The database of the runs.
+    /// The path of the database of runs.
     pub fn database(&self) -> Result<PathBuf> {
         database(&self.project)
     }
 
-    /// The folder of the runs that are kept as files.
+    /// The path of the folder of runs in files.
     pub fn files(&self) -> Result<PathBuf> {
         files(&self.project)
     }
 
-    /// The database of what components keep.
+    /// The path of the database of knowledge.
     pub fn knowledge(&self) -> Result<PathBuf> {
         knowledge(&self.project)
     }
@@ -155,18 +169,19 @@ fn refused(project: &Path, why: &str) -> Error {
     let folder = shown(&project.join(project::MARK).join(STATE));
     Error::integrity(format!("the state in {folder} is not this host's: {why}"))
         .help(
-            "it can be shown and verified; to go on here after you have moved or copied the project yourself, or with \
+            "it can be shown and verified; to resume here after you have moved or copied the project yourself, or with \
              state from before markers: graph-host runs adopt. Of a stranger's project, take single runs over with \
              graph-host runs export and, in a project of your own, graph-host runs import",
         )
 }
 
-/// The folder's path without links and without steps back.
+/// The folder's canonical path.
 fn real(folder: &Path) -> Result<PathBuf> {
     fs::canonicalize(folder).map_err(|error| Error::read("the folder", Path::new(&shown(folder)), &error))
 }
 
-/// Whether there is anything in a state folder that a store would read: a database, a file beside one, or a folder of runs.
+/// Whether a state folder contains anything that a store would read: a database, one of SQLite's files next to it, or a
+/// folder of runs.
 fn has_state(folder: &Path) -> Result<bool> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -181,4 +196,40 @@ fn has_state(folder: &Path) -> Result<bool> {
         }
     }
     Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn state_that_others_are_making_is_not_taken_for_a_strangers() {
+        for _ in 0..200 {
+            let folder = tempfile::tempdir().unwrap();
+            let home = Home::at(folder.path().join("home"));
+            home.identity().unwrap();
+            let open = || {
+                let state = OwnState::open(folder.path(), &home)?;
+                fs::write(state.database()?, "").unwrap();
+                Ok::<_, Error>(())
+            };
+            std::thread::scope(|scope| {
+                let others: Vec<_> = (0..3).map(|_| scope.spawn(open)).collect();
+                for other in others {
+                    other.join().unwrap().unwrap();
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn state_without_a_marker_is_not_this_hosts() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path().join("home"));
+        let state = paths::folder(folder.path(), &[STATE]).unwrap();
+        assert_eq!(Ownership::of(folder.path(), &home).unwrap(), Ownership::Absent);
+        fs::write(state.join(DATABASE), "").unwrap();
+        assert!(matches!(Ownership::of(folder.path(), &home).unwrap(), Ownership::Foreign(_)));
+    }
 }

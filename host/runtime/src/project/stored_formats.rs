@@ -1,6 +1,6 @@
-//! Which stored files are of which version of their format, and bringing older ones up to date.
+//! Versions of the formats of stored files, and migration of older ones.
 //!
-//! Looking writes nothing: no file is made or changed, nothing is locked, and no link is followed.
+//! Inspecting writes nothing: no file is made or changed, nothing is locked, and no link is followed.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -19,11 +19,11 @@ use crate::project::text_file;
 use crate::project::user_home::Home;
 use crate::project::{self, MARK};
 
-/// What is to be done about a stored file.
+/// What has to be done about a stored file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// Nothing.
+    /// It has the current version.
     Current,
     /// It is of an older version: `migrate` brings it up to date, and so does the first command that writes to it.
     Older,
@@ -31,14 +31,14 @@ pub enum State {
     Migrated,
     /// A later version of this program has written it.
     Newer,
-    /// It is not what it should be.
+    /// It cannot be read as what it should be.
     Unreadable,
 }
 
 /// A stored file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Stored {
-    /// What it is.
+    /// The name of its format.
     pub format: &'static str,
     /// The file, or the folder.
     pub file: String,
@@ -46,26 +46,26 @@ pub struct Stored {
     pub version: Option<u64>,
     /// The version that this program writes.
     pub current: u64,
-    /// What is to be done.
+    /// What has to be done about it.
     pub state: State,
     /// Why it cannot be read.
     pub reason: Option<String>,
     #[serde(skip)]
     path: PathBuf,
-    /// Which store it is, if it is one.
+    /// The kind of store, if it is one.
     #[serde(skip)]
     kind: Option<Format>,
 }
 
-/// Everything that was looked at.
+/// The stored files of a project and of the user's space.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// The files that there are.
+    /// One entry for each file that exists.
     pub files: Vec<Stored>,
 }
 
 /// Looks at the stores of a project, at its lockfile, and at the trust store of the user's space.
-pub fn look(folder: &Path, home: &Home) -> Report {
+pub fn inspect(folder: &Path, home: &Home) -> Report {
     let at = folder.join(MARK).join("state");
     let found = [
         store("runs", Format::Runs, &at.join("runs.db"), state::database(folder)),
@@ -78,7 +78,7 @@ pub fn look(folder: &Path, home: &Home) -> Report {
     Report { files: found.into_iter().flatten().collect() }
 }
 
-/// Brings what is older up to date, if it is this host's.
+/// Migrates older files that belong to this host.
 pub fn migrate(report: &mut Report, project: &Path, home: &Home) -> Result<()> {
     for stored in report.files.iter_mut().filter(|stored| stored.state == State::Older) {
         OwnState::open(project, home)?;
@@ -98,11 +98,11 @@ impl Report {
 }
 
 fn store(format: &'static str, kind: Format, path: &Path, checked: Result<PathBuf>) -> Option<Stored> {
-    // What lies elsewhere is not the project's, and must not be written to for it.
+    // A file outside of the project is not the project's, and must not be migrated with it.
     if let Err(error) = checked {
         return Some(Stored::unreadable(format, path, kind.current(), error.message().to_owned()));
     }
-    let found = kind.look(path).unwrap_or_else(|error| Found::Other(error.to_string()));
+    let found = kind.inspect(path).unwrap_or_else(|error| Found::Other(error.to_string()));
     let current = kind.current();
     match found {
         Found::Nothing => None,
@@ -119,7 +119,7 @@ fn text(format: &'static str, path: &Path, version: fn(&str) -> Result<u64, Stri
         Err(error) if error.kind() == ErrorKind::NotFound => return None,
         Err(error) => return Some(Stored::unreadable(format, path, format::CURRENT, error.to_string())),
     };
-    // A link to a file is followed by what reads these files: a user may keep them elsewhere.
+    // A link to a file is followed, as it is when these files are used: a user may store them elsewhere.
     let read = if kind.is_dir() {
         Err("it is a folder".to_owned())
     } else {
@@ -147,7 +147,7 @@ fn version_of_yaml(text: &str) -> Result<u64, String> {
     }
 }
 
-/// The latest version among lines of JSON. A last line without its end was never written whole.
+/// The highest version among lines of JSON. A last line without a line break was cut short, and does not count.
 fn version_of_lines(text: &str) -> Result<u64, String> {
     let whole = text.rfind('\n').map_or(0, |at| at + 1);
     let mut latest = format::CURRENT;
@@ -178,7 +178,7 @@ impl Stored {
         Self { format, file, version: None, current, state, reason, path, kind: None }
     }
 
-    /// What is to be done, in a sentence.
+    /// The state as a sentence.
     pub fn sentence(&self) -> String {
         let version = self.version.unwrap_or_default();
         match self.state {

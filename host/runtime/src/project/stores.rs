@@ -1,4 +1,4 @@
-//! The stores of a project: a database, and a folder of files. A run lies in the one that it was begun in.
+//! The stores of a project: a database, and a folder of files. A run stays in the store that it was started in.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ pub fn any(project: &Path) -> Result<bool> {
     Ok(state::database(project)?.exists() || FileStore::at(&state::files(project)?).exists())
 }
 
-/// A store for a run that begins or goes on.
+/// Opens a store for a run that is started or resumed.
 pub fn open(project: &Path, kind: StoreKind, host: &Host) -> Result<Arc<dyn CheckpointStore>> {
     Ok(match kind {
         StoreKind::Sqlite => restore::open(&OwnState::open(project, &host.home)?)?,
@@ -63,15 +63,15 @@ pub fn lock_file(project: &Path, kind: StoreKind, run: &str) -> Result<Option<Pa
     })
 }
 
-/// The stores of a project, to look at.
+/// The stores of a project, for reading.
 #[derive(Clone, Debug)]
 pub struct Stores {
     stores: Vec<(StoreKind, Arc<dyn CheckpointStore>)>,
 }
 
 impl Stores {
-    /// Those that are there; none at all is an error. A database of an older version is brought up to date where it is this
-    /// host's, and refused where it is not: only its owner writes it.
+    /// Opens the stores that exist; it is an error if there are none. An older database is migrated if it is this host's,
+    /// and refused otherwise: only its owner writes it.
     pub fn to_read(project: &Path, home: &Home) -> Result<Self> {
         let mut stores: Vec<(StoreKind, Arc<dyn CheckpointStore>)> = Vec::new();
         let files = FileStore::at(&state::files(project)?);
@@ -86,7 +86,7 @@ impl Stores {
         Ok(Self { stores })
     }
 
-    /// The store that has the run that a person names, and its row without its result and its error.
+    /// Finds a run by the name that the user typed: its store, and its row without result and error.
     pub fn find(&self, name: &str) -> Result<(StoreKind, Arc<dyn CheckpointStore>, RunRow)> {
         let mut found: Vec<(StoreKind, &Arc<dyn CheckpointStore>, RunRow)> = Vec::new();
         let mut refused = None;
@@ -117,8 +117,8 @@ impl Stores {
         }
     }
 
-    /// Goes through the rows of runs with the stores that they lie in, the newest first, without their results and errors.
-    /// They are read page by page. Where some cannot be read, that is the error, once all others were visited.
+    /// Visits the rows of all runs with their stores, newest first, without results and errors. They are read page by
+    /// page. If some cannot be read, that is the error, after all others were visited.
     pub fn each(
         &self,
         filter: &RunFilter,
@@ -130,7 +130,7 @@ impl Stores {
         }
     }
 
-    /// The same, and gives what was found in place of rows.
+    /// The same, but returns what was found in place of rows.
     pub fn each_readable(
         &self,
         filter: &RunFilter,
@@ -151,7 +151,7 @@ impl Stores {
         mut visit: impl FnMut(&dyn CheckpointStore, RunRow) -> Result<()>,
     ) -> Result<()> {
         for _ in 0..filter.limit.unwrap_or(usize::MAX) {
-            // Each store has an order of its own: between them the clock decides.
+            // Each store sorts its own runs; across stores, the creation time decides.
             let mut newest: Option<(usize, Timestamp)> = None;
             for (number, pages) in pages.iter_mut().enumerate() {
                 if let Some(created) = pages.created()?
@@ -170,7 +170,7 @@ impl Stores {
     }
 }
 
-/// Rows that are read at a time.
+/// How many rows are read at a time.
 const PAGE: usize = 256;
 
 /// The rows of a store, page by page.
@@ -189,7 +189,7 @@ impl Pages<'_> {
             let limit = self.filter.limit.map_or(PAGE, |limit| limit.min(PAGE));
             let listed = self.store.list(&RunFilter { limit: Some(limit), ..self.filter.clone() })?;
             self.page = listed.rows.into();
-            // The next page begins after a row that can be read, and so may come upon the same ones again.
+            // The next page begins after the last readable row, and so may report the same unreadable ones again.
             for refused in listed.refused {
                 if self.refused.len() < Listed::MOST_REFUSED && !self.refused.contains(&refused) {
                     self.refused.push(refused);

@@ -1,4 +1,5 @@
-//! Texts from files that somebody names: a device that never ends, or a file of many gigabytes, must not fill memory.
+//! Reads texts from files that a user or a document names, with a limit: an endless device or a file of many gigabytes
+//! must not fill memory.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read as _};
@@ -6,11 +7,12 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 
-/// The largest text that is read, in bytes: above what a document may have, so that its reader can say so.
+/// The largest text that is read, in bytes. It is more than a document may have, so that the document's reader reports
+/// its own limit.
 pub const LARGEST: u64 = 16 << 20;
 
-/// Reads a text of at most [`LARGEST`] bytes. A larger one is `FileTooLarge`, one that is not UTF-8 `InvalidData`, and what
-/// is neither file nor folder `InvalidInput`: a pipe that lies in a stranger's project would be waited for without end.
+/// Reads a text of at most [`LARGEST`] bytes. A larger one is `FileTooLarge`, one that is not UTF-8 `InvalidData`, and
+/// anything but a regular file or a folder `InvalidInput`: a pipe in a stranger's project would block without end.
 pub fn read(path: &Path) -> io::Result<String> {
     let kind = fs::metadata(path)?;
     if !kind.is_file() && !kind.is_dir() {
@@ -19,7 +21,7 @@ pub fn read(path: &Path) -> io::Result<String> {
     read_named(path)
 }
 
-/// As [`read`], for what is named on a command line: that may be a pipe, as shells make them for `<(command)`.
+/// Like [`read`], for a path on the command line: that may be a pipe, as shells make them for `<(command)`.
 pub fn read_named(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
@@ -29,12 +31,12 @@ pub fn read_named(path: &Path) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| ErrorKind::InvalidData.into())
 }
 
-/// As [`read`], with what the file is for the message: `the graph`, `the manifest`.
+/// Like [`read`], with a name of the file for the message: `the graph`, `the manifest`.
 pub fn read_as(what: &str, path: &Path) -> Result<String> {
     read(path).map_err(|error| Error::read(what, path, &error))
 }
 
-/// As [`read_named`], with what the file is for the message.
+/// Like [`read_named`], with a name of the file for the message.
 pub fn read_named_as(what: &str, path: &Path) -> Result<String> {
     read_named(path).map_err(|error| Error::read(what, path, &error))
 }

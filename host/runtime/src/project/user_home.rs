@@ -11,10 +11,10 @@ use crate::error::{Error, Result};
 use crate::project::key_pairs::Pairs;
 use crate::project::private_files;
 
-/// Moves the user's space, cache and all, into one folder.
+/// The environment variable that moves the user's space, with the cache, into one folder.
 pub const HOME_VARIABLE: &str = "GRAPH_HOST_HOME";
 
-/// Where the user's things lie. Nothing is made before something is written there.
+/// The user's space: keys, trust store, items and caches. Folders are made when something is written into them.
 #[derive(Clone, Debug)]
 pub struct Home {
     root: PathBuf,
@@ -81,7 +81,7 @@ impl Home {
         self.root.join("identity.pem")
     }
 
-    /// This host's identity key, made at first use. Two processes that make it at one time agree on one.
+    /// This host's identity key, made at first use. Processes that make it at the same time agree on one.
     pub fn identity(&self) -> Result<SigningKey> {
         let path = self.identity_file();
         match fs::read_to_string(&path) {
@@ -91,9 +91,9 @@ impl Home {
         }
     }
 
-    /// Puts in order what killed processes have left here: temporary files, which may hold private keys, rotations of this
-    /// host's key that were not completed, and key pairs without their public half. Nothing is done for a space that does not
-    /// exist, and what cannot be put in order now is left for the next command.
+    /// Cleans up what killed processes have left here: temporary files, which may contain private keys, rotations of this
+    /// host's key that were not completed, and key pairs without their public half. A space that does not exist is not
+    /// made, and what cannot be cleaned up is left for the next command.
     pub fn clean_up(&self) {
         for folder in [self.root(), &self.keys(), &self.identities()] {
             private_files::remove_leftovers(folder);
@@ -125,7 +125,7 @@ impl Home {
 fn read_identity(path: &Path, text: &str) -> Result<SigningKey> {
     SigningKey::from_pem(text).map_err(|error| {
         Error::integrity(format!("the host's identity key {} is unusable: {error}", path.display())).help(
-            "put the key back from a copy; a new one (move the file away) cannot go on with runs signed by the old one",
+            "put the key back from a copy; a new one (move the file away) cannot resume runs signed by the old one",
         )
     })
 }
@@ -142,7 +142,7 @@ pub fn create_private_folder(path: &Path) -> Result<()> {
     builder.create(path).map_err(|error| Error::write("the folder", path, &error))
 }
 
-/// Writes a file that only its owner may read, unless there is one: `false` then. It appears whole or not at all.
+/// Writes a file that only its owner may read. `false` if the path already exists. The file appears whole or not at all.
 pub fn write_new_private(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     let is_new = private_files::write_new(path, bytes)?;
     if is_new {
@@ -151,8 +151,8 @@ pub fn write_new_private(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     Ok(is_new)
 }
 
-/// Whether a path leads to what takes bytes one after the other, such as a pipe, a terminal or `/dev/null`. Bytes are
-/// written to it; a file must not take its place, as root could have it.
+/// Whether a path is a pipe, a terminal or a device such as `/dev/null`. Bytes are written to it directly: replacing it
+/// with a file, as root could, would be wrong.
 pub fn is_stream(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
@@ -175,11 +175,11 @@ pub fn write_atomic(path: &Path, bytes: &[u8], private: bool) -> io::Result<()> 
     sync_folder(path)
 }
 
-/// Presses the name of a file into the disk.
+/// Syncs the folder of a file, so that the file's name survives a power failure.
 pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     match fs::File::open(private_files::folder_of(path)) {
         Ok(folder) => folder.sync_all(),
-        // Some systems do not open folders; the file itself is on the disk.
+        // Some systems cannot open folders. The file itself is synced.
         Err(_) => Ok(()),
     }
 }

@@ -1,5 +1,5 @@
-//! Items that a command names by a reference: brought once for each digest, kept in the user's space, and looked at or run
-//! from there.
+//! Items that a command names by a reference: fetched once for each digest, stored in the user's space, and inspected or
+//! run from there.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,22 +21,22 @@ use crate::registry::pull::{Network, Puller, reference};
 use crate::run::start::Sources;
 use crate::trust::trusted_keys;
 
-/// The file that says which item a folder is of: its path from there.
+/// The file that contains the path of the folder's main item.
 pub(crate) const ITEM: &str = "item";
-/// How the name of a folder begins that is being made or removed.
+/// The prefix of names of folders that are being made or removed.
 pub(crate) const UNFINISHED: &str = ".fetch-";
 
-/// An item that was brought.
+/// An item that was fetched.
 #[derive(Clone, Debug)]
 pub struct Fetched {
     /// Its file.
     pub file: PathBuf,
-    /// The folder of items that it and what came along with it lie in.
+    /// The folder that contains it and the items that came with it.
     pub items: PathBuf,
 }
 
-/// What a command's word names: where it is a reference, the file of what it stands for, with the folder of what came along
-/// with it first among the sources.
+/// Resolves an argument of a command. For a reference, this fetches the item and returns its file, and puts the folder of
+/// what came with it first among the sources.
 pub fn named(word: &str, sources: &mut Sources, project: &Project, host: &Host) -> Result<String> {
     if !Reference::is_meant(word) {
         return Ok(word.to_owned());
@@ -47,7 +47,7 @@ pub fn named(word: &str, sources: &mut Sources, project: &Project, host: &Host) 
     text(&fetched.file)
 }
 
-/// As [`named`], for commands that look at one file.
+/// Like [`named`], for commands that read one file.
 pub fn named_file(word: &str, project: &Project, host: &Host) -> Result<String> {
     named(word, &mut Sources::default(), project, host)
 }
@@ -59,7 +59,7 @@ fn text(path: &Path) -> Result<String> {
     })
 }
 
-/// Brings what a reference stands for now, unless it is there already.
+/// Fetches what a reference names now, unless it is stored already.
 pub fn fetch(wanted: &Reference, trust: &TrustStore, project: &Project, host: &Host) -> Result<Fetched> {
     let puller = Puller { options: Network::default().options(), trust };
     if !wanted.names_one() {
@@ -85,7 +85,7 @@ pub fn fetch(wanted: &Reference, trust: &TrustStore, project: &Project, host: &H
     }
     create_private_folder(&all_pulled)?;
     let failed = |error: &std::io::Error| Error::write("the folder", &folder, error);
-    // Made beside its place and moved there, so that what is there is whole.
+    // It is made next to its final path and renamed, so that the final folder is always complete.
     let made = tempfile::Builder::new()
         .prefix(UNFINISHED)
         .tempdir_in(&all_pulled)
@@ -103,14 +103,14 @@ pub fn fetch(wanted: &Reference, trust: &TrustStore, project: &Project, host: &H
         Ok(()) => {
             let _ = made.keep();
         }
-        // Another process was faster.
+        // Another process fetched it first.
         Err(_) if folder.is_dir() => {}
         Err(error) => return Err(failed(&error)),
     }
     kept(&folder)?.ok_or_else(|| Error::storage(format!("{} is gone again", folder.display())))
 }
 
-/// What lies in the folder of a digest.
+/// The contents of the folder of a digest.
 fn kept(folder: &Path) -> Result<Option<Fetched>> {
     let path = folder.join(ITEM);
     let item = match text_file::read(&path) {
@@ -123,7 +123,7 @@ fn kept(folder: &Path) -> Result<Option<Fetched>> {
         return Err(Error::integrity(format!("what was fetched into {} is not whole", folder.display()))
             .help("delete that folder: it is fetched again"));
     }
-    // What was used last stays longest. A time that cannot be noted is one that counts as older.
+    // The least recently used items are removed first. If the time cannot be set, the item counts as older.
     let _ = fs::File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
     Ok(Some(Fetched { file, items: folder.join(MARK) }))
 }

@@ -1,4 +1,4 @@
-//! Items from registries and image-layout directories, and to them.
+//! Pulls items from registries and image-layout directories, and publishes items to them.
 
 pub mod fetch_cache;
 pub mod publish;

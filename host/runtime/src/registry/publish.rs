@@ -130,8 +130,7 @@ impl Publisher<'_> {
 
     fn item(&self, item_type: ItemType, id: &str, said: Said<'_>) -> Result<Ready> {
         let missing = |error: FindError| {
-            Error::not_found(error.to_string())
-                .help("name its file, or the folder it lies in with --items DIR")
+            Error::not_found(error.to_string()).help("name its file, or its folder with --items DIR")
         };
         let id_alone = id.split_once('@').map_or(id, |(id, _)| id);
         let said = Said { id: Some(said.id.unwrap_or(id_alone)), ..said };
@@ -394,7 +393,7 @@ pub fn split(mut words: Vec<String>) -> Result<(Vec<String>, String)> {
         Some(last) if Reference::is_meant(&last) => {
             Err(Error::usage("nothing is named that is to be published").help("graph-host publish ITEM REF"))
         }
-        _ => Err(Error::usage("it is not said where to publish").help(
+        _ => Err(Error::usage("no registry or directory to publish to is given").help(
             "end with `oci://host/repository:tag`, or with `oci-layout:DIR` for a directory: graph-host publish ITEM REF",
         )),
     }

@@ -65,14 +65,14 @@ impl From<TransportError> for Error {
             }
             Trouble::Denied { .. } => Self::denied(message).help(
                 "log in with `docker login`, or set GRAPH_HOST_REGISTRY to the registry's host, and \
-                 GRAPH_HOST_REGISTRY_USERNAME and GRAPH_HOST_REGISTRY_PASSWORD beside it",
+                 GRAPH_HOST_REGISTRY_USERNAME and GRAPH_HOST_REGISTRY_PASSWORD as well",
             ),
             Trouble::Realm { ref realm, .. } => Self::denied(message).help(format!(
                 "if you trust that host with your credentials for this registry, add `--token-realm {realm}`, or set \
                  GRAPH_HOST_REGISTRY_TOKEN_REALM to {realm}"
             )),
             Trouble::TooLarge { .. } | Trouble::TooMuch { .. } => {
-                Self::integrity(message).help("nothing was written; what is this large is no item")
+                Self::integrity(message).help("nothing was written; the artifact is larger than any item may be")
             }
             Trouble::Timeout { .. } => Self::new(Kind::TimedOut, "timed_out", message)
                 .help("nothing was written; --timeout SPAN gives it more time"),
@@ -91,7 +91,7 @@ impl From<PublishError> for Error {
     fn from(error: PublishError) -> Self {
         match error {
             PublishError::Exists { .. } => Self::integrity(error.to_string()).help(
-                "publish it as another version; --force moves the tag, and those who have locked it are told that it has moved",
+                "publish it as another version; --force moves the tag, and users who have locked it are warned that it has moved",
             ),
             PublishError::Transport(error) => error.into(),
         }
@@ -113,7 +113,7 @@ impl From<PullError> for Error {
             PullError::Text { .. } => Self::integrity(message).help(
                 "if you know the signer, add the public key with `graph-host trust add`, or name a trust file with `--trust`",
             ),
-            _ => Self::integrity(message).help("nothing was written; whoever published it can publish it again"),
+            _ => Self::integrity(message).help("nothing was written; its publisher can publish it again"),
         }
     }
 }
@@ -135,7 +135,7 @@ impl From<Box<Departure>> for Error {
     }
 }
 
-/// Brings items and lets them in.
+/// Pulls items and verifies them.
 #[derive(Debug)]
 pub struct Puller<'p> {
     /// How registries are talked to.
@@ -211,7 +211,7 @@ impl Puller<'_> {
     fn used(&self, graph: &Brought, used: &Use) -> Result<Brought> {
         let base = graph.reference.base_of(&graph.pulled.id).ok_or_else(|| {
             Error::integrity(format!(
-                "{} comes with other items, which lie beside it where its repository is named `…/{}`; it is not",
+                "{} comes with other items, which are next to it if its repository is named `…/{}`; it is not",
                 graph.reference, graph.pulled.id
             ))
         })?;

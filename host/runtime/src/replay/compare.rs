@@ -1,46 +1,46 @@
-//! A checkpoint that a replay has come to beside the one that is recorded: the first key in which they differ.
+//! Compares a checkpoint of a replay with the recorded one, and names the first key in which they differ.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use graph_core::record::{ChannelValue, Checkpoint, Record, Standing, TaskEvent, TaskSummary};
+use graph_core::record::{ChannelValue, Checkpoint, CumulativeState, Record, TaskEvent, TaskSummary, Via};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::recorded::Stored;
 
-/// How much of a value is shown, in characters.
+/// How many characters of a value are shown.
 const SHOWN: usize = 200;
 
 /// How checkpoints are compared.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way {
-    /// The record digest too.
+    /// The record digest is compared, too.
     pub(super) strict: bool,
-    /// The world has answered.
+    /// The world answers, not the journal.
     pub(super) live: bool,
-    /// Release 0.1.0 has begun the run: what the host's own work cost then is not what it costs now.
+    /// The run was started by release 0.1.0, which charged the host's own work differently.
     pub(super) first_release: bool,
 }
 
-/// Where a replay came to something else.
+/// A difference between a replay and what is recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// The superstep.
     pub step: u64,
     /// The namespace; empty for the run itself.
     pub namespace: String,
-    /// The checkpoint that is recorded of it.
+    /// The number of the recorded checkpoint.
     pub checkpoint: Option<u64>,
-    /// The task that came to something else, as far as one did.
+    /// The task that differs, if the difference is in one.
     pub task: Option<String>,
     /// Its node.
     pub node: Option<String>,
-    /// The first key that differs, of the state, a task or the record.
+    /// The first key that differs, of the state, of a task or of the record.
     pub key: String,
-    /// What is recorded there.
+    /// Its recorded value.
     pub recorded: String,
-    /// What the replay came to.
+    /// Its value in the replay.
     pub replayed: String,
 }
 
@@ -60,15 +60,15 @@ impl fmt::Display for Difference {
     }
 }
 
-/// The first difference between what is recorded and what the replay came to. What was measured then (times, and attempts
-/// that were cut short) is taken over; everything else has to give the same digests. Under `durability: exit` not every
-/// boundary was recorded, so that the result digest alone can be compared. Where the world answers, what it answers is
-/// compared elsewhere. `standing` is what stands at the replay's checkpoint.
+/// The first difference between the recorded checkpoint and the replay's. What was measured (times, and attempts that
+/// were cut short) is taken from the record; everything else must have the same digests. Under `durability: exit` not
+/// every boundary was recorded, so that only the result digest can be compared. Where the world answers, its answers are
+/// compared elsewhere. `standing` is the cumulative state at the replay's checkpoint.
 pub(super) fn compare(
     stored: &Stored,
     replayed: &Checkpoint,
     values: &[ChannelValue],
-    standing: &Standing,
+    standing: &CumulativeState,
     way: Way,
     cut: &mut bool,
 ) -> Option<Difference> {
@@ -87,7 +87,7 @@ pub(super) fn compare(
     if same_result && digest == Some(stored.digest) {
         return None;
     }
-    // Figures follow from what was done: they are told only where nothing else differs.
+    // Figures such as fuel follow from what was done: they are reported only where nothing else differs.
     let found = of_tasks(recorded, &now, false)
         .or_else(|| of_values(recorded, &now, &stored.values, values))
         .or_else(|| of_tasks(recorded, &now, true))
@@ -105,9 +105,9 @@ pub(super) fn compare(
     })
 }
 
-/// Gives a checkpoint the form of the recorded one: whole, or with the entries that it names. A run that release 0.1.0 has begun
-/// is recorded in whole checkpoints at first, where a replay makes changes; what stands is compared either way.
-fn take_form(recorded: &Checkpoint, now: &mut Checkpoint, standing: &Standing) {
+/// Gives a checkpoint the form of the recorded one: whole, or with only the entries that it names. A run of release 0.1.0
+/// is recorded in whole checkpoints at first, where a replay records changes; the resulting state is compared either way.
+fn take_form(recorded: &Checkpoint, now: &mut Checkpoint, standing: &CumulativeState) {
     fn named<T: Copy>(names: &BTreeMap<String, T>, all: &BTreeMap<String, T>) -> BTreeMap<String, T> {
         names.keys().filter_map(|name| Some((name.clone(), *all.get(name)?))).collect()
     }
@@ -124,8 +124,9 @@ fn take_form(recorded: &Checkpoint, now: &mut Checkpoint, standing: &Standing) {
     }
     (now.delta, now.warned) = (recorded.delta, recorded.warned);
     if recorded.state.is_none() {
-        // Its result digest is over each channel.
+        // The result digest of that version covers each channel.
         (now.state, now.version) = (None, recorded.version);
+        now.fired.retain(|fired| fired.via != Via::NoMatch);
         now.result = now.result_digest();
     }
 }
@@ -141,7 +142,9 @@ fn measured(recorded: &Checkpoint, now: &mut Checkpoint, way: Way, cut: &mut boo
         now.digest = then.digest;
     }
     now.accepted.clone_from(&recorded.accepted);
-    // What it was pinned to is compared as a whole; a child may have begun before a change that was accepted.
+    // A replay has no deadline that could limit its steps.
+    now.step_limit = recorded.step_limit;
+    // Pins are compared as a whole elsewhere; a child run may have begun before a change that was accepted.
     now.pins = recorded.pins;
     if takes_host {
         now.host = recorded.host;
@@ -161,7 +164,7 @@ fn measured(recorded: &Checkpoint, now: &mut Checkpoint, way: Way, cut: &mut boo
                 _ => {}
             }
         }
-        // Of an attempt that was cut short nothing is known but that it was there.
+        // Of an attempt that was cut short, only its existence is recorded.
         if then.dispatches > now.dispatches && then.task == now.task {
             now.dispatches = then.dispatches;
             *cut = true;
@@ -189,7 +192,7 @@ impl Found {
     }
 }
 
-/// The first task that came to something else: in its figures, or in all else.
+/// The first task that differs: in its figures, or in everything else.
 fn of_tasks(recorded: &Checkpoint, now: &Checkpoint, figures: bool) -> Option<Found> {
     let value = |task: &TaskSummary| {
         let Ok(Value::Object(mut fields)) = serde_json::to_value(task) else { return Value::Null };
@@ -237,7 +240,7 @@ fn of_values(
 
 /// The first other key of the record.
 fn of_record(recorded: &Checkpoint, now: &Checkpoint, strict: bool) -> Option<Found> {
-    // Digests follow from the rest; under `exit` a record tells of more than one superstep.
+    // Digests follow from the rest; under `exit` a record covers more than one superstep.
     let last = ["result", "visited_digest", "channels", "state", "delta", "warned"];
     let told = ["tasks", "updates", "visited", "warned", "warnings", "fired", "executions"];
     let value = |checkpoint: &Checkpoint, wanted: bool| {

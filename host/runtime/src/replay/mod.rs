@@ -1,4 +1,4 @@
-//! Runs again what a run has done, and compares. The walker decides as it did then: it is fed the recorded times, seed and
+//! Executes a run again, and compares. The walker decides as it did then, as it receives the recorded times, seed and
 //! answers, and components are answered from the journal. Nothing is written.
 
 mod compare;
@@ -11,7 +11,7 @@ use graph_core::capability::Manifest;
 use graph_core::graph::{Durability, Graph};
 use graph_core::hook::Hook;
 use graph_core::parameters;
-use graph_core::record::{Checkpoint, Place, Source};
+use graph_core::record::{Checkpoint, CheckpointSelector, Source};
 use graph_core::trust::VerifyingKey;
 use graph_core::walker::{Event, Graphs, Resume, RunTree, Setup};
 use graph_store::{CheckpointStore, RunRow};
@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::executor::functions::Functions;
-use crate::executor::{ComponentExecutor, Tape};
+use crate::executor::{ComponentExecutor, ExecutorParts, Tape, knowledge_of};
 use crate::host::Host;
 use crate::items::locate::judged;
 use crate::plan::Plan;
@@ -38,54 +38,64 @@ use recorded::Recorded;
 pub use walk::LiveDifference;
 use walk::Walk;
 
-/// How a run is replayed.
+/// Where a replay gets its answers from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// The journal answers, and everything has to be as it was.
+    /// From the journal. Everything has to be the same.
     Journal,
-    /// The world answers, and what differs is told.
+    /// From the world, which is asked at most as often as in the run; differences are reported. Calls with effects are
+    /// answered from the journal: requests of other methods than GET, HEAD and OPTIONS, writes, calls of other items.
     Live,
+    /// Like `Live`, but calls with effects are performed again.
+    Send,
 }
 
-/// A superstep that was run again.
+impl Mode {
+    /// Whether the world answers.
+    pub fn is_live(self) -> bool {
+        self != Self::Journal
+    }
+}
+
+/// A superstep that was executed again.
 #[derive(Clone, Debug, Serialize)]
 pub struct Replayed {
     /// The namespace; empty for the run itself.
     pub namespace: String,
-    /// The checkpoint that it came to.
+    /// The number of the checkpoint that it produced.
     pub checkpoint: u64,
-    /// Its number.
+    /// The number of the superstep.
     pub step: u64,
-    /// What made the checkpoint.
+    /// The source of the checkpoint: a superstep, or what else made it.
     pub made_by: String,
     /// Its nodes, in task order.
     pub nodes: Vec<String>,
     /// The fuel of its tasks.
     pub fuel: u64,
-    /// Whether it came to the same.
+    /// Whether the checkpoints are equal.
     pub equal: bool,
-    /// Whether the record digest was compared beside the result digest.
+    /// Whether the record digest was compared in addition to the result digest.
     pub record: bool,
 }
 
-/// What a replay has found.
+/// The result of a replay.
 #[derive(Debug, Default, Serialize)]
 pub struct Replay {
     /// The supersteps, in the order in which they were run again; those of child runs come before the one around them.
     pub supersteps: Vec<Replayed>,
     /// How many attempts were run.
     pub attempts: u64,
-    /// For how many tasks a stored result stood in.
+    /// For how many tasks a cached result was used.
     pub cached: u64,
     /// How many entries of journals there were.
     pub entries: u64,
     /// The fuel of all attempts.
     pub fuel: u64,
-    /// What the run is pinned to and is not there any more as it was, a line each.
+    /// What the run is pinned to and is missing or has changed, a line each.
     pub changes: Vec<String>,
-    /// Where it came to something else.
+    /// The differences between the replay and what is recorded.
     pub differences: Vec<Difference>,
-    /// Where the world answers otherwise by now.
+    /// The answers of the world that differ from the recorded ones.
     pub world: Vec<LiveDifference>,
 }
 
@@ -96,23 +106,22 @@ impl Replay {
     }
 }
 
-/// Why a replay did not come to the same.
+/// Why a replay failed.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum ReplayError {
-    /// It came to something else.
+    /// A checkpoint differs.
     #[error("the replay of run {run} differs at {difference}{}", more(*others))]
     Differs {
-        /// The run.
         run: String,
         /// The first difference.
         difference: Box<Difference>,
         /// How many more there are.
         others: usize,
     },
-    /// What it would have to run is not there.
+    /// Something that the run is pinned to is missing or has changed.
     #[error("run {run} is replayed with something else than it ran with:{}", listed(changes))]
     Changed {
-        /// The run.
         run: String,
         /// What has changed.
         changes: Vec<String>,
@@ -145,7 +154,7 @@ impl From<ReplayError> for Error {
     }
 }
 
-/// Runs a run again. `tell` hears of each superstep as it is done.
+/// Executes a run again. `tell` receives each superstep as soon as it is done.
 pub async fn replay(
     store: Arc<dyn CheckpointStore>,
     row: &RunRow,
@@ -176,8 +185,8 @@ pub async fn replay(
     Ok(replay)
 }
 
-/// Runs again what follows from one checkpoint without anybody's doing, and gives the place of the first checkpoint that
-/// does not.
+/// Executes everything that follows from one checkpoint without an event from outside, and returns the index of the first
+/// checkpoint that does not.
 async fn segment(
     store: &dyn CheckpointStore,
     recorded: &Recorded,
@@ -195,7 +204,7 @@ async fn segment(
         end += 1;
     }
     let mut begins = first.is_start;
-    // A superstep that went on with changes that were accepted follows from what was before them.
+    // A superstep that was resumed with accepted changes follows from the checkpoint before them.
     let before = first.is_superstep.then(|| start.checked_sub(1)).flatten();
     let mut at = before.unwrap_or(start);
     if !begins && before.is_none() {
@@ -211,27 +220,28 @@ async fn segment(
         let (tree, event) = if begins {
             (RunTree::new(Arc::clone(&stage.graph), setup), Event::Started)
         } else {
-            let place = Place::Sequence(sequence);
+            let place = CheckpointSelector::Sequence(sequence);
             let restored = restore::restore_at(store, &recorded.row.run_id, key, &place)?;
             let tree = context::walker(&stage.graph, setup, Some(restored.into()))?;
             (tree, Event::Resumed(Resume::default()))
         };
         let reached = if begins { None } else { Some(sequence) };
         let mut walk = Walk::new(recorded, stage, tree, reached, line[end].sequence);
-        // What differs is told, and the next superstep begins again from what is recorded.
+        // A difference is reported, and the next superstep starts again from what is recorded.
         let reached = walk.go(event, replay, tell).await;
         let next =
             reached.and_then(|sequence| line.binary_search_by_key(&sequence, |mark| mark.sequence).ok());
         at = match next {
-            Some(next) if next > at || begins => next,
-            _ => at + usize::from(!begins),
+            Some(next) if next > at => next,
+            // A superstep that differs is not executed again: a live replay would ask the world once more.
+            _ => at + 1,
         };
         begins = false;
     }
     Ok(end + 1)
 }
 
-/// A checkpoint that nodes have no part in: it is where the replay begins anew.
+/// A checkpoint that no superstep made: the replay starts again from it.
 fn taken(stored: &recorded::Stored) -> Replayed {
     let checkpoint = &stored.checkpoint;
     let made_by = if checkpoint.source == Source::Superstep {
@@ -251,7 +261,7 @@ fn taken(stored: &recorded::Stored) -> Replayed {
     }
 }
 
-/// What a stretch of a run was run with.
+/// The components and documents that a section of a run was executed with.
 struct ReplayContext {
     row: RunRow,
     graph: Arc<Graph>,
@@ -302,21 +312,29 @@ impl ReplayContext {
         {
             return Err(error);
         }
-        // Texts are taken from the journal, so that what has become of them says nothing.
+        // Texts are answered from the journal, so that it does not matter how their files have changed.
         (pins.texts, pins.signers) = (kept.texts.clone(), kept.signers.clone());
         let changes = drift::of_pins(&kept, &pins, &plan.users(), true);
-        let tape = Arc::new(Tape::new(mode == Mode::Live));
-        let executor = ComponentExecutor::new(components, plan, Arc::clone(&host.notices));
-        let executor = Arc::new(executor.playing(Arc::clone(&tape)));
+        let tape = Arc::new(match mode {
+            Mode::Journal => Tape::new(),
+            Mode::Live => Tape::live(false),
+            Mode::Send => Tape::live(true),
+        });
+        let parts = ExecutorParts {
+            tape: Some(Arc::clone(&tape)),
+            knowledge: mode.is_live().then(|| knowledge_of(project.folder(), &host.home)),
+            ..ExecutorParts::bare(Arc::clone(&host.notices))
+        };
+        let executor = Arc::new(ComponentExecutor::new(components, plan, parts));
         Ok(Self { row, graph, graphs, hooks, manifest, executor, tape, mode, changes })
     }
 
-    /// What the walker was told then.
+    /// The setup that the walker had in the run.
     fn setup(&self, store: &dyn CheckpointStore, checkpoint: &Checkpoint) -> Result<Setup> {
         let inputs = inputs_of(store, checkpoint)?;
         let mut row = self.row.clone();
         (row.inputs, row.seed) = (checkpoint.inputs, checkpoint.seed);
-        // Every boundary is made a checkpoint, so that those that there are can be compared.
+        // Every boundary becomes a checkpoint, so that those that were recorded can be compared.
         row.durability = Durability::Sync;
         let hooks = Arc::clone(&self.hooks);
         Ok(Setup { hooks, ..resume::setup(&row, &self.manifest, &self.graphs, inputs) })

@@ -1,6 +1,6 @@
-//! What is recorded of a run, checked on the way.
+//! Reads what is recorded of a run, and verifies it while reading.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use graph_core::digest::Digest;
@@ -25,7 +25,7 @@ pub(super) struct Stored {
     pub(super) values: Vec<ChannelValue>,
 }
 
-/// What is known of a checkpoint without reading it again.
+/// What is remembered of a checkpoint so that it need not be read again.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     pub(super) sequence: u64,
@@ -33,48 +33,59 @@ pub(super) struct Mark {
     pub(super) pins: Digest,
     /// A superstep made it.
     pub(super) is_superstep: bool,
-    /// The run begins with it.
+    /// It is the first checkpoint of the run.
     pub(super) is_start: bool,
 }
 
-/// What is known of a task.
+/// What is recorded of a task.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
     pub(super) answers: Vec<Canonical>,
+    /// The indices of answers that were discarded later.
+    pub(super) dropped: Vec<u32>,
     pub(super) journal: Vec<AttemptJournal>,
-    /// What has stood in for its dispatch.
+    /// The cached result that was used instead of a dispatch.
     pub(super) cached: Option<CacheHit>,
-    /// Of a task whose superstep never committed: up to which attempt something has come of it.
+    /// For a task whose superstep never committed: the last attempt that has ended.
     pub(super) reported: u32,
 }
 
-/// Up to which attempt something had come of a task when its run stopped.
+/// The last attempt of a task that had ended when its run stopped.
 pub(super) fn reported(used: &TaskUse) -> u32 {
     if used.settled { u32::MAX } else { used.attempts }
 }
 
-/// Everything that is recorded of a run and its child runs. Checkpoints are read from the store when they are asked for.
+/// Everything that is recorded of a run and its child runs. Checkpoints are read from the store on demand.
 #[derive(Debug)]
 pub(super) struct Recorded {
     pub(super) row: RunRow,
     store: Arc<dyn CheckpointStore>,
-    /// Whether release 0.1.0 has written any of it.
+    /// Whether any of it was written by release 0.1.0.
     pub(super) first_release: bool,
-    /// By namespace, in order.
+    /// The checkpoints of each namespace, in order.
     lines: BTreeMap<String, Vec<Mark>>,
-    /// The checkpoints that were read last.
+    /// The checkpoints that were read most recently.
     held: Mutex<VecDeque<Arc<Stored>>>,
     /// Why a checkpoint could not be read.
     failed: Mutex<Option<Error>>,
-    /// Of tasks whose superstep never committed, by id.
+    /// The tasks whose superstep never committed, by id.
     pending: BTreeMap<String, Known>,
-    /// What hooks came to that no checkpoint tells of, by call.
+    /// The results of hooks that no checkpoint contains, by call.
     hooks: BTreeMap<String, HookSummary>,
-    /// How child runs stood when their time was over, in order.
-    overdue: Vec<StatusRecord>,
+    /// How child runs stopped.
+    stops: Stops,
 }
 
-/// Checkpoints that are held at one time: a few of each run of a tree that is under way.
+/// What the status records of child runs contain.
+#[derive(Debug, Default)]
+struct Stops {
+    /// The records of child runs that stopped at a deadline, in order.
+    overdue: Vec<StatusRecord>,
+    /// Dispatches that had ended when a run stopped: the task, and the number of its dispatch.
+    ended: BTreeSet<(String, u32)>,
+}
+
+/// How many checkpoints are held in memory: a few of each active run of a tree.
 const HELD: usize = 16;
 
 impl Recorded {
@@ -84,7 +95,7 @@ impl Recorded {
         if !namespaces.iter().any(String::is_empty) {
             namespaces.push(String::new());
         }
-        let overdue = if namespaces.len() > 1 { overdue(store, run, key)? } else { Vec::new() };
+        let stops = if namespaces.len() > 1 { stops(store, run, key)? } else { Stops::default() };
         let mut first_release = false;
         let (mut lines, mut hooks) = (BTreeMap::new(), BTreeMap::new());
         let mut pending = BTreeMap::<String, Known>::new();
@@ -121,7 +132,8 @@ impl Recorded {
                         longer(known, task.journal);
                     }
                     Record::Answers(answers) => {
-                        pending.entry(answers.task).or_default().answers = answers.answers;
+                        let known = pending.entry(answers.task).or_default();
+                        (known.answers, known.dropped) = (answers.answers, answers.dropped);
                     }
                     Record::Status(status) => {
                         for (task, used) in status.tasks {
@@ -141,15 +153,15 @@ impl Recorded {
         }
         let (store, row) = (Arc::clone(from), row.clone());
         let (held, failed) = (Mutex::default(), Mutex::default());
-        Ok(Self { row, store, first_release, lines, held, failed, pending, hooks, overdue })
+        Ok(Self { row, store, first_release, lines, held, failed, pending, hooks, stops })
     }
 
-    /// Why a checkpoint could not be read, if one could not: what followed from that is not to be believed.
+    /// The error of a checkpoint that could not be read, if there is one: results that followed are then invalid.
     pub(super) fn check(&self) -> Result<()> {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
     }
 
-    /// A checkpoint that is there.
+    /// A checkpoint that exists; it is an error if it cannot be read.
     pub(super) fn checkpoint(&self, namespace: &str, sequence: u64) -> Result<Arc<Stored>> {
         if let Some(stored) = self.stored(namespace, sequence) {
             return Ok(stored);
@@ -158,7 +170,7 @@ impl Recorded {
         Err(Error::integrity(format!("checkpoint {sequence} of run {} is gone", self.row.run_id)))
     }
 
-    /// Reads a checkpoint that is there.
+    /// Reads a checkpoint, from memory if it is held.
     fn stored(&self, namespace: &str, sequence: u64) -> Option<Arc<Stored>> {
         let is_wanted = |stored: &Arc<Stored>| {
             stored.checkpoint.sequence == sequence && stored.checkpoint.namespace == namespace
@@ -194,14 +206,19 @@ impl Recorded {
         }
     }
 
-    /// How child runs stood when their time was over, in the order in which that happened.
+    /// The records of child runs that stopped at a deadline, in the order in which that happened.
     pub(super) fn overdue(&self) -> &[StatusRecord] {
-        &self.overdue
+        &self.stops.overdue
     }
 
-    /// Up to which attempt something has come of a task whose superstep never committed.
+    /// The last attempt that has ended of a task whose superstep never committed.
     pub(super) fn reported(&self, task: &str) -> u32 {
         self.pending.get(task).map_or(0, |known| known.reported)
+    }
+
+    /// Whether a dispatch had ended when its run stopped, as far as status records say.
+    pub(super) fn has_ended(&self, task: &str, dispatch: u32) -> bool {
+        self.stops.ended.contains(&(task.to_owned(), dispatch))
     }
 
     /// The checkpoints of a namespace.
@@ -222,15 +239,21 @@ impl Recorded {
         line.get(at).copied()
     }
 
-    /// What a hook came to after a checkpoint.
+    /// The result of a hook that was called after a checkpoint.
     pub(super) fn hook(&self, namespace: &str, after: Option<u64>, call: &str) -> Option<HookSummary> {
         let next = self.next(namespace, after);
         let committed = next.iter().flat_map(|next| &next.checkpoint.hooked).find(|hook| hook.call == call);
         committed.or_else(|| self.hooks.get(call)).cloned()
     }
 
-    /// The first checkpoint of the child run that is the next to begin under a checkpoint, in task order; `begun` says
-    /// which have.
+    /// The calls of hooks of a run, and of the runs below it, whose results no checkpoint contains.
+    pub(super) fn hooks_of(&self, namespace: &str) -> impl Iterator<Item = &String> {
+        let below = format!("{namespace}/");
+        self.hooks.keys().filter(move |call| call.starts_with(&below))
+    }
+
+    /// The first checkpoint of the child run that begins next under a checkpoint, in task order; `begun` says which have
+    /// begun.
     pub(super) fn child_to_begin(&self, parent: &Checkpoint, begun: impl Fn(&str) -> bool) -> Option<Mark> {
         let children = self.lines.iter().filter(|(child, _)| is_child_of(child, parent) && !begun(child));
         let ordinal = |child: &str| -> u64 {
@@ -246,14 +269,15 @@ impl Recorded {
         self.stored(namespace, sequence)
     }
 
-    /// What is known of a task of the superstep after a checkpoint: from the checkpoint that it came to, or, where it came
-    /// to none, from what it has left.
+    /// What is recorded of a task of the superstep after a checkpoint: from the checkpoint of that superstep, or, if it
+    /// never committed, from the task's own records.
     pub(super) fn task(&self, namespace: &str, after: Option<u64>, task: &str) -> Known {
         let committed = self.next(namespace, after).and_then(|next| {
             let found = next.checkpoint.tasks.iter().find(|summary| summary.task == task)?;
             let cached = found.cached.as_deref().cloned();
             Some(Known {
                 answers: found.answers.clone(),
+                dropped: found.dropped.clone(),
                 journal: found.journal.clone(),
                 cached,
                 reported: u32::MAX,
@@ -263,9 +287,9 @@ impl Recorded {
     }
 }
 
-/// The status records of child runs whose time was over.
-fn overdue(store: &dyn CheckpointStore, run: &str, key: &VerifyingKey) -> Result<Vec<StatusRecord>> {
-    let mut found = Vec::new();
+/// Reads how child runs stopped.
+fn stops(store: &dyn CheckpointStore, run: &str, key: &VerifyingKey) -> Result<Stops> {
+    let mut found = Stops::default();
     restore::each_of_history(store, run, 0, |numbered| {
         let record = &numbered.record;
         if record.kind != RecordKind::Status || record.namespace.is_empty() {
@@ -273,10 +297,12 @@ fn overdue(store: &dyn CheckpointStore, run: &str, key: &VerifyingKey) -> Result
         }
         let opened = record.open(key).map_err(|error| Error::integrity(error.to_string()))?;
         let Record::Status(status) = opened else { return Ok(()) };
+        let ended = status.tasks.iter().filter(|(_, used)| used.ended || used.settled);
+        found.ended.extend(ended.map(|(task, used)| (task.clone(), used.dispatches)));
         let error = status.error.as_ref();
         if status.status == Status::Limit && error.is_some_and(|error| error.message.starts_with(TIME_LIMIT))
         {
-            found.push(status);
+            found.overdue.push(status);
         }
         Ok(())
     })?;

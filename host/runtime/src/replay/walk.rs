@@ -1,26 +1,26 @@
-//! Feeds the walker what it was fed then, and takes what comes of it.
+//! Feeds the walker the recorded events, and compares the effects with what is recorded.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use graph_core::graph::Durability;
 use graph_core::json::canonical_string;
 use graph_core::node::Outcome;
 use graph_core::record::{
-    CacheEntry, Checkpoint, JournalEntry, Record, Source, Standing, Status, StatusRecord,
+    CacheEntry, Checkpoint, CumulativeState, JournalEntry, Record, Source, Status, StatusRecord,
 };
 use graph_core::time::Timestamp;
 use graph_core::walker::{
-    Answered, Answers, Effect, Event, HandleError, HookSpec, Lookup, Persist, PersistId, Resume, RunTree,
-    TaskReport, TaskSpec, TimerId,
+    Answered, Answers, Effect, Event, HandleError, HookSpec, Lookup, Notice, Persist, PersistId, Resume,
+    RunTree, TaskReport, TaskSpec, TimerId, task_of_child,
 };
 use serde::Serialize;
 
 use super::compare::{self, Difference, Way, shortened};
 use super::recorded::{Recorded, reported};
-use super::{Mode, Replay, ReplayContext, Replayed};
+use super::{Replay, ReplayContext, Replayed};
 use graph_driver::TaskExecutor as _;
 
-/// Where the world answers otherwise than it did.
+/// A place where the world answers differently.
 #[derive(Clone, Debug, Serialize)]
 pub struct LiveDifference {
     /// The superstep.
@@ -31,47 +31,54 @@ pub struct LiveDifference {
     pub node: String,
     /// Which dispatch of the task it was, from 1.
     pub dispatch: u32,
-    /// The place in the journal, from 0.
+    /// The index of the entry in the journal, from 0.
     pub entry: usize,
-    /// What was asked.
+    /// The call of the host.
     pub call: String,
-    /// What was answered then; none where nothing was asked.
+    /// The recorded answer; none where the call was not made then.
     pub recorded: Option<String>,
-    /// What is answered now; none where nothing is asked.
+    /// The answer now; none where the call is not made now.
     pub now: Option<String>,
 }
 
-/// A walk from one checkpoint on.
+/// The execution of a run from one checkpoint on.
 pub(super) struct Walk<'r> {
     recorded: &'r Recorded,
     stage: &'r ReplayContext,
     tree: RunTree,
-    /// What stands at the newest checkpoint of each namespace, as far as it was walked.
-    standing: BTreeMap<String, Standing>,
-    /// The newest checkpoint that each run of the tree has come to.
+    /// The cumulative state at the newest checkpoint of each namespace that was reached.
+    standing: BTreeMap<String, CumulativeState>,
+    /// The number of the newest checkpoint that each run of the tree has reached.
     reached: BTreeMap<String, u64>,
-    /// The checkpoint of the run itself at which it ends.
+    /// The number of the checkpoint of the root run at which this ends.
     end: u64,
     effects: VecDeque<Effect>,
     tasks: VecDeque<TaskSpec>,
     hooks: VecDeque<HookSpec>,
     lookups: VecDeque<Lookup>,
     persisted: VecDeque<(PersistId, String)>,
+    /// A child run has stopped, and the deadline of the run in this namespace around it passed before that run was
+    /// notified.
+    untold: Option<String>,
+    /// The child runs whose deadline has passed.
+    late: BTreeSet<String>,
+    /// The calls of hooks that were performed.
+    hooked: BTreeSet<String>,
     retries: VecDeque<TimerId>,
-    /// How often each task of the supersteps under way was dispatched.
+    /// How often each task of the active supersteps was dispatched.
     dispatches: BTreeMap<String, u32>,
-    /// How many answers each task of the supersteps under way was given.
+    /// How many answers each task of the active supersteps was given.
     answered: BTreeMap<String, usize>,
-    /// The child runs whose time is yet to be over, in order.
+    /// The child runs whose deadline is still to pass, in order.
     overdue: Vec<&'r StatusRecord>,
     suspended: Option<Status>,
-    /// The walkers have more to do.
+    /// The walkers have returned `Continue`: they have more to do.
     has_more: bool,
-    /// How often the superstep under way was taken up again.
+    /// How often the active superstep was resumed.
     resumes: u64,
-    /// Attempts were cut short then, which nothing is known of but that they were.
+    /// Attempts were cut short in the run, and nothing else is recorded of them.
     cut: bool,
-    /// Something has differed since the last checkpoint of the run itself.
+    /// Something has differed since the last checkpoint of the root run.
     differed: bool,
 }
 
@@ -96,6 +103,9 @@ impl<'r> Walk<'r> {
             hooks: VecDeque::new(),
             lookups: VecDeque::new(),
             persisted: VecDeque::new(),
+            untold: None,
+            late: BTreeSet::new(),
+            hooked: BTreeSet::new(),
             retries: VecDeque::new(),
             dispatches: BTreeMap::new(),
             answered: BTreeMap::new(),
@@ -108,7 +118,8 @@ impl<'r> Walk<'r> {
         }
     }
 
-    /// Walks until the end is reached or something differs; gives the checkpoint of the run itself that it came to.
+    /// Executes until the end is reached or something differs, and returns the number of the last checkpoint of the root
+    /// run.
     pub(super) async fn go(
         &mut self,
         first: Event,
@@ -128,28 +139,35 @@ impl<'r> Walk<'r> {
             }
             let handled = if std::mem::take(&mut self.has_more) {
                 self.handle("", Event::Continued)
-            } else if let Some((id, namespace)) = self.persisted.pop_front() {
+            } else if let Some((id, namespace)) = self.next_persisted() {
                 self.handle(&namespace, Event::Persisted(id))
             } else if let Some(spec) = self.hooks.pop_front() {
                 self.hook(&spec, replay)
             } else if let Some(lookup) = self.lookups.pop_front() {
                 self.look_up(&lookup, replay).await
-            } else if let Some(spec) = self.tasks.pop_front() {
-                if self.was_cut(&spec) {
-                    *self.dispatches.entry(spec.activation.task.clone()).or_default() += 1;
-                    Ok(())
-                } else {
-                    self.run(spec, replay).await
-                }
+            } else if let Some(spec) = self.next_task() {
+                self.run_or_cut(spec, replay).await
             } else if let Some(timer) = self.retries.pop_front() {
                 let namespace = match &timer {
                     TimerId::Retry { task, .. } => namespace_of(task).to_owned(),
                     _ => String::new(),
                 };
                 self.handle(&namespace, Event::TimerFired(timer))
-            } else if let Some(at) = self.overdue.iter().position(|stop| self.is_at(stop)) {
-                let namespace = self.overdue.remove(at).namespace.clone();
+            } else if let Some(at) = self.next_overdue() {
+                let namespace = self.overdue[at].namespace.clone();
+                let below = |spec: &TaskSpec| is_below(&spec.activation.task, &namespace);
+                // A task that was held back until nothing else could be done.
+                if let Some(spec) = self.tasks.iter().position(below).and_then(|at| self.tasks.remove(at)) {
+                    let ran = self.run_or_cut(spec, replay).await;
+                    if let Err(error @ HandleError::Illegal { .. }) = ran {
+                        self.stuck(&error.to_string(), replay);
+                    }
+                    continue;
+                }
+                self.overdue.remove(at);
                 let timer = TimerId::ChildTimeout { namespace: namespace.as_str().into() };
+                self.untold = None;
+                self.late.insert(namespace.clone());
                 self.handle(&namespace, Event::TimerFired(timer))
             } else {
                 match self.suspended.take().map(|status| self.resume(status)) {
@@ -165,7 +183,7 @@ impl<'r> Walk<'r> {
                 }
             };
             match handled {
-                // An attempt that was given up meanwhile, a timer that comes too late.
+                // An attempt that was abandoned meanwhile, or a timer that fires too late.
                 Ok(()) | Err(HandleError::Refused { .. }) => {}
                 Err(error @ HandleError::Illegal { .. }) => self.stuck(&error.to_string(), replay),
             }
@@ -178,36 +196,94 @@ impl<'r> Walk<'r> {
         Ok(())
     }
 
-    /// Whether a child run has come to where its time was over.
+    /// Whether a child run is where its deadline passed.
     fn is_at(&self, stop: &StatusRecord) -> bool {
         self.reached.get(&stop.namespace) == Some(&stop.sequence)
     }
 
-    /// Whether an attempt was under way, or had yet to begin, when the time of its child run was over, or of one around it.
-    fn was_cut(&self, spec: &TaskSpec) -> bool {
-        let (task, attempt) = (spec.activation.task.as_str(), spec.activation.attempt);
-        let namespace = namespace_of(task);
+    /// The record of the run in a namespace, or of the closest one around it, whose deadline passes where it is now.
+    fn overdue_around(&self, namespace: &str) -> Option<&'r StatusRecord> {
         let mut around = namespace;
         while !around.is_empty() {
             let stop = self.overdue.iter().find(|stop| stop.namespace == around && self.is_at(stop));
-            match stop {
-                Some(stop) if around == namespace => {
-                    return stop.tasks.get(task).map_or(0, reported) < attempt;
-                }
-                Some(_) => {
-                    let reached = self.reached.get(namespace).copied();
-                    return self.recorded.next_mark(namespace, reached).is_none()
-                        && self.recorded.reported(task) < attempt;
-                }
-                None => around = namespace_of(around),
+            if stop.is_some() {
+                return stop.copied();
             }
+            around = namespace_of(around);
         }
-        false
+        None
     }
 
-    /// The time at which this event happened, as far as anything depends on it. A child run begins with the time of what
-    /// started it; as long as one is still to begin, the superstep around it cannot commit. Otherwise it is the time of the
-    /// next boundary; a run that has none any more ends, and so it is the time of what that leads to in its parent.
+    /// Whether an attempt was under way, or had not begun, when the deadline of its child run passed, or of one around
+    /// it.
+    fn was_cut(&self, spec: &TaskSpec) -> bool {
+        let (task, attempt) = (spec.activation.task.as_str(), spec.activation.attempt);
+        let namespace = namespace_of(task);
+        let dispatch = self.dispatches.get(task).copied().unwrap_or_default() + 1;
+        match self.overdue_around(namespace) {
+            Some(_) if self.recorded.has_ended(task, dispatch) => false,
+            Some(stop) if stop.namespace == namespace => stop.tasks.get(task).map_or(0, reported) < attempt,
+            Some(_) => {
+                let reached = self.reached.get(namespace).copied();
+                self.recorded.next_mark(namespace, reached).is_none()
+                    && self.recorded.reported(task) < attempt
+            }
+            None => false,
+        }
+    }
+
+    /// The next record that was stored. A stop that no run was notified of then is not reported now either.
+    fn next_persisted(&mut self) -> Option<(PersistId, String)> {
+        if self.untold.is_some() { None } else { self.persisted.pop_front() }
+    }
+
+    /// The next attempt. Attempts are held back that may lead to a stop that no run was notified of.
+    fn next_task(&mut self) -> Option<TaskSpec> {
+        let waits = |spec: &TaskSpec| {
+            let mut namespace = namespace_of(&spec.activation.task);
+            while !namespace.is_empty() && !self.is_untold(namespace) {
+                namespace = namespace_of(namespace);
+            }
+            !namespace.is_empty()
+        };
+        let at = self.tasks.iter().position(|spec| self.overdue.is_empty() || !waits(spec))?;
+        self.tasks.remove(at)
+    }
+
+    /// The child run whose deadline passes next.
+    fn next_overdue(&self) -> Option<usize> {
+        let of_untold = |stop: &StatusRecord| self.untold.as_ref().is_none_or(|of| stop.namespace == *of);
+        self.overdue.iter().position(|stop| self.is_at(stop) && of_untold(stop))
+    }
+
+    async fn run_or_cut(&mut self, spec: TaskSpec, replay: &mut Replay) -> Result<(), HandleError> {
+        if self.was_cut(&spec) {
+            *self.dispatches.entry(spec.activation.task.clone()).or_default() += 1;
+            return Ok(());
+        }
+        self.run(spec, replay).await
+    }
+
+    /// Whether a child run stopped by itself, and the deadline of the run around it passed before that run was notified.
+    fn is_untold(&self, namespace: &str) -> bool {
+        let (task, parent) = (task_of_child(namespace), namespace_of(namespace));
+        let dispatch = self.dispatches.get(task).copied().unwrap_or_default();
+        if self.recorded.first_release || self.recorded.has_ended(task, dispatch) {
+            return false;
+        }
+        match self.overdue_around(parent) {
+            Some(stop) if stop.namespace == parent => true,
+            Some(_) => {
+                let reached = self.reached.get(parent).copied();
+                self.recorded.next_mark(parent, reached).is_none() && self.recorded.reported(task) == 0
+            }
+            None => false,
+        }
+    }
+
+    /// The time of this event, as far as anything depends on it. A child run begins with the time of what started it; as
+    /// long as one has still to begin, the superstep around it cannot commit. Otherwise it is the time of the next
+    /// boundary. A run without another boundary ends here, so its time is that of the boundary in its parent.
     fn now(&self, namespace: &str) -> Timestamp {
         let mut namespace = namespace;
         loop {
@@ -242,12 +318,15 @@ impl<'r> Walk<'r> {
             Effect::SetTimer { timer: timer @ TimerId::Retry { .. }, .. } => self.retries.push_back(timer),
             Effect::Suspend(status) => self.suspended = Some(status),
             Effect::Continue => self.has_more = true,
+            Effect::Emit(Notice::ChildStarted { namespace, .. }) => {
+                *self.dispatches.entry(task_of_child(&namespace).to_owned()).or_default() += 1;
+            }
             Effect::SetTimer { .. } | Effect::Emit(_) | Effect::Finish(_) => {}
         }
     }
 
-    /// What stood in for a task then stands in for it now, if it is found by the same; else it is dispatched, and its
-    /// checkpoint shows the difference. Nothing stands in that did not stand in then.
+    /// A cached result that was used then is used now, if the same key finds it; otherwise the task is dispatched, and
+    /// its checkpoint shows the difference. A result that was not used then is not used now either.
     async fn look_up(&mut self, lookup: &Lookup, replay: &mut Replay) -> Result<(), HandleError> {
         let told = &lookup.spec.activation;
         let namespace = namespace_of(&told.task).to_owned();
@@ -295,21 +374,28 @@ impl<'r> Walk<'r> {
                 replay,
             );
         }
-        if self.stage.mode == Mode::Live {
+        if self.stage.mode.is_live() {
             let at = AttemptPlace { step, task: &task, node: &path, dispatch };
             replay.world.extend(world(&at, &entries, &report.journal));
         }
         self.handle(&namespace, Event::TaskDone { task: task.into(), attempt, report })
     }
 
-    /// A hook says what it said then: its result is kept with the run.
+    /// Answers a hook with its recorded result: hooks are not executed again.
     fn hook(&mut self, spec: &HookSpec, replay: &mut Replay) -> Result<(), HandleError> {
         let call = spec.call.activation.task.as_str();
-        // A child run's id is that of the run with its namespace behind it.
+        // A child run's id is that of the root run followed by its namespace.
         let run = format!("{}/", self.recorded.row.run_id);
         let namespace = spec.call.activation.run_id.strip_prefix(&run).unwrap_or_default().to_owned();
         let reached = self.reached.get(&namespace).copied();
+        self.hooked.insert(call.to_owned());
         let Some(found) = self.recorded.hook(&namespace, reached, call) else {
+            if self.overdue_around(&namespace).is_some()
+                || self.late.iter().any(|late| is_below(&namespace, late))
+            {
+                // The hook was abandoned together with its run.
+                return Ok(());
+            }
             let next = self.recorded.next(&namespace, reached);
             self.differs(
                 Difference {
@@ -335,15 +421,18 @@ impl<'r> Walk<'r> {
         self.handle(&namespace, Event::HookDone { hook: call.into(), report })
     }
 
-    /// What the run was resumed with when it stood here.
+    /// What the run was resumed with at this point.
     fn resume(&mut self, status: Status) -> Result<Resume, String> {
         let summary = self.tree.summary();
         self.resumes += 1;
+        // A live replay resumes no more often than the run did: each time would ask the world once more.
+        let live = self.stage.mode.is_live();
         let expected = self.recorded.next("", self.reached.get("").copied()).map_or(0, |next| {
-            next.checkpoint.tasks.iter().map(|task| u64::from(task.dispatches)).sum::<u64>()
+            let again = |dispatches: u32| u64::from(dispatches.saturating_sub(u32::from(live)));
+            next.checkpoint.tasks.iter().map(|task| again(task.dispatches)).sum::<u64>()
         });
         let below: u64 = self.answered.values().map(|count| *count as u64).sum();
-        if self.resumes > expected + below + 16 {
+        if self.resumes > expected + below + if live { 0 } else { 16 } {
             let error = summary.error.map(|error| error.message).unwrap_or_default();
             return Err(format!("it stops again and again as {status}: {error}"));
         }
@@ -354,19 +443,27 @@ impl<'r> Walk<'r> {
             let task = namespace_of(&open.id).to_owned();
             let namespace = namespace_of(&task);
             let known = self.recorded.task(namespace, self.reached.get(namespace).copied(), &task);
-            let count = self.answered.entry(task).or_default();
-            if let Some(answer) = known.answers.get(*count) {
-                *count += 1;
+            let number = open.id.rsplit_once('/').and_then(|(_, number)| number.parse().ok());
+            if let Some(answer) = number.and_then(|number: usize| known.answers.get(number)) {
                 given.insert(open.id.clone(), (*answer.0).clone());
+                *self.answered.entry(task).or_default() += 1;
             }
         }
         if asked && given.is_empty() {
             let asked: Vec<_> = summary.interrupts.iter().map(|open| open.node.as_str()).collect();
             return Err(format!("{} asks, and no answer is recorded", asked.join(", ")));
         }
+        // An answer that was replaced by another one before the superstep committed.
+        for (namespace, task, count, dropped) in self.tree.given_answers() {
+            let known = self.recorded.task(namespace, self.reached.get(namespace).copied(), task);
+            let replaced = known.dropped.iter().find(|number| **number < count && !dropped.contains(number));
+            if let (Some(number), Some(answer)) = (replaced, known.answers.get(count as usize)) {
+                given.entry(format!("{task}/{number}")).or_insert_with(|| (*answer.0).clone());
+            }
+        }
         let answers = if given.is_empty() { Answers::None } else { Answers::ById(given) };
         let max_steps = (status == Status::Limit).then_some(u64::MAX - 1);
-        Ok(Resume { answers, max_steps, inputs: None })
+        Ok(Resume { answers, max_steps, ..Resume::default() })
     }
 
     fn persist(&mut self, persist: Persist, replay: &mut Replay, tell: &mut (dyn FnMut(&Replayed) + Send)) {
@@ -377,12 +474,22 @@ impl<'r> Walk<'r> {
             Record::Hook(record) => record.namespace.clone(),
             Record::Status(record) => record.namespace.clone(),
         };
+        let stops = match &persist.record {
+            Record::Checkpoint(checkpoint) => checkpoint.end.is_some(),
+            Record::Status(status) => status.status != Status::Running,
+            _ => false,
+        };
+        let hooks = || self.recorded.hooks_of(&namespace).any(|call| !self.hooked.contains(call));
+        if stops && self.is_untold(&namespace) && !hooks() {
+            let around = self.overdue_around(namespace_of(&namespace));
+            self.untold = around.map(|stop| stop.namespace.clone());
+        }
         self.persisted.push_back((persist.id, namespace.clone()));
         let Record::Checkpoint(checkpoint) = persist.record else { return };
         let found = self.recorded.find(&namespace, checkpoint.sequence);
         let standing = self.standing.entry(namespace.clone()).or_default();
         standing.follow(&checkpoint);
-        // Only what is recorded can be compared: not every boundary is, under `durability: exit`.
+        // Only recorded boundaries can be compared: under `durability: exit` not all are.
         if let Some(stored) = found {
             let strict = self.recorded.row.durability != Durability::Exit;
             let compared = compare::compare(
@@ -390,11 +497,7 @@ impl<'r> Walk<'r> {
                 &checkpoint,
                 &persist.values,
                 standing,
-                Way {
-                    strict,
-                    live: self.stage.mode == Mode::Live,
-                    first_release: self.recorded.first_release,
-                },
+                Way { strict, live: self.stage.mode.is_live(), first_release: self.recorded.first_release },
                 &mut self.cut,
             );
             let replayed = shown(&checkpoint, &stored.checkpoint, compared.is_none(), strict);
@@ -425,13 +528,13 @@ impl<'r> Walk<'r> {
         self.answered.retain(|task, _| !task.starts_with(&below));
         if namespace.is_empty() {
             self.resumes = 0;
-            // Child runs of a superstep that has committed are history.
+            // The child runs of a superstep that has committed are no longer needed.
             self.reached.retain(|namespace, _| namespace.is_empty());
         }
         self.reached.insert(namespace, checkpoint.sequence);
     }
 
-    /// The superstep does not come to its end.
+    /// Reports that the superstep cannot be completed.
     fn stuck(&mut self, reason: &str, replay: &mut Replay) {
         let next = self.recorded.next("", self.reached.get("").copied());
         let error = self.tree.summary().error;
@@ -455,7 +558,7 @@ impl<'r> Walk<'r> {
     }
 
     fn differs(&mut self, difference: Difference, replay: &mut Replay) {
-        // What follows from a difference within one superstep says nothing new.
+        // Within one superstep, only the first difference is reported: the others follow from it.
         if !self.differed {
             replay.differences.push(difference);
         }
@@ -476,7 +579,7 @@ fn shown(replayed: &Checkpoint, recorded: &Checkpoint, equal: bool, record: bool
     }
 }
 
-/// Where an attempt is.
+/// The attempt that a difference is found in.
 struct AttemptPlace<'a> {
     step: u64,
     task: &'a str,
@@ -484,7 +587,8 @@ struct AttemptPlace<'a> {
     dispatch: u32,
 }
 
-/// Where the world answers otherwise: entry by entry, as far as the same is asked, and the first that is asked otherwise.
+/// Compares the answers of the world, entry by entry as long as the same calls are made, and up to the first call that
+/// differs.
 fn world(at: &AttemptPlace<'_>, recorded: &[JournalEntry], now: &[JournalEntry]) -> Vec<LiveDifference> {
     let call = |entry: &JournalEntry| {
         let request = shortened(&canonical_string(&entry.request.0));
@@ -512,7 +616,7 @@ fn world(at: &AttemptPlace<'_>, recorded: &[JournalEntry], now: &[JournalEntry])
                 found.push(of(entry, Some(then), Some(now)));
             }
             (then, Some(now)) if then.is_none_or(|then| call(then) != call(now)) => {
-                // From here on the two have gone different ways.
+                // From here on the two sequences of calls are unrelated.
                 found.push(of(entry, None, Some(now)));
                 return found;
             }
@@ -523,6 +627,11 @@ fn world(at: &AttemptPlace<'_>, recorded: &[JournalEntry], now: &[JournalEntry])
         }
     }
     found
+}
+
+/// Whether a run or a task is inside another run.
+fn is_below(namespace: &str, other: &str) -> bool {
+    namespace.strip_prefix(other).is_some_and(|below| below.starts_with('/'))
 }
 
 /// The namespace of a task, or the task of an interrupt.

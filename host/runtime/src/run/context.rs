@@ -1,9 +1,7 @@
-//! Where runs are put together, whoever asks for them: the command line, a program, a case. What is run is a
-//! [`Definition`], what it is run with an [`Environment`]; starting, resuming, editing and forking differ in what they
-//! make of the two.
+//! Assembles runs, for the command line, for programs and for cases alike. A [`Definition`] is what is run, an
+//! [`Environment`] what it is run with; starting, resuming, editing and forking differ in how they use the two.
 //!
-//! What is around that, such as items, trust, and what has changed since a run began, is for [`super::start`] and
-//! [`super::resume`].
+//! Items, trust, and what has changed since a run was started are the concern of [`super::start`] and [`super::resume`].
 
 use std::sync::Arc;
 
@@ -12,7 +10,7 @@ use graph_core::digest::Digest;
 use graph_core::graph::{Durability, Graph};
 use graph_core::hook::Hook;
 use graph_core::json;
-use graph_core::record::{ErrorCode, Place, Status};
+use graph_core::record::{CheckpointSelector, ErrorCode, Status};
 use graph_core::trust::SigningKey;
 use graph_core::walker::{
     Earlier, Edit, Event, Graphs, HandleError, Identity, Restored, RestoredTree, RunTree, Setup, Summary,
@@ -23,6 +21,7 @@ use graph_store::{CheckpointStore, NewRun, RunGuard, RunRow, RunUpdate, Snapshot
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Kind, Result};
+use crate::history::run_knowledge_item::StateItem;
 use crate::run::edit_and_fork::inputs;
 use crate::run::restore;
 
@@ -31,34 +30,36 @@ use crate::run::restore;
 pub struct Definition {
     /// The graph.
     pub graph: Arc<Graph>,
-    /// The graphs inside of it, by id.
+    /// The graphs inside of it, by item id.
     pub graphs: Arc<Graphs>,
-    /// The hooks that are not the graph's own.
+    /// The hooks of the project and of the user.
     pub hooks: Arc<Vec<Hook>>,
-    /// What it may use, narrowed by its inputs.
+    /// The manifest, narrowed by the run's inputs.
     pub manifest: Arc<Manifest>,
     /// The digest of the manifest that the run's row names.
     pub manifest_digest: Digest,
-    /// The digest of what the run is pinned to.
+    /// The digest of the run's pins.
     pub pins: Digest,
 }
 
 /// What a run is run with.
 #[derive(Clone, Debug)]
 pub struct Environment {
-    /// Keeps it.
+    /// The store that keeps the run.
     pub store: Arc<dyn CheckpointStore>,
-    /// Performs its tasks.
+    /// Performs the run's tasks.
     pub executor: Arc<dyn TaskExecutor>,
-    /// Tells the time.
+    /// The clock that recorded times come from.
     pub clock: Arc<dyn Clock>,
-    /// Signs its records.
+    /// The key that signs the run's records.
     pub key: SigningKey,
-    /// How its records are written.
+    /// How the run's records are written.
     pub writing: Writing,
+    /// Writes the run's state item whenever a record is stored; none if the run has no state item.
+    pub state_item: Option<StateItem>,
 }
 
-/// How a run begins.
+/// The parameters of a new run.
 #[derive(Clone, Debug)]
 pub struct Beginning {
     /// Its id.
@@ -67,28 +68,39 @@ pub struct Beginning {
     pub graph_path: Option<String>,
     /// The inputs, checked and filled in.
     pub inputs: Arc<Value>,
-    /// What channels begin with, over what the graph says.
+    /// Initial values of channels, which override the graph's defaults.
     pub initial_state: Map<String, Value>,
-    /// A seed in place of the one that follows from graph and inputs.
+    /// A seed that replaces the one derived from graph and inputs.
     pub seed: Option<Digest>,
-    /// In place of the graph's `durability`.
+    /// Overrides the graph's `durability`.
     pub durability: Option<Durability>,
-    /// In place of the graph's `max_steps`.
+    /// Overrides the graph's `max_steps`.
     pub max_steps: Option<u64>,
-    /// In place of the graph's `max_concurrency`.
+    /// Overrides the graph's `max_concurrency`.
     pub max_concurrency: Option<u32>,
-    /// The process that runs it, if that is to be known.
+    /// The run that started it, if there is one.
+    pub parent: Option<RunParent>,
+    /// The id of the process that runs it, if it is to be recorded.
     pub pid: Option<u32>,
-    /// The texts that the run keeps, besides its inputs.
+    /// The texts that the run stores in addition to its inputs.
     pub texts: Vec<Snapshot>,
 }
 
-/// A run that nobody else can take, as it is before it is driven. Dropped, it is a run that can be resumed.
+/// The run that started another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunParent {
+    /// Its id.
+    pub run_id: String,
+    /// The run at the root of its tree.
+    pub root_id: String,
+}
+
+/// A run that this process holds, before it is driven. If it is dropped, it can be resumed.
 #[derive(Debug)]
 pub struct Assembled {
     /// Its id.
     pub run: String,
-    /// What its walker was made with.
+    /// The setup that its walker was made with.
     pub setup: Setup,
     /// Its walker.
     pub walker: RunTree,
@@ -100,42 +112,60 @@ pub struct Assembled {
 pub struct PreparedRun {
     /// Its id.
     pub run: String,
-    /// Drives it, and keeps others away from it.
+    /// Drives it, and holds it against other processes.
     pub driver: Driver,
 }
 
 impl Assembled {
-    /// Hands the run to a driver.
+    /// Passes the run to a driver.
     pub fn ready(self, environment: &Environment) -> Result<PreparedRun> {
         let Self { run, setup, walker, guard } = self;
-        let driver = environment.driver(walker, guard, setup.durability)?;
+        let driver = environment.driver(&run, (walker, guard), setup.durability)?;
         Ok(PreparedRun { run, driver })
     }
 }
 
 impl Environment {
-    /// Takes a run that is there: no other process can, until the guard is dropped.
+    /// Takes an existing run: no other process can until the guard is dropped.
     pub fn take(&self, run: &str) -> Result<RunGuard> {
         Ok(self.store.acquire(run, &restore::this_process())?)
     }
 
-    fn driver(&self, walker: RunTree, guard: RunGuard, durability: Durability) -> Result<Driver> {
-        let Self { store, executor, clock, key, writing } = self.clone();
-        let guard = Arc::new(guard);
-        Driver::new(walker, Parts { executor, store, guard, writing, key, clock, durability }).map_err(
-            |error| Error::storage(format!("the thread that writes to the store cannot be started: {error}")),
-        )
+    fn driver(&self, run: &str, assembled: (RunTree, RunGuard), durability: Durability) -> Result<Driver> {
+        let Self { store, executor, clock, key, writing, state_item } = self.clone();
+        let (walker, guard) = assembled;
+        let parts = Parts {
+            executor,
+            store: Arc::clone(&store),
+            guard: Arc::new(guard),
+            writing,
+            key,
+            clock,
+            durability,
+        };
+        let mut driver = Driver::new(walker, parts).map_err(|error| {
+            Error::storage(format!("the thread that writes to the store cannot be started: {error}"))
+        })?;
+        if let Some(item) = state_item {
+            let run = run.to_owned();
+            driver.after_store(move || item.update(&*store, &run));
+        }
+        Ok(driver)
     }
 
-    /// Creates a run in the store, and takes it. What the walker refuses to begin leaves no run behind.
+    /// Creates a run in the store, and takes it. If the walker refuses to start it, no run is left behind.
     pub fn start(&self, definition: &Definition, beginning: Beginning) -> Result<Assembled> {
         let graph = &definition.graph;
         let run = beginning.run;
+        let (root, parent) = match beginning.parent {
+            Some(parent) => (parent.root_id, Some(parent.run_id)),
+            None => (run.clone(), None),
+        };
         let setup = Setup {
             identity: Identity {
                 run: run.clone(),
-                root: run.clone(),
-                parent: None,
+                root: root.clone(),
+                parent: parent.clone(),
                 namespace: String::new(),
             },
             seed: beginning.seed.unwrap_or_else(|| Setup::default_seed(graph, &beginning.inputs)),
@@ -151,7 +181,7 @@ impl Environment {
             max_concurrency: beginning.max_concurrency,
         };
         let at = self.clock.now();
-        // It begins the same way each time.
+        // Tried without a store first: the run starts in the same way each time.
         RunTree::new(Arc::clone(graph), setup.clone())
             .handle(at, Event::Started)
             .map_err(|error| refused_event(&error))?;
@@ -160,8 +190,8 @@ impl Environment {
             run_id: run.clone(),
             graph_id: graph.id.clone(),
             graph_path: beginning.graph_path,
-            parent_id: None,
-            root_id: run.clone(),
+            parent_id: parent,
+            root_id: root,
             continuation_of: None,
             continuation_id: None,
             chain_root_id: None,
@@ -191,7 +221,7 @@ impl Environment {
         Ok(Assembled { run, setup, walker, guard })
     }
 
-    /// Puts a run that was taken together again as it was stored; one of which nothing was stored begins anew.
+    /// Restores a run that this process holds; one of which nothing was stored starts from its beginning.
     pub fn resume(
         &self,
         graph: &Arc<Graph>,
@@ -204,15 +234,15 @@ impl Environment {
         Ok(Assembled { run, setup, walker, guard })
     }
 
-    /// Writes to a run that was taken as a node would have, at its newest checkpoint or back at an earlier one. `setup` is
-    /// that of the run as it is now.
+    /// Writes to a run that this process holds as a node would, at its newest checkpoint or after going back to an
+    /// earlier one. `setup` is that of the run as it is now.
     pub async fn update(
         &self,
         graph: &Arc<Graph>,
         setup: Setup,
         restored: RestoredTree,
         edit: Edit,
-        back_to: Option<Place>,
+        back_to: Option<CheckpointSelector>,
         guard: RunGuard,
     ) -> Result<Summary> {
         let back_to = match back_to {
@@ -220,7 +250,7 @@ impl Environment {
             Some(place) => {
                 let verifying = self.key.verifying_key();
                 let earlier = restore::restore_at(&*self.store, &setup.identity.run, verifying, &place)?;
-                // Back to where it stands is no way back.
+                // A run that is at that checkpoint need not go back.
                 if earlier.digest == restored.root.digest {
                     None
                 } else {
@@ -233,8 +263,8 @@ impl Environment {
         self.edited(assembled, Event::Updated(Box::new(Update { edit, back_to }))).await
     }
 
-    /// Makes a new run that begins where another one stood at a checkpoint, edited or unchanged, and leaves it suspended
-    /// there. `setup` and `row` are those of the new run. What the walker refuses leaves no run behind.
+    /// Creates a new run that begins with the state of another run at a checkpoint, edited or unchanged, and leaves it
+    /// suspended there. `setup` and `row` are those of the new run. If the walker refuses it, no run is left behind.
     pub async fn fork(
         &self,
         graph: &Arc<Graph>,
@@ -262,7 +292,7 @@ impl Environment {
         self.edited(Assembled { run, setup, walker, guard }, Event::Forked(edit)).await
     }
 
-    /// Lets a run take an event that leaves it suspended.
+    /// Passes a run an event that leaves it suspended.
     async fn edited(&self, assembled: Assembled, event: Event) -> Result<Summary> {
         let mut ready = assembled.ready(self)?;
         ready.driver.drive(event, &mut ()).await.map_err(|error| match error {
@@ -272,7 +302,7 @@ impl Environment {
         Ok(ready.driver.take_summary())
     }
 
-    /// Lets a run that was taken, and that no process runs, stop before anything runs.
+    /// Stops a run that this process holds and no process runs, before any task runs.
     pub async fn stop(
         &self,
         mut assembled: Assembled,
@@ -291,16 +321,16 @@ impl Environment {
     }
 }
 
-/// The walker of a run; a new one where nothing was stored yet.
+/// The walker of a run; a new one if nothing was stored yet.
 pub fn walker(graph: &Arc<Graph>, setup: Setup, restored: Option<RestoredTree>) -> Result<RunTree> {
     let Some(mut restored) = restored else { return Ok(RunTree::new(Arc::clone(graph), setup)) };
-    // A change of the graph has been accepted, or there is none.
+    // Any change of the graph has been accepted by now.
     restored.root.checkpoint.graph = graph.digest;
     restored.accept_changes = true;
     let run = setup.identity.run.clone();
     RunTree::restore(Arc::clone(graph), setup, restored).map_err(|error| {
         Error::integrity(format!("run {run} cannot be restored: {error}"))
-            .help("resume it with the graph that it was begun with, or begin a new run")
+            .help("resume it with the graph that it was started with, or start a new run")
     })
 }
 
@@ -313,7 +343,7 @@ fn refused_event(error: &HandleError) -> Error {
     }
 }
 
-/// An edit that the walker refuses: its values are what is invalid.
+/// The error of an edit that the walker refuses because of its values.
 fn refused_edit(error: Error) -> Error {
     if error.code() == ErrorCode::InvalidUpdate.as_str() {
         return Error::new(Kind::Invalid, ErrorCode::InvalidUpdate.as_str(), error.message().to_owned())

@@ -1,33 +1,35 @@
-//! Time travel over stored runs: a run at any of its checkpoints, edits, and forks. Nothing here dispatches anything: what
-//! an edit or a fork leads to runs when the run is resumed.
+//! Edits and forks of stored runs at any of their checkpoints. Nothing is dispatched here: the tasks that follow run when
+//! the run is resumed.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use graph_core::node::{Category, Failure};
-use graph_core::record::{Place, Status};
+use graph_core::record::{CheckpointSelector, Status};
 use graph_core::trust::{SigningKey, VerifyingKey};
 use graph_core::walker::{Edit, Restored, Setup, Summary, TaskReport, TaskSpec};
 use graph_store::{CheckpointStore, RunRow};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::history::run_knowledge_item::StateItem;
 use crate::host::{Host, now};
 use crate::run::context::Environment;
 use crate::run::restore;
-use crate::run::resume::{self, finished, own_key, pinned_by};
+use crate::run::resume::{self, own_key, pinned_by};
 use crate::run::snapshot::RunSnapshot;
 use graph_driver::{SystemClock, TaskExecutor, Writing};
 
 /// A run after an edit, or a fork as it begins.
 #[derive(Debug)]
 pub struct EditedRun {
-    /// The run.
+    /// The run as a whole.
     pub run: String,
     /// Its graph's id.
     pub graph: String,
-    /// How it stands.
+    /// Its status and state.
     pub summary: Summary,
     /// The key that its host signs it with.
     pub key: VerifyingKey,
@@ -36,39 +38,34 @@ pub struct EditedRun {
 }
 
 /// Reads `--at`: `step:N`, `node:NAME` or the number of a checkpoint.
-pub fn parse_place(text: &str) -> Result<Place, String> {
+pub fn parse_selector(text: &str) -> Result<CheckpointSelector, String> {
     let number = |digits: &str, what: &str| {
         digits.parse::<u64>().map_err(|_| format!("`{digits}` is not the number of a {what}"))
     };
     match text.split_once(':') {
-        Some(("step", step)) => number(step, "step").map(Place::Step),
+        Some(("step", step)) => number(step, "step").map(CheckpointSelector::Step),
         Some(("node", "")) => Err("`node:` needs the name of a node".to_owned()),
-        Some(("node", node)) => Ok(Place::Node(node.to_owned())),
+        Some(("node", node)) => Ok(CheckpointSelector::Node(node.to_owned())),
         Some((other, _)) => Err(format!("`{other}:` is not a kind of place")),
-        None => number(text, "checkpoint").map(Place::Sequence),
+        None => number(text, "checkpoint").map(CheckpointSelector::Sequence),
     }
     .map_err(|error| format!("{error}; a place is step:N, node:NAME or a checkpoint's number"))
 }
 
-/// Writes to a suspended run as a node would have, at its newest checkpoint or back at an earlier one. The run stays
-/// suspended; what was pending is discarded.
+/// Writes to a suspended run as a node would, at its newest checkpoint or after going back to an earlier one. The run
+/// stays suspended; the results of its unfinished superstep are discarded.
 pub async fn update(
     name: &str,
     store: Arc<dyn CheckpointStore>,
     edit: Edit,
-    back_to: Option<Place>,
+    back_to: Option<CheckpointSelector>,
+    project: &Path,
     host: &Host,
 ) -> Result<EditedRun> {
     let found = restore::find(&*store, name)?;
     let run = found.run_id;
     let guard = store.acquire(&run, &restore::this_process())?;
     let mut row = restore::find(&*store, &run)?;
-    if row.status.is_end() {
-        return Err(finished(&row).help(format!(
-            "what has ended is not edited; fork it from a checkpoint before its end: graph-host runs fork {run} --at step:{}",
-            row.step.saturating_sub(1)
-        )));
-    }
     let key = own_key(&row, host)?;
     let restored = restore::restore(&*store, &run, key.verifying_key())?;
     let (restored, _) = restored.ok_or_else(|| nothing_stored(&run))?;
@@ -80,20 +77,22 @@ pub async fn update(
     let (manifest, graphs) = (Arc::new(kept.manifest), Arc::new(kept.graphs));
     let setup = Setup { hooks, ..resume::setup(&row, &manifest, &graphs, inputs_now) };
     let verifying = key.verifying_key();
+    let state_item = StateItem::of_run(false, &graph, &row, &key, project, host);
     // What a walker works with is large.
-    let environment = still(store, key);
+    let environment = Environment { state_item, ..still(store, key) };
     let summary = Box::pin(environment.update(&graph, setup, restored, edit, back_to, guard)).await?;
     Ok(EditedRun { run, graph: graph.id.clone(), summary, key: verifying, origin: None })
 }
 
-/// Makes a new run that begins where another one stood at a checkpoint, edited or as it was, and leaves it suspended
-/// there. The other run may be under way, and is not touched.
+/// Creates a new run that begins with the state of another run at a checkpoint, edited or unchanged, and leaves it
+/// suspended there. The other run may be active, and is not changed.
 pub async fn fork(
     name: &str,
     store: Arc<dyn CheckpointStore>,
-    place: Place,
+    place: CheckpointSelector,
     edit: Option<Edit>,
     run_id: Option<String>,
+    project: &Path,
     host: &Host,
 ) -> Result<EditedRun> {
     let origin = restore::find(&*store, name)?;
@@ -114,14 +113,15 @@ pub async fn fork(
     let (manifest, graphs) = (Arc::new(kept.manifest), Arc::new(kept.graphs));
     let setup = Setup { hooks, ..resume::setup(&row, &manifest, &graphs, inputs(&*store, &of)?) };
     let verifying = key.verifying_key();
+    let state_item = StateItem::of_run(false, &graph, &origin, &key, project, host);
     // What a walker works with is large.
-    let environment = still(store, key);
+    let environment = Environment { state_item, ..still(store, key) };
     let summary = Box::pin(environment.fork(&graph, setup, row, of, edit)).await?;
     let origin = Some((origin.run_id.clone(), sequence));
     Ok(EditedRun { run, graph: graph.id.clone(), summary, key: verifying, origin })
 }
 
-/// The row of a fork: what it is pinned to is what the checkpoint says, whatever the run was changed to since.
+/// The row of a fork. Its pins are those of the checkpoint, even if the run was pinned to something else later.
 pub fn fork_row(origin: &RunRow, of: &Restored, run: &str) -> RunRow {
     let mut row = RunRow {
         run_id: run.to_owned(),
@@ -150,10 +150,10 @@ pub fn inputs(store: &dyn CheckpointStore, restored: &Restored) -> Result<Value>
 
 fn nothing_stored(run: &str) -> Error {
     Error::not_found(format!("run {run} was cut short before its first checkpoint: there is nothing to edit"))
-        .help(format!("let it begin: graph-host resume {run}"))
+        .help(format!("start it: graph-host resume {run}"))
 }
 
-/// What a run is edited with: nothing is dispatched, and what is written is written before the call returns.
+/// The environment for edits: nothing is dispatched, and records are stored before the call returns.
 pub(crate) fn still(store: Arc<dyn CheckpointStore>, key: SigningKey) -> Environment {
     Environment {
         store,
@@ -161,6 +161,7 @@ pub(crate) fn still(store: Arc<dyn CheckpointStore>, key: SigningKey) -> Environ
         clock: Arc::new(SystemClock),
         key,
         writing: Writing::Inline,
+        state_item: None,
     }
 }
 
@@ -189,11 +190,11 @@ mod tests {
 
     #[test]
     fn a_place_is_a_step_a_node_or_a_number() {
-        assert_eq!(parse_place("step:3"), Ok(Place::Step(3)));
-        assert_eq!(parse_place("node:a:b"), Ok(Place::Node("a:b".to_owned())));
-        assert_eq!(parse_place("7"), Ok(Place::Sequence(7)));
+        assert_eq!(parse_selector("step:3"), Ok(CheckpointSelector::Step(3)));
+        assert_eq!(parse_selector("node:a:b"), Ok(CheckpointSelector::Node("a:b".to_owned())));
+        assert_eq!(parse_selector("7"), Ok(CheckpointSelector::Sequence(7)));
         for bad in ["", "step:", "step:-1", "node:", "last", "time:now"] {
-            assert!(parse_place(bad).is_err_and(|error| error.contains("step:N")), "{bad}");
+            assert!(parse_selector(bad).is_err_and(|error| error.contains("step:N")), "{bad}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a run is pinned to: the texts and components that it began with, and where they came from.
+//! The pins of a run: the digests of the texts and components that it was started with, and their origins.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -19,18 +19,18 @@ use crate::plan::{Plan, PlannedNode};
 use crate::project::Project;
 use crate::project::user_home::Home;
 
-/// What stands before the names of hooks among the grants: nodes are never called that.
+/// The prefix of hooks' names among the grants. No node's name begins with it.
 pub(crate) const HOOK: &str = "hook:";
 
 fn grant_name(node: &PlannedNode) -> String {
     if node.hook.is_some() { format!("{HOOK}{}", node.name) } else { node.name.clone() }
 }
 
-/// What a run is pinned to. Its digest stands in every checkpoint.
+/// What a run is pinned to. The digest of this is in every checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pins {
-    /// The graph's file when the run began.
+    /// The path of the graph's file when the run was started.
     pub graph_file: PathBuf,
     /// The manifest's file, if there was one.
     pub caps_file: Option<PathBuf>,
@@ -40,18 +40,18 @@ pub struct Pins {
     pub item_folders: Vec<PathBuf>,
     /// The project that items were taken from.
     pub project: Option<PathBuf>,
-    /// Whether components without a signature were let in.
+    /// Whether components without a signature are admitted.
     pub allow_unsigned: bool,
-    /// The text of the graph that is kept: the graph's own digest leaves out what is there for people.
+    /// The stored text of the graph. The graph's own digest leaves out keys that are for people only.
     pub graph_text: Digest,
     /// The text of the manifest that is kept.
     pub manifest_text: Digest,
-    /// What the manifest allowed.
+    /// The digest of the manifest's meaning.
     pub manifest: Digest,
-    /// The text of the project's and the user's hooks that is kept, if there are any.
+    /// The stored text of the project's and the user's hooks, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hooks_text: Option<Digest>,
-    /// The engine.
+    /// The compatibility digest of the engine.
     pub engine: Digest,
     /// The graphs inside the graph, by item id.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -75,14 +75,14 @@ pub struct Pins {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PinnedGraph {
-    /// The text that is kept.
+    /// The digest of the stored text.
     pub text: Digest,
-    /// The graph, as checkpoints of its runs name it.
+    /// The digest of the graph, as checkpoints of its runs name it.
     pub graph: Digest,
 }
 
 impl Pins {
-    /// Pins of a run that uses nothing.
+    /// The pins of a run that uses nothing but an engine.
     pub fn of_nothing(engine: Digest) -> Self {
         let nothing = Digest::of_bytes(b"");
         Self {
@@ -106,7 +106,7 @@ impl Pins {
         }
     }
 
-    /// Takes over who has signed the graph, and the graphs inside of it, as far as they were found.
+    /// Adds who has signed the graph and the graphs inside of it, as far as they were found.
     pub fn of_signed_graphs<'g>(
         &mut self,
         graph: Option<&TextStanding>,
@@ -126,13 +126,13 @@ impl Pins {
         };
     }
 
-    /// Takes over the graphs that nodes may start.
+    /// Adds the graphs that nodes may start.
     pub fn of_graphs(&mut self, graphs: &Graphs) {
         let pinned = |graph: &Graph| PinnedGraph { text: kept_text(&graph.document).0, graph: graph.digest };
         self.graphs = graphs.iter().map(|(id, graph)| (id.clone(), pinned(graph))).collect();
     }
 
-    /// Takes over what a plan has found.
+    /// Adds what a plan has found.
     pub fn of_plan(&mut self, plan: &Plan) {
         let components = plan.items.iter().filter_map(|(id, item)| {
             item.as_ref().ok().map(|admitted| (id.clone(), *admitted.verified.digest()))
@@ -149,7 +149,7 @@ impl Pins {
         let texts = plan.texts.values().filter_map(|text| text.as_ref().ok());
         let key = |text: &Text| text_items::key(text.item_type, &text.id, text.format);
         self.texts = texts.clone().map(|text| (key(text), text.digest)).collect();
-        // One that is known from the run alone was signed as it was when the run began.
+        // A text that is known only from the run's records keeps the signers it was started with.
         for text in texts.filter(|text| text.file.is_some()) {
             self.signed(key(text), &text.standing);
         }
@@ -162,7 +162,8 @@ impl Pins {
         self.unsandboxed = plan.functions();
     }
 
-    /// Where items are looked for when the run goes on. What it was begun with stays admitted, as far as it has not changed.
+    /// Where items are looked for when the run is resumed. An item that the run was started with stays admitted unless it
+    /// has changed.
     pub(crate) fn places(&self, home: &Home, keeper: &Project) -> ItemLocator {
         let texts =
             self.texts.keys().filter_map(|text| Some(text.split_once(' ')?.1.rsplit_once('.')?.0.to_owned()));
@@ -171,10 +172,10 @@ impl Pins {
         ItemLocator::new(&self.item_folders, self.project.as_deref(), home, keeper).begun_with(&ids)
     }
 
-    /// The text that a run keeps, and its digest.
+    /// The text of the pins that a run stores, and its digest.
     pub fn text(&self) -> Result<(Digest, String)> {
         let value = serde_json::to_value(self)
-            // Paths are all that could fail here.
+            // Only a path can fail to become JSON.
             .map_err(|_| {
                 Error::usage("a folder or file of this run has a name that is not text in UTF-8, which a run cannot keep")
                     .help("rename it, or work in another folder")
@@ -192,13 +193,13 @@ impl Pins {
     }
 }
 
-/// A text that a run keeps, under the digest of its bytes.
+/// A document as a text that a run stores, and the digest of its bytes.
 pub fn kept_text(value: &serde_json::Value) -> (Digest, String) {
     let text = json::canonical_string(value);
     (Digest::of_bytes(text.as_bytes()), text)
 }
 
-/// The same path, whatever the folder a later command is typed in.
+/// The path, independent of the folder that a later command is called in.
 pub fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }

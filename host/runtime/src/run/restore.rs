@@ -1,4 +1,4 @@
-//! The runs of a project: the store they lie in, and the way from what is stored back to a run that can go on.
+//! Opens the stores of a project's runs, and restores runs from them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use graph_core::digest::Digest;
 use graph_core::record::{
-    ChainError, ChainVerifier, ChannelStamp, ChannelValue, Checkpoint, Place, Pruning, Record, RecordKind,
-    SignedRecord, Standing, Status, Trusted, ValueKind,
+    ChainError, ChainVerifier, ChannelStamp, ChannelValue, Checkpoint, CheckpointSelector, CumulativeState,
+    Pruning, Record, RecordKind, SignedRecord, Status, Trusted, ValueKind,
 };
 use graph_core::trust::VerifyingKey;
 use graph_core::walker::{Restored, RestoredChild, RestoredTree, is_child_of};
@@ -24,7 +24,7 @@ use crate::project;
 use crate::project::state::{self, OwnState};
 use crate::project::user_home::Home;
 
-/// Checkpoints that are read at a time.
+/// How many checkpoints are read at a time.
 const PAGE: usize = 256;
 
 /// Opens the runs of a project for writing, and makes the database where there is none.
@@ -32,8 +32,8 @@ pub fn open(state: &OwnState) -> Result<Arc<SqliteStore>> {
     SqliteStore::open(&state.database()?, Options::default()).map(Arc::new).map_err(Error::from)
 }
 
-/// Opens the runs of a project for reading. A database of an older version is brought up to date first where the state is
-/// this host's; another host's is left as it is and refused.
+/// Opens the runs of a project for reading. An older database is migrated first if the state is this host's; another
+/// host's is left unchanged and refused.
 pub fn open_to_read(project: &Path, home: &Home) -> Result<Arc<SqliteStore>> {
     let file = state::database(project)?;
     let options = Options { access: Access::ReadOnly, ..Options::default() };
@@ -56,18 +56,18 @@ pub fn open_to_read(project: &Path, home: &Home) -> Result<Arc<SqliteStore>> {
     opened.map(Arc::new)
 }
 
-/// Brings the database of a project up to date, whoever made it: its user says that it is this host's.
+/// Migrates the database of a project, whichever host made it, at its user's request.
 pub fn bring_up_to_date(project: &Path) -> Result<()> {
     let file = state::database(project)?;
     let options = Options { access: Access::ReadOnly, ..Options::default() };
-    // What else is wrong is told where it is read.
+    // Other errors are reported when the database is read.
     if let Err(OpenError::Older { .. }) = SqliteStore::open(&file, options) {
         SqliteStore::open(&file, Options::default())?;
     }
     Ok(())
 }
 
-/// This process, as it holds a run.
+/// This process, as the holder of a run.
 pub fn this_process() -> Owner {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname")
         .ok()
@@ -95,14 +95,14 @@ pub fn snapshot(
         .ok_or_else(|| Error::integrity(format!("{what} of this run ({digest}) is missing from the store")))
 }
 
-/// A run's checkpoints do not hold together.
+/// The error of a run whose checkpoints are damaged or do not follow each other.
 pub fn broken(run: &str, sequence: u64, error: &ChainError) -> Error {
     Error::integrity(format!("run {run} is not intact at checkpoint {sequence}: {error}"))
         .details(serde_json::json!({ "run_id": run, "checkpoint": sequence }))
         .help(format!("what is before that checkpoint can still be read: graph-host runs history {run}"))
 }
 
-/// What was read and checked of a run before it goes on.
+/// What was read and verified of a run before it is resumed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Checked {
     /// How many checkpoints, those of child runs included.
@@ -113,13 +113,13 @@ pub struct Checked {
     pub first: u64,
     /// The number of the newest checkpoint of the run itself.
     pub last: u64,
-    /// How many records under the newest ones.
+    /// The number of records under the newest checkpoints.
     pub records: u64,
 }
 
-/// Reads everything that a run is resumed from, its child runs included: the newest checkpoints, what they build on, and what is
-/// under them. Signatures, links and digests of all that is read are checked; what is older is checked by `runs verify`.
-/// `None`: the run was cut short before its first checkpoint.
+/// Reads everything that a run is resumed from, with its child runs: the newest checkpoints, those that they build on,
+/// and the records under them. Signatures, links and digests of all this are checked; older checkpoints are checked by
+/// `runs verify`. `None`: the run was cut short before its first checkpoint.
 pub fn restore(
     store: &dyn CheckpointStore,
     run: &str,
@@ -145,7 +145,7 @@ pub fn restore(
     Ok(Some((tree, checked)))
 }
 
-/// Reads what the run in one namespace goes on from.
+/// Reads what the run in one namespace is resumed from.
 fn restore_one(
     store: &dyn CheckpointStore,
     run: &str,
@@ -166,7 +166,7 @@ fn restore_one(
     each_pending(store, run, namespace, |record| {
         let opened = record.open(&key).map_err(|error| Error::integrity(error.to_string()))?;
         checked.records += 1;
-        // A record under another checkpoint is void; the store gives none, and none is believed.
+        // A record under another checkpoint is void. The store should return none; if it does, it is ignored.
         match opened {
             Record::Task(task) if task.checkpoint == digest => restored.pending.push(task),
             Record::Answers(record) if record.checkpoint == digest => restored.answers.push(record),
@@ -190,15 +190,27 @@ fn restore_one(
     Ok(Some(restored))
 }
 
-/// Reads what a run was at one of its checkpoints, without anything pending. The checkpoint and what it builds on are checked.
+/// Reads the state of a run at one of its checkpoints, without pending records. The checkpoint and those that it builds
+/// on are checked.
 pub fn restore_at(
     store: &dyn CheckpointStore,
     run: &str,
     key: VerifyingKey,
-    place: &Place,
+    place: &CheckpointSelector,
 ) -> Result<Restored> {
-    let begins = checkpoints::begins(store, run, "", Some(&key))?;
-    let line = Line::new(store, run, "", Some(&key), begins.as_ref());
+    restore_child_at(store, run, "", key, place)
+}
+
+/// The same for a child run, by its namespace.
+pub fn restore_child_at(
+    store: &dyn CheckpointStore,
+    run: &str,
+    namespace: &str,
+    key: VerifyingKey,
+    place: &CheckpointSelector,
+) -> Result<Restored> {
+    let begins = checkpoints::begins(store, run, namespace, Some(&key))?;
+    let line = Line::new(store, run, namespace, Some(&key), begins.as_ref());
     let trusted = line.open(&line.find(place)?)?;
     at_checkpoint(store, &line, trusted)
 }
@@ -213,7 +225,7 @@ pub fn visited_at(
     let begins = checkpoints::begins(store, run, namespace, Some(key))?;
     let line = Line::new(store, run, namespace, Some(key), begins.as_ref());
     let mut visited = Vec::new();
-    line.way_to(&line.find(&Place::Sequence(*sequence))?)?.each_visited(&line, &mut |node| {
+    line.way_to(&line.find(&CheckpointSelector::Sequence(*sequence))?)?.each_visited(&line, &mut |node| {
         visited.push(node.to_owned());
         Ok(())
     })?;
@@ -236,7 +248,7 @@ fn values_at(store: &dyn CheckpointStore, checkpoint: &Checkpoint) -> Result<Vec
     Ok(values)
 }
 
-/// A verifier of the checkpoints of a namespace, and where they begin if the host has removed what was before.
+/// A verifier for the checkpoints of a namespace, and the note about removed ones if there is one.
 pub fn verifier(
     store: &dyn CheckpointStore,
     run: &str,
@@ -282,7 +294,7 @@ pub fn pending_status(
     run: &str,
     namespace: &str,
 ) -> Result<Option<SignedRecord>> {
-    /// No call of a hook has an id after this.
+    /// Greater than the id of any hook call.
     const LAST: &str = "\u{10ffff}";
     let found = store.pending_after(run, namespace, Some((RecordKind::Hook, LAST)), PAGE)?;
     Ok(found.into_iter().find(|record| record.kind == RecordKind::Status))
@@ -298,7 +310,7 @@ pub fn each_of_history(
     loop {
         let page = store.history(run, after, PAGE)?;
         let Some(last) = page.last() else { return Ok(()) };
-        // A store that gives what was asked for rises; one that does not would be read for ever.
+        // Positions rise in a correct store; without this check an incorrect one would be read without end.
         let next = last.before.saturating_add(last.record.events);
         page.into_iter().try_for_each(&mut visit)?;
         if next <= after {
@@ -328,7 +340,7 @@ pub(crate) fn each_page(
     loop {
         let page = match read(after, size) {
             Ok(page) => page,
-            // What is before the damage comes one by one.
+            // Before a damaged record, records are read one at a time.
             Err(_) if size > 1 => {
                 size = 1;
                 continue;
@@ -349,12 +361,12 @@ fn wanted<'a>(channel: &'a str, stamp: &ChannelStamp) -> Wanted<'a> {
     Wanted { channel, base: stamp.base, version: stamp.version }
 }
 
-/// What JSON text may take up once it is read, in bytes: 1 GiB. It is counted as a run's state is.
+/// The most memory that JSON text may take once it is parsed, in bytes. It is counted like a run's state.
 const LARGEST_JSON: usize = 1 << 30;
 
-/// Whether text of a stranger's can be read as JSON: a short text may stand for many values.
+/// Whether a stranger's text may be parsed as JSON: a short text may contain very many values.
 fn check_json(text: &str, what: impl std::fmt::Display) -> Result<()> {
-    // Every value but the first one follows one of these; those within strings count as well.
+    // Every value but the first one follows one of these characters; those within strings are counted, too.
     let values = text.bytes().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count().saturating_add(1);
     if values.saturating_mul(64).saturating_add(text.len()) <= LARGEST_JSON {
         return Ok(());
@@ -368,7 +380,7 @@ pub(crate) fn check_record(record: &SignedRecord) -> Result<()> {
     check_json(&record.body, format_args!("the {kind} record {} of run {}", record.sequence, record.run))
 }
 
-/// Reads a record: with a key it is checked, and without one, as that of another host, it can be shown alone.
+/// Reads a record and checks it with the key. Without one, as for a record of another host, it can only be shown.
 pub fn open_record(record: &SignedRecord, key: Option<&VerifyingKey>) -> Result<Record> {
     let opened = if let Some(key) = key {
         record.open(key)
@@ -379,7 +391,7 @@ pub fn open_record(record: &SignedRecord, key: Option<&VerifyingKey>) -> Result<
     opened.map_err(|error| Error::integrity(error.to_string()))
 }
 
-/// Adds channel values to the channels that are known so far: whole ones replace, segments are appended.
+/// Applies channel values to the channels that are known so far: whole values replace, segments are appended.
 pub fn apply(channels: &mut Map<String, Value>, values: Vec<ChannelValue>) -> Result<()> {
     for value in values {
         let ChannelValue { channel, kind, json, .. } = value;
@@ -396,29 +408,30 @@ pub fn apply(channels: &mut Map<String, Value>, values: Vec<ChannelValue>) -> Re
     Ok(())
 }
 
-/// The state at a checkpoint. Where its maps hold changes alone, they are put together first.
+/// The state at a checkpoint. If its maps contain only changes, they are first assembled.
 pub fn state(store: &dyn CheckpointStore, checkpoint: &Checkpoint) -> Result<Map<String, Value>> {
-    let is_all = checkpoint.state.is_none_or(|state| Standing::of(checkpoint).tree().digest() == state);
+    let is_all =
+        checkpoint.state.is_none_or(|state| CumulativeState::of(checkpoint).tree().digest() == state);
     let whole = if is_all { None } else { Some(whole(store, checkpoint)?) };
     let mut state = Map::new();
     apply(&mut state, values_at(store, whole.as_ref().unwrap_or(checkpoint))?)?;
     Ok(state)
 }
 
-/// The state of a run that has been restored, of which the values are taken.
+/// The state of a run that has been restored; its values are moved out of it.
 pub fn take_state(restored: &mut Restored) -> Result<Map<String, Value>> {
     let mut state = Map::new();
     apply(&mut state, std::mem::take(&mut restored.values))?;
     Ok(state)
 }
 
-/// Makes a checkpoint whole whose record has been checked, or is only shown: with the stamps of all channels and the counts of all
-/// nodes.
+/// Makes a checkpoint whole: with the stamps of all channels and the counts of all nodes. Its record has been checked, or
+/// is only to be shown.
 fn whole(store: &dyn CheckpointStore, checkpoint: &Checkpoint) -> Result<Checkpoint> {
     let Checkpoint { run, namespace, sequence, .. } = checkpoint;
     let begins = checkpoints::begins(store, run, namespace, None)?;
     let line = Line::new(store, run, namespace, None, begins.as_ref());
-    Ok(line.open(&line.find(&Place::Sequence(*sequence))?)?.checkpoint)
+    Ok(line.open(&line.find(&CheckpointSelector::Sequence(*sequence))?)?.checkpoint)
 }
 
 /// The newest checkpoint's record, if there is one.
@@ -426,7 +439,7 @@ pub fn newest(store: &dyn CheckpointStore, run: &str) -> Result<Option<SignedRec
     Ok(store.checkpoint(run, "", At::Latest)?)
 }
 
-/// Brings the row of a run that is running up to its newest checkpoint: the row changes with the status alone.
+/// Updates the row of a run that is running to its newest checkpoint: a row is only written when the status changes.
 pub fn catch_up(store: &dyn CheckpointStore, row: &mut RunRow) -> Result<()> {
     if row.status != Status::Running {
         return Ok(());
@@ -439,9 +452,9 @@ pub fn catch_up(store: &dyn CheckpointStore, row: &mut RunRow) -> Result<()> {
     Ok(())
 }
 
-/// The digests of the texts that a run keeps: its inputs, what it is pinned to, and what that names in turn.
+/// The digests of the texts that a run stores: its inputs, its pins, and the texts that those name.
 pub fn texts(store: &dyn CheckpointStore, row: &RunRow) -> Result<BTreeSet<Digest>> {
-    /// What a checkpoint says of texts.
+    /// The part of a checkpoint that names texts.
     #[derive(serde::Deserialize)]
     struct Named {
         inputs: Digest,
@@ -451,7 +464,7 @@ pub fn texts(store: &dyn CheckpointStore, row: &RunRow) -> Result<BTreeSet<Diges
     let mut pins = BTreeSet::from([row.pins]);
     for namespace in store.namespaces(&row.run_id)? {
         each_checkpoint(store, &row.run_id, &namespace, |record| {
-            // What cannot be read names nothing.
+            // A record that cannot be parsed names no texts.
             if let Ok(named) = serde_json::from_str::<Named>(&record.body) {
                 inputs.insert(named.inputs);
                 pins.insert(named.pins);
@@ -463,7 +476,7 @@ pub fn texts(store: &dyn CheckpointStore, row: &RunRow) -> Result<BTreeSet<Diges
     for digest in &pins {
         let Some(text) = store.snapshot(digest)? else { continue };
         found.insert(*digest);
-        // The text is this program's own; every digest in it may be that of a text.
+        // This program wrote the text; any digest in it may name a text.
         let named = text.split('"').filter_map(|word| word.parse::<Digest>().ok());
         inputs.extend(named);
     }

@@ -1,4 +1,4 @@
-//! From a stored run to one that can be driven on.
+//! Restores stored runs so that they can be driven further.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,12 +18,13 @@ use serde_json::{Map, Value};
 use crate::error::Kind;
 use crate::error::{Error, Result};
 use crate::executor::functions::Functions;
+use crate::history::run_knowledge_item::StateItem;
 use crate::host::{Host, now};
 use crate::items::locate::judged;
 use crate::items::text_items;
 use crate::plan::Plan;
 use crate::project::{self, Project};
-use crate::run::context::PreparedRun;
+use crate::run::context::{Environment, PreparedRun};
 use crate::run::drift::{self, CurrentSources};
 use crate::run::pins::{Pins, kept_text};
 use crate::run::restore::{self, Checked};
@@ -39,30 +40,30 @@ pub struct Resumable {
     pub ready: PreparedRun,
     /// Its graph.
     pub graph: Arc<Graph>,
-    /// The questions that are open.
+    /// The open questions.
     pub open: Vec<InterruptRecord>,
-    /// The run was cut short before anything was stored: it begins anew.
+    /// The run was cut short before anything was stored: it starts from its beginning.
     pub from_the_start: bool,
     /// The inputs that it has.
     pub inputs: Map<String, Value>,
-    /// Steps committed so far.
+    /// The number of supersteps committed so far.
     pub steps: u64,
-    /// What has changed and was accepted.
+    /// The changes that were accepted.
     pub accepted: Vec<String>,
-    /// What was checked of it; nothing where it begins anew.
+    /// What was verified of it; none if it starts from its beginning.
     pub checked: Option<Checked>,
     /// What may not be dispatched.
     pub plan_notices: Vec<String>,
 }
 
 impl Resumable {
-    /// The event with which the run goes on, unless it begins anew.
+    /// The event that resumes the run, or starts it if nothing was stored.
     pub fn event(&self, resume: graph_core::walker::Resume) -> Event {
         if self.from_the_start { Event::Started } else { Event::Resumed(resume) }
     }
 }
 
-/// Whether what the run goes on with is let in, signed by keys that were not revoked, and signed as is required.
+/// Checks that what the run is resumed with is trusted: signed by keys that are not revoked, and signed as required.
 fn still_trusted(
     run: &str,
     graph: &str,
@@ -78,31 +79,43 @@ fn still_trusted(
     refusal.map_or(Ok(()), Err)
 }
 
-/// Takes a run that has not ended.
-fn take(name: &str, store: &dyn CheckpointStore) -> Result<(RunRow, RunGuard)> {
+/// Takes a run that has not ended, or one that starts another turn.
+fn take(name: &str, store: &dyn CheckpointStore, begins_turn: bool) -> Result<(RunRow, RunGuard)> {
     let found = restore::find(store, name)?;
-    if found.status.is_end() {
+    if found.status.is_end() && !begins_turn {
         return Err(finished(&found));
     }
     let guard = store.acquire(&found.run_id, &restore::this_process())?;
-    // Another process may have resumed it until a moment ago.
+    // Another process may have resumed it a moment ago.
     let row = restore::find(store, &found.run_id)?;
-    if row.status.is_end() {
+    if row.status.is_end() && !begins_turn {
         return Err(finished(&row));
     }
     Ok((row, guard))
 }
 
-/// Takes a run, checks what it goes on from and what has changed around it, and restores it.
+/// The options of a resume.
+#[derive(Debug, Default)]
+pub struct Opening {
+    /// If the graph, the manifest or components have changed, the run is resumed with the present ones.
+    pub accept_changes: bool,
+    /// There are new inputs: a run that has ended starts another turn with them.
+    pub begins_turn: bool,
+    /// The key with which the run may sign items.
+    pub signing_key: Option<SigningKey>,
+    /// Whether the run's state item is written from now on. One that was written before is kept up to date anyway.
+    pub state_item: bool,
+}
+
+/// Takes a run, verifies its records and what has changed around it, and restores it.
 pub async fn open(
     name: &str,
     store: Arc<dyn CheckpointStore>,
-    accept_changes: bool,
-    signing_key: Option<SigningKey>,
+    opening: Opening,
     project: &Project,
     host: &Host,
 ) -> Result<Resumable> {
-    let (mut row, guard) = take(name, &*store)?;
+    let (mut row, guard) = take(name, &*store, opening.begins_turn)?;
     let run = row.run_id.clone();
     let key = own_key(&row, host)?;
     let restored = restore::restore(&*store, &run, key.verifying_key())?;
@@ -119,8 +132,13 @@ pub async fn open(
     let mut pins = kept.pins.clone();
     let trust = trusted_keys::load(&host.home, &pins.trust_files, &*host.notices)?;
     let judged = judged(restored.as_ref().map(|tree| tree.root.checkpoint.at));
-    let mut present =
-        CurrentSources { kept: &kept, accept: accept_changes, trust: &trust, judged, changes: Vec::new() };
+    let mut present = CurrentSources {
+        kept: &kept,
+        accept: opening.accept_changes,
+        trust: &trust,
+        judged,
+        changes: Vec::new(),
+    };
     let graph = Arc::new(present.graph(&mut pins)?);
     let inputs = inputs_of(&*store, &row)?;
     let manifest = parameters::allowed(&graph, &inputs, &present.manifest()?);
@@ -136,23 +154,22 @@ pub async fn open(
     components.recorded = restored.as_ref().map(|tree| tree.root.checkpoint.at);
     components.log = Some(TrustLog::of(&host.home));
     components.kept_texts = Arc::new(kept_texts(&*store, &kept.pins)?);
-    components.signing_key = signing_key;
+    components.signing_key = opening.signing_key;
     components.functions = Arc::clone(&host.functions);
     performed_here(&run, &kept.pins, &components.functions)?;
     let hooks = kept.hooks(&*store)?;
     let plan = Plan::make(&graph, &graphs, &hooks.hooks, &components).await;
     pins.of_plan(&plan);
     still_trusted(&run, &graph.id, &kept.pins, &pins, &plan, &components.trust, judged)?;
-    // Where graph or manifest have changed, what is granted follows from that.
+    // If the graph or the manifest have changed, changed grants follow from that.
     changes.extend(drift::of_pins(&kept.pins, &pins, &plan.users(), changes.is_empty()));
     if changes.is_empty() {
-        // What is new beside it, such as a signature where there was none, takes nothing away.
+        // An addition, such as a signature where there was none, revokes nothing.
         pins = kept.pins.clone();
-    } else if !accept_changes {
+    } else if !opening.accept_changes {
         return Err(changed(&run, &changes));
     }
-    let suggest = format!("graph-host caps suggest {}", project::shown(&pins.graph_file));
-    plan.refusal(&suggest).map_or(Ok(()), Err)?;
+    plan.refusal(&suggest_command(&pins)).map_or(Ok(()), Err)?;
     TrustLog::of(&host.home).accept_plan(&plan, &[])?;
     let plan_notices = plan.notices();
     let (pins_digest, pins_text) = pins.text()?;
@@ -165,7 +182,7 @@ pub async fn open(
         hooks: hooks.hooks,
         ..setup(&row, &components.manifest, &graphs, inputs.clone())
     };
-    // Of a run that begins anew nothing says yet what it is pinned to.
+    // A run that starts from its beginning has no record yet that pins it.
     if is_changed && !from_the_start {
         setup.accepted.push(Accepted {
             after: pins_digest,
@@ -176,17 +193,14 @@ pub async fn open(
             graph: graph.digest,
         });
     }
-    let environment = environment(components, plan, store, key, project, host);
+    let state_item = StateItem::of_run(opening.state_item, &graph, &row, &key, project.folder(), host);
+    let environment = Environment { state_item, ..environment(components, plan, store, key, project, host) };
     let assembled = environment.resume(&graph, setup, restored, guard)?;
     let summary = assembled.walker.summary();
     let mut update = RunUpdate { at: now(), pid: Change::Set(std::process::id()), ..standing };
     if is_changed {
-        environment.store.put_snapshot(&pins_digest, &pins_text)?;
-        for (digest, text) in texts {
-            environment.store.put_snapshot(&digest, &text)?;
-        }
-        update.pins = Some(pins_digest);
-        update.graph = Some(graph.digest);
+        keep_changed(&*environment.store, &texts, (&pins_digest, &pins_text))?;
+        (update.pins, update.graph) = (Some(pins_digest), Some(graph.digest));
         update.manifest = Some(pins.manifest);
     }
     let mut ready = assembled.ready(&environment)?;
@@ -204,6 +218,25 @@ pub async fn open(
     })
 }
 
+/// Keeps the texts that a run was changed to, and what it is pinned to now.
+fn keep_changed(
+    store: &dyn CheckpointStore,
+    texts: &[(Digest, String)],
+    (digest, pins): (&Digest, &str),
+) -> Result<()> {
+    for (digest, text) in texts {
+        store.put_snapshot(digest, text)?;
+    }
+    Ok(store.put_snapshot(digest, pins)?)
+}
+
+/// The command that says what a run needs. A graph that a program has built has no file: it is written into one first.
+fn suggest_command(pins: &Pins) -> String {
+    let of_program = pins.graph_file.as_os_str().is_empty();
+    let file = if of_program { "GRAPH.yaml".to_owned() } else { project::shown(&pins.graph_file) };
+    format!("graph-host caps suggest {file}")
+}
+
 fn inputs_of(store: &dyn CheckpointStore, row: &RunRow) -> Result<Value> {
     serde_json::from_str(&restore::snapshot(store, &row.inputs, "the inputs")?)
         .map_err(|error| Error::integrity(format!("the inputs of the run cannot be read: {error}")))
@@ -216,7 +249,7 @@ fn cut_short(run: &str, origin: &str) -> Error {
     .help(format!("fork it again: graph-host runs fork {origin} --at CHECKPOINT"))
 }
 
-/// The texts that a run goes on with: a later resume takes them for what it was begun with.
+/// The texts that a run is resumed with: a later resume compares with these.
 fn kept_now(graph: &Graph, graphs: &Graphs, manifest: &Manifest, plan: &Plan) -> Vec<(Digest, String)> {
     let documents = [kept_text(&graph.document), kept_text(&manifest.to_json())];
     let inside = graphs.values().map(|graph| kept_text(&graph.document));
@@ -224,7 +257,7 @@ fn kept_now(graph: &Graph, graphs: &Graphs, manifest: &Manifest, plan: &Plan) ->
     documents.into_iter().chain(inside).chain(texts.map(|text| (text.digest, text.content.clone()))).collect()
 }
 
-/// Refuses a run whose functions are those of another program.
+/// Refuses a run whose functions belong to another program.
 fn performed_here(run: &str, kept: &Pins, functions: &Functions) -> Result<()> {
     let missing: Vec<_> =
         kept.unsandboxed.iter().filter(|id| !functions.contains(id)).map(|id| format!("`{id}`")).collect();
@@ -239,7 +272,7 @@ fn performed_here(run: &str, kept: &Pins, functions: &Functions) -> Result<()> {
     Err(Error::denied(printable(&message).into_owned()).help("resume it with the program that began it"))
 }
 
-/// What is signed counts, whatever the row says: the checkpoint, and what was accepted under it.
+/// Sets the pins of a row to what is signed: those of the checkpoint, and changes that were accepted under it.
 pub(crate) fn pinned_by(row: &mut RunRow, restored: &Restored) {
     let checkpoint = &restored.checkpoint;
     (row.graph, row.pins, row.inputs, row.seed) =
@@ -249,8 +282,8 @@ pub(crate) fn pinned_by(row: &mut RunRow, restored: &Restored) {
     }
 }
 
-/// The refusal to go on with items that the run was begun with and that are not let in any more: changed without being
-/// signed again, or signed with a key that does not count any more. No acceptance helps against that.
+/// Refuses items that the run was started with and that are no longer trusted: changed without a new signature, or signed
+/// with a key that does not count any more. This cannot be accepted.
 pub(crate) fn refuse_revoked_items(run: &str, kept: &Pins, plan: &Plan) -> Option<Error> {
     let users = plan.users();
     let components = plan.items.iter().filter(|(id, _)| kept.components.contains_key(*id));
@@ -268,19 +301,21 @@ pub(crate) fn refuse_revoked_items(run: &str, kept: &Pins, plan: &Plan) -> Optio
     let (_, help) = problems.first()?;
     let lines: Vec<_> = problems.iter().map(|(line, _)| format!("\n- {}", printable(line))).collect();
     let refusals: Vec<_> = problems.iter().map(|(line, _)| line).collect();
-    let error =
-        Error::integrity(format!("what run {run} was begun with is not let in any more:{}", lines.concat()))
-            .details(serde_json::json!({ "refusals": refusals }));
+    let error = Error::integrity(format!(
+        "run {run} cannot be resumed: some of its items are no longer trusted:{}",
+        lines.concat()
+    ))
+    .details(serde_json::json!({ "refusals": refusals }));
     Some(match help {
         Some(help) => error.help(help.clone()),
         None => error,
     })
 }
 
-/// The refusal to go on with what is known from the run alone and was signed with keys that are revoked since.
+/// Refuses what is known only from the run's records and was signed with keys that are now revoked.
 fn signer_revoked(run: &str, kept: &Pins, now: &Pins, trust: &TrustStore, at: Timestamp) -> Option<Error> {
     let lines = kept.signers.iter().filter_map(|(item, keys)| {
-        // Whoever signs it now has been checked.
+        // The present signers have been checked.
         if now.signers.get(item) != Some(keys) {
             return None;
         }
@@ -295,15 +330,17 @@ fn signer_revoked(run: &str, kept: &Pins, now: &Pins, trust: &TrustStore, at: Ti
     });
     let lines: Vec<_> = lines.collect();
     let shown: Vec<_> = lines.iter().map(|line| format!("\n- {}", printable(line))).collect();
-    let error =
-        Error::integrity(format!("what run {run} was begun with is not let in any more:{}", shown.concat()))
-            .details(serde_json::json!({ "refusals": lines }))
-            .help("get it signed with another key, and begin a new run");
+    let error = Error::integrity(format!(
+        "run {run} cannot be resumed: some of its items are no longer trusted:{}",
+        shown.concat()
+    ))
+    .details(serde_json::json!({ "refusals": lines }))
+    .help("get it signed with another key, and start a new run");
     (!lines.is_empty()).then_some(error)
 }
 
-/// The refusal to go on with graphs and texts that the trust store requires to be signed and that are not pinned to signatures
-/// which make up what is required: what a run has kept is read without its signature.
+/// Refuses graphs and texts that the trust store requires signatures for, if the run is not pinned to enough of these: a
+/// text that the run has stored is read without its signature.
 pub(crate) fn not_as_required(
     run: &str,
     graph: &str,
@@ -340,7 +377,7 @@ pub(crate) fn not_as_required(
     (!lines.is_empty()).then_some(error)
 }
 
-/// The knowledge and directives that a run has kept.
+/// The knowledge and directives that a run has stored.
 pub(crate) fn kept_texts(store: &dyn CheckpointStore, pins: &Pins) -> Result<BTreeMap<String, String>> {
     let mut texts = BTreeMap::new();
     for (key, digest) in &pins.texts {
@@ -353,7 +390,7 @@ pub(crate) fn kept_texts(store: &dyn CheckpointStore, pins: &Pins) -> Result<BTr
     Ok(texts)
 }
 
-/// The identity of this host that the run is signed with: its present one, or one from before.
+/// The key of this host that the run is signed with: the present one, or an earlier one.
 pub fn own_key(row: &RunRow, host: &Host) -> Result<SigningKey> {
     if let Some(key) = host.home.signing_identity(row.key)? {
         return Ok(key);
@@ -365,22 +402,20 @@ pub fn own_key(row: &RunRow, host: &Host) -> Result<SigningKey> {
         row.key.short(),
         key.id().short()
     ))
-    .help(
-        "only the host that began a run can go on with it; its identity is identity.pem in its user's space",
-    ))
+    .help("only the host that started a run can resume it; its identity is identity.pem in its user's space"))
 }
 
-/// A run that no process runs, from its records alone.
+/// A run that no process runs, restored from its records alone.
 pub(crate) struct Unheld {
     pub(crate) graph: Arc<Graph>,
     pub(crate) setup: Setup,
     pub(crate) restored: Option<RestoredTree>,
-    /// What its row does not say yet.
+    /// The part of its state that its row does not have yet.
     pub(crate) behind: RunUpdate,
 }
 
 impl Unheld {
-    /// Reads what a run needs that is stopped, and nothing that its tasks would need.
+    /// Reads what is needed to stop a run, and nothing that its tasks would need.
     pub(crate) fn read(store: &dyn CheckpointStore, row: &RunRow, key: &SigningKey) -> Result<Self> {
         let mut row = row.clone();
         let restored = restore::restore(store, &row.run_id, key.verifying_key())?.map(|(tree, _)| tree);
@@ -395,7 +430,7 @@ impl Unheld {
     }
 }
 
-/// Where a run stands that goes on, for its row: that of one that was cut short is behind its checkpoints.
+/// The present position of a run, for its row: the row of a run that was cut short is behind its checkpoints.
 fn standing(restored: Option<&Restored>) -> RunUpdate {
     let newest = restored.map(|restored| &restored.checkpoint);
     RunUpdate {
@@ -405,7 +440,7 @@ fn standing(restored: Option<&Restored>) -> RunUpdate {
     }
 }
 
-/// What the walker of a run is told, as its row has it.
+/// The setup of a run's walker, from its row.
 pub(crate) fn setup(row: &RunRow, manifest: &Arc<Manifest>, graphs: &Arc<Graphs>, inputs: Value) -> Setup {
     let identity = Identity {
         run: row.run_id.clone(),
@@ -429,19 +464,26 @@ pub(crate) fn setup(row: &RunRow, manifest: &Arc<Manifest>, graphs: &Arc<Graphs>
     }
 }
 
-/// The refusal of an operation on a run that has ended.
+/// Refuses an operation on a run that has ended.
 pub fn finished(row: &RunRow) -> Error {
     Error::of_run(
         graph_core::record::ErrorCode::Finished,
         format!("run {} has ended: {}", row.run_id, row.status.as_str().replace('_', " ")),
     )
-    .help(format!("see what it came to: graph-host runs show {}", row.run_id))
+    .help(format!(
+        "see its result: graph-host runs show {0}; start another turn with new inputs: graph-host resume {0} --input \
+         KEY=VALUE",
+        row.run_id
+    ))
 }
 
 fn changed(run: &str, changes: &[String]) -> Error {
     let lines: Vec<_> =
         changes.iter().map(|line| format!("\n- {}", printable(line).replace('\n', "\n  "))).collect();
-    Error::integrity(format!("run {run} was begun with something else:{}", lines.concat()))
-        .details(serde_json::json!({ "changes": changes }))
-        .help("put back what has changed, or go on with it as it is now: --accept-changes")
+    Error::integrity(format!(
+        "run {run} cannot be resumed: something has changed since it started:{}",
+        lines.concat()
+    ))
+    .details(serde_json::json!({ "changes": changes }))
+    .help("restore what has changed, or resume with the changes: --accept-changes")
 }

@@ -1,4 +1,4 @@
-//! Ids of runs: the one thing in a run that is random.
+//! Ids of runs: the only random value in a run.
 
 use graph_core::time::Timestamp;
 
@@ -14,7 +14,7 @@ pub fn fresh(at: Timestamp) -> Result<String> {
 }
 
 fn compose(at: Timestamp, random: [u8; 6]) -> String {
-    // Without letters and digits that are taken for each other.
+    // Letters and digits that are easily confused are left out.
     const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
     let time = i64::try_from(at.0)
         .ok()
@@ -24,10 +24,10 @@ fn compose(at: Timestamp, random: [u8; 6]) -> String {
     format!("{}-{suffix}", time.strftime("%Y%m%d-%H%M%S"))
 }
 
-/// Checks an id that a person chose.
+/// Checks an id that the user chose.
 pub fn check(id: &str) -> Result<String, String> {
     if id.starts_with('-') {
-        return Err("a run id does not begin with `-`: a command would take it for an option".to_owned());
+        return Err("a run id does not start with `-`: a command would take it for an option".to_owned());
     }
     graph_core::id::check_run_id(id).map(|()| id.to_owned()).map_err(|error| error.to_string())
 }

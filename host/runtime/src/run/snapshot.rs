@@ -1,4 +1,4 @@
-//! What a run was begun with, from the store.
+//! What a run was started with, from the store.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::items::outer_hooks::OuterHooks;
 use crate::run::pins::{Pins, kept_text};
 use crate::run::restore;
 
-/// What a run was begun with, from the store.
+/// What a run was started with, from the store.
 pub(crate) struct RunSnapshot {
     pub(crate) graph: Graph,
     pub(crate) graphs: Graphs,
@@ -57,7 +57,7 @@ impl RunSnapshot {
         Ok(Self { graph, graphs, manifest, pins })
     }
 
-    /// The project's and the user's hooks that the run began with: what lies there now is for new runs.
+    /// The project's and the user's hooks that the run was started with. The present files apply to new runs only.
     pub(crate) fn hooks(&self, store: &dyn CheckpointStore) -> Result<OuterHooks> {
         match &self.pins.hooks_text {
             Some(digest) => OuterHooks::of_snapshot(&restore::snapshot(store, digest, "the hooks")?),

@@ -1,9 +1,10 @@
-//! From a command line to a run that can be driven.
+//! Turns a request to start a graph into a run that can be driven.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use graph_core::builder::BuiltGraph;
 use graph_core::capability::Manifest;
 use graph_core::diagnostic::{nearest, one_line, printable};
 use graph_core::digest::{Digest, DomainHasher};
@@ -19,7 +20,8 @@ use serde_json::{Map, Value};
 
 use crate::error::Kind;
 use crate::error::{Error, Result};
-use crate::executor::ComponentExecutor;
+use crate::executor::{ComponentExecutor, ExecutorParts, knowledge_of};
+use crate::history::run_knowledge_item::StateItem;
 use crate::host::{Host, now};
 use crate::items::graph_file::{GraphFile, locate};
 use crate::items::locate::ItemLocator;
@@ -31,13 +33,13 @@ use crate::plan::admission::Components;
 use crate::project::caches;
 use crate::project::text_file;
 use crate::project::{self, Project};
-use crate::run::context::{Beginning, Definition, Environment, PreparedRun};
+use crate::run::context::{Beginning, Definition, Environment, PreparedRun, RunParent};
 use crate::run::pins::{Pins, absolute, kept_text};
 use crate::trust::log::TrustLog;
 use crate::trust::trusted_keys;
 use graph_driver::{SystemClock, Writing};
 
-/// Where things are taken from, wherever components are used.
+/// Where items and trusted keys come from.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     /// Trust files whose keys count, next to those of the user's trust store.
@@ -46,29 +48,39 @@ pub struct Sources {
     pub items: Vec<PathBuf>,
     /// The project with items in its `.ai/tools`. Without it, the nearest folder with `.ai` at or above the graph.
     pub project: Option<PathBuf>,
-    /// Whether components may run that nobody has signed: for those under development.
+    /// Whether components without a signature may run: for components under development.
     pub allow_unsigned: bool,
 }
 
-/// A graph with everything around it that it needs to be looked at.
+/// A graph with everything that is needed to plan it.
 #[derive(Debug)]
 pub struct RunContext {
     /// The graph.
     pub file: GraphFile,
     /// The graphs inside of it.
     pub subgraphs: Subgraphs,
-    /// Finds and prepares what it dispatches.
+    /// Finds, verifies and links what it dispatches.
     pub components: Components,
     /// The hooks of the project and of the user.
     pub hooks: OuterHooks,
     /// The project that keeps the run.
     pub project: Project,
-    /// Where everything came from; components and grants are filled in by a plan.
+    /// The origins of everything; a plan adds components and grants.
     pub pins: Pins,
 }
 
+/// A graph, and where the items that it names are looked for.
+struct Found {
+    file: GraphFile,
+    /// Its file; empty for a graph that a program has built.
+    graph_file: PathBuf,
+    places: ItemLocator,
+    trust: TrustStore,
+    project: Option<PathBuf>,
+}
+
 impl RunContext {
-    /// Reads graph, manifest and trust.
+    /// Reads the graph, the manifest and the trust store.
     pub fn open(
         graph: &str,
         caps: Option<&Path>,
@@ -83,7 +95,8 @@ impl RunContext {
         let located = locate(graph, &places)?;
         let path = located.path.clone();
         let around = absolute(&path);
-        // A graph of the user's space, as one that was pulled, is used in the project around the current folder.
+        // A graph of the user's space, such as a pulled one, belongs to no project: the project around the current folder
+        // is used.
         let own = if around.starts_with(absolute(host.home.root())) {
             here
         } else {
@@ -92,14 +105,48 @@ impl RunContext {
         let project = sources.project.clone().or(own);
         let places = ItemLocator::new(&sources.items, project.as_deref(), &host.home, keeper);
         let file = GraphFile::open(graph, &places, &trust).or_else(|error| {
-            // An item of the project around the current folder, where there is another one around it. One that was found
-            // and refused stays refused.
+            // The item may be one of the project around the current folder, if the graph's own is another. An item that
+            // was found and refused stays refused.
             if error.kind() != Kind::NotFound || Path::new(graph) == path {
                 Err(error)
             } else {
                 GraphFile::read(located, &places, &trust)
             }
         })?;
+        Self::around(Found { file, graph_file: around, places, trust, project }, caps, sources, keeper, host)
+    }
+
+    /// Reads manifest and trust for a graph that the program has built. Such a graph has no file and no signature: the
+    /// run stores the graph itself, and files play no part when it is resumed.
+    pub fn of_built(
+        built: &BuiltGraph,
+        caps: Option<&Path>,
+        sources: &Sources,
+        keeper: &Project,
+        host: &Host,
+    ) -> Result<Self> {
+        check_folders(sources)?;
+        let trust = trusted_keys::load(&host.home, &sources.trust, &*host.notices)?;
+        let project = sources.project.clone().or_else(|| project::nearest(keeper.folder()));
+        let places = ItemLocator::new(&sources.items, project.as_deref(), &host.home, keeper);
+        let file = GraphFile::of_built(built);
+        Self::around(
+            Found { file, graph_file: PathBuf::new(), places, trust, project },
+            caps,
+            sources,
+            keeper,
+            host,
+        )
+    }
+
+    fn around(
+        found: Found,
+        caps: Option<&Path>,
+        sources: &Sources,
+        keeper: &Project,
+        host: &Host,
+    ) -> Result<Self> {
+        let Found { file, graph_file, places, trust, project } = found;
         let manifest = match caps {
             Some(path) => read_manifest(path, host)?,
             None => Manifest::deny_all(),
@@ -107,7 +154,7 @@ impl RunContext {
         let hooks = OuterHooks::read(project.as_deref(), &host.home, &*host.notices)?;
         let engine = engine(host)?;
         let mut pins = Pins {
-            graph_file: around,
+            graph_file,
             caps_file: caps.map(absolute),
             trust_files: sources.trust.iter().map(|path| absolute(path)).collect(),
             item_folders: sources.items.iter().map(|path| absolute(path)).collect(),
@@ -128,7 +175,7 @@ impl RunContext {
         Ok(Self { file, subgraphs, components, hooks, project: keeper.clone(), pins })
     }
 
-    /// The command that shows what the graph needs.
+    /// The command that suggests a manifest for the graph.
     pub fn suggest_command(&self, graph: &str, sources: &Sources) -> String {
         let mut command = format!("graph-host caps suggest {}", word(graph));
         let named = [("--trust", &sources.trust[..]), ("--items", &sources.items[..])];
@@ -144,8 +191,8 @@ impl RunContext {
     }
 }
 
-/// A word of a command line, quoted where a shell would take it apart.
-fn word(text: &str) -> String {
+/// An argument for a command line, quoted if a shell would split or interpret it.
+pub fn word(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_-./@:+=,~".contains(c);
     let text = printable(text);
     if !text.is_empty() && text.chars().all(plain) {
@@ -155,12 +202,12 @@ fn word(text: &str) -> String {
     }
 }
 
-/// Refuses folders of sources that are none.
+/// Checks that the folders of the sources exist and are folders.
 pub fn check_folders(sources: &Sources) -> Result<()> {
     sources.items.iter().chain(&sources.project).try_for_each(|folder| project::check_folder(folder))
 }
 
-/// The components of a scene.
+/// Builds the components of a run context.
 pub fn components(
     engine: Engine,
     places: ItemLocator,
@@ -194,7 +241,7 @@ pub fn engine(host: &Host) -> Result<Engine> {
     Engine::new(config).map_err(|error| Error::storage(error.to_string()))
 }
 
-/// Reads a manifest, and tells its warnings.
+/// Reads a manifest, and reports its warnings.
 pub fn read_manifest(path: &Path, host: &Host) -> Result<Manifest> {
     let text = text_file::read_named_as("the manifest", path)?;
     let (manifest, warnings) = parse_manifest(path, &text)?;
@@ -205,20 +252,31 @@ pub fn read_manifest(path: &Path, host: &Host) -> Result<Manifest> {
 }
 
 fn parse_manifest(path: &Path, text: &str) -> Result<(Manifest, graph_core::diagnostic::Diagnostics)> {
+    Ok(Manifest::parse(text, &project::shown(path), &manifest_folder(path)?)?)
+}
+
+/// The folder that the paths of a manifest are relative to.
+fn manifest_folder(path: &Path) -> Result<String> {
     let absolute = absolute(path);
     let base = absolute.parent().unwrap_or(Path::new("/"));
-    // Who names a manifest names the folder that it lies in, links and all; what it grants is named in it.
-    let base = &std::fs::canonicalize(base).unwrap_or_else(|_| base.to_path_buf());
-    let base = base.to_str().ok_or_else(|| {
+    // Paths in the manifest are relative to its folder, with links resolved.
+    let base = std::fs::canonicalize(base).unwrap_or_else(|_| base.to_path_buf());
+    base.into_os_string().into_string().map_err(|_| {
         Error::usage(format!(
             "the folder of the manifest {} has a name that is not text in UTF-8",
             path.display()
         ))
-    })?;
-    Ok(Manifest::parse(text, &project::shown(path), base)?)
+    })
 }
 
-/// The manifest that lies in a file now; `None` where there is no such file.
+/// A manifest as it is in its file, with the folder that its paths are relative to.
+pub(crate) fn manifest_text(path: &Path) -> Result<(String, String, Manifest)> {
+    let text = text_file::read_named_as("the manifest", path)?;
+    let (manifest, _) = parse_manifest(path, &text)?;
+    Ok((text, manifest_folder(path)?, manifest))
+}
+
+/// The manifest in a file as it is now; `None` if the file does not exist.
 pub(crate) fn manifest_now(path: &Path) -> Result<Option<Manifest>> {
     match text_file::read(path) {
         Ok(text) => parse_manifest(path, &text).map(|(manifest, _)| Some(manifest)),
@@ -238,8 +296,8 @@ pub fn check_inputs(graph: &Graph, inputs: Map<String, Value>) -> Result<Checked
     })
 }
 
-/// The inputs that the graph's `config_schema` does not name, with what was probably meant, a sentence each. A schema that
-/// takes names by a pattern, or says itself what becomes of others, is left to decide.
+/// The inputs that the graph's `config_schema` does not name, each as a sentence with the most similar name. A schema
+/// with patterns for names, or with a rule for other names, decides for itself.
 pub fn unknown_inputs(graph: &Graph, inputs: &Map<String, Value>) -> Vec<String> {
     let Some(Value::Object(schema)) = &graph.input_schema else { return Vec::new() };
     let Some(Value::Object(known)) = schema.get("properties") else { return Vec::new() };
@@ -255,7 +313,8 @@ pub fn unknown_inputs(graph: &Graph, inputs: &Map<String, Value>) -> Vec<String>
     if decides.iter().any(|key| schema.contains_key(*key)) {
         return Vec::new();
     }
-    let unknown = inputs.keys().filter(|name| !known.contains_key(*name) && !parameters::is_of_run(name));
+    let unknown =
+        inputs.keys().filter(|name| !known.contains_key(*name) && !parameters::is_about_the_run(graph, name));
     unknown
         .map(|name| {
             let meant = match nearest(name, known.keys().map(String::as_str)) {
@@ -267,7 +326,7 @@ pub fn unknown_inputs(graph: &Graph, inputs: &Map<String, Value>) -> Vec<String>
         .collect()
 }
 
-/// What the inputs say about the run itself.
+/// The inputs that are parameters of the run itself.
 pub fn run_parameters(graph: &Graph, inputs: &Map<String, Value>) -> Result<Parameters> {
     Parameters::read(graph, inputs).map_err(|problems| unfit_inputs(&[], &problems))
 }
@@ -290,25 +349,29 @@ fn unfit_inputs(unfit: &[SchemaProblem], parameters: &[SchemaProblem]) -> Error 
         "`capabilities`, `depth`, `resume_run_id` and `async` are read by graph-host; a graph that has inputs of these \
          names declares them in its `config_schema`"
     } else {
-        "give inputs with --input KEY=VALUE or --inputs FILE; a value that is JSON is taken as that, text that looks \
-         like it needs quotes of its own: --input 'n=\"3\"'"
+        "give inputs with --input KEY=VALUE or --inputs FILE; a value that is valid JSON is read as JSON; to pass it as \
+         a text, quote it: --input 'n=\"3\"'"
     };
     Error::invalid(message.join("\n")).details(serde_json::json!({ "problems": details })).help(help)
 }
 
-/// What a new run is told beside its graph.
+/// The parameters of a new run, in addition to its graph.
 #[derive(Debug)]
 pub struct Start {
     /// The inputs, checked and filled in.
     pub inputs: Value,
     /// The run's id, if it was chosen.
     pub run_id: Option<String>,
+    /// The run that started it, if there is one.
+    pub parent: Option<RunParent>,
     /// A seed, if one was given: a digest, or any text.
     pub seed: Option<String>,
     /// Takes the place of the graph's `max_steps`.
     pub max_steps: Option<u64>,
     /// Takes the place of the graph's `durability`.
     pub durability: Option<Durability>,
+    /// Whether the run's state item is written at every step. For a graph in Rye's dialect it always is.
+    pub state_item: bool,
 }
 
 /// Creates a run in the store, and takes it.
@@ -341,27 +404,57 @@ pub fn begin(
         manifest_digest: pins.manifest,
         pins: pins_digest,
     };
-    let text = |(digest, text): (Digest, String)| Snapshot { digest, text: text.into() };
-    let documents = [kept_text(&definition.graph.document), kept_text(&definition.manifest.to_json())];
-    let inside = definition.graphs.values().map(|graph| kept_text(&graph.document));
-    let outer = hooks.document.as_ref().map(kept_text);
-    let texts = plan.texts.values().filter_map(|text| text.as_ref().ok());
-    let texts = texts.map(|text| Snapshot { digest: text.digest, text: text.content.as_str().into() });
-    let documents = documents.into_iter().chain([(pins_digest, pins_text)]).chain(inside).chain(outer);
+    let texts = kept_texts(&definition, hooks.document.as_ref(), &plan, (pins_digest, pins_text));
     let beginning = Beginning {
         run,
-        graph_path: Some(relative(&pins.graph_file, &project)),
+        graph_path: Some(relative(&pins.graph_file, &project)).filter(|path| !path.is_empty()),
         inputs: Arc::new(start.inputs),
         initial_state: Map::new(),
         seed: start.seed.as_deref().map(seed),
         durability: start.durability,
         max_steps: start.max_steps,
         max_concurrency: None,
+        parent: start.parent,
         pid: Some(std::process::id()),
-        texts: documents.map(text).chain(texts).collect(),
+        texts,
     };
-    let environment = environment(components, plan, store, key, &project, host);
+    let state_item = (start.state_item || definition.graph.dialect.writes_state_item())
+        .then(|| StateItem::new(project.folder(), key.clone(), host));
+    let environment = Environment { state_item, ..environment(components, plan, store, key, &project, host) };
     environment.start(&definition, beginning)?.ready(&environment)
+}
+
+/// The texts that a run keeps of what it begins with.
+fn kept_texts(
+    definition: &Definition,
+    hooks: Option<&Value>,
+    plan: &Plan,
+    pins: (Digest, String),
+) -> Vec<Snapshot> {
+    let text = |(digest, text): (Digest, String)| Snapshot { digest, text: text.into() };
+    let documents = [kept_text(&definition.graph.document), kept_text(&definition.manifest.to_json())];
+    let inside = definition.graphs.values().map(|graph| kept_text(&graph.document));
+    let texts = plan.texts.values().filter_map(|text| text.as_ref().ok());
+    let texts = texts.map(|text| Snapshot { digest: text.digest, text: text.content.as_str().into() });
+    let documents = documents.into_iter().chain([pins]).chain(inside).chain(hooks.map(kept_text));
+    documents.map(text).chain(texts).collect()
+}
+
+/// The digest of what a native run of a graph is pinned to, and the texts that it keeps: a run that is made elsewhere with
+/// them can be replayed and resumed here.
+pub(crate) fn pinned(scene: &RunContext, plan: &Plan) -> Result<(Digest, Vec<Snapshot>)> {
+    let mut pins = scene.pins.clone();
+    pins.of_plan(plan);
+    let (digest, text) = pins.text()?;
+    let definition = Definition {
+        graph: Arc::clone(&scene.file.graph),
+        graphs: Arc::new(scene.subgraphs.graphs.clone()),
+        hooks: Arc::clone(&scene.hooks.hooks),
+        manifest: Arc::clone(&scene.components.manifest),
+        manifest_digest: pins.manifest,
+        pins: digest,
+    };
+    Ok((digest, kept_texts(&definition, scene.hooks.document.as_ref(), plan, (digest, text))))
 }
 
 /// What a run with real components is run with.
@@ -373,25 +466,29 @@ pub(crate) fn environment(
     project: &Project,
     host: &Host,
 ) -> Environment {
-    let executor = ComponentExecutor::new(components, plan, Arc::clone(&host.notices))
-        .keeping(Arc::clone(&store))
-        .with_knowledge_of(project.folder(), &host.home);
+    let parts = ExecutorParts {
+        keeps_texts: Some(Arc::clone(&store)),
+        knowledge: Some(knowledge_of(project.folder(), &host.home)),
+        ..ExecutorParts::bare(Arc::clone(&host.notices))
+    };
+    let executor = ComponentExecutor::new(components, plan, parts);
     Environment {
         store,
         executor: Arc::new(executor),
         clock: Arc::new(SystemClock),
         key,
         writing: Writing::Thread,
+        state_item: None,
     }
 }
 
-/// A seed: a digest as it is, and of any other text the digest.
+/// A seed from text: a digest is used unchanged, other text is digested.
 fn seed(text: &str) -> Digest {
     text.parse()
         .unwrap_or_else(|_| DomainHasher::new("graph-host/seed-text/v1").field(text.as_bytes()).finish())
 }
 
-/// The path as a project keeps it: relative to the project whose state it is in, where it lies there.
+/// The path as a project stores it: relative to the project if the file is in its folder.
 fn relative(path: &Path, project: &Project) -> String {
     path.strip_prefix(absolute(project.folder())).unwrap_or(path).to_string_lossy().into_owned()
 }

@@ -1,8 +1,8 @@
-//! What the user's space knows of runs: the record with which each has stopped last.
+//! Notes in the user's space about the record with which each run last stopped.
 //!
-//! A store that is put back to what it was earlier is whole and signed. A pause could be taken away so, and a run would go
-//! on as after a crash. The note of where it stood lies apart from the project, and whoever verifies the run looks for that
-//! record.
+//! A store that is restored from an older copy is intact and signed, but a pause can be missing from it, so that the run
+//! would be resumed as after a crash. A note of the run's last record is stored outside of the project, and `runs verify`
+//! checks that this record exists.
 
 use std::fs;
 use std::path::PathBuf;
@@ -26,20 +26,20 @@ pub struct StopNote {
     pub digest: Digest,
     /// Its kind: a status, or the checkpoint that is the run's end.
     pub kind: RecordKind,
-    /// The run.
+    /// The run as a whole.
     pub run: String,
     /// The number of the checkpoint that it is, or is under.
     pub sequence: u64,
 }
 
-/// The file about a run. It is named after the run's first checkpoint, which no other run has; without that, the run was
-/// shortened by its host, and there is none.
+/// The file of the note. It is named after the run's first checkpoint, which no other run has. A run whose host has
+/// removed that checkpoint has no note.
 pub fn file(home: &Home, store: &dyn CheckpointStore, run: &str) -> Result<Option<PathBuf>> {
     let first = store.checkpoint(run, "", At::Sequence(0))?;
     Ok(first.map(|first| home.root().join("runs").join(format!("{}.json", first.digest.hex()))))
 }
 
-/// Notes where a run stands that has stopped.
+/// Notes the record with which a run has stopped.
 pub fn note(home: &Home, store: &dyn CheckpointStore, run: &str) -> Result<()> {
     let Some(path) = file(home, store, run)? else { return Ok(()) };
     let status = restore::pending_status(store, run, "")?;
@@ -54,7 +54,7 @@ pub fn note(home: &Home, store: &dyn CheckpointStore, run: &str) -> Result<()> {
         .map_err(|error| Error::storage(format!("the note about run {run} cannot be written: {error}")))?;
     let folder = home.root().join("runs");
     create_private_folder(&folder)?;
-    // It is not synced: a note that a power cut takes away leaves the older one, which holds as well.
+    // Not synced: if a power failure loses the note, the older one remains, which is valid as well.
     let failed = |error: &std::io::Error| Error::write("the note about the run", &path, error);
     let temp = tempfile::NamedTempFile::new_in(&folder).map_err(|error| failed(&error))?;
     fs::write(temp.path(), text).map_err(|error| failed(&error))?;
@@ -62,7 +62,7 @@ pub fn note(home: &Home, store: &dyn CheckpointStore, run: &str) -> Result<()> {
     Ok(())
 }
 
-/// Where a run stood when it stopped last, as far as this user's space knows.
+/// The record with which a run last stopped, as far as this user's space knows.
 pub fn last(home: &Home, store: &dyn CheckpointStore, run: &str) -> Result<Option<StopNote>> {
     let Some(path) = file(home, store, run)?.filter(|path| path.exists()) else { return Ok(None) };
     let text = text_file::read_as("the note about the run", &path)?;
@@ -73,10 +73,10 @@ pub fn last(home: &Home, store: &dyn CheckpointStore, run: &str) -> Result<Optio
     })
 }
 
-/// Forgets a run that is gone. `file` is where the note was while the run was there.
+/// Removes the note about a run that was removed. `file` is the note's path from before the removal.
 pub fn forget(file: Option<PathBuf>) {
     if let Some(file) = file {
-        // Without a note there is nothing to forget, and one that stays is about no run.
+        // The note may not exist, and a note that stays is about no run.
         let _ = fs::remove_file(file);
     }
 }

@@ -1,5 +1,6 @@
-//! Runs that nobody runs: marking one as cancelled or killed, as a process that ran it would have.
+//! Stops runs that no process runs: marks them as cancelled or killed, as the process of a run does.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use graph_core::record::Status;
@@ -7,15 +8,23 @@ use graph_core::walker::{Event, Resume};
 use graph_store::CheckpointStore;
 
 use crate::error::Result;
+use crate::history::run_knowledge_item::StateItem;
 use crate::host::Host;
+use crate::run::context::Environment;
 use crate::run::edit_and_fork::still;
 use crate::run::restore;
 use crate::run::resume::{Unheld, own_key};
 use graph_driver::Control;
 
-/// Takes a run that nobody runs, and lets its walker stop it before anything runs. What it comes to is stored and signed
-/// like any other stop, and a resume goes on from there.
-pub async fn stop(run: &str, wish: Control, store: Arc<dyn CheckpointStore>, host: &Host) -> Result<Status> {
+/// Acquires a run that no process runs, and has its walker stop it before any task runs. The stop is stored and signed
+/// like any other, and a resume continues from it.
+pub async fn stop(
+    run: &str,
+    wish: Control,
+    store: Arc<dyn CheckpointStore>,
+    project: &Path,
+    host: &Host,
+) -> Result<Status> {
     let guard = store.acquire(run, &restore::this_process())?;
     let row = restore::find(&*store, run)?;
     if row.status.is_end() {
@@ -24,7 +33,8 @@ pub async fn stop(run: &str, wish: Control, store: Arc<dyn CheckpointStore>, hos
     let key = own_key(&row, host)?;
     let Unheld { graph, setup, restored, behind } = Unheld::read(&*store, &row, &key)?;
     let first = if restored.is_none() { Event::Started } else { Event::Resumed(Resume::default()) };
-    let environment = still(store, key);
+    let state_item = StateItem::of_run(false, &graph, &row, &key, project, host);
+    let environment = Environment { state_item, ..still(store, key) };
     let assembled = environment.resume(&graph, setup, restored, guard)?;
     environment.stop(assembled, wish, behind, first).await
 }

@@ -8,7 +8,8 @@ use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response, Respon
 /// How much of a collector's response is read, in bytes.
 const MAX_RESPONSE: usize = 4 << 20;
 
-/// Blocks its thread until a collector has answered, and so belongs to the threads that the OpenTelemetry crates export from.
+/// Blocks its thread until a collector has answered, so it must be called from the threads that the OpenTelemetry crates
+/// export from.
 #[derive(Debug)]
 pub(super) struct Sender {
     pub(super) client: Client,

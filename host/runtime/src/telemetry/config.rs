@@ -13,7 +13,7 @@ pub struct Config {
 }
 
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
-/// Where a collector listens if nobody says otherwise.
+/// The URL of a collector unless one is configured: the default of OTLP over HTTP.
 const DEFAULT_ENDPOINT: &str = "http://localhost:4318";
 
 impl Config {

@@ -1,4 +1,4 @@
-//! The exporters of the OpenTelemetry crates, with an ear for what goes wrong: somebody has to say so once.
+//! The exporters of the OpenTelemetry crates, wrapped so that the first failure is kept and can be reported once.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use opentelemetry_sdk::trace::{SpanData, SpanExporter};
 pub(super) struct Trouble(Arc<Mutex<Option<String>>>);
 
 impl Trouble {
-    fn hear(&self, sent: OTelSdkResult) -> OTelSdkResult {
+    fn note_outcome(&self, sent: OTelSdkResult) -> OTelSdkResult {
         if let Err(error) = &sent {
             self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| error.to_string());
         }
@@ -28,7 +28,7 @@ impl Trouble {
     }
 }
 
-/// An exporter whose failures are heard.
+/// An exporter whose failures are recorded.
 #[derive(Debug)]
 pub(super) struct Heard<E> {
     pub(super) exporter: E,
@@ -37,7 +37,7 @@ pub(super) struct Heard<E> {
 
 impl<E: SpanExporter> SpanExporter for Heard<E> {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
-        self.trouble.hear(self.exporter.export(batch).await)
+        self.trouble.note_outcome(self.exporter.export(batch).await)
     }
 
     fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
@@ -55,7 +55,7 @@ impl<E: SpanExporter> SpanExporter for Heard<E> {
 
 impl<E: PushMetricExporter> PushMetricExporter for Heard<E> {
     async fn export(&self, metrics: &ResourceMetrics) -> OTelSdkResult {
-        self.trouble.hear(self.exporter.export(metrics).await)
+        self.trouble.note_outcome(self.exporter.export(metrics).await)
     }
 
     fn force_flush(&self) -> OTelSdkResult {

@@ -34,7 +34,7 @@ impl TelemetryObserver {
         }
     }
 
-    fn hear(&mut self, namespace: &str, notice: &Notice) {
+    fn record_notice(&mut self, namespace: &str, notice: &Notice) {
         let (spans, instruments) = (self.spans.as_ref().as_ref(), self.instruments.as_deref());
         match notice {
             Notice::SuperstepStarted { superstep, nodes, tasks } => {
@@ -59,7 +59,7 @@ impl TelemetryObserver {
             }
             Notice::Child { namespace, notice, .. } => {
                 let namespace = namespace.to_string();
-                self.hear(&namespace, notice);
+                self.record_notice(&namespace, notice);
             }
             _ => {}
         }
@@ -68,7 +68,7 @@ impl TelemetryObserver {
 
 impl Observer for TelemetryObserver {
     fn notice(&mut self, _at: Timestamp, notice: &Notice) {
-        self.hear("", notice);
+        self.record_notice("", notice);
     }
 
     fn dispatched(&mut self, _at: Timestamp, spec: &TaskSpec) {

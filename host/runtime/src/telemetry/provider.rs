@@ -1,4 +1,4 @@
-//! What sends telemetry: threads of the OpenTelemetry crates, from the start of a run to a little after its end.
+//! Sends telemetry from threads of the OpenTelemetry crates, from the start of a run until shortly after its end.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -18,16 +18,16 @@ use super::observer::TelemetryObserver;
 use super::spans::Spans;
 use crate::error::{Error, Result};
 
-/// How long a request may take where nobody says otherwise.
+/// How long a request may take unless the environment says otherwise.
 const REQUEST: Duration = Duration::from_secs(3);
-/// How long the end of a run waits for what has not been sent yet.
+/// How long the end of a run waits for telemetry that was not sent yet.
 const FLUSH: Duration = Duration::from_secs(4);
-/// Spans that may wait to be sent. What comes while so many wait is dropped: a run is never held up.
+/// How many spans may wait to be sent. Further ones are dropped, so that telemetry never delays a run.
 const QUEUE: usize = 16_384;
-/// How this program is named where `OTEL_SERVICE_NAME` says nothing.
+/// The service name unless `OTEL_SERVICE_NAME` is set.
 const SERVICE: &str = "graph-host";
 
-/// Sends telemetry as long as it lives.
+/// Sends telemetry until it is finished.
 #[derive(Debug)]
 pub struct Telemetry {
     traces: Option<SdkTracerProvider>,
@@ -36,7 +36,7 @@ pub struct Telemetry {
     place: String,
 }
 
-/// Starts to send telemetry as `config` says.
+/// Starts to send telemetry as configured.
 pub fn start(config: &Config) -> Result<Telemetry> {
     let failed = |error: &dyn std::fmt::Display| {
         Error::usage(format!("telemetry cannot be sent: {error}"))
@@ -69,13 +69,14 @@ pub fn start(config: &Config) -> Result<Telemetry> {
             SdkMeterProvider::builder().with_periodic_exporter(exporter).with_resource(resource()).build(),
         );
     }
-    // Dropping a provider waits until it has sent what is left, which an asynchronous thread must not: these are never dropped.
+    // Dropping a provider blocks until it has sent what is left, which must not happen on an asynchronous thread: these
+    // are never dropped.
     std::mem::forget((traces.clone(), metrics.clone()));
     let place = config.traces.iter().chain(&config.metrics).next().cloned().unwrap_or_default();
     Ok(Telemetry { traces, metrics, trouble, place })
 }
 
-/// How long a request of a signal may take: the variables count milliseconds.
+/// How long a request of a signal may take. The variables are in milliseconds.
 fn request_time(signal: &str) -> Duration {
     let own = format!("OTEL_EXPORTER_OTLP_{signal}_TIMEOUT");
     let milliseconds = |name: &str| std::env::var(name).ok()?.trim().parse().ok();
@@ -84,7 +85,8 @@ fn request_time(signal: &str) -> Duration {
         .map_or(REQUEST, Duration::from_millis)
 }
 
-/// Who sends it: `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`, with a name of our own where they have none.
+/// The resource attributes: `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`, with the default service name if they
+/// name none.
 fn resource() -> Resource {
     let named = std::env::var("OTEL_SERVICE_NAME").is_ok_and(|name| !name.is_empty())
         || std::env::var("OTEL_RESOURCE_ATTRIBUTES").is_ok_and(|text| text.contains("service.name="));
@@ -93,7 +95,7 @@ fn resource() -> Resource {
 }
 
 impl Telemetry {
-    /// Watches a run.
+    /// An observer that reports a run.
     pub fn observer(&self, run: &str, graph: &str) -> TelemetryObserver {
         let spans = self.traces.as_ref().map(|provider| Spans::new(provider.tracer(SERVICE), run, graph));
         let instruments =
@@ -101,14 +103,14 @@ impl Telemetry {
         TelemetryObserver::new(spans, instruments)
     }
 
-    /// Sends what has not been sent, within bounds, and says if something could not be.
+    /// Sends what was not sent yet, within four seconds, and reports the first failure.
     pub fn finish(self) -> Result<(), String> {
         let Self { traces, metrics, trouble, place } = self;
         let (tell, told) = mpsc::channel();
         let flush = move || {
             let traced = traces.map_or(Ok(()), |provider| provider.shutdown_with_timeout(FLUSH));
             let measured = metrics.map_or(Ok(()), |provider| provider.shutdown_with_timeout(FLUSH));
-            // Where nobody listens any more, time is up.
+            // The receiver is gone once the time is up.
             let _ = tell.send(traced.and(measured));
         };
         let began = std::thread::Builder::new().name("graph-host-telemetry".to_owned()).spawn(flush);

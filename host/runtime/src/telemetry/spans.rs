@@ -143,7 +143,7 @@ impl Spans {
         span.end_with_timestamp(began + call.took);
     }
 
-    /// Everything that is still open has come to an end with the run.
+    /// Ends every span that is still open: the run has stopped.
     pub(super) fn stopped(&self, status: graph_core::record::Status) {
         let mut open = self.open();
         let Open { run, children, supersteps, attempts } = std::mem::take(&mut *open);
@@ -160,7 +160,7 @@ impl Spans {
     }
 }
 
-/// Attributes have signed numbers alone.
+/// Attributes support signed numbers only.
 fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! The log beside the trust store: what was accepted when, and by which keys. Lines are added and never changed.
+//! The trust log, next to the trust store: what was accepted when, and by which keys. Lines are added and never changed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -31,12 +31,12 @@ pub struct TrustLog {
 }
 
 impl TrustLog {
-    /// The log beside the trust store of this space.
+    /// The log next to the trust store of this space.
     pub fn of(home: &Home) -> Self {
         Self { home: home.clone() }
     }
 
-    /// `trust.log`: a line for each time that something was accepted.
+    /// The path of the log, `trust.log`: a line for each acceptance.
     pub fn file(&self) -> PathBuf {
         self.home.root().join("trust.log")
     }
@@ -56,27 +56,27 @@ impl TrustLog {
         Ok(entries)
     }
 
-    /// Adds what the log does not say yet: an item is told again when it is accepted as something else than the last time.
-    /// Where there is something to add, the whole log is checked first.
+    /// Adds the entries that the log does not end with: an item is logged again only if it is accepted differently from
+    /// the last time. If there is something to add, the whole log is checked first.
     pub fn add(&self, entries: Vec<LogEntry>) -> Result<()> {
         if entries.is_empty() || self.fresh(&self.texts()?.0, entries.clone()).is_empty() {
             return Ok(());
         }
         let _lock = self.lock()?;
-        // Somebody else may have said it meanwhile.
+        // Another process may have added the same entries meanwhile.
         let (text, head) = self.texts()?;
         let fresh = self.fresh(&text, entries);
         let key = self.home.identity()?;
         let keys = self.home.verifying_identities()?;
         let (_, end) = read_log(&text, head.as_deref(), &keys).map_err(|error| self.damaged(&error))?;
         if head.is_none() {
-            // Before the first line, so that there are never lines without a head.
+            // The head is written before the first line, so that a log never has lines without a head.
             self.write_head(&end, &key)?;
         }
         self.append(&text, end, fresh, &key)
     }
 
-    /// Writes lines behind those of `text`, which end with `end`, and then the head.
+    /// Appends lines to those of `text`, which end with `end`, and then writes the head.
     fn append(&self, text: &str, mut end: LogEnd, entries: Vec<LogEntry>, key: &SigningKey) -> Result<()> {
         let whole = text.rfind('\n').map_or(0, |at| at + 1);
         let mut lines = String::new();
@@ -95,16 +95,16 @@ impl TrustLog {
             options.mode(0o600);
         }
         let mut file = options.open(&path).map_err(|error| failed(&error))?;
-        // A line that was cut short when the machine went down was never written.
+        // A last line that was cut short by a crash was never accepted.
         file.set_len(whole as u64).map_err(|error| failed(&error))?;
         file.write_all(lines.as_bytes()).map_err(|error| failed(&error))?;
         file.sync_all().map_err(|error| failed(&error))?;
-        // The head must not be on the disk before the name of a log that is new.
+        // The head must not reach the disk before the file name of a new log.
         sync_folder(&path).map_err(|error| failed(&error))?;
         self.write_head(&end, key)
     }
 
-    /// Holds the log for this process.
+    /// Locks the log for this process.
     fn lock(&self) -> Result<File> {
         create_private_folder(self.home.root())?;
         let lock_path = self.home.root().join(".trust.log.lock");
@@ -120,9 +120,9 @@ impl TrustLog {
             .map_err(|error| Error::write("the head of the trust log", &path, &error))
     }
 
-    /// Writes the head of a log again that a process left without one: `Some` with the number of lines, `None` where the log
-    /// is intact. That is done for the state alone which a kill during the first write leaves ([`read_first_write`]), no line is
-    /// changed, and the log says that it was done. Every other damage is the error that it is for any command.
+    /// Writes the missing head of a log again: `Some` with the number of lines, `None` if the log is intact. This is done
+    /// only for the state that a kill during the first write leaves ([`read_first_write`]); no line is changed, and the
+    /// log records the repair. Any other damage is an error, as for every command.
     pub fn repair(&self) -> Result<Option<u64>> {
         let _lock = self.lock()?;
         let (text, head) = self.texts()?;
@@ -149,12 +149,12 @@ impl TrustLog {
             keys: Vec::new(),
             statement: None,
         };
-        // The line first, as always: killed in between, the log is as much in need of its head as before.
+        // The line comes first, as always: if this is cut short, the log can be repaired in the same way.
         self.append(&text, end, vec![restored], &key)?;
         Ok(Some(end.lines))
     }
 
-    /// What a run begins or goes on with.
+    /// Logs everything that a run is started or resumed with.
     pub fn accept_plan(&self, plan: &Plan, graphs: &[(&str, &GraphFile)]) -> Result<()> {
         let components = plan.items.values().filter_map(|item| item.as_ref().ok());
         let mut entries: Vec<_> = components.map(|admitted| of_component(&admitted.verified)).collect();
@@ -172,18 +172,18 @@ impl TrustLog {
         self.add(entries)
     }
 
-    /// A component that became known while a run was under way.
+    /// Logs a component that became known while a run was under way.
     pub fn accept_component(&self, component: &VerifiedComponent) -> Result<()> {
         self.add(vec![of_component(component)])
     }
 
-    /// What was pulled.
+    /// Logs an item that was pulled.
     pub fn accept_pulled(&self, pulled: &Pulled) -> Result<()> {
         let entry = match &pulled.content {
             PulledContent::Component { component, .. } => of_component(component),
             PulledContent::Text { text, extension, .. } => {
                 let (id, kind) = (&pulled.id, pulled.kind);
-                // As a run that uses it will say.
+                // The same item and digest as a run that uses it logs.
                 let (item, digest) = if kind == Kind::Graph {
                     (format!("graph {id}"), document::load(id, text, id)?.graph.digest)
                 } else {
@@ -196,7 +196,7 @@ impl TrustLog {
         self.add(vec![entry])
     }
 
-    /// A change of the user's trust store.
+    /// Logs a change of the user's trust store.
     pub fn key(
         &self,
         event: LogEvent,
@@ -207,14 +207,25 @@ impl TrustLog {
         self.add(vec![LogEntry { at: now(), digest: None, event, item: name.to_owned(), keys, statement }])
     }
 
-    /// What the log does not end with for its item.
+    /// The entries that the log does not already end with for their items.
     #[allow(clippy::unused_self, reason = "reads as what the log does")]
     fn fresh(&self, text: &str, entries: Vec<LogEntry>) -> Vec<LogEntry> {
         let known = peek_log(text);
         let is_key = |entry: &LogEntry| {
-            matches!(entry.event, LogEvent::KeyAdded | LogEvent::KeyRevoked | LogEvent::KeyRotated)
+            matches!(
+                entry.event,
+                LogEvent::KeyAdded
+                    | LogEvent::KeyRevoked
+                    | LogEvent::KeyRotated
+                    | LogEvent::KeyChanged
+                    | LogEvent::KeyRemoved
+            )
         };
         let said = |entry: &LogEntry| {
+            // A change of a key is always logged: the line does not contain the new value.
+            if entry.event == LogEvent::KeyChanged {
+                return false;
+            }
             let of_item = |other: &&LogEntry| is_key(other) == is_key(entry) && other.item == entry.item;
             known.iter().rev().find(of_item).is_some_and(|last| last.says_the_same(entry))
         };

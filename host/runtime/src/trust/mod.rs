@@ -1,4 +1,4 @@
-//! Whose signatures count, and the record of what was admitted by them.
+//! Trusted keys, signing, and the log of what was admitted.
 
 pub mod log;
 pub mod signing;

@@ -1,4 +1,4 @@
-//! What `sign` and `verify` are pointed at, and the files that signing writes.
+//! Reads the files that `sign` and `verify` are given, and writes signatures.
 
 use std::fs;
 use std::io::Read as _;
@@ -26,12 +26,12 @@ const LARGEST_TEXT: u64 = 16 << 20;
 /// A file that can be signed.
 #[derive(Clone, Debug)]
 pub enum Target {
-    /// A component: its envelope lies beside it.
+    /// A component: its envelope is a file next to it.
     Component {
         /// Its bytes.
         bytes: Arc<[u8]>,
     },
-    /// A text: its signature is a line of its own.
+    /// A text: its signature is a line in it.
     Text {
         /// The text.
         text: String,
@@ -80,8 +80,7 @@ impl Target {
             .map_err(|_| Error::integrity(format!("the envelope {} is not text in UTF-8", path.display())))
     }
 
-    /// The id under which a file is found: what lies below `.ai/tools`, `.ai/knowledge` or `.ai/directives` has the id of
-    /// its path there.
+    /// The id under which a file is found: its path below `.ai/tools`, `.ai/knowledge` or `.ai/directives`.
     pub fn id_of_path(path: &Path) -> Option<String> {
         let path = std::path::absolute(path).ok()?;
         let parts: Vec<_> = path.components().map(|part| part.as_os_str().to_str()).collect::<Option<_>>()?;
@@ -105,36 +104,36 @@ impl Target {
     }
 }
 
-/// What kind of item the text of a file is, where nobody says it.
+/// The kind of item in a text file whose kind the user did not name.
 pub fn kind_of_text(path: &Path, text: &str) -> TextKind {
     type_of_file(path, || Some(text.to_owned())).into()
 }
 
-/// What a signer states about a component besides what the component says of itself.
+/// What a signer states about a component in addition to its own description.
 #[derive(Clone, Debug)]
 pub struct Claims<'c> {
     /// The item that it is.
     pub id: &'c str,
     /// Its version.
     pub version: &'c str,
-    /// The most that it may be granted; without it, what its imports stand for.
+    /// The most that it may be granted; by default, what its imports need.
     pub ceiling: Option<Ceiling>,
     /// What a task of it needs.
     pub limits: Option<TaskLimits>,
 }
 
-/// What a component says of itself.
+/// What a component says about itself.
 #[derive(Clone, Debug)]
 pub struct Described {
     /// The answer of `describe`.
     pub description: Description,
-    /// The interfaces that it imports, but those that define types alone.
+    /// The interfaces that it imports, without those that only define types.
     pub interfaces: Vec<String>,
-    /// The capabilities that these interfaces stand for.
+    /// The capabilities that these interfaces need.
     pub kinds: Vec<CapabilityKind>,
 }
 
-/// Compiles a component and asks it what it is.
+/// Compiles a component and calls its `describe`.
 pub async fn describe(component: &VerifiedComponent, host: &Host) -> Result<Described> {
     let engine = crate::run::start::engine(host)?;
     let loaded = engine.load(component).map_err(|error| Error::integrity(error.to_string()))?;
@@ -161,7 +160,7 @@ pub async fn describe(component: &VerifiedComponent, host: &Host) -> Result<Desc
         let parsed = InterfaceName::parse(interface)
             .map_err(|error| Error::integrity(format!("`{}` imports {error}", component.id())))?;
         match parsed.provision() {
-            // Files bring the types of clocks along; that is no wish for clocks.
+            // The filesystem interfaces bring the types of clocks along; that is no request for clocks.
             Provision::Kinds { own: Some(kind), brought_by } => {
                 let comes_along = has_files
                     && kind != CapabilityKind::Filesystem
@@ -182,7 +181,7 @@ pub async fn describe(component: &VerifiedComponent, host: &Host) -> Result<Desc
     Ok(Described { description, interfaces, kinds })
 }
 
-/// States what a component is, signs the statement and writes the envelope.
+/// Signs a statement about a component, and writes the envelope.
 pub fn sign_component_file(
     envelope: &Path,
     component: &VerifiedComponent,
@@ -207,8 +206,8 @@ pub fn sign_component_file(
     Ok(statement)
 }
 
-/// Adds a signature to the envelope of a component, over the statement that it holds. A signer who names an item means
-/// that one.
+/// Adds a signature to the envelope of a component, over the statement in it. If the signer names an item, the statement
+/// has to be about that one.
 pub fn countersign(
     envelope: &Path,
     bytes: &[u8],
@@ -239,7 +238,7 @@ pub fn countersign(
     Ok(claims.statement)
 }
 
-/// Puts a text in place of a file, which keeps its permissions.
+/// Replaces the text of a file, which keeps its permissions.
 pub fn replace_text(path: &Path, text: &str) -> Result<()> {
     let failed = |error: &std::io::Error| Error::write("the text item", path, error);
     let permissions = fs::metadata(path).map_err(|error| failed(&error))?.permissions();

@@ -1,4 +1,4 @@
-//! The keys that count for a command: the user's trust store, and the files that the command line names.
+//! The trusted keys of a command: those of the user's trust store, and of the files that the command line names.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -14,7 +14,8 @@ use crate::project;
 use crate::project::text_file;
 use crate::project::user_home::{Home, create_private_folder, write_atomic};
 
-/// Reads the user's trust store and those of `--trust`. A store beside a graph is never read by itself.
+/// Reads the user's trust store and the files of `--trust`. A trust store next to a graph is never used unless it is
+/// named.
 pub fn load(home: &Home, named: &[PathBuf], notices: &dyn NoticeObserver) -> Result<TrustStore> {
     let mut store = match text_file::read(&home.trust_file()) {
         Ok(text) => parse(&home.trust_file(), &text, notices)?,
@@ -32,7 +33,7 @@ pub fn load(home: &Home, named: &[PathBuf], notices: &dyn NoticeObserver) -> Res
     Ok(store.merge(own(home)?))
 }
 
-/// This host's own keys, for the knowledge that it writes about runs.
+/// This host's own keys, which are trusted for the state items that it writes.
 fn own(home: &Home) -> Result<TrustStore> {
     if !home.identity_file().exists() {
         return Ok(TrustStore::default());
@@ -52,7 +53,7 @@ fn own(home: &Home) -> Result<TrustStore> {
     Ok(TrustStore::new(home.verifying_identities()?.into_iter().map(entry).collect()))
 }
 
-/// The trust store in a file as it is now; an empty one where there is no file.
+/// The trust store in a file; empty if the file does not exist.
 pub fn read_store(path: &Path) -> Result<TrustStore> {
     match text_file::read(path) {
         Ok(text) => Ok(TrustStore::from_yaml(&project::shown(path), &text)?.0),
@@ -63,9 +64,9 @@ pub fn read_store(path: &Path) -> Result<TrustStore> {
     }
 }
 
-/// Edits a trust store: its text goes through `change`, and the file appears whole or not at all. Edits of several
-/// processes come one after the other. `record` writes the edit down before it is made, once nothing but the disk can keep it
-/// from being made: a process that is killed in between has recorded what the same command, given again, then does.
+/// Edits a trust store: its text goes through `change`, and the file is replaced as a whole. Edits by several processes
+/// are made one at a time. `record` logs the edit before it is made, when only a disk error can still prevent it: after a
+/// kill in between, the same command makes the edit that was logged.
 pub fn edit<T>(
     path: &Path,
     change: impl FnOnce(&str, &str) -> Result<(String, T), EditError>,
@@ -83,9 +84,13 @@ pub fn edit<T>(
     };
     let (edited, changed) = change(&project::shown(path), &text).map_err(|error| match error {
         EditError::Invalid(problems) => problems.into(),
-        EditError::Exists(_) => {
-            Error::usage(error.to_string()).help(format!("edit {} to change an entry", path.display()))
-        }
+        EditError::Exists(_) => Error::usage(error.to_string()).help(
+            "`graph-host trust set NAME` changes what it may sign, how far and how long; `graph-host trust list` shows it",
+        ),
+        EditError::Needed { .. } => Error::usage(error.to_string()).help(format!(
+            "revoke it, which keeps the entry: graph-host trust revoke NAME; or edit {} first",
+            path.display()
+        )),
         EditError::Unbelieved(_) => Error::integrity(error.to_string()).help(
             "get the new public key from its owner in another way, and add it with `graph-host trust add`",
         ),

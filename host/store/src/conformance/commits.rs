@@ -3,8 +3,8 @@
 use graph_core::record::{RecordKind, SignedRecord, Status};
 
 use super::sample::{
-    Fresh, answers, checkpoint, commit, everything, hook, run, segment, status, take_up, task, update, whole,
-    with_run, within,
+    Fresh, acquire_run, answers, checkpoint, commit, everything, hook, run, segment, status, task, update,
+    whole, with_run, within,
 };
 use crate::error::CommitError;
 use crate::run::RunUpdate;
@@ -12,7 +12,7 @@ use crate::store::{At, CheckpointStore, Synchronous};
 
 fn refuse(store: &dyn CheckpointStore, batch: &[SignedRecord]) -> CommitError {
     let change = RunUpdate { status: Some(Status::Failed), ..update(9_000) };
-    store.commit(&take_up(store, "r"), batch, &change, Synchronous::Normal).unwrap_err()
+    store.commit(&acquire_run(store, "r"), batch, &change, Synchronous::Normal).unwrap_err()
 }
 
 fn pending(store: &dyn CheckpointStore) -> Vec<SignedRecord> {
@@ -133,7 +133,7 @@ pub fn a_failing_batch_leaves_nothing(fresh: Fresh<'_>) {
         ],
     );
     assert_eq!(before, everything(&*store, "r", &["", "child"]));
-    // What was refused can be written in good order afterwards.
+    // The same records can be written in the right order afterwards.
     commit(&*store, "r", &[checkpoint("r", 1, vec![whole("a", 1, "1")])]);
     let newest = store.checkpoints("r", "", Some(0), 10).unwrap();
     assert_eq!(newest, [checkpoint("r", 1, vec![whole("a", 1, "1")])]);
@@ -170,7 +170,7 @@ pub fn unfit_records_are_refused(fresh: Fresh<'_>) {
 pub fn an_empty_batch_changes_the_row(fresh: Fresh<'_>) {
     let subject = fresh();
     let store = with_run(&*subject);
-    let guard = take_up(&*store, "r");
+    let guard = acquire_run(&*store, "r");
     store.commit(&guard, &[], &RunUpdate { step: Some(4), ..update(5) }, Synchronous::Full).unwrap();
     let row = store.run("r").unwrap().unwrap();
     assert_eq!((row.step, row.updated_at.0), (4, 5));

@@ -1,10 +1,10 @@
-//! That nobody writes to a run but whoever has taken it up last, locks or not.
+//! Only the process that took a run last can write to it, with or without locks.
 
 use graph_core::record::{SignedRecord, Status};
 
 use super::sample::{
-    Fresh, answers, checkpoint, commit, digest, everything, hook, late, run, status, take_up, task, update,
-    whole, with_run, within, write,
+    Fresh, acquire_run, answers, checkpoint, commit, digest, everything, hook, late, run, status, task,
+    update, whole, with_run, within, write,
 };
 use super::{Subject, UpkeepSubject};
 use crate::error::{CommitError, CreateRunError, ImportError, Loss, RemoveError};
@@ -12,7 +12,7 @@ use crate::run::RunUpdate;
 use crate::store::{CheckpointStore, Fence, Numbered, RunGuard, Synchronous, Upkeep, Wanted};
 use crate::upkeep::Cut;
 
-/// What makes a fresh place.
+/// Makes a new, empty place.
 type FreshUpkeep<'a> = &'a dyn Fn() -> Box<dyn UpkeepSubject>;
 
 const NAMESPACES: [&str; 2] = ["", "1.0"];
@@ -25,7 +25,7 @@ fn not_removed(loss: Loss) -> RemoveError {
     RemoveError::Lost { run: "r".to_owned(), loss }
 }
 
-/// Tries a commit that must be refused, with a change of the row.
+/// Tries a commit, with a change of the row, that must be refused.
 fn refuse(store: &dyn CheckpointStore, guard: &RunGuard, batch: &[SignedRecord]) -> CommitError {
     let before = guard.fence();
     let change = RunUpdate { status: Some(Status::Failed), ..update(9_000) };
@@ -41,14 +41,14 @@ pub fn taking_a_run_up_raises_its_epoch(fresh: Fresh<'_>) {
     let mut before = 0;
     for round in 0..6_u64 {
         let (taker, reader) = if round % 2 == 0 { (&one, &two) } else { (&two, &one) };
-        let guard = take_up(&**taker, "r");
+        let guard = acquire_run(&**taker, "r");
         assert!(guard.fence().epoch > before, "{before}");
         before = guard.fence().epoch;
         write(&**taker, &guard, &[checkpoint("r", round, vec![])]);
         assert_eq!(guard.fence().epoch, before, "a commit leaves it");
-        // Whoever only reads does not raise it, and neither does another run.
+        // A process that only reads does not raise it, and neither does another run.
         assert!(reader.run("r").unwrap().is_some());
-        drop(take_up(&**reader, "s"));
+        drop(acquire_run(&**reader, "s"));
         write(&**reader, &guard, &[]);
     }
 }
@@ -76,7 +76,7 @@ pub fn the_last_record_is_the_head(fresh: Fresh<'_>) {
     let mut head = None;
     for (number, batch) in batches.iter().enumerate() {
         let (writer, other) = if number % 2 == 0 { (&one, &two) } else { (&two, &one) };
-        let guard = take_up(&**writer, "r");
+        let guard = acquire_run(&**writer, "r");
         assert_eq!(guard.fence().head, head, "before batch {number}");
         head = batch.last().map(|last| last.digest).or(head);
         write(&**writer, &guard, batch);
@@ -91,17 +91,17 @@ pub fn the_last_record_is_the_head(fresh: Fresh<'_>) {
     }
 }
 
-/// A run that one has begun and another one has gone on with: a late record comes from the first one, which does not know
-/// that yet, through its own handle and through another one. It is under the newest checkpoint, or above it, so that nothing
-/// but the fence speaks against it.
+/// A run that one process has started and another one has continued: a late record comes from the first process, which
+/// does not know that yet, through its own handle and through another one. It is under the newest checkpoint, or above
+/// it, so that only the fence can refuse it.
 fn refuse_late(subject: &dyn Subject, record: &SignedRecord) {
     let (one, two) = (with_run(subject), subject.open());
-    let guard = take_up(&*one, "r");
+    let guard = acquire_run(&*one, "r");
     write(&*one, &guard, &[checkpoint("r", 0, vec![]), within("1.0", checkpoint("r", 0, vec![]))]);
     let former = guard.fence();
     drop(guard);
     // Taking the run up is enough.
-    let guard = take_up(&*two, "r");
+    let guard = acquire_run(&*two, "r");
     for handle in [&one, &two, &subject.open()] {
         assert_eq!(refuse(&**handle, &late("r", former), std::slice::from_ref(record)), lost(Loss::TakenUp));
     }
@@ -148,11 +148,11 @@ pub fn a_late_checkpoint_is_refused(fresh: Fresh<'_>) {
 pub fn a_late_change_of_the_row_is_refused(fresh: Fresh<'_>) {
     let subject = fresh();
     let (one, two) = (with_run(&*subject), subject.open());
-    let former = take_up(&*one, "r").fence();
-    let guard = take_up(&*two, "r");
+    let former = acquire_run(&*one, "r").fence();
+    let guard = acquire_run(&*two, "r");
     let before = one.run("r").unwrap();
     assert_eq!(refuse(&*one, &late("r", former), &[]), lost(Loss::TakenUp));
-    // Also one that names nothing.
+    // A commit that names no record is refused, too.
     let refused = one.commit(&late("r", former), &[], &RunUpdate::default(), Synchronous::Full).unwrap_err();
     assert_eq!(refused, lost(Loss::TakenUp));
     assert_eq!(two.run("r").unwrap(), before);
@@ -162,8 +162,8 @@ pub fn a_late_change_of_the_row_is_refused(fresh: Fresh<'_>) {
 pub fn a_stale_epoch_is_refused_with_the_right_head(fresh: Fresh<'_>) {
     let subject = fresh();
     let (one, two) = (with_run(&*subject), subject.open());
-    let former = take_up(&*one, "r").fence();
-    let guard = take_up(&*two, "r");
+    let former = acquire_run(&*one, "r").fence();
+    let guard = acquire_run(&*two, "r");
     for batch in
         [checkpoint("r", 0, vec![]), task("r", 0, "t", "x"), within("1.0", checkpoint("r", 0, vec![]))]
     {
@@ -182,7 +182,7 @@ pub fn a_stale_epoch_is_refused_with_the_right_head(fresh: Fresh<'_>) {
 pub fn a_wrong_head_is_refused_under_the_right_epoch(fresh: Fresh<'_>) {
     let subject = fresh();
     let (one, two) = (with_run(&*subject), subject.open());
-    let guard = take_up(&*one, "r");
+    let guard = acquire_run(&*one, "r");
     let child = |record| within("1.0", record);
     let batches = [
         checkpoint("r", 0, vec![]),
@@ -202,7 +202,7 @@ pub fn a_wrong_head_is_refused_under_the_right_epoch(fresh: Fresh<'_>) {
         let before = everything(&*one, "r", &NAMESPACES);
         for head in &heads {
             let astray = late("r", Fence { epoch, head: *head });
-            // Each would be taken otherwise.
+            // Without the fence, each of these would be accepted.
             for next in [checkpoint("r", 3, vec![]), child(checkpoint("r", 9, vec![])), record.clone()] {
                 assert_eq!(refuse(&*one, &astray, std::slice::from_ref(&next)), lost(Loss::Moved));
                 assert_eq!(refuse(&*two, &astray, &[next]), lost(Loss::Moved));
@@ -218,7 +218,7 @@ pub fn a_guard_of_another_run_writes_nothing(fresh: Fresh<'_>) {
     let store = with_run(&*subject);
     store.create_run(&run("s")).unwrap();
     commit(&*store, "r", &[checkpoint("r", 0, vec![])]);
-    let (of_r, of_s) = (take_up(&*store, "r"), take_up(&*store, "s"));
+    let (of_r, of_s) = (acquire_run(&*store, "r"), acquire_run(&*store, "s"));
     let before = everything(&*store, "r", &NAMESPACES);
     let next = [checkpoint("r", 1, vec![])];
     let refused = refuse(&*store, &of_s, &next);
@@ -247,8 +247,8 @@ pub fn a_former_holder_removes_nothing(fresh: FreshUpkeep<'_>) {
     let subject = fresh();
     let (one, two) = (filled(&*subject), subject.open());
     one.create_run(&run("s")).unwrap();
-    let former = take_up(&*one, "r").fence();
-    let guard = take_up(&*two, "r");
+    let former = acquire_run(&*one, "r").fence();
+    let guard = acquire_run(&*two, "r");
     let before = everything(&*two, "r", &NAMESPACES);
     let channels = [Wanted { channel: "a", base: 1, version: 1 }];
     let cut = Cut { first: 1, channels: &channels, note: "late" };
@@ -264,7 +264,7 @@ pub fn a_former_holder_removes_nothing(fresh: FreshUpkeep<'_>) {
     assert_eq!(everything(&*one, "r", &NAMESPACES), before);
     assert_eq!(one.pruning("r", "").unwrap(), None);
     // Those before it in a list are gone, as after any other error.
-    let listed = [take_up(&*one, "s"), late("r", former)];
+    let listed = [acquire_run(&*one, "s"), late("r", former)];
     assert_eq!(one.remove_runs(&listed), Err(not_removed(Loss::TakenUp)));
     assert!(two.run("r").unwrap().is_some());
     two.remove_run(&guard).unwrap();
@@ -274,8 +274,8 @@ pub fn a_former_holder_removes_nothing(fresh: FreshUpkeep<'_>) {
 pub fn a_cut_history_keeps_epoch_and_head(fresh: FreshUpkeep<'_>) {
     let subject = fresh();
     let (one, two) = (filled(&*subject), subject.open());
-    let former = take_up(&*one, "r").fence();
-    let guard = take_up(&*one, "r");
+    let former = acquire_run(&*one, "r").fence();
+    let guard = acquire_run(&*one, "r");
     let before = guard.fence();
     assert_eq!(before.head, Some(task("r", 2, "t", "x").digest));
     let channels = [Wanted { channel: "a", base: 1, version: 1 }];
@@ -285,7 +285,7 @@ pub fn a_cut_history_keeps_epoch_and_head(fresh: FreshUpkeep<'_>) {
     let own = Fence { head: Some(checkpoint("r", 2, vec![]).digest), ..before };
     assert_eq!(refuse(&*two, &late("r", own), &[task("r", 2, "t", "late")]), lost(Loss::Moved));
     drop(guard);
-    let guard = take_up(&*two, "r");
+    let guard = acquire_run(&*two, "r");
     assert_eq!(guard.fence().head, before.head);
     assert!(guard.fence().epoch > before.epoch);
     write(&*one, &guard, &[task("r", 2, "t", "y")]);
@@ -296,8 +296,8 @@ pub fn a_cut_history_keeps_epoch_and_head(fresh: FreshUpkeep<'_>) {
 pub fn nothing_late_is_written_to_a_removed_run(fresh: FreshUpkeep<'_>) {
     let subject = fresh();
     let (one, two) = (filled(&*subject), subject.open());
-    let former = take_up(&*one, "r").fence();
-    let guard = take_up(&*two, "r");
+    let former = acquire_run(&*one, "r").fence();
+    let guard = acquire_run(&*two, "r");
     two.remove_run(&guard).unwrap();
     for stale in [late("r", former), late("r", guard.fence()), guard] {
         for handle in [&one, &two, &subject.open()] {
@@ -308,14 +308,15 @@ pub fn nothing_late_is_written_to_a_removed_run(fresh: FreshUpkeep<'_>) {
     assert_eq!(one.run("r").unwrap(), None);
 }
 
-/// A run of an id that was another's: whoever held that one, and had written nothing or had written the same, holds nothing.
+/// A run with the id of a removed run: a guard of the removed run does not hold the new one, even if that run had no
+/// records or the same ones.
 fn refuse_guards_of_the_one_before(subject: &dyn UpkeepSubject, make: impl Fn(&dyn Upkeep)) {
     let (one, two) = (subject.open(), subject.open());
     let mut stale = Vec::new();
     for _ in 0..3 {
         make(&*one);
-        let first = take_up(&*one, "r").fence();
-        let guard = take_up(&*two, "r");
+        let first = acquire_run(&*one, "r").fence();
+        let guard = acquire_run(&*two, "r");
         stale.extend([first, guard.fence()]);
         two.remove_run(&guard).unwrap();
     }
@@ -328,7 +329,7 @@ fn refuse_guards_of_the_one_before(subject: &dyn UpkeepSubject, make: impl Fn(&d
             assert_eq!(handle.remove_run(&late("r", *fence)), Err(not_removed(Loss::Removed)));
         }
     }
-    let guard = take_up(&*two, "r");
+    let guard = acquire_run(&*two, "r");
     for fence in &stale {
         assert!(guard.fence().epoch > fence.epoch, "{guard:?} {fence:?}");
         for handle in [&one, &two] {
@@ -364,11 +365,11 @@ pub fn nothing_late_is_written_to_an_imported_run(fresh: FreshUpkeep<'_>) {
     let subject = fresh();
     let store = subject.open();
     import(&*store, &records).unwrap();
-    // Nobody has taken it up yet, and what has come last of its own checkpoints is its head.
+    // No process has taken it yet, and its newest own checkpoint is its head.
     let head = Some(checkpoint("r", 2, vec![]).digest);
     let nobody = late("r", Fence { epoch: 0, head });
     assert_eq!(refuse(&*store, &nobody, &[checkpoint("r", 3, vec![])]), lost(Loss::Removed));
-    let guard = take_up(&*subject.open(), "r");
+    let guard = acquire_run(&*subject.open(), "r");
     assert_eq!(guard.fence().head, head);
     write(&*store, &guard, &[task("r", 2, "t", "y")]);
     write(&*subject.open(), &guard, &[checkpoint("r", 3, vec![])]);
@@ -378,7 +379,7 @@ pub fn an_import_takes_nothing_from_a_holder(fresh: FreshUpkeep<'_>) {
     let records = elsewhere(fresh);
     let subject = fresh();
     let (one, two) = (filled(&*subject), subject.open());
-    let guard = take_up(&*one, "r");
+    let guard = acquire_run(&*one, "r");
     let refused = import(&*two, &records).unwrap_err();
     assert_eq!(refused, ImportError::Create(CreateRunError::Exists { run: "r".to_owned() }));
     write(&*one, &guard, &[checkpoint("r", 3, vec![])]);

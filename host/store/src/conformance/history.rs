@@ -2,12 +2,12 @@
 
 use graph_core::record::{RecordKind, SignedRecord};
 
-use super::sample::{Fresh, checkpoint, commit, status, take_up, task, update, whole, with_run, within};
+use super::sample::{Fresh, acquire_run, checkpoint, commit, status, task, update, whole, with_run, within};
 use crate::error::CommitError;
 use crate::store::{CheckpointStore, Synchronous};
 
 /// What the history is, as numbers, kinds and namespaces.
-fn told(store: &dyn CheckpointStore, after: u64, limit: usize) -> Vec<(u64, u64, RecordKind, String)> {
+fn history_of(store: &dyn CheckpointStore, after: u64, limit: usize) -> Vec<(u64, u64, RecordKind, String)> {
     let history = store.history("r", after, limit).unwrap();
     let told = history.into_iter().map(|numbered| {
         let SignedRecord { kind, namespace, events, .. } = numbered.record;
@@ -33,7 +33,7 @@ fn fill(store: &dyn CheckpointStore) {
 pub fn entries_are_numbered_without_gaps(fresh: Fresh<'_>) {
     let subject = fresh();
     let store = with_run(&*subject);
-    assert_eq!(told(&*store, 0, 10), []);
+    assert_eq!(history_of(&*store, 0, 10), []);
     assert_eq!(store.history_length("r").unwrap(), 0);
     fill(&*store);
     let (checkpoint, status) = (RecordKind::Checkpoint, RecordKind::Status);
@@ -48,7 +48,7 @@ pub fn entries_are_numbered_without_gaps(fresh: Fresh<'_>) {
         (12, 3, checkpoint, ""),
     ]
     .map(|(before, events, kind, namespace)| (before, events, kind, namespace.to_owned()));
-    assert_eq!(told(&*subject.open(), 0, 10), expected);
+    assert_eq!(history_of(&*subject.open(), 0, 10), expected);
     assert_eq!(store.history_length("r").unwrap(), 15);
     let first = &store.history("r", 0, 1).unwrap()[0].record;
     assert_eq!(first.values, [whole("a", 0, "1")]);
@@ -80,7 +80,8 @@ pub fn only_history_has_entries(fresh: Fresh<'_>) {
     let store = with_run(&*subject);
     commit(&*store, "r", &[checkpoint("r", 0, vec![])]);
     let odd = SignedRecord { events: 1, ..task("r", 0, "t", "x") };
-    let refused = store.commit(&take_up(&*store, "r"), &[odd], &update(1), Synchronous::Normal).unwrap_err();
+    let refused =
+        store.commit(&acquire_run(&*store, "r"), &[odd], &update(1), Synchronous::Normal).unwrap_err();
     assert!(matches!(refused, CommitError::Unfit { .. }), "{refused}");
     assert_eq!(store.history_length("r").unwrap(), 1);
 }

@@ -1,4 +1,4 @@
-//! Who has a run.
+//! Which process holds a run.
 
 use std::sync::Barrier;
 use std::thread;
@@ -22,7 +22,7 @@ pub fn a_held_run_is_refused(fresh: Fresh<'_>) {
         message,
         "run r is held by process 1 on here since 1970-01-01T00:00:00.001Z: wait until it is done, or stop it"
     );
-    // Another run is free, and reading is nobody's privilege.
+    // Another run can be taken, and every process may read.
     let other = two.acquire("s", &owner(3)).unwrap();
     assert_eq!(one.holder("s").unwrap(), Holder::Known(owner(3)));
     assert!(two.run("r").unwrap().is_some());

@@ -4,12 +4,14 @@ use std::fs;
 use std::process::Command;
 
 use super::Subject;
-use super::sample::{checkpoint, run, segment, take_up, whole, write};
+use super::sample::{acquire_run, checkpoint, run, segment, whole, write};
 
-/// So much more memory a longer history may take, in bytes.
+/// How much more memory, in bytes, a longer history may take.
 pub const SLACK: u64 = 12 << 20;
 
 const STEPS: &str = "GRAPH_STORE_STEPS";
+/// The file that a measured test writes its figures to.
+const FIGURES: &str = "GRAPH_STORE_FIGURES";
 
 fn figure(name: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
@@ -17,33 +19,38 @@ fn figure(name: &str) -> u64 {
     line.trim_matches([':', ' ', '\t', 'k', 'B']).parse::<u64>().unwrap() << 10
 }
 
-/// How much memory something takes at its peak, beyond what was in use before.
+/// The peak of memory that a piece of work takes, in bytes beyond what was in use before.
 pub fn peak_of(work: impl FnOnce()) -> u64 {
-    // It makes the peak what is in use now.
+    // This resets the peak to what is in use now.
     fs::write("/proc/self/clear_refs", "5").unwrap();
     let before = figure("VmRSS");
     work();
     figure("VmHWM").saturating_sub(before)
 }
 
-/// Runs an ignored test in a process of its own, for a run of so many steps, and gives the figures that it prints.
+/// Runs an ignored test in a process of its own, for a run of `steps` steps, and returns the figures that it prints.
 pub fn figures_of(test: &str, steps: u64) -> Vec<u64> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("figures");
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"])
         .env(STEPS, steps.to_string())
+        .env(FIGURES, &file)
         .output()
         .unwrap();
-    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
-    let line =
-        printed.lines().find_map(|line| line.split_once("figures:")).expect("the test prints figures").1;
-    line.split_whitespace().map(|figure| figure.parse().unwrap()).collect()
+    let (printed, errors) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{printed}{errors}");
+    let figures = fs::read_to_string(&file).expect("the test reports figures");
+    figures.split_whitespace().map(|figure| figure.parse().unwrap()).collect()
 }
 
-/// Prints figures for [`figures_of`].
-pub fn print(figures: &[u64]) {
+/// Reports figures to [`figures_of`]. A test that nobody started for its figures reports them to no one.
+pub fn report(figures: &[u64]) {
     let figures: Vec<_> = figures.iter().map(ToString::to_string).collect();
-    println!("figures: {}", figures.join(" "));
+    if let Some(file) = std::env::var_os(FIGURES) {
+        fs::write(file, figures.join(" ")).unwrap();
+    }
 }
 
 /// How many steps the test is to take.
@@ -56,7 +63,7 @@ pub fn writing(subject: &dyn Subject, steps: u64) -> u64 {
     let line = format!("[\"{}\"]", "x".repeat(1_000));
     let store = subject.open();
     store.create_run(&run("r")).unwrap();
-    let guard = take_up(&*store, "r");
+    let guard = acquire_run(&*store, "r");
     peak_of(|| {
         for sequence in 0..steps {
             let log = if sequence == 0 { whole("log", 0, "[]") } else { segment("log", sequence, &line) };

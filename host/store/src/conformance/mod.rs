@@ -1,4 +1,4 @@
-//! What every store has to do, as tests that run on any of them.
+//! The promises of a store, as tests that run on any implementation.
 //!
 //! ```ignore
 //! graph_store::conformance!(MyStores::new());
@@ -22,13 +22,13 @@ pub mod upkeep;
 
 use crate::store::{CheckpointStore, Upkeep};
 
-/// A place where a store keeps what it keeps. It goes away with everything in it.
+/// A place where a store keeps its data. When it is dropped, the data is removed.
 pub trait Subject {
     /// Opens the place. Every call gives a handle of its own on the same runs, as another process would have it.
     fn open(&self) -> Box<dyn CheckpointStore>;
 }
 
-/// A place whose store takes over runs and gives room back.
+/// A place whose store imports runs and removes data.
 pub trait UpkeepSubject {
     /// Opens the place, as [`Subject::open`] does.
     fn open(&self) -> Box<dyn Upkeep>;

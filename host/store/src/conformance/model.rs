@@ -1,4 +1,4 @@
-//! Random batches, on the store and on the one in memory.
+//! Compares a store with the one in memory, on random batches.
 
 use graph_core::record::{RecordKind, SignedRecord, Status};
 use proptest::collection::vec;
@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use super::sample::{
-    Fresh, answers, checkpoint, everything, hook, late, run, segment, status, take_up, task, update, whole,
-    within,
+    Fresh, acquire_run, answers, checkpoint, everything, hook, late, run, segment, status, task, update,
+    whole, within,
 };
 use crate::memory::MemoryStore;
 use crate::run::{Change, RunUpdate};
@@ -34,7 +34,7 @@ struct Step {
     batch: Vec<Draft>,
     update: RunUpdate,
     other_handle: bool,
-    /// The run is given back and taken up again before.
+    /// The run is released and taken again before this batch.
     taken_up: bool,
 }
 
@@ -78,7 +78,7 @@ fn step() -> impl Strategy<Value = Step> {
     )
 }
 
-/// Makes records of drafts, given what the run's namespaces have come to.
+/// Makes records of drafts, with numbers that follow the present state of the run's namespaces.
 fn records(store: &dyn CheckpointStore, run: &str, drafts: &[Draft]) -> Vec<SignedRecord> {
     let mut newest = NAMESPACES.map(|namespace| {
         let newest = store.checkpoint(run, namespace, At::Latest).unwrap();
@@ -144,14 +144,14 @@ pub fn random_batches_agree_with_the_memory_store(fresh: Fresh<'_>) {
             handles[0].create_run(&run(id)).unwrap();
             model.create_run(&run(id)).unwrap();
         }
-        let mut guards = RUNS.map(|id| Some([take_up(&*handles[0], id), take_up(&model, id)]));
+        let mut guards = RUNS.map(|id| Some([acquire_run(&*handles[0], id), acquire_run(&model, id)]));
         for step in steps {
             let (id, store) = (RUNS[step.run], &*handles[usize::from(step.other_handle)]);
             let batch = records(&model, id, &step.batch);
             let mut former = None;
             if step.taken_up {
                 former = guards[step.run].take().map(|guards| guards.map(|guard| guard.fence()));
-                guards[step.run] = Some([take_up(store, id), take_up(&model, id)]);
+                guards[step.run] = Some([acquire_run(store, id), acquire_run(&model, id)]);
             }
             if let Some([fence, of_model]) = former {
                 let refused = store.commit(&late(id, fence), &batch, &step.update, Synchronous::Normal);

@@ -5,7 +5,7 @@ use graph_core::record::{CacheEntry, SignedCacheEntry, SignedRecord};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
 
-use super::sample::{checkpoint, commit, late, run, take_up};
+use super::sample::{acquire_run, checkpoint, commit, late, run};
 use super::{Subject, UpkeepSubject};
 use crate::store::{CheckpointStore, Fence};
 use crate::upkeep::Freed;
@@ -79,7 +79,7 @@ pub fn a_refused_batch_leaves_no_results(fresh: &dyn Fn() -> Box<dyn Subject>) {
     commit(&*store, "r", &[with(4, vec![])]);
     let refused = [with(3, vec![result("a", "1.0", 10)])];
     let update = crate::run::RunUpdate::default();
-    let guard = take_up(&*store, "r");
+    let guard = acquire_run(&*store, "r");
     store.commit(&guard, &refused, &update, crate::store::Synchronous::Full).unwrap_err();
     let elsewhere = [with(5, vec![result("a", "1.0", 10)])];
     let none = late("none", guard.fence());

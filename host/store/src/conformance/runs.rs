@@ -35,7 +35,7 @@ fn ids(rows: &[RunRow]) -> Vec<&str> {
     rows.iter().map(|row| row.run_id.as_str()).collect()
 }
 
-/// A path, a terminal sequence, and what turns writing around.
+/// A path, an escape sequence of terminals, and a character that reverses the direction of writing.
 const BAD: [&str; 8] = ["", ".", "../../r", "a/b", "a b", "\u{1b}[2J", "\u{202e}a", "é"];
 
 pub fn ids_that_name_no_run_are_refused(fresh: Fresh<'_>) {
@@ -73,7 +73,7 @@ pub fn ids_that_name_no_run_are_refused(fresh: Fresh<'_>) {
     }
     assert_eq!(store.runs(&RunFilter::default()).unwrap(), []);
     store.create_run(&run("r")).unwrap();
-    let guard = sample::take_up(&*store, "r");
+    let guard = sample::acquire_run(&*store, "r");
     for bad in ["a\u{1b}[2J", "a\nb", "\u{202e}a"] {
         let records = [
             sample::within(bad, sample::checkpoint("r", 0, vec![])),
@@ -143,7 +143,7 @@ pub fn listed_rows_have_no_texts(fresh: Fresh<'_>) {
     assert_eq!(subject.open().listed_run("nobody").unwrap(), None);
     // What they are is still known once something else of the row has changed.
     let store = subject.open();
-    let guard = sample::take_up(&*store, "full");
+    let guard = sample::acquire_run(&*store, "full");
     store.commit(&guard, &[], &update(9_000), Synchronous::Normal).unwrap();
     let changed = subject.open().run("full").unwrap().unwrap();
     assert_eq!((changed.result, changed.error), (full.row.result, full.row.error));
@@ -154,7 +154,7 @@ pub fn updates_change_what_they_name(fresh: Fresh<'_>) {
     let store = subject.open();
     store.create_run(&full_run("r")).unwrap();
     store.create_run(&run("bystander")).unwrap();
-    let guard = sample::take_up(&*store, "r");
+    let guard = sample::acquire_run(&*store, "r");
     let mut expected = full_run("r").row;
     let mut check = |update: &RunUpdate, change: &dyn Fn(&mut RunRow)| {
         store.commit(&guard, &[], update, Synchronous::Normal).unwrap();
@@ -216,7 +216,7 @@ pub fn numbers_that_do_not_fit_are_refused(fresh: Fresh<'_>) {
     assert_eq!(store.run("large").unwrap(), None);
 
     store.create_run(&run("r")).unwrap();
-    let guard = sample::take_up(&*store, "r");
+    let guard = sample::acquire_run(&*store, "r");
     let change = RunUpdate { step: Some(1 << 63), ..update(9) };
     let refused = CommitError::OutOfRange { run: "r".to_owned(), what: "step", number: 1 << 63 };
     assert_eq!(store.commit(&guard, &[], &change, Synchronous::Full), Err(refused));

@@ -1,4 +1,4 @@
-//! Runs and records to store. What they say means nothing to a store, so it is made up.
+//! Runs and records for tests. A store does not interpret them, so their content is made up.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::Subject;
 use crate::run::{NewRun, RunRow, RunUpdate, Snapshot};
 use crate::store::{CheckpointStore, Fence, Owner, RunGuard, Synchronous};
 
-/// What makes a fresh place.
+/// Makes a new, empty place.
 pub type Fresh<'a> = &'a dyn Fn() -> Box<dyn Subject>;
 
 /// A digest of its own for each text.
@@ -161,23 +161,23 @@ pub fn owner(pid: u32) -> Owner {
 }
 
 /// Takes a run up that nobody holds.
-pub fn take_up(store: &dyn CheckpointStore, run: &str) -> RunGuard {
+pub fn acquire_run(store: &dyn CheckpointStore, run: &str) -> RunGuard {
     store.acquire(run, &owner(99)).unwrap()
 }
 
-/// A guard that names a fence and holds nothing, as a former holder has one that does not know yet.
+/// A guard with a given fence that holds nothing, like that of a former holder which does not know yet.
 pub fn late(run: &str, fence: Fence) -> RunGuard {
     RunGuard::new(run, fence, None, ())
 }
 
-/// Commits what must be accepted, under a guard.
+/// Commits a batch that must be accepted, under a guard.
 pub fn write(store: &dyn CheckpointStore, guard: &RunGuard, batch: &[SignedRecord]) {
     store.commit(guard, batch, &update(3_000), Synchronous::Normal).unwrap();
 }
 
-/// Takes up a run that nobody holds, commits what must be accepted, and gives the run back.
+/// Takes a run that no process holds, commits a batch that must be accepted, and releases the run.
 pub fn commit(store: &dyn CheckpointStore, run: &str, batch: &[SignedRecord]) {
-    write(store, &take_up(store, run), batch);
+    write(store, &acquire_run(store, run), batch);
 }
 
 /// A store with the run `r`.
@@ -187,7 +187,7 @@ pub fn with_run(subject: &dyn Subject) -> Box<dyn CheckpointStore> {
     store
 }
 
-/// Everything that a store shows of a run, for comparison.
+/// Everything that a store returns about a run, for comparison.
 pub fn everything(
     store: &dyn CheckpointStore,
     run: &str,

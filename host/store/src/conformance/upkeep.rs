@@ -1,18 +1,18 @@
-//! Whole runs taken over, and room given back.
+//! Import of whole runs, and removal of data.
 
 use graph_core::record::RecordKind;
 
 use super::UpkeepSubject;
 use super::sample::{
-    checkpoint, commit, digest, everything, full_run, owner, run, segment, snapshot, status, take_up, task,
-    whole, within, write,
+    acquire_run, checkpoint, commit, digest, everything, full_run, owner, run, segment, snapshot, status,
+    task, whole, within, write,
 };
 
 use crate::error::{AcquireError, CommitError, CreateRunError, ImportError, ReadError, RemoveError};
 use crate::store::{At, CheckpointStore, Holder, Numbered, Upkeep, Wanted};
 use crate::upkeep::Cut;
 
-/// What makes a fresh place.
+/// Makes a new, empty place.
 type FreshUpkeep<'a> = &'a dyn Fn() -> Box<dyn UpkeepSubject>;
 
 /// A store with the run `r`.
@@ -93,14 +93,14 @@ pub fn a_cut_history_keeps_what_the_rest_needs(fresh: FreshUpkeep<'_>) {
     ];
     assert_eq!(left[0].values, brought);
     assert_eq!(left[1..], before);
-    // What stands at the end is what stood there before.
+    // The channels have the same values at the end.
     let values = other.values("r", "", &[wanted("log", 0, 3), wanted("once", 0, 0), wanted("text", 2, 2)]);
     assert_eq!(values.unwrap().len(), 6);
     assert!(matches!(other.values("r", "", &[wanted("text", 0, 0)]), Err(ReadError::MissingValue { .. })));
     assert_eq!(other.checkpoint("r", "", At::Sequence(1)).unwrap(), None);
     assert_eq!((other.run("r").unwrap(), other.pending("r", "").unwrap()), (row, pending));
     assert_eq!(other.checkpoints("r", "child", None, 10).unwrap(), child);
-    // It goes on from there, and can be cut again.
+    // It can be continued from there, and cut again.
     write(&*store, &guard, &[checkpoint("r", 4, vec![segment("log", 4, "[4]")])]);
     let channels = [wanted("log", 0, 4), wanted("once", 0, 0), wanted("text", 2, 2)];
     store.prune(&guard, "", &Cut { first: 4, channels: &channels, note: "again" }).unwrap();
@@ -147,7 +147,7 @@ pub fn a_removed_run_is_gone(fresh: FreshUpkeep<'_>) {
     assert_eq!(store.remove_run(&guard), Err(RemoveError::NotFound { run: "r".to_owned() }));
     drop(guard);
     assert_eq!(format!("{:?}", everything(&*other, "s", &[""])), bystander);
-    // The id is free again, and nothing of the first run comes back.
+    // The id can be used again, and no record of the first run reappears.
     other.create_run(&run("r")).unwrap();
     assert_eq!(other.checkpoints("r", "", None, 10).unwrap(), []);
     assert_eq!(other.holder("r").unwrap(), Holder::Nobody);
@@ -215,7 +215,7 @@ pub fn a_run_is_taken_over_whole_or_not_at_all(fresh: FreshUpkeep<'_>) {
 pub fn a_long_run_is_taken_over_piece_by_piece(fresh: FreshUpkeep<'_>) {
     let subject = fresh();
     let store = filled_place(&*subject);
-    let guard = take_up(&*store, "r");
+    let guard = acquire_run(&*store, "r");
     for sequence in 0..3_000 {
         let log = if sequence == 0 { whole("log", 0, "[]") } else { segment("log", sequence, "[1]") };
         let mut batch = vec![checkpoint("r", sequence, vec![log])];

@@ -1,6 +1,6 @@
 //! The highest epoch of the runs that were removed: the file `epoch` in a store's folder.
 //!
-//! A run that gets the id of one that was removed begins there, so that guards of that one never fit it.
+//! A new run starts with this epoch, so that guards of a removed run with the same id do not fit it.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Where the records of a log are, so that each is read when it is asked for.
+//! The positions of the records of a log, so that each can be read when it is asked for.
 //!
 //! For every checkpoint this holds 48 bytes, and 4 more for each channel that it changed. A run of 1,000,000 supersteps
 //! that change two channels each takes 56 MB, whatever its values are.
@@ -12,35 +12,35 @@ use super::line::EntryOutline;
 use crate::error::CommitError;
 use crate::store::At;
 
-/// Where a record is: its line begins at a byte of the file, and it has a place in that.
+/// The position of a record: the byte of the file at which its line begins, and its index in that line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct RecordPosition {
     pub(super) line: u64,
     pub(super) index: u32,
     /// How many entries of the history it holds.
     events: u32,
 }
 
-/// A checkpoint.
+/// What the index knows about a checkpoint.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     sequence: u64,
     step: u64,
-    place: Place,
+    place: RecordPosition,
 }
 
-/// A record of the history.
+/// A record that holds entries of the history.
 #[derive(Clone, Copy, Debug)]
 struct HistoryRecord {
     /// How many entries come before its own.
     before: u64,
-    /// The number of its namespace; of a status, [`STATUS`].
+    /// The number of its namespace; for a status, [`STATUS`].
     namespace: u32,
-    /// Its place among the checkpoints of that, or among the statuses.
+    /// Its index among the checkpoints of that namespace, or among the statuses.
     ordinal: u32,
 }
 
-/// What stands for the namespace of a status.
+/// The number that is used for the namespace of a status.
 const STATUS: u32 = u32::MAX;
 
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ pub(super) struct Namespace {
     checkpoints: Vec<Mark>,
     /// For each channel the checkpoints that changed it, by their places among all.
     channels: BTreeMap<String, Vec<u32>>,
-    pending: BTreeMap<(RecordKind, String), Place>,
+    pending: BTreeMap<(RecordKind, String), RecordPosition>,
 }
 
 /// The records of a run.
@@ -57,10 +57,10 @@ pub(super) struct Namespace {
 pub(super) struct Index {
     numbers: BTreeMap<String, u32>,
     namespaces: Vec<Namespace>,
-    statuses: Vec<Place>,
+    statuses: Vec<RecordPosition>,
     /// By how many entries come before, once [`Self::settle`] was called.
     history: Vec<HistoryRecord>,
-    /// Records of another order were taken since.
+    /// Records were added since that are not in order.
     is_mixed: bool,
     /// How many entries the history has.
     pub(super) entries: u64,
@@ -68,7 +68,7 @@ pub(super) struct Index {
     pub(super) records: u64,
 }
 
-/// A record that is taken into the index.
+/// A record that is added to the index.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Taken<'a> {
     pub(super) kind: RecordKind,
@@ -124,8 +124,8 @@ impl Index {
         self.numbers.iter().filter(|(_, number)| written(**number)).map(|(name, _)| name.clone()).collect()
     }
 
-    /// Takes a record whose line begins at a byte. `before` is how many entries of the history come before its own, in a
-    /// record that brings this number from elsewhere; the rules are those of [`crate::plan`].
+    /// Adds a record whose line begins at a byte. `before` is how many entries of the history come before its own, for a
+    /// record that was imported with this number; the rules are those of [`crate::plan`].
     pub(super) fn take<'c>(
         &mut self,
         run: &str,
@@ -140,7 +140,7 @@ impl Index {
         let (Ok(index), Ok(events)) = (u32::try_from(index), u32::try_from(record.events)) else {
             return too_many("number of entries", record.events);
         };
-        let place = Place { line, index, events };
+        let place = RecordPosition { line, index, events };
         let number = if let Some(number) = self.numbers.get(record.namespace) {
             *number
         } else {
@@ -178,7 +178,10 @@ impl Index {
                 }
             }
             self.records += 1;
-            self.tell(HistoryRecord { before: comes_after, namespace: number, ordinal }, record.events);
+            self.add_entries(
+                HistoryRecord { before: comes_after, namespace: number, ordinal },
+                record.events,
+            );
             return Ok(());
         }
         let is_told = record.kind == RecordKind::Status;
@@ -202,12 +205,15 @@ impl Index {
                 return too_many("number of status records", u64::from(u32::MAX));
             };
             self.statuses.push(place);
-            self.tell(HistoryRecord { before: comes_after, namespace: STATUS, ordinal }, record.events);
+            self.add_entries(
+                HistoryRecord { before: comes_after, namespace: STATUS, ordinal },
+                record.events,
+            );
         }
         Ok(())
     }
 
-    fn tell(&mut self, told: HistoryRecord, events: u64) {
+    fn add_entries(&mut self, told: HistoryRecord, events: u64) {
         self.is_mixed |= self.history.last().is_some_and(|last| last.before > told.before);
         self.history.push(told);
         if events > 0 {
@@ -215,7 +221,7 @@ impl Index {
         }
     }
 
-    /// Puts the history in order, after records were taken.
+    /// Sorts the history, after records were added.
     pub(super) fn settle(&mut self) {
         if self.is_mixed {
             self.history.sort_by_key(|told| told.before);
@@ -223,8 +229,8 @@ impl Index {
         }
     }
 
-    /// One checkpoint.
-    pub(super) fn checkpoint(&self, namespace: &str, at: At) -> Option<Place> {
+    /// The record of one checkpoint of a namespace; none if it is not indexed.
+    pub(super) fn checkpoint(&self, namespace: &str, at: At) -> Option<RecordPosition> {
         let checkpoints = &self.namespace(namespace)?.checkpoints;
         let found = match at {
             At::Latest => checkpoints.last(),
@@ -243,7 +249,11 @@ impl Index {
     }
 
     /// The checkpoints of a namespace after a sequence number.
-    pub(super) fn checkpoints(&self, namespace: &str, after: Option<u64>) -> impl Iterator<Item = Place> {
+    pub(super) fn checkpoints(
+        &self,
+        namespace: &str,
+        after: Option<u64>,
+    ) -> impl Iterator<Item = RecordPosition> {
         let all = self.namespace(namespace).map_or(&[][..], |namespace| &namespace.checkpoints);
         let start = all.partition_point(|mark| after.is_some_and(|after| mark.sequence <= after));
         all[start..].iter().map(|mark| mark.place)
@@ -254,7 +264,7 @@ impl Index {
         &self,
         namespace: &str,
         before: Option<u64>,
-    ) -> impl Iterator<Item = Place> {
+    ) -> impl Iterator<Item = RecordPosition> {
         let all = self.namespace(namespace).map_or(&[][..], |namespace| &namespace.checkpoints);
         let end = all.partition_point(|mark| before.is_none_or(|before| mark.sequence < before));
         all[..end].iter().rev().map(|mark| mark.place)
@@ -277,21 +287,21 @@ impl Index {
         &self,
         namespace: &str,
         after: Option<(RecordKind, &str)>,
-    ) -> impl Iterator<Item = Place> {
+    ) -> impl Iterator<Item = RecordPosition> {
         let start = after.map_or(Bound::Unbounded, |(kind, task)| Bound::Excluded((kind, task.to_owned())));
         let found = self.namespace(namespace).map(|found| found.pending.range((start, Bound::Unbounded)));
         found.into_iter().flatten().map(|(_, place)| *place)
     }
 
-    /// The same without the status, which the history has.
-    pub(super) fn waiting(&self, namespace: &str) -> impl Iterator<Item = Place> {
+    /// The same without the status, which is part of the history.
+    pub(super) fn waiting(&self, namespace: &str) -> impl Iterator<Item = RecordPosition> {
         let found = self.namespace(namespace).map(|found| found.pending.iter());
         let found = found.into_iter().flatten().filter(|((kind, _), _)| *kind != RecordKind::Status);
         found.map(|(_, place)| *place)
     }
 
-    /// The records of the history from the one on that holds the entry after a number, each with how many come before.
-    pub(super) fn history(&self, after: u64) -> impl Iterator<Item = (u64, Place)> {
+    /// The records of the history from the one with the entry after a number on, each with how many entries come before.
+    pub(super) fn history(&self, after: u64) -> impl Iterator<Item = (u64, RecordPosition)> {
         // A record holds its entries up to where the next one begins.
         let begun = self.history.partition_point(|told| told.before <= after);
         let rest = self.history[begun.saturating_sub(1)..].iter().filter_map(|told| {
@@ -313,7 +323,7 @@ impl Index {
         channel: &str,
         base: u64,
         version: u64,
-    ) -> impl Iterator<Item = Place> {
+    ) -> impl Iterator<Item = RecordPosition> {
         let namespace = self.namespace(namespace);
         let all = namespace.map_or(&[][..], |namespace| &namespace.checkpoints);
         let first = all.partition_point(|mark| mark.sequence < base);

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 
 use graph_core::digest::Digest;
-use graph_core::record::{ChannelValue, RecordKind, RecordSignature, SignedRecord, ValueKind};
+use graph_core::record::{ChannelValue, RecordKind, RecordSignature, SignedRecord};
 use graph_core::trust::KeyId;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
@@ -17,14 +17,14 @@ use crate::names::{self, BadName};
 use crate::run::RunRow;
 use crate::store::Numbered;
 
-/// The digits of the digest that stands before a line's text.
+/// The number of digits of the digest before a line's text.
 pub(super) const DIGITS: usize = 64;
 /// Where a line's text begins: after the digest and a blank.
 const TEXT: u64 = DIGITS as u64 + 1;
 /// The longest line, in bytes: 2 GiB. A commit of the largest checkpoint repeats a result in the record, in a channel
 /// value and in the run's row.
 pub(super) const LONGEST: u64 = 2 << 30;
-/// A line up to this length is taken into memory as it is; a longer one is read from the file piece by piece.
+/// A line up to this length is read into memory as a whole; a longer one is read from the file piece by piece.
 const SHORT: u64 = 8 << 20;
 
 /// A line to be written: the run's row from then on, and the records of a commit.
@@ -32,16 +32,16 @@ const SHORT: u64 = 8 << 20;
 pub(super) struct Line<'a> {
     pub(super) row: &'a RunRow,
     pub(super) records: Vec<Entry<'a>>,
-    /// How often the log was written anew, in its first line.
+    /// How often the log was rewritten, in its first line.
     #[serde(skip_serializing_if = "is_zero")]
     pub(super) generation: u64,
-    /// What is said about removed checkpoints, by namespace, in the first line.
+    /// The notes about removed checkpoints, by namespace, in the first line.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub(super) prunings: &'a [(String, String)],
-    /// The run's epoch from then on: in the first line, and in that of whoever takes the run up.
+    /// The run's epoch from then on: in the first line, and in that of the process that takes the run up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) epoch: Option<u64>,
-    /// The digest of the last record of the last commit, in the first line of a log that was written anew.
+    /// The digest of the last record of the last commit, in the first line of a log that was rewritten.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) head: Option<Digest>,
 }
@@ -74,25 +74,11 @@ pub(super) struct Entry<'a> {
     /// How many entries of the history come before its own, where that does not follow from the lines before.
     #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<u64>,
-    values: Vec<Value<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct Value<'a> {
-    channel: &'a str,
-    version: u64,
-    kind: ValueKind,
-    json: &'a str,
+    values: &'a [ChannelValue],
 }
 
 impl<'a> From<&'a SignedRecord> for Entry<'a> {
     fn from(record: &'a SignedRecord) -> Self {
-        let value = |value: &'a ChannelValue| Value {
-            channel: &value.channel,
-            version: value.version,
-            kind: value.kind,
-            json: &value.json,
-        };
         Self {
             kind: record.kind,
             namespace: &record.namespace,
@@ -105,7 +91,7 @@ impl<'a> From<&'a SignedRecord> for Entry<'a> {
             signature: &record.signature,
             events: record.events,
             before: None,
-            values: record.values.iter().map(value).collect(),
+            values: &record.values,
         }
     }
 }
@@ -139,7 +125,7 @@ impl Line<'_> {
         let texts =
             [&self.row.result, &self.row.error].into_iter().flatten().map(|text| bounds::length(text));
         let records = self.records.iter().map(|entry| {
-            let values = entry.values.iter().map(|value| bounds::length(value.json));
+            let values = entry.values.iter().map(|value| bounds::length(&value.json));
             values.fold(bounds::length(entry.body), u64::saturating_add)
         });
         if texts.chain(records).fold(0, u64::saturating_add) <= SHORT {
@@ -193,7 +179,7 @@ impl<W: Write> Write for Hashing<W> {
     }
 }
 
-/// What stands at a place of a log.
+/// What was found at a position of a log.
 pub(super) enum Found {
     /// A line that is what its digest says.
     Line(Text),
@@ -212,7 +198,7 @@ pub(super) struct Text {
     at: u64,
 }
 
-/// Looks at the line that begins at a place.
+/// Reads the line that begins at a position.
 pub(super) fn find(file: &mut File, at: u64) -> io::Result<Found> {
     file.seek(SeekFrom::Start(at))?;
     let mut reader = BufReader::new(&mut *file);
@@ -235,7 +221,7 @@ pub(super) fn find(file: &mut File, at: u64) -> io::Result<Found> {
     if (line.len() as u64) < SHORT {
         return Ok(Found::End);
     }
-    // Whether it is whole is found out before any of it is taken into memory.
+    // Its digest is checked before any of it is kept in memory.
     let mut hasher = Sha256::new();
     hasher.update(&line[DIGITS + 1..]);
     let mut length = line.len() as u64;
@@ -292,7 +278,7 @@ impl Text {
         text.end().map(|()| value).map_err(told)
     }
 
-    /// What the line is about, without its texts.
+    /// The line without its texts.
     pub(super) fn outline(&self, file: &mut File) -> Result<Outline, String> {
         let outline = self.read(file, std::marker::PhantomData::<Outline>)?;
         outline.check().map_err(|bad| bad.to_string())?;
@@ -306,7 +292,7 @@ impl Text {
         Ok(row)
     }
 
-    /// Some of the records, by their places in the line, which rise.
+    /// Some of the records, by their indices in the line, in rising order.
     pub(super) fn records(
         &self,
         file: &mut File,
@@ -338,7 +324,7 @@ pub(super) struct Outline {
 }
 
 impl Outline {
-    /// Checks the ids and names of the line: whatever is read of a line later is found by way of its outline.
+    /// Checks the ids and names of the line: everything that is later read of the line is found by its outline.
     fn check(&self) -> Result<(), BadName> {
         names::row(&self.row.row)?;
         for (namespace, _) in &self.prunings {
@@ -430,16 +416,7 @@ struct StoredRecord {
     events: u64,
     #[serde(default, rename = "before")]
     _before: Option<u64>,
-    values: Vec<KeptValue>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct KeptValue {
-    channel: String,
-    version: u64,
-    kind: ValueKind,
-    json: Arc<str>,
+    values: Vec<ChannelValue>,
 }
 
 impl StoredRecord {
@@ -451,13 +428,7 @@ impl StoredRecord {
         if texts.map(|text| bounds::length(text)).fold(0, u64::saturating_add) > LARGEST_READ {
             return Err(format!("a record has more than {} MiB", LARGEST_READ >> 20));
         }
-        let value = |value: KeptValue| ChannelValue {
-            channel: value.channel,
-            version: value.version,
-            kind: value.kind,
-            json: value.json,
-        };
-        let mut values: Vec<_> = self.values.into_iter().map(value).collect();
+        let mut values = self.values;
         values
             .sort_unstable_by(|one, other| (&one.channel, one.version).cmp(&(&other.channel, other.version)));
         let record = SignedRecord {
@@ -480,7 +451,7 @@ impl StoredRecord {
     }
 }
 
-/// Reads the records of a line at some places, and passes over everything else.
+/// Reads the records of a line at some indices, and skips everything else.
 struct Picked<'p>(&'p [u32]);
 
 impl<'de> DeserializeSeed<'de> for Picked<'_> {

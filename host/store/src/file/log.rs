@@ -1,4 +1,4 @@
-//! The log of one run, and where what it holds is.
+//! The log of one run, and the positions of its records.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek as _, SeekFrom};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use graph_core::record::{ChannelValue, RecordKind, SignedRecord, ValueKind};
 
-use super::index::{Index, Place, Taken};
+use super::index::{Index, RecordPosition, Taken};
 use super::line::{self, DIGITS, Entry, EntryOutline, Found, LONGEST, Line, NotWritten, Outline, Text};
 use super::store::write_atomic_with;
 use crate::bounds::{self, LARGEST_READ, Page};
@@ -25,7 +25,7 @@ fn alone(found: SignedRecord) -> SignedRecord {
 /// The name of a run's log in its folder.
 pub(super) const NAME: &str = "log";
 
-/// A run as far as its log has been read: where its records are, and not the records.
+/// A run as far as its log has been read: the positions of its records, and not the records.
 #[derive(Debug)]
 pub(super) struct Log {
     file: PathBuf,
@@ -33,31 +33,31 @@ pub(super) struct Log {
     index: Index,
     /// The row, without its texts.
     row: Option<RunRow>,
-    /// The line that brings the row with its texts, where it has any.
+    /// The position of the line that holds the row with its texts, if there is one.
     texts: Option<u64>,
     prunings: Vec<(String, String)>,
     /// The epoch and the digest of the last record of the last commit.
     fence: Fence,
-    /// Whether somebody has taken the run up since it was made.
+    /// Whether another process has taken the run up since it was made.
     taken_up: bool,
     /// Where the next line begins.
     end: u64,
-    /// The digest of the first line, as text: it changes when the log is written anew.
+    /// The digest of the first line, as text: it changes when the log is rewritten.
     first: Vec<u8>,
     generation: u64,
-    /// Whether the first line has said what the head is.
+    /// Whether the first line named the head.
     has_head: bool,
     /// What is wrong with that line, if something is.
     pub(super) damage: Option<StorageError>,
 }
 
-/// A log that is open: its file stays what it is, even where another process writes it anew.
+/// A log that is open: its file stays the same, even if another process replaces it.
 pub(super) struct OpenLog<'l> {
     pub(super) log: &'l mut Log,
     file: File,
 }
 
-/// What a system error means for a store.
+/// The error of a store for a system error.
 pub(super) fn fault(file: &Path, error: &io::Error) -> StorageError {
     let location = location(file);
     match error.kind() {
@@ -69,7 +69,7 @@ pub(super) fn fault(file: &Path, error: &io::Error) -> StorageError {
     }
 }
 
-/// A line that is too long for a log that is begun or written anew.
+/// A line that is too long for a log that is started or rewritten.
 fn too_long(reason: NotWritten) -> io::Error {
     match reason {
         NotWritten::Failed(error) => error,
@@ -89,7 +89,7 @@ impl Log {
         Self::begin(&folder.join(NAME), &line, synchronous, |_, end| Ok(end))
     }
 
-    /// Writes the log of a run that comes from elsewhere.
+    /// Writes the log of a run that is imported.
     pub(super) fn import(
         folder: &Path,
         row: &RunRow,
@@ -172,7 +172,7 @@ impl Log {
         let mut open = || {
             regular::check(&self.file)?;
             let mut file = File::open(&self.file)?;
-            // Whoever commits must not cut a line off while it is read.
+            // The process that commits must not cut off a line while it is read.
             file.lock_shared()?;
             self.read_on(&mut file)?;
             file.unlock()?;
@@ -184,8 +184,8 @@ impl Log {
         }
     }
 
-    /// Takes in everything behind what has been read; all of it where the log was written anew. A line without its end
-    /// is left for later.
+    /// Reads everything after what has been read; all of it if the log was rewritten. A line without its end is left for
+    /// later.
     fn read_on(&mut self, file: &mut File) -> io::Result<()> {
         let mut first = Vec::new();
         file.seek(SeekFrom::Start(0))?;
@@ -220,7 +220,7 @@ impl Log {
             return Err("a later line is written as the first one".to_owned());
         }
         for (place, entry) in line.records.iter().enumerate() {
-            // The records of a first line bring their numbers, as those do that follow it when a log is written anew.
+            // The records of a first line bring their numbers, as those do that follow it when a log is rewritten.
             let before = entry.before.or(is_first.then_some(0));
             let channels = entry.values.iter().map(|value| value.channel.as_str());
             self.index
@@ -232,7 +232,7 @@ impl Log {
         if is_first {
             (self.generation, self.prunings) = (line.generation, line.prunings);
         }
-        // The lines of a run that comes from elsewhere, and of whoever takes it up, repeat the row without its texts.
+        // The lines of a run that comes from elsewhere, and of the process that takes it up, repeat the row without its texts.
         let goes_on = is_copied || (!is_first && line.epoch.is_some());
         if line.row.has_texts {
             self.texts = Some(self.end);
@@ -243,15 +243,15 @@ impl Log {
         Ok(())
     }
 
-    /// What a line means for the fence. One that brings its records from elsewhere, in an order of its own, has the run's newest
-    /// checkpoint as its head, unless the first line says which record it is.
+    /// Applies a line to the fence. In a line of imported records, whose order differs, the head is the run's newest
+    /// checkpoint unless the first line names another record.
     fn take_fence(&mut self, line: &Outline, is_first: bool, is_copied: bool) -> Result<(), String> {
         if let Some(epoch) = line.epoch {
             if !is_first && epoch <= self.fence.epoch {
                 return Err("a line has an epoch that does not rise".to_owned());
             }
             self.fence.epoch = epoch;
-            // Of a log that was written anew the first line has both.
+            // Of a log that was rewritten the first line has both.
             self.taken_up = !is_first || line.head.is_some();
         }
         if is_first {
@@ -269,17 +269,17 @@ impl Log {
         Ok(())
     }
 
-    /// What whoever writes has to build on; `None` where nobody has taken the run up since it was made.
+    /// The fence that a writing process has to build on; `None` if no process has taken the run since it was made.
     pub(super) fn fence(&self) -> Option<Fence> {
         self.taken_up.then_some(self.fence)
     }
 
-    /// The run's epoch, whether or not anybody has taken it up.
+    /// The run's epoch, whether or not a process has taken it.
     pub(super) const fn epoch(&self) -> u64 {
         self.fence.epoch
     }
 
-    /// Opens the log to add a line, and keeps others from it until the file is closed.
+    /// Opens the log to append a line, and locks out other processes until the file is closed.
     fn open_to_write(&mut self) -> Result<File, StorageError> {
         let mut open = || {
             regular::check_unshared(&self.file)?;
@@ -291,11 +291,11 @@ impl Log {
         open().map_err(|error: io::Error| fault(&self.file, &error))
     }
 
-    /// Raises the run's epoch, and gives its fence from then on. Of a damaged log the fence stays: nothing is added to it.
+    /// Raises the run's epoch, and returns the new fence. A damaged log keeps its fence: nothing is appended to it.
     ///
     /// It does not wait for the disk: a loss of power takes the newest lines alone, and ends every process on this machine that
     /// can have an earlier epoch.
-    pub(super) fn take_up(&mut self) -> Result<Fence, StorageError> {
+    pub(super) fn acquire(&mut self) -> Result<Fence, StorageError> {
         let mut file = self.open_to_write()?;
         if self.damage.is_some() {
             return Ok(self.fence);
@@ -324,7 +324,7 @@ impl Log {
         }
     }
 
-    /// Adds a commit as one line. After an error what is known here is not to be used any more.
+    /// Appends a commit as one line. After an error, this value must not be used any more.
     pub(super) fn commit(
         &mut self,
         guard: &RunGuard,
@@ -385,7 +385,7 @@ fn write_line(
     end: u64,
     synchronous: Synchronous,
 ) -> Result<u64, NotWritten> {
-    // What another commit did not get to the end of.
+    // Remains of another commit that was cut short.
     file.set_len(end)?;
     let written = line.write(file, end).inspect_err(|_| {
         // The line has no end without its last byte, so what is left of it means nothing.
@@ -397,7 +397,7 @@ fn write_line(
     Ok(written)
 }
 
-/// Writes records that bring their numbers as one more line, and gives its length.
+/// Appends a line of records with their numbers, and returns its length.
 fn write_more(file: &mut File, end: u64, row: &RunRow, records: &[Numbered]) -> io::Result<u64> {
     let records = records.iter().map(Entry::from).collect();
     Line { records, ..Line::of(row) }.write(file, end).map_err(too_long)
@@ -422,7 +422,7 @@ fn text_at<T>(
     })
 }
 
-/// The row without its texts, as the last line of a log has it; `None` where the log is not whole there.
+/// The row without its texts, from the last line of a log; `None` if the end of the log is damaged.
 pub(super) fn last_row(path: &Path, run: &str) -> Result<Option<RunRow>, StorageError> {
     let look = || {
         regular::check(path)?;
@@ -488,19 +488,19 @@ impl OpenLog<'_> {
         self.log.row.clone()
     }
 
-    /// Reads records in the order of their places; what one line has is read in one go.
+    /// Reads records in the order of their positions; the records of one line are read together.
     fn records(
         &mut self,
-        places: impl Iterator<Item = Place>,
+        places: impl Iterator<Item = RecordPosition>,
         mut take: impl FnMut(SignedRecord) -> bool,
     ) -> Result<(), ReadError> {
-        /// Records that are taken out of a line at one time.
+        /// How many records of a line are read at one time.
         const TOGETHER: usize = 64;
         let run = self.log.run.clone();
         let mut places = places.peekable();
         while let Some(place) = places.next() {
             let mut indices = vec![place.index];
-            // Within a line they rise, or are read one by one.
+            // Within a line the indices have to rise; otherwise records are read one at a time.
             while indices.len() < TOGETHER
                 && let Some(next) = places.next_if(|next| {
                     next.line == place.line && indices.last().is_some_and(|last| next.index > *last)
@@ -509,7 +509,7 @@ impl OpenLog<'_> {
                 indices.push(next.index);
             }
             let goes_on = self.at(place.line, |text, file| {
-                // Of a long line, one record at a time is held.
+                // Only one record of a long line is in memory at a time.
                 let together = if text.is_held() { TOGETHER } else { 1 };
                 for indices in indices.chunks(together) {
                     for record in text.records(file, &run, indices)? {
@@ -528,7 +528,7 @@ impl OpenLog<'_> {
     }
 
     /// A page of records.
-    fn page(&mut self, places: Vec<Place>, limit: usize) -> Result<Vec<SignedRecord>, ReadError> {
+    fn page(&mut self, places: Vec<RecordPosition>, limit: usize) -> Result<Vec<SignedRecord>, ReadError> {
         let (mut found, mut page) = (Vec::new(), Page::of(limit));
         self.records(places.into_iter(), |record| {
             let takes = page.takes(&record);
@@ -579,7 +579,8 @@ impl OpenLog<'_> {
     }
 
     pub(super) fn history(&mut self, after: u64, limit: usize) -> Result<Vec<Numbered>, ReadError> {
-        let (before, places): (Vec<u64>, Vec<Place>) = self.log.index.history(after).take(limit).unzip();
+        let (before, places): (Vec<u64>, Vec<RecordPosition>) =
+            self.log.index.history(after).take(limit).unzip();
         let records = self.page(places, limit)?;
         Ok(before.into_iter().zip(records).map(|(before, record)| Numbered { before, record }).collect())
     }
@@ -603,7 +604,7 @@ impl OpenLog<'_> {
         wanted: &[Wanted<'_>],
     ) -> Result<Vec<ChannelValue>, ReadError> {
         // Each checkpoint is read once, whatever number of channels it brings.
-        let mut places: Vec<(Place, usize)> = Vec::new();
+        let mut places: Vec<(RecordPosition, usize)> = Vec::new();
         for (number, wanted) in wanted.iter().enumerate() {
             let Wanted { channel, base, version } = *wanted;
             places.extend(
@@ -643,7 +644,7 @@ impl OpenLog<'_> {
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// Whether a guard still holds the run. Of a damaged log the epoch is not known, and nobody writes to it.
+    /// Checks that a guard still holds the run. The epoch of a damaged log is not known, and no process writes to it.
     pub(super) fn check_fence(&self, guard: &RunGuard) -> Result<(), RemoveError> {
         if self.log.damage.is_some() {
             return Ok(());
@@ -656,7 +657,7 @@ impl OpenLog<'_> {
         Freed { records: self.log.index.records, bytes: self.log.end }
     }
 
-    /// Writes the log anew without the checkpoints before a cut. Nobody else may write to it meanwhile.
+    /// Rewrites the log without the checkpoints before a cut. No other process may write to it meanwhile.
     pub(super) fn prune(
         &mut self,
         guard: &RunGuard,
@@ -687,10 +688,10 @@ impl OpenLog<'_> {
             let row = row.listed();
             let read = |error: ReadError| io::Error::other(error.to_string());
             let mut after = None;
-            // A page goes on behind the last place, as entries may have no number of their own.
-            let places: Vec<(u64, Place)> = self.log.index.history(0).collect();
+            // A page continues behind the last place, as entries may have no number of their own.
+            let places: Vec<(u64, RecordPosition)> = self.log.index.history(0).collect();
             while let Some(rest) = places.get(after.unwrap_or(0)..).filter(|rest| !rest.is_empty()) {
-                let page: Vec<Place> = rest.iter().take(256).map(|(_, place)| *place).collect();
+                let page: Vec<RecordPosition> = rest.iter().take(256).map(|(_, place)| *place).collect();
                 let records = self.page(page, 256).map_err(read)?;
                 let count = records.len();
                 if count == 0 {
@@ -715,7 +716,7 @@ impl OpenLog<'_> {
                 after = Some(after.unwrap_or(0) + count);
             }
             for namespace in self.log.index.names() {
-                let waiting: Vec<Place> = self.log.index.waiting(&namespace).collect();
+                let waiting: Vec<RecordPosition> = self.log.index.waiting(&namespace).collect();
                 for places in waiting.chunks(256) {
                     let mut rest = places;
                     while !rest.is_empty() {

@@ -4,16 +4,16 @@
 //! snapshots/<digest>          a text, under its digest
 //! runs/<number>-<run>/log     a run: a line for its creation and one for each commit
 //! runs/<number>-<run>/owner   who has the run
-//! runs/<number>-<run>/lock    held by whoever has the run
+//! runs/<number>-<run>/lock    held by the process that has the run
 //! lock                        held while a run is added
 //! epoch                       the highest epoch of the runs that were removed; 0 where the file is missing
 //! format                      the version of all this; 1 where the file is missing
 //! ```
 //!
-//! A log is written anew as a whole where a run comes from elsewhere, or where its first checkpoints were removed: the lines
+//! A log is rewritten as a whole where a run comes from elsewhere, or where its first checkpoints were removed: the lines
 //! after its first one bring its records with their numbers, some at a time.
 //!
-//! Whoever takes a run up adds a line with its epoch. The epoch of a run that is made is that of the file `epoch`, so that no run
+//! The process that takes a run up adds a line with its epoch. The epoch of a run that is made is that of the file `epoch`, so that no run
 //! gets the epoch of one that was removed.
 //!
 //! A line of a log is the digest of its text, a blank and the text. A commit is one line, so it is there as a whole or not

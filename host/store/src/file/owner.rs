@@ -1,4 +1,4 @@
-//! Who has a run.
+//! The holders of runs.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -15,7 +15,7 @@ use crate::names;
 use crate::regular;
 use crate::store::{Fence, Holder, Owner, RunGuard};
 
-/// How often, and in what steps, to wait for a process that has taken a lock to say who it is.
+/// How many times, and how long each, to wait for a process that has taken a lock to write its name.
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -23,7 +23,7 @@ fn owner_path(folder: &Path) -> PathBuf {
     folder.join("owner")
 }
 
-/// The file that is locked while somebody has a run.
+/// The file that is locked while another process has a run.
 pub(super) fn lock_path(folder: &Path) -> PathBuf {
     folder.join("lock")
 }
@@ -38,7 +38,7 @@ pub(super) fn lock(folder: &Path, run: &str) -> Result<RunLock, AcquireError> {
     }
 }
 
-/// Says who has a run that is locked and whose epoch was raised.
+/// Writes the name of the process that holds a run and has raised its epoch.
 pub(super) fn say(
     folder: &Path,
     run: &str,
@@ -55,7 +55,7 @@ pub(super) fn say(
     Ok(RunGuard::new(run, fence, abandoned, held))
 }
 
-/// Who has a run at this moment.
+/// The process that holds a run at this moment.
 pub(super) fn holder(folder: &Path) -> Result<Holder, ReadError> {
     let path = lock_path(folder);
     match RunLock::is_held(&path) {
@@ -67,7 +67,7 @@ pub(super) fn holder(folder: &Path) -> Result<Holder, ReadError> {
 
 fn read_owner(path: &Path) -> Result<Option<Owner>, StorageError> {
     match regular::read_up_to(path, LARGEST_NAME) {
-        // A file that says nothing that can be understood names nobody: the lock is what counts.
+        // A file that cannot be parsed names no process: the lock decides.
         Ok(text) => {
             let owner = serde_json::from_slice::<Owner>(&text).ok();
             Ok(owner.filter(|owner| names::name("host", &owner.host).is_ok()))
@@ -77,7 +77,7 @@ fn read_owner(path: &Path) -> Result<Option<Owner>, StorageError> {
     }
 }
 
-/// Who has said that they have the run. Whoever has just taken the lock needs a moment to say so.
+/// The name of the process that holds the run. A process that has just taken the lock needs a moment to write it.
 fn owner_soon(folder: &Path) -> Result<Option<Owner>, StorageError> {
     for _ in 0..TRIES {
         if let Some(owner) = read_owner(&owner_path(folder))? {
@@ -88,7 +88,7 @@ fn owner_soon(folder: &Path) -> Result<Option<Owner>, StorageError> {
     Ok(None)
 }
 
-/// Gives the run back: first the name, then the lock.
+/// Releases the run: first the name is removed, then the lock.
 struct Release {
     file: PathBuf,
     owner: Owner,
@@ -97,8 +97,8 @@ struct Release {
 
 impl Drop for Release {
     fn drop(&mut self) {
-        // A name that stays is that of a process that is gone; the lock is what counts, and it goes in any case. Another name is
-        // that of whoever has taken the run over.
+        // A name that stays is harmless, as the lock decides, which is released in any case. Another name is that of the
+        // process that has taken the run since.
         if read_owner(&self.file).is_ok_and(|owner| owner.as_ref() == Some(&self.owner)) {
             let _ = fs::remove_file(&self.file);
         }

@@ -1,4 +1,4 @@
-//! Results that are kept for later tasks: a folder for each key, a file in it for each run and namespace.
+//! Cached results of tasks: a folder for each key, with a file for each run and namespace.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -38,8 +38,8 @@ impl FileStore {
         self.folder().join("results")
     }
 
-    /// Keeps what checkpoints bring. It comes before the checkpoints themselves: a crash in between leaves results of a
-    /// superstep that is taken again, and walkers use none that their own superstep has left.
+    /// Stores the results of checkpoints. This precedes the checkpoints themselves: a crash in between leaves results of
+    /// a superstep that will be executed again, and walkers do not use results of their own superstep.
     pub(super) fn put_results<'r>(
         &self,
         results: impl Iterator<Item = &'r SignedCacheEntry>,
@@ -77,7 +77,7 @@ impl FileStore {
         let mut found: Vec<SignedCacheEntry> = Vec::new();
         let mut bytes = 0;
         each(&self.results_folder().join(key.hex()), |_, text| {
-            // What cannot be read is as good as none.
+            // A file that cannot be read is ignored.
             let Ok(kept) = serde_json::from_str::<StoredEntry>(text) else { return Ok(()) };
             if names::run_id("run", &kept.run).is_err() || names::name("namespace", &kept.namespace).is_err()
             {
@@ -105,7 +105,7 @@ impl FileStore {
         Ok(found)
     }
 
-    /// Goes through everything that is kept and has expired by then; `remove`: and removes it.
+    /// Visits all results that have expired by then; with `remove`, they are removed.
     pub(super) fn expired_results(
         &self,
         expired: Option<Timestamp>,
@@ -134,7 +134,7 @@ impl FileStore {
                 Ok(())
             })?;
             if remove {
-                // One that is not empty stays.
+                // A folder that is not empty is kept.
                 let _ = fs::remove_dir(&under);
             }
         }
@@ -142,7 +142,7 @@ impl FileStore {
     }
 }
 
-/// Puts the newest first, and leaves out what comes after so many bytes. Gives how many bytes are left.
+/// Sorts the newest first, and drops what exceeds that many bytes. Returns how many bytes are left.
 fn newest_first(found: &mut Vec<SignedCacheEntry>) -> u64 {
     found.sort_by(|one, other| {
         (other.at, &other.run, &other.namespace).cmp(&(one.at, &one.run, &one.namespace))
@@ -158,7 +158,7 @@ fn newest_first(found: &mut Vec<SignedCacheEntry>) -> u64 {
     bytes
 }
 
-/// Goes through the files of a folder that may not be there, those apart that are only half written.
+/// Visits the files of a folder that may not exist, except those that are still being written.
 fn each(
     folder: &Path,
     mut visit: impl FnMut(&Path, &str) -> Result<(), StorageError>,
@@ -174,7 +174,7 @@ fn each(
             continue;
         }
         match regular::read_up_to(&path, LARGEST_READ) {
-            // Text in another encoding is none: it is passed over, and goes with what has expired.
+            // A text that is not UTF-8 is invalid: it is ignored, and removed with what has expired.
             Ok(bytes) => visit(&path, &String::from_utf8_lossy(&bytes))?,
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(fault(&path, &error)),

@@ -33,28 +33,28 @@ use crate::store::{At, CheckpointStore, Holder, Listed, Numbered, Owner, RunGuar
 /// The digits of the number in the name of a run's folder.
 const DIGITS: usize = 10;
 
-/// How many runs a handle knows its way about in at one time.
+/// How many runs' positions a handle keeps in memory.
 const LOGS: usize = 16;
 
-/// Keeps runs in a folder, as files that a person can read. A handle knows where the records are of the runs that it has
-/// looked at, and reads each record when it is asked for. Clones share that; several processes may have the same folder
-/// open.
+/// Keeps runs in a folder, as files that a person can read. A handle keeps the positions of the records of recently used
+/// runs, and reads each record when it is asked for. Clones share that; several processes may have the same folder open.
 #[derive(Clone)]
 pub struct FileStore {
     folder: PathBuf,
     logs: Arc<Mutex<HashMap<String, Log>>>,
-    /// The folders of runs as they were found last: to look each run up in the folder of all would cost their number.
-    found: Arc<Mutex<HashMap<String, Place>>>,
+    /// The folders of runs as they were last found: finding a run among all folders takes time proportional to their
+    /// number.
+    found: Arc<Mutex<HashMap<String, RunFolder>>>,
     listener: Option<Listener>,
 }
 
-/// Is told of every commit that brought a checkpoint or a status: of the store, and of the run.
+/// Is notified of every commit that brought a checkpoint or a status: of the store, and of the run.
 pub type Listener = Arc<dyn Fn(&dyn CheckpointStore, &str) + Send + Sync>;
 
 /// A run's folder.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
-    /// Its place in the order of creation.
+pub(super) struct RunFolder {
+    /// Its number in the order of creation.
     number: u64,
     run: String,
     pub(super) folder: PathBuf,
@@ -67,18 +67,18 @@ pub(super) struct FolderLock {
 }
 
 impl FileStore {
-    /// A store in a folder, conventionally `.ai/state/files` in the project. Nothing is made before something is kept.
+    /// A store in a folder, conventionally `.ai/state/files` in the project. The folder is made when something is stored.
     pub fn at(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), logs: Arc::default(), found: Arc::default(), listener: None }
     }
 
-    /// Tells a listener of commits, once they are there.
+    /// Notifies a listener of commits once they are stored.
     #[must_use]
     pub fn notifying(self, listener: Listener) -> Self {
         Self { listener: Some(listener), ..self }
     }
 
-    /// The folder.
+    /// The folder that holds all runs of the store.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -111,17 +111,17 @@ impl FileStore {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, HashMap<String, Log>> {
-        // A log that a panic left half-changed is read anew by whoever looks at it: see `commit`.
+        // A log that a panic left inconsistent is read again when it is next used: see `commit`.
         self.logs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The folders of all runs, in order of creation.
-    pub(super) fn places(&self) -> Result<Vec<Place>, StorageError> {
+    pub(super) fn places(&self) -> Result<Vec<RunFolder>, StorageError> {
         self.scan(&mut Listed::default())
     }
 
     /// The same, with the refusals of folders whose names hold no id of a run.
-    fn scan(&self, listed: &mut Listed) -> Result<Vec<Place>, StorageError> {
+    fn scan(&self, listed: &mut Listed) -> Result<Vec<RunFolder>, StorageError> {
         format::check(&self.folder)?;
         let folder = self.runs_folder();
         let entries = match fs::read_dir(&folder) {
@@ -135,11 +135,11 @@ impl FileStore {
             tests::LOOKED_AT.set(tests::LOOKED_AT.get() + 1);
             let entry = entry.map_err(|error| fault(&folder, &error))?;
             let name = entry.file_name();
-            // What has another name was not put there by a store.
+            // A folder with another name does not belong to the store.
             let Some((number, run)) = name.to_str().and_then(|name| name.split_once('-')) else { continue };
             if let (Ok(number), Some(run)) = (number.parse(), unescape(run)) {
                 match names::run_id("name", &run) {
-                    Ok(()) => places.push(Place { number, run, folder: entry.path() }),
+                    Ok(()) => places.push(RunFolder { number, run, folder: entry.path() }),
                     Err(bad) => listed.refuse(StorageError::Corrupt {
                         location: location(&folder),
                         reason: format!("a folder of it is refused: {bad}"),
@@ -153,10 +153,10 @@ impl FileStore {
         Ok(places)
     }
 
-    pub(super) fn place(&self, run: &str) -> Result<Option<Place>, StorageError> {
+    pub(super) fn place(&self, run: &str) -> Result<Option<RunFolder>, StorageError> {
         format::check(&self.folder)?;
         let known = self.found().get(run).cloned();
-        // A folder is of the run in its name for as long as it is there.
+        // As long as a folder exists, it belongs to the run in its name.
         if let Some(place) = known.filter(|place| place.folder.symlink_metadata().is_ok()) {
             return Ok(Some(place));
         }
@@ -170,11 +170,11 @@ impl FileStore {
         Ok(place)
     }
 
-    fn found(&self) -> MutexGuard<'_, HashMap<String, Place>> {
+    fn found(&self) -> MutexGuard<'_, HashMap<String, RunFolder>> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks at a run as it is now; `None` if there is no such run.
+    /// Reads a run's log up to its end, and passes it on; `None` if there is no such run.
     pub(super) fn with_log<T>(
         &self,
         run: &str,
@@ -190,8 +190,8 @@ impl FileStore {
         Ok(Some(look(&mut log.open()?)))
     }
 
-    /// Takes what is known of a run's log out, to write to it: it is put back once that is done, and what a failure has changed in it
-    /// is read anew. `None` if there is no such run.
+    /// Takes a run's log out of memory, to write to it: it is put back once that is done, so that after a failure it is
+    /// read again. `None` if there is no such run.
     fn take_log(&self, logs: &mut HashMap<String, Log>, run: &str) -> Result<Option<Log>, StorageError> {
         if let Some(log) = logs.remove(run).filter(Log::is_there) {
             return Ok(Some(log));
@@ -201,12 +201,12 @@ impl FileStore {
         Ok(Some(Log::of(&place.folder, run)))
     }
 
-    /// The file that is locked while somebody on this machine holds a run.
+    /// The file that is locked while another process on this machine holds a run.
     pub fn lock_file(&self, run: &str) -> Option<PathBuf> {
         self.place(run).ok().flatten().map(|place| owner::lock_path(&place.folder))
     }
 
-    /// Reads from a run. Where nothing is found and the log is damaged, the damage is the answer.
+    /// Reads from a run. If nothing is found and the log is damaged, the result is the damage.
     fn read<T>(
         &self,
         run: &str,
@@ -225,7 +225,7 @@ impl FileStore {
     }
 
     /// A run's row without its texts. Where the log is not whole, the row is that of the lines before.
-    fn last_row(&self, place: &Place) -> Result<Option<RunRow>, ReadError> {
+    fn last_row(&self, place: &RunFolder) -> Result<Option<RunRow>, ReadError> {
         if let Some(row) = log::last_row(&place.folder.join(log::NAME), &place.run)? {
             return Ok(Some(row));
         }
@@ -242,7 +242,7 @@ impl FileStore {
         }
     }
 
-    /// Keeps others from adding and removing runs and texts.
+    /// Keeps other processes from adding and removing runs and texts.
     pub(super) fn lock_folder(&self) -> Result<FolderLock, StorageError> {
         let path = self.folder.join("lock");
         let lock = || -> io::Result<File> {
@@ -296,7 +296,7 @@ impl FileStore {
     ) -> Result<(), E> {
         let number = self.places()?.last().map_or(1, |last| last.number.saturating_add(1));
         let folder = self.runs_folder();
-        // A name without a number: it counts for nothing until it is whole.
+        // A name without a number is ignored until the folder is complete.
         let half = folder.join("new");
         let made = |error: &io::Error| fault(&half, error);
         match fs::remove_dir_all(&half) {
@@ -305,7 +305,7 @@ impl FileStore {
         }
         fs::create_dir_all(&half).map_err(|error| made(&error))?;
         if let Err(error) = fill(&half) {
-            // What stays of it counts for nothing, and goes with the next run.
+            // What remains of it is ignored, and removed with the next run.
             let _ = fs::remove_dir_all(&half);
             return Err(error);
         }
@@ -318,7 +318,7 @@ impl FileStore {
     }
 }
 
-/// Keeps what is known of a run's log. A handle that has looked at many forgets them all and starts again.
+/// Keeps a run's log in memory. A handle that has used many runs forgets all of them and starts again.
 fn keep_log(logs: &mut HashMap<String, Log>, run: &str, log: Log) {
     if logs.len() >= LOGS {
         logs.clear();
@@ -361,7 +361,7 @@ impl CheckpointStore for FileStore {
             return Err(plan::lost(guard, Loss::Removed));
         };
         let results: Vec<_> = batch.iter().flat_map(|record| &record.results).collect();
-        // They have files of their own.
+        // Results have files of their own.
         let bare: Vec<SignedRecord>;
         let records = if results.is_empty() {
             batch
@@ -403,7 +403,7 @@ impl CheckpointStore for FileStore {
             Some(run) => places.iter().position(|place| place.run == *run).unwrap_or(0),
         };
         if filter.before.is_some() {
-            // The first page has told of them.
+            // The first page has reported them.
             listed.refused.clear();
         }
         for place in places[..end].iter().rev() {
@@ -426,7 +426,7 @@ impl CheckpointStore for FileStore {
     }
 
     fn checkpoint(&self, run: &str, namespace: &str, at: At) -> Result<Option<SignedRecord>, ReadError> {
-        // Which one is the newest is not known where the log is damaged.
+        // In a damaged log it is not known which checkpoint is the newest.
         let known = !matches!(at, At::Latest | At::Step(_) | At::StepWithin { .. });
         self.read(run, None, |found| known && found.is_some(), |open| open.checkpoint(namespace, at))
     }
@@ -438,7 +438,7 @@ impl CheckpointStore for FileStore {
         after: Option<u64>,
         limit: usize,
     ) -> Result<Vec<SignedRecord>, ReadError> {
-        // A page that is full, by whatever measure, was read before the damage.
+        // A page that is full was read before the damage.
         let full = |found: &Vec<SignedRecord>| Page::is_full(found, limit);
         self.read(run, Vec::new(), full, |open| open.checkpoints(namespace, after, limit))
     }
@@ -502,7 +502,7 @@ impl CheckpointStore for FileStore {
                 _ => found,
             }
         })?;
-        // No run has no values: each one that is wanted is missing.
+        // A run that does not exist has no values: each one that is wanted is missing.
         found.unwrap_or_else(|| crate::memory::MemoryStore::new().values(run, namespace, wanted))
     }
 
@@ -510,7 +510,7 @@ impl CheckpointStore for FileStore {
         plan::check_snapshot(text)?;
         let held = self.lock_folder()?;
         if self.fits(digest, text)? {
-            // Whoever removes texts sees that this one is wanted.
+            // The new time shows a process that removes texts that this one is needed.
             let path = self.snapshot_path(digest);
             let touch = || File::options().write(true).open(&path)?.set_modified(SystemTime::now());
             return touch().map_err(|error| fault(&path, &error).into());
@@ -555,7 +555,7 @@ impl CheckpointStore for FileStore {
         let lock = owner::lock(&place.folder, run)?;
         let mut logs = self.lock();
         let mut log = self.take_log(&mut logs, run)?.ok_or_else(not_found)?;
-        let fence = log.take_up()?;
+        let fence = log.acquire()?;
         keep_log(&mut logs, run, log);
         drop(logs);
         Ok(owner::say(&place.folder, run, owner, fence, lock)?)
@@ -639,7 +639,7 @@ pub(super) fn write_atomic_with(
     fill: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> Result<(), StorageError> {
     let mut name = path.as_os_str().to_owned();
-    // Two threads, or processes, may write the same file at one time.
+    // Two threads or processes may write the same file at the same time.
     name.push(format!(".{}-{:?}.tmp", std::process::id(), std::thread::current().id()));
     let half = PathBuf::from(name);
     let write = || {

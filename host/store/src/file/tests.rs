@@ -12,15 +12,17 @@ use tempfile::TempDir;
 use super::FileStore;
 use super::store::tests::LOOKED_AT;
 use crate::conformance::Subject;
-use crate::conformance::sample::{checkpoint, commit, late, owner, run, take_up, task, update, whole, write};
+use crate::conformance::sample::{
+    acquire_run, checkpoint, commit, late, owner, run, task, update, whole, write,
+};
 use crate::error::{CommitError, Loss, ReadError, StorageError};
 use crate::run::RunFilter;
 use crate::store::{At, CheckpointStore, Fence, Holder, Synchronous, Upkeep, Wanted};
 use crate::upkeep::Cut;
 
-struct Place(TempDir);
+struct TestFolder(TempDir);
 
-impl Place {
+impl TestFolder {
     fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -45,28 +47,28 @@ impl Place {
     }
 }
 
-impl crate::conformance::UpkeepSubject for Place {
+impl crate::conformance::UpkeepSubject for TestFolder {
     fn open(&self) -> Box<dyn Upkeep> {
         Box::new(self.store())
     }
 }
 
-impl Subject for Place {
+impl Subject for TestFolder {
     fn open(&self) -> Box<dyn CheckpointStore> {
         Box::new(self.store())
     }
 }
 
 mod conforms {
-    use super::Place;
+    use super::TestFolder;
 
-    crate::conformance!(Place::new());
-    crate::upkeep_conformance!(Place::new());
+    crate::conformance!(TestFolder::new());
+    crate::upkeep_conformance!(TestFolder::new());
 }
 
 #[test]
 fn a_log_that_was_written_anew_is_read_anew() {
-    let place = Place::filled(6);
+    let place = TestFolder::filled(6);
     let (store, other) = (place.store(), place.store());
     assert_eq!(sequences(&other), [0, 1, 2, 3, 4, 5]);
     let guard = store.acquire("r", &owner(1)).unwrap();
@@ -86,7 +88,7 @@ fn sequences(store: &FileStore) -> Vec<u64> {
 
 #[test]
 fn a_commit_that_was_cut_short_anywhere_never_was() {
-    let place = Place::filled(2);
+    let place = TestFolder::filled(2);
     let before = fs::read(place.log()).unwrap();
     commit(&place.store(), "r", &[checkpoint("r", 2, vec![whole("a", 2, "\"\\n\"")])]);
     let after = fs::read(place.log()).unwrap();
@@ -107,7 +109,7 @@ fn a_commit_that_was_cut_short_anywhere_never_was() {
 
 #[test]
 fn damage_is_refused_where_it_lies() {
-    let place = Place::filled(6);
+    let place = TestFolder::filled(6);
     let text = fs::read_to_string(place.log()).unwrap();
     let at = text.find(r#"\"sequence\":3}"#).unwrap();
     let mut bytes = text.into_bytes();
@@ -129,7 +131,7 @@ fn damage_is_refused_where_it_lies() {
     assert_eq!(store.pending("r", ""), Err(ReadError::Storage(error.clone())));
     assert!(store.run("r").unwrap().is_some());
     // Nothing is written behind it.
-    let guard = take_up(&store, "r");
+    let guard = acquire_run(&store, "r");
     let refused = store.commit(&guard, &[checkpoint("r", 9, vec![])], &update(9), Synchronous::Full);
     assert_eq!(refused, Err(CommitError::Storage(error)));
     assert_eq!(fs::read(place.log()).unwrap(), bytes);
@@ -137,7 +139,7 @@ fn damage_is_refused_where_it_lies() {
 
 #[test]
 fn lines_of_another_run_or_out_of_order_are_damage() {
-    let place = Place::filled(2);
+    let place = TestFolder::filled(2);
     let store = place.store();
     store.create_run(&run("s")).unwrap();
     let other = fs::read(store.folder().join("runs/0000000002-s/log")).unwrap();
@@ -152,7 +154,7 @@ fn lines_of_another_run_or_out_of_order_are_damage() {
 
 #[test]
 fn what_a_killed_process_leaves_is_in_nobodys_way() {
-    let place = Place::filled(1);
+    let place = TestFolder::filled(1);
     let store = place.store();
     // A run that was not added to the end, and a name that nobody took back.
     let half = store.folder().join("runs/new");
@@ -168,7 +170,7 @@ fn what_a_killed_process_leaves_is_in_nobodys_way() {
 
 #[test]
 fn a_folder_whose_name_is_no_id_takes_no_other_run_with_it() {
-    let place = Place::filled(1);
+    let place = TestFolder::filled(1);
     let store = place.store();
     let runs = store.folder().join("runs");
     for name in ["0000000002-%2e%2e%2f%2e%2e%2fx", "0000000003-%1b[2J", "0000000004-"] {
@@ -202,7 +204,7 @@ fn names_in_lines_are_checked_when_they_are_read() {
         (r#""task":"""#, r#""task":"\u0007""#),
     ];
     for (from, to) in changes {
-        let place = Place::filled(1);
+        let place = TestFolder::filled(1);
         place.store().create_run(&run("s")).unwrap();
         let log = fs::read_to_string(place.log()).unwrap();
         assert!(log.contains(from), "{from}: {log}");
@@ -222,7 +224,7 @@ fn names_in_lines_are_checked_when_they_are_read() {
 
 #[test]
 fn a_folder_that_cannot_be_written_is_said_so() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let blocked = place.0.path().join("file");
     OpenOptions::new()
         .write(true)
@@ -240,15 +242,15 @@ fn a_folder_that_cannot_be_written_is_said_so() {
 
 #[cfg(target_os = "linux")]
 mod memory {
-    use super::Place;
-    use crate::conformance::memory::{SLACK, figures_of, print, reading, steps, writing};
+    use super::TestFolder;
+    use crate::conformance::memory::{SLACK, figures_of, reading, report, steps, writing};
 
     #[test]
     #[ignore = "a part of the next one, in a process of its own"]
     fn measured() {
-        let place = Place::new();
+        let place = TestFolder::new();
         let written = writing(&place, steps());
-        print(&[written, reading(&place, steps())]);
+        report(&[written, reading(&place, steps())]);
     }
 
     #[test]
@@ -264,7 +266,7 @@ mod memory {
 #[test]
 fn each_of_many_runs_is_found_without_the_others() {
     let cost = |count: u64| {
-        let place = Place::new();
+        let place = TestFolder::new();
         let ids: Vec<String> = (0..count).map(|number| format!("r{number}")).collect();
         for id in &ids {
             place.store().create_run(&run(id)).unwrap();
@@ -287,7 +289,7 @@ fn each_of_many_runs_is_found_without_the_others() {
 
 #[test]
 fn a_run_that_another_process_has_made_anew_is_found_where_it_is() {
-    let place = Place::filled(3);
+    let place = TestFolder::filled(3);
     let (store, other) = (place.store(), place.store());
     assert!(store.checkpoint("r", "", At::Sequence(2)).unwrap().is_some());
     other.create_run(&run("s")).unwrap();
@@ -310,7 +312,7 @@ fn without_epochs(log: &str) -> String {
 
 #[test]
 fn a_log_without_epochs_has_a_head_and_gets_an_epoch() {
-    let place = Place::filled(2);
+    let place = TestFolder::filled(2);
     commit(&place.store(), "r", &[task("r", 1, "t", "x")]);
     let log = fs::read_to_string(place.log()).unwrap();
     let older = without_epochs(&log);
@@ -321,7 +323,7 @@ fn a_log_without_epochs_has_a_head_and_gets_an_epoch() {
     let refused =
         store.commit(&late("r", Fence { epoch: 0, head: None }), &[], &update(1), Synchronous::Full);
     assert_eq!(refused, Err(CommitError::Lost { run: "r".to_owned(), loss: Loss::Removed }));
-    let guard = take_up(&store, "r");
+    let guard = acquire_run(&store, "r");
     assert_eq!(guard.fence(), Fence { epoch: 1, head: Some(task("r", 1, "t", "x").digest) });
     // What an older version of this program would refuse says its version.
     assert_eq!(fs::read_to_string(store.folder().join("format")).unwrap(), "graph-host/files 2\n");
@@ -337,13 +339,13 @@ fn a_log_without_epochs_has_a_head_and_gets_an_epoch() {
     let digest = graph_core::digest::Digest::of_bytes(text.as_bytes()).hex();
     fs::write(place.log(), format!("{digest} {text}\n{rest}")).unwrap();
     drop(guard);
-    let guard = take_up(&place.store(), "r");
+    let guard = acquire_run(&place.store(), "r");
     assert_eq!(guard.fence(), Fence { epoch: 1, head: Some(checkpoint("r", 2, vec![]).digest) });
 }
 
 #[test]
 fn epochs_rise_in_every_line_and_stay_when_runs_go() {
-    let place = Place::filled(2);
+    let place = TestFolder::filled(2);
     let (store, log) = (place.store(), fs::read_to_string(place.log()).unwrap());
     let line =
         |text: &str| format!("{} {text}\n", graph_core::digest::Digest::of_bytes(text.as_bytes()).hex());
@@ -359,7 +361,7 @@ fn epochs_rise_in_every_line_and_stay_when_runs_go() {
     assert_eq!(refused.code(), ErrorCode::Integrity, "{refused}");
     fs::write(place.log(), &log).unwrap();
 
-    let guard = take_up(&store, "r");
+    let guard = acquire_run(&store, "r");
     assert_eq!(guard.fence().epoch, 3);
     let retired = store.folder().join("epoch");
     assert!(!retired.exists());
@@ -367,7 +369,7 @@ fn epochs_rise_in_every_line_and_stay_when_runs_go() {
     assert_eq!(fs::read_to_string(&retired).unwrap(), "3\n");
     drop(guard);
     store.create_run(&run("s")).unwrap();
-    let guard = take_up(&store, "s");
+    let guard = acquire_run(&store, "s");
     assert_eq!(guard.fence().epoch, 4);
     store.remove_run(&guard).unwrap();
     fs::write(&retired, "no number").unwrap();
@@ -376,7 +378,7 @@ fn epochs_rise_in_every_line_and_stay_when_runs_go() {
 
 #[test]
 fn whoever_takes_a_lock_away_takes_nothing_from_the_next_holder() {
-    let place = Place::filled(2);
+    let place = TestFolder::filled(2);
     let (store, other) = (place.store(), place.store());
     let former = store.acquire("r", &owner(1)).unwrap();
     let lock = store.lock_file("r").unwrap();

@@ -1,4 +1,4 @@
-//! Taking over whole runs, and giving back what runs take up.
+//! Import of whole runs, and removal of data.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -30,7 +30,7 @@ impl Upkeep for FileStore {
         let epoch = epoch::first(self.folder())?;
         self.add(&held, &run.row.run_id, Synchronous::Full, |half| {
             Log::import(half, &run.row, records, prunings, epoch)?;
-            // What does not follow from each other has shown by now: no texts are kept for it.
+            // Records that do not follow each other have been refused by now: no texts are stored for them.
             missing.into_iter().try_for_each(|snapshot| self.write_snapshot(&held, snapshot))?;
             Ok(())
         })
@@ -65,7 +65,7 @@ impl Upkeep for FileStore {
             Some(damage) => Err(damage.clone().into()),
             None => open.prune(guard, namespace, cut),
         })?;
-        // What is held is not what the file says where that could not be written: it is read anew.
+        // If the file could not be written, what is in memory differs from it: it is read again.
         self.lock().remove(run);
         pruned.ok_or_else(|| RemoveError::NotFound { run: run.to_owned() })?
     }
@@ -89,13 +89,13 @@ impl Upkeep for FileStore {
     }
 
     fn mark(&self) -> Result<Mark, ReadError> {
-        Ok(look(self)?)
+        Ok(fingerprint(self)?)
     }
 
     fn remove_snapshots(&self, digests: &[Digest], mark: Mark) -> Result<Option<Freed>, RemoveError> {
-        // From here on nobody else can add a run or a text.
+        // From here on no other process can add a run or a text.
         let _held = self.lock_folder()?;
-        if look(self)? != mark {
+        if fingerprint(self)? != mark {
             return Ok(None);
         }
         let mut freed = Freed::default();
@@ -122,7 +122,7 @@ fn clear(folder: &Path) -> io::Result<()> {
 }
 
 /// What the folder stands at: names, lengths and times of all logs and texts.
-fn look(store: &FileStore) -> Result<Mark, StorageError> {
+fn fingerprint(store: &FileStore) -> Result<Mark, StorageError> {
     let mut seen = Vec::new();
     let mut note = |name: &str, file: &Path| -> io::Result<()> {
         let found = fs::metadata(file)?;
@@ -144,7 +144,7 @@ fn look(store: &FileStore) -> Result<Mark, StorageError> {
     Ok(Mark(number))
 }
 
-/// Goes through the files of a folder that may not be there.
+/// Visits the files of a folder that may not exist.
 fn each(folder: &Path, mut visit: impl FnMut(&str, &Path) -> io::Result<()>) -> Result<(), StorageError> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,

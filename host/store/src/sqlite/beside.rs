@@ -1,7 +1,7 @@
-//! What is where a database is to be, and beside it, before SQLite looks at any of it.
+//! What is where a database is to be, and next to it, before SQLite looks at any of it.
 //!
-//! SQLite applies what it finds beside a file before anybody can ask what the file is: a journal changes the pages, and one
-//! that names another journal has that file removed. Databases of this program have a write-ahead log, so a journal beside
+//! SQLite applies what it finds next to a file before anyone can ask what the file is: a journal changes the pages, and one
+//! that names another journal has that file removed. Databases of this program have a write-ahead log, so a journal next to
 //! them is a stranger's.
 
 use std::fs::{self, File, Metadata};
@@ -26,6 +26,7 @@ const JOURNAL_MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 
 /// Why a database is not opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum PlaceError {
     /// A link, a pipe, a device.
     #[error("{file} is not a regular file: graph-host keeps its data in one; look at what is there, and move it away", file = file.display())]
@@ -35,34 +36,16 @@ pub enum PlaceError {
     },
     /// It has another name elsewhere.
     #[error("{file} is a hard link: the same file has a name elsewhere, and would be changed there, too; replace it with a copy, or move it away", file = file.display())]
-    HardLink {
-        /// The file.
-        file: PathBuf,
-    },
+    HardLink { file: PathBuf },
     /// A journal is where none belongs.
-    #[error("{journal} would change {file} as soon as it is opened, and graph-host has not written it: move it away; what was there before is then still there", journal = journal.display(), file = file.display())]
-    Journal {
-        /// The database.
-        file: PathBuf,
-        /// The journal.
-        journal: PathBuf,
-    },
+    #[error("{journal} would change {file} as soon as it is opened, and graph-host has not written it: move it away; what was stored before is not lost", journal = journal.display(), file = file.display())]
+    Journal { file: PathBuf, journal: PathBuf },
     /// A log without the database that it is of.
-    #[error("{log} holds records of a database that is not there: put {file} back, or move the log away", log = log.display(), file = file.display())]
-    Alone {
-        /// The database.
-        file: PathBuf,
-        /// The log.
-        log: PathBuf,
-    },
+    #[error("{log} holds records of a database that is missing: put {file} back, or move the log away", log = log.display(), file = file.display())]
+    Alone { file: PathBuf, log: PathBuf },
     /// A file of holes.
     #[error("{file} has {length} bytes, nearly all of them holes, which no database of graph-host has: move it away", file = file.display())]
-    Sparse {
-        /// The database.
-        file: PathBuf,
-        /// Its length.
-        length: u64,
-    },
+    Sparse { file: PathBuf, length: u64 },
 }
 
 impl PlaceError {
@@ -81,7 +64,7 @@ impl PlaceError {
 /// What is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// Nothing.
+    /// There is no file of that name.
     Nothing,
     /// A file without a byte.
     Empty,
@@ -96,7 +79,7 @@ pub(crate) fn with_suffix(file: &Path, suffix: &str) -> PathBuf {
     path.into()
 }
 
-/// The path with its folder resolved: SQLite is told to follow no link, and folders of the user may well be links.
+/// The path with its folder resolved: SQLite is configured to follow no link, and folders of the user may well be links.
 pub(crate) fn resolved(file: &Path) -> PathBuf {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match (fs::canonicalize(folder), file.file_name()) {
@@ -105,11 +88,11 @@ pub(crate) fn resolved(file: &Path) -> PathBuf {
     }
 }
 
-/// Looks at a database and at what is beside it.
+/// Looks at a database and at what is next to it.
 pub(crate) fn check(file: &Path) -> Result<Found, PlaceError> {
     let begun = Instant::now();
     loop {
-        match look(file) {
+        match inspect(file) {
             Err(PlaceError::Journal { .. } | PlaceError::HardLink { .. }) if begun.elapsed() < MAKING => {
                 thread::sleep(Duration::from_millis(5));
             }
@@ -118,9 +101,9 @@ pub(crate) fn check(file: &Path) -> Result<Found, PlaceError> {
     }
 }
 
-fn look(file: &Path) -> Result<Found, PlaceError> {
+fn inspect(file: &Path) -> Result<Found, PlaceError> {
     let [log, index, journal] = ["-wal", "-shm", "-journal"].map(|suffix| with_suffix(file, suffix));
-    // In this order: whoever makes a database puts the file there before its log.
+    // In this order: the process that makes a database puts the file there before its log.
     let has_log = is_regular(&log)?;
     is_regular(&index)?;
     let has_journal = is_regular(&journal)?;
@@ -141,7 +124,7 @@ fn look(file: &Path) -> Result<Found, PlaceError> {
                 Ok(Found::Nothing)
             };
         }
-        // Opening it tells why it cannot be looked at.
+        // Opening it reports why it cannot be looked at.
         Err(_) => return Ok(Found::File),
     };
     if names(&found) > 1 && names(&found) > names_in_folder(file, &found) {
@@ -193,7 +176,7 @@ fn is_sparse(found: &Metadata) -> bool {
     found.len() > SMALL && guard::on_disk(found).saturating_mul(MOST_HOLES) < found.len()
 }
 
-/// Whether a database may have a journal beside it: one that has no write-ahead log, as on file systems without shared
+/// Whether a database may have a journal next to it: one that has no write-ahead log, as on file systems without shared
 /// memory, if the journal names no other one; and one without a byte, of which SQLite takes the journal for a remnant and
 /// applies nothing.
 fn may_have_journal(file: &Path, journal: &Path) -> bool {

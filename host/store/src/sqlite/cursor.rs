@@ -1,7 +1,7 @@
-//! Where readers of histories stand, so that the next page goes on where the last one ended.
+//! Where readers of histories stand, so that the next page continues where the last one ended.
 //!
-//! The history of a run is what all its namespaces have come to, in one order. Where a run has many child runs, finding the
-//! place of a number in it asks each of them; a reader that goes on asks none but those that it reads from.
+//! The history of a run is that of all its namespaces, in one order. Where a run has many child runs, finding the
+//! place of a number in it asks each of them; a reader that continues asks none but those that it reads from.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use crate::plan::NamespacePlan;
 
-/// So many readers are remembered at most; the one that has read last is forgotten last.
+/// At most that many readers are remembered at most; the one that has read last is forgotten last.
 const MOST: usize = 64;
 
-/// So many of them of one run.
+/// At most that many of them of one run.
 const OF_ONE_RUN: usize = 4;
 
-/// A cursor with so many namespaces ahead may be copied: another reader may stand at the same place.
+/// A cursor with that many namespaces ahead may be copied: another reader may stand at the same place.
 const SHARED: usize = 64;
 
 /// The next checkpoint of each namespace that has more, in the order of their entries.
@@ -66,7 +66,7 @@ struct Reader {
     cursor: Cursor,
 }
 
-/// The readers of a connection, as long as nobody else writes to the file.
+/// The readers of a connection, as long as no other process writes to the file.
 #[derive(Debug, Default)]
 pub(super) struct Cursors {
     /// The state of the file that this is of (`PRAGMA data_version`): it changes when another connection writes.
@@ -106,7 +106,7 @@ impl Cursors {
         self.readers.push(Reader { run: run.to_owned(), after, cursor });
     }
 
-    /// This connection has written what a batch comes to behind so many `entries` of a run's history.
+    /// This connection has written what a batch results in behind that many `entries` of a run's history.
     pub(super) fn committed(&mut self, run: &str, entries: i64, plans: &[NamespacePlan<'_>]) {
         for reader in self.readers.iter_mut().filter(|reader| reader.run == run) {
             for plan in plans {

@@ -16,7 +16,7 @@ pub(super) struct Stored {
     apart: bool,
 }
 
-/// Reads the fence of a run; `None` where nobody has taken it up since it was made. To be called in a transaction.
+/// Reads the fence of a run; `None` where no one has taken it up since it was made. To be called in a transaction.
 pub(super) fn read(connection: &Connection, run: i64) -> SqlResult<Option<Stored>> {
     let found = connection.prepare_cached(sql::FENCE)?.query_row([run], row::fence).optional()?;
     let Some((epoch, head)) = found else { return Ok(None) };

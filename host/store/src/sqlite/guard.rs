@@ -12,7 +12,7 @@ use rusqlite::{Connection, Result as SqlResult};
 
 use crate::bounds::LARGEST_TEXT;
 
-/// The largest row, in bytes: its largest text, and names beside it.
+/// The largest row, in bytes: its largest text, and names next to it.
 const LARGEST_ROW: u64 = LARGEST_TEXT + (16 << 20);
 
 /// What all of SQLite in this process may take up at one time, in bytes. Where a file finds rows by a key, SQLite reads them
@@ -43,7 +43,7 @@ pub(crate) fn set(connection: &Connection) -> SqlResult<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.pragma_update(None, "cell_size_check", true)?;
-    // No text and no row is larger, whatever the file says; and what is read is read, not mapped: a file that somebody cuts
+    // No text and no row is larger, whatever the file says; and what is read is read, not mapped: a file that another process cuts
     // off meanwhile would end this process.
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, i32::try_from(LARGEST_ROW).unwrap_or(i32::MAX))?;
     for (limit, most) in LIMITS {
@@ -145,7 +145,7 @@ pub(super) fn on_disk(found: &fs::Metadata) -> u64 {
     found.blocks().saturating_mul(512)
 }
 
-/// What a file takes up on its disk, in bytes; its length, where that is all that is told.
+/// What a file takes up on its disk, in bytes; its length, where nothing else is known.
 #[cfg(not(unix))]
 pub(super) fn on_disk(found: &fs::Metadata) -> u64 {
     found.len()

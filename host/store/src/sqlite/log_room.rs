@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use super::beside;
 
 /// At which durable commits of a process the log is extended, and to what length in bytes. The last length is what a log grows to
-/// before SQLite begins it anew (1,000 pages).
+/// before SQLite starts it again (1,000 pages).
 const ROOM: [(u32, u64); 2] = [(2, 512 << 10), (16, 4_200 << 10)];
 
 /// Makes the log longer before commits need it.
@@ -29,7 +29,7 @@ impl LogRoom {
         Self { log: beside::with_suffix(database, "-wal"), durable: 0 }
     }
 
-    /// A transaction that will wait for the disk is about to commit: nobody else writes to the log. A process that waits for the
+    /// A transaction that will wait for the disk is about to commit: no other process writes to the log. A process that waits for the
     /// disk once only does not pay for the room.
     pub(super) fn prepare(&mut self) {
         self.durable = self.durable.saturating_add(1);
@@ -63,7 +63,7 @@ mod tests {
         let file = folder.path().join("runs.db");
         let store = SqliteStore::open(&file, Options::default()).unwrap();
         store.create_run(&sample::run("r")).unwrap();
-        let guard = sample::take_up(&store, "r");
+        let guard = sample::acquire_run(&store, "r");
         let log = beside::with_suffix(&file, "-wal");
         let mut lengths = Vec::new();
         for number in 0..count {

@@ -2,11 +2,10 @@
 
 pub(crate) mod beside;
 mod cursor;
-mod fault;
+mod errors;
 mod fence;
 pub(crate) mod guard;
 mod history;
-mod known;
 mod log_room;
 mod open;
 mod owner;
@@ -20,6 +19,7 @@ mod store;
 mod upkeep;
 mod values;
 mod write;
+mod write_cache;
 
 #[cfg(test)]
 mod tests;

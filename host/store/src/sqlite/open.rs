@@ -11,7 +11,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 
 use super::beside::{self, Found, HALF, PlaceError};
-use super::fault;
+use super::errors;
 use super::guard::{self, Meter};
 use super::schema::{self, Identity, SCHEMA_VERSION};
 use crate::error::{StorageError, location};
@@ -30,7 +30,7 @@ pub enum Access {
 /// How the file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// What for.
+    /// Whether the database is opened for writing, or for reading only.
     pub access: Access,
     /// How long to wait for other processes that write.
     pub busy_timeout: Duration,
@@ -44,72 +44,55 @@ impl Default for Options {
 
 /// The file cannot be opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum OpenError {
     /// There is nothing to read.
     #[error("there is no {file} yet: the first run makes it", file = file.display())]
-    Missing {
-        /// The file.
-        file: PathBuf,
-    },
+    Missing { file: PathBuf },
     /// The folder cannot be made.
     #[error("the folder {folder} cannot be made: {reason}", folder = folder.display())]
-    Folder {
-        /// The folder.
-        folder: PathBuf,
-        /// Why.
-        reason: String,
-    },
+    Folder { folder: PathBuf, reason: String },
     /// Not a SQLite file, or its very beginning is damaged.
-    #[error("{file} is not a database: move it away to begin a new one, or put it back from a backup", file = file.display())]
-    NotADatabase {
-        /// The file.
-        file: PathBuf,
-    },
+    #[error("{file} is not a database: move it away to start a new one, or put it back from a backup", file = file.display())]
+    NotADatabase { file: PathBuf },
     /// Another program's database.
-    #[error("{file} is the database of another program (application id {application_id}): it was left as it is; choose another file", file = file.display())]
+    #[error("{file} is the database of another program (application id {application_id}): it was left unchanged; choose another file", file = file.display())]
     Foreign {
-        /// The file.
         file: PathBuf,
         /// What its header says.
         application_id: i64,
     },
     /// A later version of this program has written it.
-    #[error("{file} has schema version {found}, and this program knows up to version {supported}: it was left as it is; use a newer graph-host", file = file.display())]
+    #[error("{file} has schema version {found}, and this program knows up to version {supported}: it was left unchanged; use a newer graph-host", file = file.display())]
     Newer {
-        /// The file.
         file: PathBuf,
-        /// Its version.
         found: u32,
         /// The newest version that can be read.
         supported: u32,
     },
     /// An older version of this program has written it, and what only reads it must not bring it up to date.
-    #[error("{file} has schema version {found}, and has to be brought up to version {current} before it is read: it was left as it is", file = file.display())]
+    #[error("{file} has schema version {found}, and has to be brought up to version {current} before it is read: it was left unchanged", file = file.display())]
     Older {
-        /// The file.
         file: PathBuf,
-        /// Its version.
         found: u32,
         /// The version that this program reads and writes.
         current: u32,
     },
     /// It says that it is one of ours, and its tables are others.
-    #[error("{file} is not as graph-host makes its databases: {what}; it was left as it is: move it away, and ask whoever it is from for an export (`graph-host runs export`)", file = file.display())]
+    #[error("{file} is not as graph-host makes its databases: {what}; it was left unchanged: move it away, and ask its owner for an export (`graph-host runs export`)", file = file.display())]
     Altered {
-        /// The file.
         file: PathBuf,
         /// What is not as it is made.
         what: String,
     },
-    /// What is there, or beside it, is nothing that is opened.
+    /// What is there, or next to it, is nothing that is opened.
     #[error(transparent)]
     Place(#[from] PlaceError),
-    /// Its newest part lies in a file beside it, and cannot be read without writing.
+    /// Its newest part is in a file next to it, and cannot be read without writing.
     #[error("the newest records of {file} are still in {wal}, which can only be read where the folder is writable: copy both files to such a folder", file = file.display(), wal = wal.display())]
     Unmerged {
-        /// The file.
         file: PathBuf,
-        /// The write-ahead log beside it.
+        /// The write-ahead log next to it.
         wal: PathBuf,
     },
     /// The medium failed.
@@ -170,7 +153,7 @@ fn open_read_write(file: &Path, busy: Duration) -> Result<Opened, OpenError> {
         make(&place, busy).map_err(failed)?;
     }
     let mut opened = connect(&place, READ_WRITE, busy).map_err(failed)?;
-    // What is not ours is left as it is: this comes before anything is written.
+    // What is not ours is left unchanged: this comes before anything is written.
     let identity = schema::identify(&opened.connection).map_err(failed)?;
     let is_current = identity == Identity::Ours(SCHEMA_VERSION);
     let is_older = matches!(identity, Identity::Ours(version) if version < SCHEMA_VERSION);
@@ -195,7 +178,7 @@ fn open_read_write(file: &Path, busy: Duration) -> Result<Opened, OpenError> {
 /// A database is made in milliseconds: one that is older than this has no maker any more.
 const MAKING: Duration = Duration::from_mins(1);
 
-/// Removes what processes that were killed while they made a database have left beside it.
+/// Removes what processes that were killed while they made a database have left next to it.
 fn remove_halves(file: &Path) {
     let half = beside::with_suffix(file, HALF);
     let (Some(folder), Some(half)) = (half.parent(), half.file_name()) else { return };
@@ -207,21 +190,21 @@ fn remove_halves(file: &Path) {
         let changed =
             entry.metadata().ok().and_then(|found| found.is_file().then(|| found.modified().ok())?);
         if changed.and_then(|changed| changed.elapsed().ok()).is_some_and(|age| age > MAKING) {
-            // Whoever else opens the database may have been faster.
+            // Another process that opens the database may have been faster.
             let _ = fs::remove_file(entry.path());
         }
     }
 }
 
-/// Makes the database under another name, and gives it its own once it is whole: nobody sees a half of it, and there is
-/// never a journal beside it. Where the file system has no such names, it is made where it is to be.
+/// Makes the database under another name, and gives it its own once it is whole: no one sees a half of it, and there is
+/// never a journal next to it. Where the file system has no such names, it is made where it is to be.
 fn make(file: &Path, busy: Duration) -> rusqlite::Result<()> {
     static MADE: AtomicU64 = AtomicU64::new(0);
     let number = MADE.fetch_add(1, Ordering::Relaxed);
     let half = beside::with_suffix(file, &format!("{HALF}{}-{number}", std::process::id()));
     let made = fill(&half, busy);
     if made.is_ok() {
-        // Whoever was faster has made the same; and where there cannot be two names, SQLite makes it in its place.
+        // The process that was faster has made the same; and where there cannot be two names, SQLite makes it in its place.
         let _ = fs::hard_link(&half, file);
     }
     remove(&half);
@@ -241,7 +224,7 @@ fn fill(half: &Path, busy: Duration) -> rusqlite::Result<()> {
 
 fn remove(half: &Path) {
     for suffix in ["", "-wal", "-shm", "-journal"] {
-        // What is not there need not be removed, and what stays has a name that nobody opens.
+        // What is missing need not be removed, and what stays has a name that no one opens.
         let _ = fs::remove_file(beside::with_suffix(half, suffix));
     }
 }
@@ -259,11 +242,11 @@ fn open_read_only(file: &Path, busy: Duration) -> Result<Opened, OpenError> {
         if fs::metadata(&wal).is_ok_and(|wal| wal.len() > 0) {
             return Err(OpenError::Unmerged { file: file.to_owned(), wal });
         }
-        // Nobody can write here, so the file can be read without the locks that would have to be written.
+        // No one can write here, so the file can be read without the locks that would have to be written.
         opened = connect(&immutable(&place), READ_ONLY | OpenFlags::SQLITE_OPEN_URI, busy).map_err(failed)?;
         identity = schema::identify(&opened.connection);
     }
-    if identity.as_ref().is_err_and(fault::is_damage) {
+    if identity.as_ref().is_err_and(errors::is_damage) {
         // A file that is shorter than its header says is refused as a whole otherwise. Nothing is written here.
         let connection = &opened.connection;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, false).map_err(failed)?;
@@ -273,7 +256,7 @@ fn open_read_only(file: &Path, busy: Duration) -> Result<Opened, OpenError> {
     match identity.map_err(failed)? {
         Identity::Empty => Err(OpenError::Missing { file: file.to_owned() }),
         Identity::Ours(found) if found < SCHEMA_VERSION => {
-            // What reads it knows the tables as they are now, and only whoever may write brings them there.
+            // What reads it knows the tables as they are now, and only the process that may write brings them there.
             Err(OpenError::Older { file: file.to_owned(), found, current: SCHEMA_VERSION })
         }
         identity => recognise(file, identity).map(|()| opened),
@@ -324,10 +307,10 @@ fn refused(file: &Path, busy: Duration, error: &rusqlite::Error) -> OpenError {
     if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) {
         return OpenError::NotADatabase { file: file.to_owned() };
     }
-    fault::storage(file, busy, error).into()
+    errors::storage(file, busy, error).into()
 }
 
-/// Whether reading fails because SQLite would have to write beside the file.
+/// Whether reading fails because SQLite would have to write next to the file.
 fn needs_writing(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
         || error.sqlite_error().is_some_and(|failure| failure.extended_code == ffi::SQLITE_IOERR_SHMSIZE)

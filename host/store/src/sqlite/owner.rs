@@ -19,7 +19,7 @@ const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(10);
 
 impl SqliteStore {
-    /// The file that is locked while somebody on this machine holds a run of a database. An id that names no run is represented by
+    /// The file that is locked while another process on this machine holds a run of a database. An id that names no run is represented by
     /// its digest.
     pub fn lock_file(database: &Path, run: &str) -> PathBuf {
         let name = match RunId::parse(run) {
@@ -47,7 +47,7 @@ impl SqliteStore {
             Ok(mut database) => {
                 let raised = raise(&database.connection, &taken, owner).map_err(|error| self.fault(&error));
                 for (run, _) in &taken {
-                    database.known.taken_up(run);
+                    database.cache.taken_up(run);
                 }
                 raised
             }
@@ -71,7 +71,7 @@ impl SqliteStore {
     /// Takes the lock of a run, and gives the run's number.
     fn lock_run(&self, run: &str) -> Result<(i64, RunLock), AcquireError> {
         let id = self.key(run)?.ok_or_else(|| AcquireError::NotFound { run: run.to_owned() })?;
-        // A file opened for reading only shall not get a lock beside it.
+        // A file opened for reading only shall not get a lock next to it.
         drop(self.writer(Synchronous::Normal)?);
         let file = Self::lock_file(self.file(), run);
         match RunLock::try_take(&file) {
@@ -100,7 +100,7 @@ impl SqliteStore {
         write::key(&database.connection, run).map_err(|error| self.fault(&error))
     }
 
-    /// Who has said that they have the run. Whoever has just taken the lock needs a moment to say so.
+    /// Who has said that they have the run. The process that has just taken the lock needs a moment to say so.
     fn owner_soon(&self, run: &str) -> Result<Option<Owner>, StorageError> {
         for _ in 0..TRIES {
             let owner = read_owner(&self.lock().connection, run).map_err(|error| self.fault(&error))?;

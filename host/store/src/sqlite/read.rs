@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension as _, Result as SqlResult, params};
 
 use super::row::{self, StoredCheckpoint};
 use super::store::SqliteStore;
-use super::{fault, sql, values};
+use super::{errors, sql, values};
 use crate::bounds::{self, LARGEST_READ, Page};
 use crate::error::{ReadError, StorageError};
 use crate::names;
@@ -60,7 +60,7 @@ impl SqliteStore {
                 match row::run(row) {
                     Ok(row) => listed.rows.push(row),
                     // What cannot be a row is none, and those around it can be read.
-                    Err(error) if fault::is_of_row(&error) => listed.refuse(self.fault(&error)),
+                    Err(error) if errors::is_of_row(&error) => listed.refuse(self.fault(&error)),
                     Err(error) => return Err(error),
                 }
             }
@@ -310,7 +310,7 @@ pub(super) fn with_values(connection: &Connection, stored: StoredCheckpoint) -> 
             let value = row::value(row)?;
             bytes = bytes.saturating_add(bounds::length(&value.json)).saturating_add(bounds::OVERHEAD);
             if bytes > LARGEST_READ {
-                return Err(fault::too_large("the channel values of a checkpoint"));
+                return Err(errors::too_large("the channel values of a checkpoint"));
             }
             record.values.push(value);
         }
@@ -336,11 +336,11 @@ impl Names for &SqliteStore {
             while found.len() < count
                 && let Some(row) = rows.next()?
             {
-                // What is no id of a run names none: `runs list` tells of it.
+                // What is no id of a run names none: `runs list` reports it.
                 match row.get::<_, String>(0) {
                     Ok(id) if names::run_id("run_id", &id).is_ok() => found.push(id),
                     Ok(_) => {}
-                    Err(error) if fault::is_of_row(&error) => {}
+                    Err(error) if errors::is_of_row(&error) => {}
                     Err(error) => return Err(error),
                 }
             }

@@ -15,7 +15,7 @@ use crate::error::{ReadError, RemoveError};
 use crate::store::Synchronous;
 use crate::upkeep::Freed;
 
-/// Statements that read much of the file: whoever looks after a store does so now and then, and no run waits for it.
+/// Statements that read much of the file: the process that looks after a store does so now and then, and no run waits for it.
 mod whole {
     pub(super) const SIZE: &str =
         "SELECT count(*), ifnull(sum(octet_length(body)), 0) FROM results WHERE expires <= ?1";

@@ -1,7 +1,6 @@
 //! Rows as values.
 
 use graph_core::digest::Digest;
-use graph_core::graph::Durability;
 use graph_core::record::{
     ChannelValue, RecordKind, RecordSignature, SignedCacheEntry, SignedRecord, ValueKind,
 };
@@ -13,7 +12,7 @@ use serde::Deserialize;
 use serde::de::IntoDeserializer as _;
 use serde::de::value::{Error as NameError, StrDeserializer};
 
-use super::fault::refused;
+use super::errors::refused;
 use crate::names::{self, BadName};
 use crate::run::RunRow;
 use crate::store::{Numbered, Owner};
@@ -52,15 +51,6 @@ fn name<'de, T: Deserialize<'de>>(row: &'de Row<'_>, column: usize) -> Result<T>
     let text = row.get_ref(column)?.as_str().map_err(|error| conversion(column, Type::Text, error))?;
     let text: StrDeserializer<'de, NameError> = text.into_deserializer();
     T::deserialize(text).map_err(|error| conversion(column, Type::Text, error))
-}
-
-/// The name that [`name`] reads.
-pub(super) const fn durability_name(durability: Durability) -> &'static str {
-    match durability {
-        Durability::Sync => "sync",
-        Durability::Async => "async",
-        Durability::Exit => "exit",
-    }
 }
 
 /// Gives what was read where its names are names, and otherwise the refusal, with the number of the row.

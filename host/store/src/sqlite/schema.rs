@@ -173,7 +173,7 @@ CREATE TABLE placed (
 INSERT INTO placed SELECT 1, ifnull(max(id), 0) FROM channel_values;
 ";
 
-/// `pending` keeps what hooks have come to as well; `task` is then the call's id.
+/// `pending` keeps what hooks have resulted in as well; `task` is then the call's id.
 const V5: &str = "
 CREATE TABLE pending_5 (
     id INTEGER PRIMARY KEY,
@@ -213,7 +213,7 @@ CREATE INDEX results_by_age ON results (key, at, run, namespace);
 ";
 
 /// Who may write to a run: its newest epoch, and the digest of the last record of its last commit. `head` is NULL where that record
-/// is the newest checkpoint of the run itself, so that a superstep without child runs changes nothing here. A run that nobody has
+/// is the newest checkpoint of the run itself, so that a superstep without child runs changes nothing here. A run that no one has
 /// taken up has no row. `epochs` has the epoch that was given last, to whatever run: it stays when runs are removed, and so do
 /// the guards that others may still have of them.
 const V7: &str = "
@@ -231,7 +231,7 @@ INSERT INTO epochs VALUES (1, 0);
 ";
 
 /// The digest of the schema of each version, as [`Shape::digest`] gives it: what is made by [`MIGRATIONS`] up to there. To
-/// make that anew whenever a file is opened would take longer than to open it.
+/// make that again whenever a file is opened would take longer than to open it.
 const SHAPES: [&str; SCHEMA_VERSION as usize] = [
     "6b9ebffe2f6bfee454f8ebb113d84fbac3f06e8226cb8db4e06445f4ce7da32e",
     "2f99441159174e06ea0b2a937d09687781584b06bdbb92d7dd040806e6c9852a",
@@ -268,13 +268,13 @@ pub(crate) const MANY_ENTRIES: &str = "it has more tables and indexes than graph
 /// tables.
 pub(super) fn identify(connection: &Connection) -> rusqlite::Result<Identity> {
     connection.execute_batch("SAVEPOINT look")?;
-    let found = look(connection);
+    let found = read_identity(connection);
     let released = connection.execute_batch("RELEASE look");
     let found = found?;
     released.map(|()| found)
 }
 
-fn look(connection: &Connection) -> rusqlite::Result<Identity> {
+fn read_identity(connection: &Connection) -> rusqlite::Result<Identity> {
     let application_id: i64 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
     let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     if application_id == APPLICATION_ID {
@@ -335,7 +335,7 @@ pub(super) fn damage(connection: &Connection) -> rusqlite::Result<Option<String>
 /// neither empty nor an older one of ours.
 pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<Identity> {
     let current = Identity::Ours(SCHEMA_VERSION);
-    // Another process may be about to do the same: whoever comes second finds it done.
+    // Another process may be about to do the same: the process that comes second finds it done.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let from = match identify(&transaction)? {
         Identity::Empty => 0,

@@ -1,7 +1,7 @@
 //! Whether a database has the schema that this program makes, and nothing else.
 //!
 //! A view in the place of a table, a trigger, a generated column, an index on an expression: what a schema holds is run by
-//! whoever reads or writes. So it is compared, entry by entry and letter by letter, before anything else is asked of a file.
+//! the process that reads or writes. So it is compared, entry by entry and letter by letter, before anything else is asked of a file.
 
 use graph_core::diagnostic::printable;
 use graph_core::digest::{Digest, DomainHasher};

@@ -11,13 +11,13 @@ use graph_core::time::Timestamp;
 use rusqlite::Connection;
 
 use super::cursor::Cursors;
-use super::fault;
+use super::errors;
 use super::guard::Meter;
-use super::known::Known;
 use super::log_room::LogRoom;
 use super::open::{self, Access, OpenError, Opened, Options};
 use super::read::Values;
 use super::sql;
+use super::write_cache::WriteCache;
 use crate::error::{
     AcquireError, CommitError, CreateRunError, ImportError, ReadError, RemoveError, ResolveError,
     SnapshotError, StorageError, location,
@@ -29,7 +29,7 @@ use crate::store::{
 };
 use crate::upkeep::{Cut, Freed, Mark};
 
-/// Keeps runs in a SQLite file with a write-ahead log beside it, and their locks in a folder of the file's name. Clones
+/// Keeps runs in a SQLite file with a write-ahead log next to it, and their locks in a folder of the file's name. Clones
 /// share one connection; several processes may have the same file open.
 #[derive(Clone)]
 pub struct SqliteStore {
@@ -50,7 +50,7 @@ pub(super) struct Database {
     /// What the connection is set to, once that is known.
     synchronous: Option<Synchronous>,
     pub(super) log_room: LogRoom,
-    pub(super) known: Known,
+    pub(super) cache: WriteCache,
     pub(super) cursors: Cursors,
     /// The number of a value up to which all are known to have places.
     pub(super) placed: i64,
@@ -59,7 +59,7 @@ pub(super) struct Database {
 impl Database {
     /// Forgets what is remembered of a run that was removed or changed in another way than by a commit.
     pub(super) fn forget(&mut self, run: &str) {
-        self.known.forget(run);
+        self.cache.forget(run);
         self.cursors.forget(run);
     }
 }
@@ -73,14 +73,14 @@ impl SqliteStore {
             meter,
             synchronous: None,
             log_room: LogRoom::of(file),
-            known: Known::default(),
+            cache: WriteCache::default(),
             cursors: Cursors::default(),
             placed: 0,
         });
         Ok(Self { shared: Arc::new(Shared { file: file.to_owned(), options, database }) })
     }
 
-    /// The file.
+    /// The database file.
     pub fn file(&self) -> &Path {
         &self.shared.file
     }
@@ -93,7 +93,7 @@ impl SqliteStore {
     }
 
     pub(super) fn fault(&self, error: &rusqlite::Error) -> StorageError {
-        fault::storage(&self.shared.file, self.shared.options.busy_timeout, error)
+        errors::storage(&self.shared.file, self.shared.options.busy_timeout, error)
     }
 
     /// The connection for writing, set to how hard to press.

@@ -16,7 +16,7 @@ use crate::run::NewRun;
 use crate::store::{Numbered, RunGuard, Synchronous};
 use crate::upkeep::{Cut, Freed, Mark};
 
-/// Statements that read much of the file: whoever looks after a store does so now and then, and no run waits for it.
+/// Statements that read much of the file: the process that looks after a store does so now and then, and no run waits for it.
 mod whole {
     pub(super) const SNAPSHOTS: &str =
         "SELECT iif(octet_length(digest) > 32, x'', digest) FROM snapshots ORDER BY digest";
@@ -42,7 +42,7 @@ mod whole {
     pub(super) const REMOVE_RUN: &str = "DELETE FROM runs WHERE id = ?1";
 }
 
-/// What a transaction frees before it ends, in bytes: until it does, all of it stands in the log as well, and others that
+/// What a transaction frees before it ends, in bytes: until it does, all of it is in the log as well, and others that
 /// write have to wait.
 const FREED_AT_ONCE: u64 = 64 << 20;
 
@@ -173,7 +173,7 @@ impl SqliteStore {
         cut: &Cut<'_>,
     ) -> Result<Freed, RemoveError> {
         let run = guard.run();
-        // The run is held: whoever has written between this and what follows has taken it over.
+        // The run is held: the process that has written between this and what follows has taken it over.
         let kept = self.read_values(run, namespace, cut.channels)?;
         let mut database = self.writer(Synchronous::Full)?;
         let connection = &database.connection;
@@ -231,7 +231,7 @@ impl SqliteStore {
         let connection = &database.connection;
         let remove = || {
             let write = Write::begin(connection)?;
-            // From here on nobody else can write.
+            // From here on no other process can write.
             if mark(connection)? != since {
                 return Ok(None);
             }
@@ -265,7 +265,7 @@ impl SqliteStore {
     }
 }
 
-/// Removes the first of these runs in one transaction: at least one, and no more once they come to [`FREED_AT_ONCE`].
+/// Removes the first of these runs in one transaction: at least one, and no more once they reach [`FREED_AT_ONCE`].
 fn remove_some(connection: &Connection, guards: &[RunGuard]) -> Result<Vec<Freed>, WriteError<RemoveError>> {
     let write = Write::begin(connection)?;
     let (mut removed, mut bytes) = (Vec::new(), 0_u64);

@@ -4,10 +4,10 @@ use graph_core::record::{ChannelValue, ValueKind};
 use rusqlite::{Connection, Result as SqlResult, Rows, params};
 
 use super::write::number;
-use super::{fault, row, sql};
+use super::{errors, row, sql};
 use crate::bounds::{self, LARGEST_READ};
 
-/// So many values may be without a place: whoever reads a channel looks through these.
+/// At most that many values may be without a place: the process that reads a channel looks through these.
 const UNPLACED: i64 = 1_024;
 
 /// Writes a checkpoint's values in order of channels, and gives the number of the first and how many there are.
@@ -86,7 +86,7 @@ pub(super) fn read(
             let value = row::value(row)?;
             *bytes = bytes.saturating_add(bounds::length(&value.json)).saturating_add(bounds::OVERHEAD);
             if *bytes > LARGEST_READ {
-                return Err(fault::too_large("the channel values of a state"));
+                return Err(errors::too_large("the channel values of a state"));
             }
             found.push(value);
         }

@@ -5,9 +5,8 @@ use graph_core::graph::Durability;
 use graph_core::record::SignedRecord;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::known::Head;
-use super::row::durability_name;
 use super::store::{Database, SqliteStore, Write};
+use super::write_cache::Head;
 use super::{fence, results, sql, values};
 use crate::error::{CommitError, CreateRunError, Loss, SnapshotError};
 use crate::plan::{self, NamespacePlan};
@@ -65,17 +64,17 @@ impl SqliteStore {
     ) -> Result<(), CommitError> {
         let run = guard.run();
         let mut database = self.writer(synchronous)?;
-        let Database { connection, known, cursors, placed, log_room, .. } = &mut *database;
+        let Database { connection, cache, cursors, placed, log_room, .. } = &mut *database;
         let connection = &*connection;
         let failed = |error: rusqlite::Error| CommitError::from(self.fault(&error));
         let write = Write::begin(connection).map_err(failed)?;
-        known.refresh(connection).map_err(failed)?;
-        let id = match known.id(run) {
+        cache.refresh(connection).map_err(failed)?;
+        let id = match cache.id(run) {
             Some(id) => Some(id),
             None => key(connection, run).map_err(failed)?,
         };
         let Some(id) = id else { return Err(plan::lost(guard, Loss::Removed)) };
-        let stored = match known.fence(run) {
+        let stored = match cache.fence(run) {
             Some(stored) => Some(stored),
             None => fence::read(connection, id).map_err(failed)?,
         };
@@ -86,15 +85,15 @@ impl SqliteStore {
         if !update.is_nothing() {
             update_run(connection, run, update).map_err(failed)?;
         }
-        let plans = plan::plan(run, batch, |namespace| match known.head(run, namespace) {
+        let plans = plan::plan(run, batch, |namespace| match cache.head(run, namespace) {
             Some(Head(newest)) => Ok(newest),
             None => head(connection, id, namespace).map_err(failed),
         })?;
         let added = number(plan::entries(batch));
-        let entries = if added == 0 { 0 } else { known.length(connection, run).map_err(failed)? };
+        let entries = if added == 0 { 0 } else { cache.length(connection, run).map_err(failed)? };
         let mut last = 0;
         for plan in &plans {
-            let pending = known.has_pending(run, plan.namespace);
+            let pending = cache.has_pending(run, plan.namespace);
             last = last.max(write_namespace(connection, id, entries, plan, pending).map_err(failed)?);
         }
         for record in batch {
@@ -109,7 +108,7 @@ impl SqliteStore {
         *placed = now_placed;
         cursors.committed(run, entries, &plans);
         guard.advance(batch);
-        known.committed(run, (id, stored), (added > 0).then(|| entries.saturating_add(added)), &plans);
+        cache.committed(run, (id, stored), (added > 0).then(|| entries.saturating_add(added)), &plans);
         Ok(())
     }
 }
@@ -144,7 +143,7 @@ pub(super) fn insert_row(connection: &Connection, run: &NewRun) -> Result<i64, W
         row.pins.as_bytes(),
         row.seed.as_bytes(),
         row.key.as_bytes(),
-        durability_name(row.durability),
+        row.durability.as_str(),
         row.max_steps.map(number),
         number(row.created_at.0),
         number(row.updated_at.0),
@@ -229,7 +228,7 @@ pub(super) fn head(connection: &Connection, run: i64, namespace: &str) -> rusqli
         .transpose()
 }
 
-/// Writes what a batch comes to in a namespace, which has had `entries` before and may have `pending` records. Gives the
+/// Writes what a batch results in in a namespace, which has had `entries` before and may have `pending` records. Gives the
 /// number of the last value that was written.
 pub(super) fn write_namespace(
     connection: &Connection,

@@ -3,6 +3,8 @@
 mod report;
 mod show;
 
+pub(in crate::command) use show::of_row;
+
 use graph_host::context::current_project;
 use std::path::PathBuf;
 
@@ -14,7 +16,7 @@ use graph_runtime::items::graph_file::locate;
 use graph_runtime::items::locate::ItemLocator;
 use graph_runtime::project;
 
-/// Look at graphs: draw them, and tell what is doubtful about their shape
+/// Draw graphs, and report what is doubtful about their shape
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use graph_core::diagnostic::printable;
 use graph_core::document::load;
-use graph_core::structure::{Finding, findings, unneeded_capabilities};
+use graph_core::structure::{Finding, findings_of, unneeded_capabilities};
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
@@ -13,12 +13,12 @@ use graph_runtime::run::start::read_manifest;
 use serde_json::json;
 
 /// Tell what is doubtful about the shape of a graph: nodes that nothing leads to, dead ends, lists without a default,
-/// barriers that never open, writes that must conflict, capabilities that no node needs
+/// barriers that never open, writes that must conflict, what is read and never written, capabilities that no node needs
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The graph: a file, or an item id
     graph: String,
-    /// A capability manifest: what it allows for nothing is told too
+    /// A capability manifest: permissions that the graph does not use are reported too
     #[arg(long, value_name = "FILE")]
     caps: Option<PathBuf>,
 }
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let (path, id) = super::find(&args.graph, context)?;
     let text = graph_runtime::project::text_file::read_named_as("the graph", &path)?;
     let loaded = load(&path.display().to_string(), &text, &id)?;
-    let mut found = findings(&loaded.graph);
+    let mut found = findings_of(&loaded);
     if let Some(caps) = &args.caps {
         found.extend(unneeded_capabilities(&[&loaded.graph], &read_manifest(caps, &context.host)?));
     }

@@ -5,12 +5,15 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use graph_core::document::{load, load_snapshot};
+use graph_core::format;
 use graph_core::record::{Checkpoint, Record};
-use graph_core::topology::Topology;
+use graph_core::structure::{findings, findings_of};
+use graph_core::topology::{Topology, TopologyReport, VERSION};
 use graph_host::context::Context;
 use graph_host::terminal::drawing;
 use graph_host::terminal::exit::Exit;
 use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_store::{CheckpointStore, RunRow};
 use graph_runtime::project::stores::Stores;
 use graph_runtime::registry::fetch_cache;
 use graph_runtime::run::pins::Pins;
@@ -37,7 +40,7 @@ enum Format {
     Mermaid,
     /// The DOT language of Graphviz
     Dot,
-    /// Nodes and edges as JSON, which can be drawn again
+    /// The whole graph as JSON: nodes, edges, limits, channels, policies and findings. It can be drawn again
     Json,
     /// A picture that a browser shows
     Svg,
@@ -69,7 +72,8 @@ fn of_file(name: &str, context: &Context) -> Result<Topology> {
     let (path, id) = super::find(name, context)?;
     let text = graph_runtime::project::text_file::read_named_as("the graph", &path)?;
     let loaded = load(&path.display().to_string(), &text, &id)?;
-    Ok(Topology::of(&loaded.graph))
+    let report = Some(TopologyReport::of(findings_of(&loaded)));
+    Ok(Topology { report, ..Topology::of(&loaded.graph) })
 }
 
 /// Reads back what was printed as JSON.
@@ -78,7 +82,8 @@ fn printed(path: &Path) -> Result<Topology> {
     serde_json::from_str(&text).map_err(|error| {
         Error::invalid(format!(
             "{} is not a graph as `graph show --format json` prints it: {error}",
-            path.display()
+            path.display(),
+            error = format::reason(&text, VERSION, error)
         ))
         .help("a graph itself is a YAML file")
     })
@@ -87,8 +92,13 @@ fn printed(path: &Path) -> Result<Topology> {
 /// The graph that a run keeps, with what its checkpoints say of nodes and edges.
 fn of_run(name: &str, context: &Context) -> Result<Topology> {
     let (_, store, row) = Stores::to_read(current_project()?.folder(), &context.host.home)?.find(name)?;
+    of_row(&*store, &row)
+}
+
+/// The same of a run that was found.
+pub(in crate::command) fn of_row(store: &dyn CheckpointStore, row: &RunRow) -> Result<Topology> {
     let mut checkpoints: Vec<Checkpoint> = Vec::new();
-    restore::each_checkpoint(&*store, &row.run_id, "", |record| match record.decode() {
+    restore::each_checkpoint(store, &row.run_id, "", |record| match record.decode() {
         Ok(Record::Checkpoint(checkpoint)) => {
             checkpoints.push(*checkpoint);
             Ok(())
@@ -96,12 +106,13 @@ fn of_run(name: &str, context: &Context) -> Result<Topology> {
         Ok(_) => Err(Error::integrity(format!("record {} is not a checkpoint", record.sequence))),
         Err(error) => Err(Error::integrity(error.to_string())),
     })?;
-    let pins = Pins::read(&restore::snapshot(&*store, &row.pins, "what it is pinned to")?)?;
-    let text = restore::snapshot(&*store, &pins.graph_text, "the graph")?;
+    let pins = Pins::read(&restore::snapshot(store, &row.pins, "what it is pinned to")?)?;
+    let text = restore::snapshot(store, &pins.graph_text, "the graph")?;
     let unreadable = |error: String| {
         Error::integrity(format!("the graph that run {} keeps cannot be read: {error}", row.run_id))
     };
     let document = serde_json::from_str(&text).map_err(|error| unreadable(error.to_string()))?;
     let graph = load_snapshot(&document).map_err(|error| unreadable(error.to_string()))?;
-    Ok(Topology::of(&graph).of_run(&checkpoints))
+    let report = Some(TopologyReport::of(findings(&graph)));
+    Ok(Topology { report, ..Topology::of(&graph) }.of_run(&checkpoints))
 }

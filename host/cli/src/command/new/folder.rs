@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use graph_runtime::error::{Error, Result};
+use graph_runtime::run::start::word;
 
 /// Checks a name that becomes a folder, an item id's last segment and a crate's name.
 pub(super) fn check_name(name: &str) -> Result<(), String> {
@@ -13,13 +14,19 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
     if fits {
         return Ok(());
     }
-    Err("a name begins with a small letter and has small letters, digits, `-` and `_`, at most 64".to_owned())
+    Err("a name starts with a lower-case letter and has lower-case letters, digits, `-` and `_`, at most 64"
+        .to_owned())
+}
+
+/// A path as a command takes it.
+pub(super) fn typed(path: &Path) -> String {
+    word(&path.display().to_string())
 }
 
 /// Makes the folder with these files, by path inside it. What is there already is never touched.
 pub(super) fn make(folder: &Path, files: &[(&str, String)]) -> Result<()> {
     if folder.symlink_metadata().is_ok() {
-        return Err(Error::usage(format!("{} is there already, and was left as it is", folder.display()))
+        return Err(Error::usage(format!("{} exists already, and was left unchanged", folder.display()))
             .help("choose another name, or another place with --dir"));
     }
     let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));

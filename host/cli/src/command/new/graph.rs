@@ -3,19 +3,21 @@
 use std::path::PathBuf;
 
 use graph_host::context::Context;
+use graph_host::document_kind::DocumentKind;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
 use graph_runtime::error::{Error, Result};
 use serde_json::json;
 
-use super::folder;
+use super::folder::{self, typed};
+use crate::command::schema;
 
-/// Begin a graph: a document that runs, a manifest, a case, and the hooks of the project
+/// Create a graph: a document that runs, a manifest, a case, hooks of the project, and the schemas for editors
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Its name
     name: String,
-    /// Where its folder is made
+    /// Where its folder is created
     #[arg(long, value_name = "DIR", default_value = ".")]
     dir: PathBuf,
 }
@@ -26,18 +28,27 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
         .map_err(|why| Error::usage(format!("`{name}` cannot be the name of a graph: {why}")))?;
     let place = args.dir.join(name);
     let case = format!("{name}.case.yaml");
-    let files = [
-        ("graph.yaml", include_str!("../../../templates/graph/graph.yaml").replace("NAME", name)),
-        ("caps.yaml", include_str!("../../../templates/graph/caps.yaml").replace("NAME", name)),
-        (case.as_str(), include_str!("../../../templates/graph/case.yaml").replace("NAME", name)),
-        (".ai/hooks.yaml", include_str!("../../../templates/graph/hooks.yaml").to_owned()),
+    let documents = [
+        ("graph.yaml", DocumentKind::Graph, include_str!("../../../templates/graph/graph.yaml")),
+        ("caps.yaml", DocumentKind::Manifest, include_str!("../../../templates/graph/caps.yaml")),
+        (case.as_str(), DocumentKind::Case, include_str!("../../../templates/graph/case.yaml")),
+        (".ai/hooks.yaml", DocumentKind::Hooks, include_str!("../../../templates/graph/hooks.yaml")),
     ];
+    let mut files: Vec<(String, String)> = Vec::new();
+    for (file, kind, template) in documents {
+        let schema = schema::modeline(file, kind);
+        files.push((file.to_owned(), format!("{schema}\n{}", template.replace("NAME", name))));
+    }
+    for kind in documents.map(|(_, kind, _)| kind) {
+        files.push((format!("{}/{}", schema::FOLDER, kind.schema_file()), kind.schema_text()));
+    }
+    let files: Vec<(&str, String)> = files.iter().map(|(file, text)| (file.as_str(), text.clone())).collect();
     folder::make(&place, &files)?;
     let graph = place.join("graph.yaml");
     let caps = place.join("caps.yaml");
     let next = [
-        format!("graph-host run {} --caps {} --input name=Ada", graph.display(), caps.display()),
-        format!("graph-host test {}", place.display()),
+        format!("graph-host run {} --caps {} --input name=Ada", typed(&graph), typed(&caps)),
+        format!("graph-host test {}", typed(&place)),
     ];
     if context.output.is_json() {
         let made: Vec<_> = files.iter().map(|(file, _)| place.join(file).display().to_string()).collect();

@@ -9,7 +9,7 @@ use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_runtime::error::Result;
 
-/// Begin a graph or a node in a folder of its own
+/// Create a graph or a node in a folder of its own
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]

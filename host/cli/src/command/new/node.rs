@@ -5,22 +5,26 @@ use std::path::PathBuf;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
+use graph_host::wants;
 use graph_runtime::error::{Error, Result};
 use serde_json::json;
 
-use super::folder;
+use super::folder::{self, typed};
 
-/// Begin a node in Rust: a crate that `graph-host build` makes a component of, with the SDK that it needs
+/// Create a node in Rust: a crate that `graph-host build` compiles to a component, with the SDK that it needs
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Its name
     name: String,
-    /// Where its folder is made
+    /// Where its folder is created
     #[arg(long, value_name = "DIR", default_value = ".")]
     dir: PathBuf,
     /// A folder of graph-sdk to build with, in place of a copy inside the new folder
     #[arg(long, value_name = "DIR")]
     sdk: Option<PathBuf>,
+    /// What it uses: a kind of capability, as filesystem, or an interface, as wasi:filesystem/types
+    #[arg(long, value_name = "INTERFACE", num_args = 1.., value_delimiter = ',', value_parser = wants::interface)]
+    wants: Vec<String>,
 }
 
 /// A file of the SDK, by its path at the top of the project. `sdk` links to them, so that a package of this crate has them; a
@@ -77,7 +81,7 @@ const SDK: &[(&str, &str)] = files![
     "wit/wasi/random.wit",
 ];
 
-/// Where the copy of the SDK lies in the new folder.
+/// Where the copy of the SDK is in the new folder.
 const COPY: &str = "graph-host";
 
 pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
@@ -101,9 +105,15 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let mut files = vec![
         (
             "Cargo.toml".to_owned(),
-            include_str!("../../../templates/node/Cargo.toml.txt").replace("NAME", name).replace("SDK", &sdk),
+            include_str!("../../../templates/node/Cargo.toml.txt")
+                .replace("NAME", name)
+                .replace("SDK", &sdk)
+                .replace("REACH", &reach(&args.wants, &sdk)),
         ),
-        ("src/lib.rs".to_owned(), include_str!("../../../templates/node/lib.rs.txt").to_owned()),
+        (
+            "src/lib.rs".to_owned(),
+            include_str!("../../../templates/node/lib.rs.txt").replace("WANTS", &wants_of(&args.wants)),
+        ),
         (".gitignore".to_owned(), "/target\n".to_owned()),
     ];
     if args.sdk.is_none() {
@@ -116,9 +126,10 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
         "graph-host keys generate me".to_owned(),
         format!(
             "graph-host build {} --id me/{name} --out .ai/tools/me/{name}.wasm --sign-with me",
-            place.display()
+            typed(&place)
         ),
         "graph-host trust add me --key me --items 'me/*'".to_owned(),
+        format!("graph-host publish me/{name} oci-layout:published:{name}"),
     ];
     let shown = || listed.iter().map(|(path, _)| *path).filter(|path| !path.starts_with(COPY));
     if context.output.is_json() {
@@ -141,6 +152,26 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
         context.output.line(styled(output::DIM, command))?;
     }
     Ok(Exit::Ok)
+}
+
+/// What the node wants, as a part of `node!`.
+fn wants_of(wants: &[String]) -> String {
+    if wants.is_empty() {
+        return String::new();
+    }
+    let wants: Vec<_> = wants.iter().map(|name| format!("        \"{name}\": \"say what for\",\n")).collect();
+    format!("\n    wants: [\n{}    ],\n   ", wants.concat())
+}
+
+/// The crate that a node reaches beyond files with, where it wants to.
+fn reach(wants: &[String], sdk: &str) -> String {
+    let beyond =
+        ["wasi:http/", "graph-host:host/secrets", "graph-host:host/knowledge", "graph-host:host/tools"];
+    if wants.iter().any(|name| beyond.iter().any(|start| name.starts_with(start))) {
+        format!("graph-sdk-reach = {{ path = \"{sdk}-reach\" }}\n")
+    } else {
+        String::new()
+    }
 }
 
 #[cfg(test)]
@@ -170,7 +201,10 @@ mod tests {
             ["guest-sdk/rust/Cargo.toml", "guest-sdk/rust-reach/Cargo.toml"].map(str::to_owned),
         );
         let reach = ["guest-sdk/rust-reach/src", "guest-sdk/rust-reach/wit"];
-        for below in ["guest-sdk/rust/src", "guest-sdk/rust/wit", "wit"].into_iter().chain(reach) {
+        for below in ["guest-sdk/rust/src", "guest-sdk/rust/wit", "wit/host", "wit/node", "wit/wasi"]
+            .into_iter()
+            .chain(reach)
+        {
             files(&root, below, &mut found);
         }
         let listed: BTreeSet<String> = SDK.iter().map(|(path, _)| (*path).to_owned()).collect();

@@ -1,4 +1,5 @@
-//! What a run goes on with although it was begun with something else, as `runs show` and `runs history` tell it.
+//! Accepted changes of a run, with which it is resumed although it was started with something else, for `runs show` and
+//! `runs history`.
 
 use graph_core::diagnostic::printable;
 use graph_core::record::Accepted;

@@ -15,10 +15,10 @@ use graph_runtime::project::stores::{self, Stores};
 use graph_runtime::run::restore;
 use serde_json::json;
 
-/// Go on with the state of a project that you have moved or copied here yourself
+/// Accept the state of a project that you have moved or copied here yourself
 ///
 /// The state of a project, .ai/state, is written only where a marker says that this host made it, in this very folder: a
-/// project from a stranger may bring state along. This signs the marker anew. Runs that another host has signed can be
+/// project from a stranger may bring state along. This signs a new marker. Runs that another host has signed can be
 /// shown and verified afterwards as before, and not resumed; what components have kept as knowledge there, your runs read.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {}
@@ -42,7 +42,7 @@ pub(super) fn run(_: &Args, project: &Path, context: &Context) -> Result<Exit> {
     })?;
     if others > 0 {
         context.output.warn(format_args!(
-            "{} signed by another host: it can be shown and verified here, and only that host can go on with it",
+            "{} signed by another host: it can be shown and verified here, and only that host can resume it",
             counted(others, "run")
         ));
     }

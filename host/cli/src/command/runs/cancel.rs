@@ -9,9 +9,11 @@ use graph_runtime::graph_driver::Control;
 
 use super::stop::{self, Waiting};
 
-/// Stop a run once the tasks under way are done; a resume goes on from there
+/// Stop a run once the tasks under way are done
 ///
-/// The process that runs it is told by a file in the project, .ai/threads/RUN/cancel, which anything else may put there as
+/// A resume continues from there.
+///
+/// The process that runs it reads a file in the project, .ai/threads/RUN/cancel, which other programs may create as
 /// well. A run that waits for an answer, or was cut short, is marked as cancelled.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

@@ -20,16 +20,16 @@ const INTERVAL: Duration = Duration::from_millis(100);
 pub(super) struct Args {
     /// The run: its id, the beginning of it, or @last
     pub(super) run: String,
-    /// Only what comes after this number: a reader goes on where it stopped
+    /// Only what comes after this number: a reader continues where it stopped
     #[arg(long, value_name = "OFFSET", default_value_t = 0, allow_negative_numbers = true, value_parser = number::from_zero::<u64>)]
     after: u64,
-    /// Go on until the run has stopped
+    /// Continue until the run has stopped
     #[arg(long)]
     follow: bool,
     /// Only these, several with commas; without it, everything
     #[arg(long, value_parser = args::stream(), value_name = "KIND", value_delimiter = ',')]
     stream: Vec<StreamKind>,
-    /// Whether what happens in graphs inside the graph is told, too
+    /// Whether events of child graphs are printed, too
     #[arg(long, value_parser = args::namespaces(), value_name = "WHICH", default_value = "all")]
     namespaces: Namespaces,
 }

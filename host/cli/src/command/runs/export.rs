@@ -17,7 +17,7 @@ use serde_json::json;
 
 /// Write a whole run to a file, to be checked or kept elsewhere
 ///
-/// The file is JSON lines: the run's row, the texts and records with their signatures, and a last line that tells whether
+/// The file is JSON lines: the run's row, the texts and records with their signatures, and a last line that shows whether
 /// it is whole.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -33,9 +33,9 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
     let row = store.run(&row.run_id)?.unwrap_or(row);
     let run = &row.run_id;
     if store.holder(run)? != Holder::Nobody {
-        return Err(Error::storage(format!("run {run} goes on: wait until it has stopped, or stop it")));
+        return Err(Error::storage(format!("run {run} is under way: wait until it has stopped, or stop it")));
     }
-    // What another host has signed is checked by whoever imports it.
+    // Another host's signatures are checked by the host that imports the run.
     if let Some(key) = context.host.home.verifying_identity(row.key)? {
         graph_runtime::history::verify::audit(&*store, &row, &key, None)?;
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use graph_core::record::Place;
+use graph_core::record::CheckpointSelector;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
@@ -12,13 +12,16 @@ use graph_runtime::error::{Error, Result};
 use graph_runtime::history::checkpoints;
 use graph_runtime::history::run_document::RunDocument;
 use graph_runtime::project::key_pairs::signing_key;
-use graph_runtime::run::edit_and_fork::{self, parse_place};
+use graph_runtime::run::edit_and_fork::{self, parse_selector};
 use serde_json::{Value, json};
 
 use super::edit::{EditArgs, open};
+use crate::command::args::typed_run;
 use crate::command::{number, observe, resume};
 
-/// Make a new run from a checkpoint of another one; with --go, run it again from there
+/// Make a new run from a checkpoint of another one
+///
+/// With --go it runs again from there.
 #[derive(Debug, clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(super) struct Args {
@@ -26,14 +29,14 @@ pub(super) struct Args {
     run: String,
     /// The checkpoint: step:N as superstep N left it, node:NAME the newest where that node is next, or its number;
     /// without it, the newest
-    #[arg(long, value_name = "PLACE", value_parser = parse_place)]
-    at: Option<Place>,
+    #[arg(long, value_name = "PLACE", value_parser = parse_selector)]
+    at: Option<CheckpointSelector>,
     #[command(flatten)]
     edit: EditArgs,
     /// The new run's id
     #[arg(long, value_name = "ID", value_parser = graph_runtime::run::run_id::check)]
     run_id: Option<String>,
-    /// Let it go on at once
+    /// Run it at once
     #[arg(long)]
     go: bool,
     /// With --go: use graph, manifest and components as they are now, where they have changed
@@ -48,10 +51,10 @@ pub(super) struct Args {
     /// With --go: let the fork sign items of the project that the manifest names without wildcards, with one of your keys
     #[arg(long, value_name = "KEY", requires = "go")]
     sign_with: Option<String>,
-    /// With --go: go on in the background
+    /// With --go: run in the background
     #[arg(long, requires = "go", conflicts_with = "stream")]
     detach: bool,
-    /// Say nothing about the steps
+    /// Print nothing about the steps
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
@@ -67,7 +70,7 @@ impl Args {
 
 pub(super) fn run(args: Args, project: &Path, context: &Context) -> Result<Exit> {
     if !args.go && args.observe.is_used() {
-        return Err(Error::usage("--stream and --otlp are for a fork that goes on")
+        return Err(Error::usage("--stream and --otlp are for a fork that runs")
             .help("add --go, or give them to `graph-host resume`"));
     }
     context.block_on(carry_out(args, project, context))?
@@ -80,8 +83,10 @@ async fn carry_out(args: Args, project: &Path, context: &Context) -> Result<Exit
         signing_key(&context.host.home, key)?;
     }
     let (store, run) = open(project, &args.run, context)?;
-    let place = args.at.unwrap_or(Place::Newest);
-    let done = edit_and_fork::fork(&run, Arc::clone(&store), place, edit, args.run_id, &context.host).await?;
+    let place = args.at.unwrap_or(CheckpointSelector::Newest);
+    let done =
+        edit_and_fork::fork(&run, Arc::clone(&store), place, edit, args.run_id, project, &context.host)
+            .await?;
     let (origin, sequence) = done.origin.clone().unwrap_or_default();
     let told =
         format!("run {} from {origin} at checkpoint {sequence}, after step {}", done.run, done.summary.steps);
@@ -100,9 +105,12 @@ async fn carry_out(args: Args, project: &Path, context: &Context) -> Result<Exit
         resume.quiet = args.quiet;
         resume.observe = args.observe;
         resume.project = Some(project.to_path_buf());
-        return resume::go_on(resume, None, context).await.map_err(|error| {
+        return resume::resume(resume, None, context).await.map_err(|error| {
             let help = error.help_text().map(str::to_owned).unwrap_or_default();
-            let kept = format!("{help}\nthe fork is kept: graph-host resume {}", done.run);
+            let kept = format!(
+                "{help}\nthe fork is kept; resume it with: graph-host resume {}",
+                typed_run(&done.run, project)
+            );
             error.help(kept.trim().to_owned())
         });
     }
@@ -117,6 +125,6 @@ async fn carry_out(args: Args, project: &Path, context: &Context) -> Result<Exit
         return Ok(code);
     }
     context.output.line(format_args!("{} {told}", styled(output::GOOD, "forked")))?;
-    super::update::tell(&done, context)?;
+    super::update::print_edited(&done, &typed_run(&done.run, project), context)?;
     Ok(code)
 }

@@ -18,7 +18,7 @@ use super::span::parse_span;
 
 use crate::command::number;
 
-/// Remove old runs and old checkpoints, and texts that no run needs any more
+/// Remove old runs and checkpoints, and texts that no run needs
 ///
 /// Without a choice, only texts that no run needs are removed. A run that a process holds is never touched, and one that
 /// could be resumed only with --all-statuses.
@@ -33,7 +33,7 @@ pub(super) struct Args {
     /// Of runs that have ended and stay, all but the newest N checkpoints; `verify` then says where the history begins
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::from_one::<u64>)]
     checkpoints: Option<u64>,
-    /// Runs that could be resumed too: interrupted, failed, cancelled, cut short
+    /// Also runs that could be resumed: interrupted, failed, cancelled, cut short
     #[arg(long)]
     all_statuses: bool,
     /// Results that nodes with a `cache` have kept for later tasks: those that have expired, or all

@@ -4,7 +4,6 @@ use graph_host::terminal::exit;
 use graph_host::terminal::output::error_document;
 use std::collections::VecDeque;
 
-use comfy_table::{ColumnConstraint, Width};
 use graph_core::digest::Digest;
 use graph_core::record::{Accepted, Checkpoint, Record, SignedRecord, Source};
 use graph_core::trust::VerifyingKey;
@@ -12,6 +11,7 @@ use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::json_document::Document;
 use graph_host::terminal::run_report;
+use graph_host::terminal::table::{Columns, widest};
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_store::CheckpointStore;
 use graph_runtime::history::checkpoints::{self, Line};
@@ -77,11 +77,11 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
         context.output.note("the run was cut short before its first checkpoint");
         return Ok(Exit::Ok);
     }
-    let mut is_first = true;
+    let layout = COLUMNS.layout(found.widths, context.output.table_width());
+    context.output.line(layout.header())?;
     pages(store, run, found.newest, damage.is_some(), |page| {
-        let table = table(page, &found.widths, is_first);
-        is_first = false;
-        table.lines().try_for_each(|line| context.output.line(line.trim_end()))
+        page.iter()
+            .try_for_each(|(checkpoint, digest)| context.output.line(layout.row(&cells(checkpoint, digest))))
     })?;
     accepted::show(&accepted, context.output)?;
     damage.map_or(Ok(Exit::Ok), Err)
@@ -126,7 +126,11 @@ fn one_by_one(
     }
 }
 
-const COLUMNS: [&str; 7] = ["CHECKPOINT", "STEP", "MADE BY", "AT", "NODES", "NEXT", "DIGEST"];
+const COLUMNS: Columns<7> = Columns {
+    names: ["CHECKPOINT", "STEP", "MADE BY", "AT", "NODES", "NEXT", "DIGEST"],
+    cut: &[4, 5, 2],
+    dropped: &[6, 3],
+};
 
 /// What is to be known of all checkpoints before the first one is printed.
 #[derive(Default)]
@@ -134,7 +138,7 @@ struct Found {
     newest: Option<u64>,
     accepted: VecDeque<(u64, Accepted)>,
     /// How wide each column is.
-    widths: [usize; COLUMNS.len()],
+    widths: [usize; 7],
 }
 
 impl Found {
@@ -157,9 +161,7 @@ impl Found {
     }
 
     fn widen(&mut self, checkpoint: &Checkpoint, digest: Digest) {
-        for (width, cell) in self.widths.iter_mut().zip(cells(checkpoint, &digest)) {
-            *width = (*width).max(textwrap::core::display_width(&cell));
-        }
+        widest(&mut self.widths, &cells(checkpoint, &digest));
     }
 }
 
@@ -197,7 +199,7 @@ fn pages(
 /// Checkpoints that are read at a time.
 const PAGE: usize = 256;
 
-fn cells(checkpoint: &Checkpoint, digest: &Digest) -> [String; COLUMNS.len()] {
+fn cells(checkpoint: &Checkpoint, digest: &Digest) -> [String; 7] {
     let next: Vec<_> = checkpoint.next.iter().map(|next| next.node.clone()).collect();
     let next = match &checkpoint.end {
         Some(end) => format!("({})", end.status.as_str().replace('_', " ")),
@@ -212,24 +214,6 @@ fn cells(checkpoint: &Checkpoint, digest: &Digest) -> [String; COLUMNS.len()] {
         next,
         digest.short(),
     ]
-}
-
-/// Some rows, in columns that are as wide as those of all of them need.
-fn table(page: &[(Checkpoint, Digest)], widths: &[usize], is_first: bool) -> comfy_table::Table {
-    let mut table = comfy_table::Table::new();
-    table.load_style(comfy_table::presets::NOTHING);
-    if is_first {
-        table.set_header(COLUMNS);
-    }
-    for (checkpoint, digest) in page {
-        table.add_row(cells(checkpoint, digest));
-    }
-    for ((column, width), name) in table.column_iter_mut().zip(widths).zip(COLUMNS) {
-        // A cell has a blank on both sides.
-        let width = u16::try_from((*width).max(name.len()) + 2).unwrap_or(u16::MAX);
-        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width)));
-    }
-    table
 }
 
 /// The nodes of the superstep that made a checkpoint: a fork begins with those of all supersteps before it.
@@ -257,11 +241,12 @@ pub(super) fn made_by(source: &Source) -> String {
     }
 }
 
-/// What made a checkpoint, for programs: members beside `source`.
+/// What made a checkpoint, for programs: further members next to `source`.
 pub(super) fn origin(source: &Source) -> Value {
     match source {
         Source::Input | Source::Superstep | Source::Inputs => Value::Null,
-        Source::Update { as_node, channels, restored } => json!({
+        Source::Update { answers, as_node, channels, restored } => json!({
+            "answered": answers.keys().collect::<Vec<_>>(),
             "as_node": as_node,
             "channels": channels,
             "back_to": restored.map(|place| json!({ "checkpoint": place.sequence, "digest": place.digest })),

@@ -12,6 +12,7 @@ use graph_host::terminal::run_report;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_store::FileStore;
 use graph_runtime::history::archive;
+use graph_runtime::project::key_pairs::signing_key;
 use graph_runtime::project::state::OwnState;
 use graph_runtime::project::stores::{self, StoreKind, Stores};
 use graph_runtime::run::restore;
@@ -22,7 +23,7 @@ use super::verify::read_key;
 /// Take over a run from a file that `export` has written
 ///
 /// Everything is checked before anything is stored: that the file is whole, every signature and every link between the
-/// records. A run that another host has made can be shown, verified and exported here; only that host can go on with it.
+/// records. A run that another host has made can be shown, verified and exported here; only that host can resume it.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The file; `-` for stdin
@@ -31,13 +32,23 @@ pub(super) struct Args {
     /// changed since that key signed it, and not whose key it is
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
+    /// The private key that the run was signed with, where a page of yours made it: this host keeps the key, and resumes
+    /// the runs of that page with it
+    #[arg(long, value_name = "FILE", conflicts_with = "key")]
+    identity: Option<PathBuf>,
     /// Where the run is to be kept
     #[arg(long, value_parser = args::store(), default_value = "sqlite")]
     store: StoreKind,
 }
 
 pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit> {
-    let given = args.key.as_deref().map(read_key).transpose()?;
+    let identity =
+        args.identity.as_deref().map(|file| signing_key(&context.host.home, &file.to_string_lossy()));
+    let identity = identity.transpose()?;
+    let given = match &identity {
+        Some(key) => Some(key.verifying_key()),
+        None => args.key.as_deref().map(read_key).transpose()?,
+    };
     let mut file: Box<dyn BufRead> = if args.file.as_os_str() == "-" {
         Box::new(std::io::stdin().lock())
     } else {
@@ -66,6 +77,9 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
         StoreKind::Memory => {
             return Err(Error::usage("a run cannot be imported to nowhere: --store sqlite or file"));
         }
+    }
+    if let Some(key) = &identity {
+        context.host.home.add_signing_identity(key)?;
     }
     let own = context.host.home.verifying_identity(archive.key.id())?.is_some();
     let row = archive.row();
@@ -101,7 +115,7 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
     ))?;
     if standing == "carried" {
         context.output.warn(
-            "nobody here vouches for that key: get the public key of the host from its owner and check with \
+            "that key is not trusted here: get the public key of the host from its owner and check with \
              runs verify --key FILE",
         );
     }
@@ -109,9 +123,9 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
         context.output.warn("the file was not written by the host that made the run: names and times in listings are not signed");
     }
     if !own {
-        context.output.note(
-            "it can be shown, verified and exported here; only the host that made it can go on with it",
-        );
+        context
+            .output
+            .note("it can be shown, verified and exported here; only the host that made it can resume it, or one that has its key: --identity FILE");
     }
     Ok(Exit::Ok)
 }

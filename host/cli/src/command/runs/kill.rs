@@ -9,9 +9,11 @@ use graph_runtime::graph_driver::Control;
 
 use super::stop::{self, Waiting};
 
-/// Stop a run at once and discard the tasks under way; a resume runs them again
+/// Stop a run at once and discard the tasks under way
 ///
-/// The process that runs it is told by a file in the project, .ai/threads/RUN/kill. One on this machine that does not
+/// A resume runs those tasks again.
+///
+/// The process that runs it reads a file in the project, .ai/threads/RUN/kill. One on this machine that does not
 /// react is ended. A run that waits for an answer, or was cut short, is marked as killed.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

@@ -1,6 +1,7 @@
 //! `graph-host runs list`.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use graph_core::diagnostic::one_line;
 use graph_core::diagnostic::printable;
@@ -10,13 +11,17 @@ use graph_host::terminal::exit::Exit;
 use graph_host::terminal::json_document::Document;
 use graph_host::terminal::output::Output;
 use graph_host::terminal::run_report::short_number;
+use graph_host::terminal::table::{Columns, widest};
 use graph_runtime::error::Result;
 use graph_runtime::graph_store::{CheckpointStore, RunFilter, RunRow, StorageError};
 use graph_runtime::project::stores::Stores;
 use graph_runtime::run::restore;
 use serde_json::Map;
 
+use super::namespace;
+use super::relations::{Relations, is_created};
 use super::row::{row_json, shown_status, time};
+use super::tree::{self, ChildRun};
 
 use crate::command::number;
 
@@ -25,11 +30,14 @@ use crate::command::number;
 pub(super) struct Args {
     /// Only runs with this status
     #[arg(long, value_parser = parse_status)]
-    status: Option<Status>,
+    status: Option<Wanted>,
     /// Only runs of this graph
     #[arg(long, value_name = "ID")]
     graph: Option<String>,
-    /// At most so many
+    /// Only runs that this one has started: its graphs inside, and those that were run with --parent
+    #[arg(long, value_name = "RUN")]
+    parent: Option<String>,
+    /// List at most this many runs
     #[arg(long, short = 'n', default_value_t = 20, allow_negative_numbers = true, value_parser = number::from_zero::<usize>)]
     limit: usize,
 }
@@ -45,25 +53,126 @@ const STATUSES: [Status; 8] = [
     Status::Killed,
 ];
 
-fn parse_status(text: &str) -> Result<Status, String> {
-    STATUSES.into_iter().find(|status| status.as_str() == text.replace('-', "_")).ok_or_else(|| {
+/// The status that is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    /// It was made, and has not begun.
+    Created,
+    Is(Status),
+}
+
+fn parse_status(text: &str) -> Result<Wanted, String> {
+    let word = text.replace('-', "_");
+    if word == "created" {
+        return Ok(Wanted::Created);
+    }
+    STATUSES.into_iter().find(|status| status.as_str() == word).map(Wanted::Is).ok_or_else(|| {
         let known: Vec<_> = STATUSES.iter().map(|status| status.as_str()).collect();
-        format!("a status is one of {}", known.join(", "))
+        format!("a status is one of created, {}", known.join(", "))
     })
 }
 
-pub(super) fn run(args: Args, stores: &Stores, context: &Context) -> Result<Exit> {
-    let Args { status, graph, limit } = args;
-    let filter = RunFilter { status, graph_id: graph, limit: Some(limit), ..RunFilter::default() };
+impl Wanted {
+    /// Whether a run has the status; `created` is one of those that the row says are running.
+    fn is(self, store: &dyn CheckpointStore, row: &RunRow) -> bool {
+        match self {
+            Self::Created => is_created(store, row),
+            Self::Is(Status::Running) => row.status == Status::Running && !is_created(store, row),
+            Self::Is(status) => row.status == status,
+        }
+    }
+
+    /// The status of the row.
+    const fn of_row(self) -> Status {
+        match self {
+            Self::Created => Status::Running,
+            Self::Is(status) => status,
+        }
+    }
+}
+
+/// The runs that are wanted, newest first.
+struct Selection<'a> {
+    status: Option<Wanted>,
+    graph: Option<String>,
+    limit: usize,
+    /// The run that has started them.
+    parent: Option<(Arc<dyn CheckpointStore>, RunRow, &'a str)>,
+}
+
+impl Selection<'_> {
+    /// Visits each, its graphs inside last, and gives the rows that were refused.
+    fn each(
+        &self,
+        stores: &Stores,
+        context: &Context,
+        mut visit: impl FnMut(Found<'_>) -> Result<()>,
+    ) -> Result<Vec<StorageError>> {
+        let mut left = self.limit;
+        let is_plain = self.parent.is_none()
+            && !matches!(self.status, Some(Wanted::Created | Wanted::Is(Status::Running)));
+        let filter = RunFilter {
+            status: self.status.map(Wanted::of_row),
+            graph_id: self.graph.clone(),
+            // What is left out afterwards does not count.
+            limit: is_plain.then_some(self.limit),
+            ..RunFilter::default()
+        };
+        let refused = stores.each_readable(&filter, |store, row| {
+            let belongs = self.parent.as_ref().is_none_or(|(_, parent, inside)| {
+                inside.is_empty() && row.parent_id.as_ref() == Some(&parent.run_id)
+            });
+            if left == 0 || !belongs || self.status.is_some_and(|status| !status.is(store, &row)) {
+                return Ok(());
+            }
+            left -= 1;
+            visit(Found::Run(store, Box::new(row)))
+        })?;
+        let Some((store, row, inside)) = &self.parent else { return Ok(refused) };
+        let key = context.host.home.verifying_identity(row.key)?;
+        let children = tree::read(&**store, row, key.as_ref())?;
+        let wanted = children.iter().filter(|child| {
+            namespace::is_directly_in(child.namespace(), inside)
+                && self.graph.as_deref().is_none_or(|graph| child.graph() == Some(graph))
+                && self.status.is_none_or(|status| status == Wanted::Is(child.status()))
+        });
+        wanted.take(left).try_for_each(|child| visit(Found::Child(row, child, &children)))?;
+        Ok(refused)
+    }
+}
+
+/// A run that is listed.
+enum Found<'a> {
+    Run(&'a dyn CheckpointStore, Box<RunRow>),
+    /// A graph inside the graph of a run, which has these.
+    Child(&'a RunRow, &'a ChildRun, &'a [ChildRun]),
+}
+
+pub(super) fn run(args: &Args, stores: &Stores, context: &Context) -> Result<Exit> {
+    let parent = match args.parent.as_deref().map(namespace::split) {
+        Some((name, inside)) => {
+            let (_, store, row) = stores.find(name)?;
+            namespace::check(&*store, &row.run_id, inside)?;
+            Some((store, row, inside))
+        }
+        None => None,
+    };
+    let selection = Selection { status: args.status, graph: args.graph.clone(), limit: args.limit, parent };
     let unreadable = RefCell::new(Vec::new());
     if context.output.is_json() {
+        let relations = Relations::read(stores)?;
         // Results are read one at a time, as each run is printed.
         let document = Document::new(Map::new())
             .with_list("runs", |give| {
-                let refused = stores.each_readable(&filter, |store, row| {
-                    let Some(mut row) = store.run(&row.run_id)? else { return Ok(()) };
-                    restore::catch_up(store, &mut row)?;
-                    give(&row_json(&row))
+                let refused = selection.each(stores, context, |found| match found {
+                    Found::Run(store, row) => {
+                        let Some(mut row) = store.run(&row.run_id)? else { return Ok(()) };
+                        restore::catch_up(store, &mut row)?;
+                        let mut columns = row_json(&row);
+                        columns.extend(relations.columns(store, &row)?);
+                        give(&columns.into())
+                    }
+                    Found::Child(row, child, all) => give(&child.columns(row, all).into()),
                 })?;
                 *unreadable.borrow_mut() = refused;
                 Ok(())
@@ -72,22 +181,36 @@ pub(super) fn run(args: Args, stores: &Stores, context: &Context) -> Result<Exit
                 unreadable.borrow().iter().try_for_each(|refused| give(&refused.to_string().into()))
             });
         context.output.document_in_pieces(document)?;
-        return Ok(told(&unreadable.borrow(), context.output));
+        return Ok(print_unreadable(&unreadable.borrow(), context.output));
     }
-    let mut shown = Shown { table: None, rows: 0, has_header: true };
-    let refused = stores.each_readable(&filter, |store, mut row| {
-        restore::catch_up(store, &mut row)?;
-        shown.add(store, &row, context.output)
+    let mut shown = Shown { rows: Vec::new(), widths: [0; 6], has_header: true };
+    let refused = selection.each(stores, context, |found| match found {
+        Found::Run(store, mut row) => {
+            restore::catch_up(store, &mut row)?;
+            shown.add(cells(store, &row), context.output)
+        }
+        Found::Child(row, child, _) => shown.add(child.cells(row), context.output),
     })?;
     shown.print(context.output)?;
     if shown.has_header && refused.is_empty() {
-        context.output.note("there are no such runs");
+        context.output.note("no such runs");
     }
-    Ok(told(&refused, context.output))
+    Ok(print_unreadable(&refused, context.output))
 }
 
-/// Tells of rows that were refused.
-fn told(refused: &[StorageError], output: Output) -> Exit {
+fn cells(store: &dyn CheckpointStore, row: &RunRow) -> [String; 6] {
+    [
+        row.run_id.clone(),
+        one_line(&row.graph_id, 100),
+        shown_status(store, row),
+        row.step.to_string(),
+        short_number(row.fuel),
+        time(row.created_at),
+    ]
+}
+
+/// Warns about rows that were refused.
+fn print_unreadable(refused: &[StorageError], output: Output) -> Exit {
     for refused in refused {
         output.warn(printable(&refused.to_string()));
     }
@@ -97,40 +220,32 @@ fn told(refused: &[StorageError], output: Output) -> Exit {
 /// Rows that are laid out together.
 const PAGE: usize = 256;
 
+const COLUMNS: Columns<6> =
+    Columns { names: ["RUN", "GRAPH", "STATUS", "STEPS", "FUEL", "STARTED"], cut: &[1], dropped: &[4, 3, 5] };
+
 /// The table of runs, as far as it has not been printed.
 struct Shown {
-    table: Option<comfy_table::Table>,
-    rows: usize,
+    rows: Vec<[String; 6]>,
+    widths: [usize; 6],
     /// No row has been printed yet.
     has_header: bool,
 }
 
 impl Shown {
-    fn add(&mut self, store: &dyn CheckpointStore, row: &RunRow, output: Output) -> Result<()> {
-        let has_header = self.has_header;
-        let table = self.table.get_or_insert_with(|| {
-            let mut table = comfy_table::Table::new();
-            table.load_style(comfy_table::presets::NOTHING);
-            if has_header {
-                table.set_header(["RUN", "GRAPH", "STATUS", "STEPS", "FUEL", "STARTED"]);
-            }
-            table
-        });
-        table.add_row([
-            row.run_id.clone(),
-            one_line(&row.graph_id, 40),
-            shown_status(store, row),
-            row.step.to_string(),
-            short_number(row.fuel),
-            time(row.created_at),
-        ]);
-        self.rows += 1;
-        if self.rows == PAGE { self.print(output) } else { Ok(()) }
+    fn add(&mut self, cells: [String; 6], output: Output) -> Result<()> {
+        widest(&mut self.widths, &cells);
+        self.rows.push(cells);
+        if self.rows.len() == PAGE { self.print(output) } else { Ok(()) }
     }
 
     fn print(&mut self, output: Output) -> Result<()> {
-        let Some(table) = self.table.take() else { return Ok(()) };
-        (self.rows, self.has_header) = (0, false);
-        table.lines().try_for_each(|line| output.line(line.trim_end()))
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        let layout = COLUMNS.layout(self.widths, output.table_width());
+        if std::mem::take(&mut self.has_header) {
+            output.line(layout.header())?;
+        }
+        std::mem::take(&mut self.rows).iter().try_for_each(|row| output.line(layout.row(row)))
     }
 }

@@ -3,6 +3,7 @@
 mod accepted;
 mod adopt;
 mod cancel;
+mod chain;
 mod edit;
 mod events;
 mod export;
@@ -12,6 +13,9 @@ mod history;
 mod import;
 mod kill;
 mod list;
+mod namespace;
+mod open;
+mod relations;
 mod row;
 mod run_view;
 mod show;
@@ -51,8 +55,10 @@ pub(crate) struct Args {
 enum Action {
     List(list::Args),
     Show(show::Args),
+    Open(open::Args),
     History(history::Args),
     State(state::Args),
+    Chain(chain::Args),
     Update(update::Args),
     Fork(fork::Args),
     Events(events::Args),
@@ -83,10 +89,15 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     let project = project.folder();
     let stores = || Stores::to_read(project, &context.host.home);
     match args.action {
-        Action::List(args) => list::run(args, &stores()?, context),
-        Action::Show(args) => show::run(&args, &*stores()?.find(&args.run)?.1, context),
+        Action::List(args) => list::run(&args, &stores()?, context),
+        Action::Show(args) => show::run(&args, &stores()?, project, context),
+        Action::Open(args) => {
+            let (_, store, row) = stores()?.find(&args.run)?;
+            open::run(&args, &*store, &row, context)
+        }
+        Action::Chain(args) => chain::run(&args, &stores()?, context),
         Action::History(args) => history::run(&args, &*stores()?.find(&args.run)?.1, context),
-        Action::State(args) => state::run(&args, &*stores()?.find(&args.run)?.1, context),
+        Action::State(args) => state::run(&args, &stores()?, project, context),
         Action::Update(args) => update::run(args, project, context),
         Action::Fork(args) => fork::run(args, project, context),
         Action::Verify(args) => verify::run(&args, &*stores()?.find(&args.run)?.1, context),

@@ -7,8 +7,13 @@ use graph_core::time::Timestamp;
 use graph_runtime::graph_store::{CheckpointStore, Holder, RunRow};
 use serde_json::{Map, Value, json};
 
-/// The status, and that a run that says `running` is held by nobody.
+use super::relations::is_created;
+
+/// The status, and that no process holds a run whose status is `running`.
 pub(super) fn shown_status(store: &dyn CheckpointStore, row: &RunRow) -> String {
+    if is_created(store, row) {
+        return "created".to_owned();
+    }
     let status = row.status.as_str().replace('_', " ");
     let cut_short = row.status == Status::Running && store.holder(&row.run_id) == Ok(Holder::Nobody);
     if cut_short { format!("{status} (cut short)") } else { status }
@@ -24,7 +29,7 @@ pub(super) fn time(at: Timestamp) -> String {
 }
 
 /// The row as the JSON documents have it.
-pub(super) fn row_json(row: &RunRow) -> Value {
+pub(super) fn row_json(row: &RunRow) -> Map<String, Value> {
     let mut value = bare_json(row);
     let text = |text: &Option<Arc<str>>| {
         text.as_ref()
@@ -32,7 +37,7 @@ pub(super) fn row_json(row: &RunRow) -> Value {
     };
     value.insert("result".to_owned(), text(&row.result));
     value.insert("error".to_owned(), text(&row.error));
-    value.into()
+    value
 }
 
 /// The same without the result, which may be large, and the error.

@@ -57,9 +57,9 @@ struct Steps {
 #[derive(Default)]
 struct Pending {
     status: Option<StatusRecord>,
-    /// What hooks have come to.
+    /// The results of hooks.
     hooked: Vec<HookSummary>,
-    /// Fuel and use of the host that they tell of, where they stand for the whole run.
+    /// Fuel and use of the host in them, if they are about the whole run.
     fuel: u64,
     host: HostUse,
     /// What tasks have used, by task, with their nodes.
@@ -314,7 +314,7 @@ impl RunView {
         Ok(())
     }
 
-    /// What hooks have come to since the newest checkpoint.
+    /// The results of hooks since the newest checkpoint.
     pub(super) fn hooked(&self) -> &[HookSummary] {
         &self.pending.hooked
     }
@@ -331,7 +331,7 @@ impl RunView {
         state.transpose().map(Option::unwrap_or_default)
     }
 
-    /// The run as it stands, as its own process would tell it, without its state: that may be large, and whoever shows it
+    /// The run in its present state, as its own process would report it, without its state: that may be large, and the command that shows it
     /// reads it once, with [`Self::state`].
     pub(super) fn summary(&self, store: &dyn CheckpointStore, row: &RunRow) -> Result<Summary> {
         let newest = self.newest.as_ref();

@@ -1,9 +1,9 @@
 //! `graph-host runs show`.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::Duration;
 
-use graph_core::diagnostic::one_line;
 use graph_core::diagnostic::printable;
 use graph_core::limits::HostUse;
 use graph_core::record::{Checkpoint, Source};
@@ -11,29 +11,39 @@ use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::json_document::Document;
 use graph_host::terminal::output::{self, Output, styled};
-use graph_host::terminal::run_report::{self, short_number, short_span, step_line};
+use graph_host::terminal::run_report::{self, HookLines, short_number, short_span, step_line};
+use graph_host::terminal::values::{Extent, ValueLines};
+use graph_host::terminal::width::{one_line, width, wrapped};
 use graph_runtime::error::Result;
 use graph_runtime::graph_store::{CheckpointStore, Holder, RunRow};
 use graph_runtime::history::run_document::RunDocument;
+use graph_runtime::project::stores::Stores;
 use graph_runtime::run::pins::Pins;
 use graph_runtime::run::restore;
 use serde_json::{Map, Value, json};
 
 use super::accepted;
 use super::history::{made_by, nodes, origin};
+use super::relations::{Relations, is_created};
 use super::row::{bare_json, shown_status, time};
 use super::run_view::{self, RunView};
 use super::tree::{self, ChildRun};
+use crate::command::args::typed_run;
 
 /// Show a run: its steps, its state, what it waits for
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The run: its id, the beginning of it, or @last
     pub(super) run: String,
+    /// Show values in full, which are shortened otherwise
+    #[arg(long)]
+    all: bool,
 }
 
-pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -> Result<Exit> {
-    let mut row = restore::find(store, &args.run)?;
+pub(super) fn run(args: &Args, stores: &Stores, project: &Path, context: &Context) -> Result<Exit> {
+    let typed = typed_run(&args.run, project);
+    let (_, store, mut row) = stores.find(&args.run)?;
+    let store = &*store;
     if context.output.is_json() {
         row = store.run(&row.run_id)?.unwrap_or(row);
     }
@@ -44,7 +54,14 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
     if context.output.is_json() {
         // It is printed as it is kept: it may be large.
         let result = row.result.take();
-        let document = Document::new(document(store, &row, &told, &children)?)
+        let mut document = document(store, &row, &told, &children)?;
+        let mut columns = Relations::read(stores)?.columns(store, &row)?;
+        if !is_created(store, &row) {
+            // The records know better than the row.
+            columns.remove("status");
+        }
+        document.extend(columns);
+        let document = Document::new(document)
             .with_text("result", result)
             .with_list("visited", |give| told.each_visited(store, &mut |node| give(&Value::from(node))))
             .with_list("history", |give| told.each_step(store, |step| give(&step_json(step))));
@@ -55,29 +72,35 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
         told.newest.iter().flat_map(|newest| &newest.next).map(|next| next.node.clone()).collect();
     let status = told.status();
     let interrupts = status.map(|status| status.interrupts.as_slice()).unwrap_or_default();
-    print(store, &row, &told, &children, told.state(store)?, &next, context)?;
+    let extent = if args.all { Extent::ALL } else { Extent::SHORT };
+    print(store, &row, &told, &children, context)?;
+    let is_shortened = print_values(&told, &told.state(store)?, extent, context.output)?;
+    if !next.is_empty() {
+        context.output.line(format_args!("{} {}", styled(output::BOLD, "next"), run_report::nodes(&next)))?;
+    }
+    if is_shortened {
+        context.output.line(run_report::all_of_it(&format!("runs show {typed} --all")))?;
+    }
     accepted::show(&told.accepted(), context.output)?;
     for warning in &told.warnings {
-        context.output.line(format_args!(
-            "{} {}",
-            styled(output::CAUTION, "warning:"),
-            one_line(warning, 300)
-        ))?;
+        let text = wrapped(&format!("warning: {}", one_line(warning, 1000)), width(), "  ");
+        context.output.line(text.replacen("warning:", &styled(output::CAUTION, "warning:"), 1))?;
     }
     let below = tree::open(&children);
     for interrupt in interrupts.iter().chain(&below) {
-        context.output.line(graph_host::terminal::prompt::question(interrupt))?;
+        let run = (!args.all).then_some(typed.as_str());
+        context.output.line(graph_host::terminal::prompt::question(interrupt, run))?;
     }
     if let Some(error) = status.and_then(|status| status.error.as_ref()) {
-        context.output.line(run_report::error_line(error))?;
+        context.output.line(run_report::error_lines(error))?;
     }
     if let Some(trouble) = &told.trouble {
         context.output.line(format_args!("{} {}", styled(output::BAD, "unreadable:"), printable(trouble)))?;
     } else if !row.status.is_end() {
         let mut summary = told.summary(store, &row)?;
         summary.interrupts.extend(below);
-        if let Some(command) = run_report::resume_command(&row.run_id, &summary) {
-            context.output.line(format_args!("{} {command}", styled(output::DIM, "go on with:")))?;
+        if let Some(line) = run_report::resume_line(&typed, &summary) {
+            context.output.line(line)?;
         }
     }
     Ok(exit)
@@ -101,7 +124,7 @@ fn step_json(step: &Checkpoint) -> Value {
     })
 }
 
-/// The document that `run` prints, with what the store knows beside it. Of a run that cannot be read whole, what can be.
+/// The document that `run` prints, with what the store knows in addition. Of a run that cannot be read whole, what can be.
 fn document(
     store: &dyn CheckpointStore,
     row: &RunRow,
@@ -127,7 +150,7 @@ fn document(
             }
             document.insert("state".to_owned(), Value::Object(state));
         }
-        // What is damaged is told beside what can be read.
+        // Damage is reported in addition to what can be read.
         Err(error) if told.trouble.is_none() => return Err(error),
         Err(_) => {}
     }
@@ -138,11 +161,11 @@ fn document(
     document.insert("nodes".to_owned(), json!(told.usage().by_node));
     let removed = told.begins.as_ref().map_or(0, |begins| begins.removed);
     document.insert("removed_checkpoints".to_owned(), json!(removed));
-    let children: Vec<_> = children.iter().map(ChildRun::to_json).collect();
+    let children: Vec<_> = children.iter().map(|child| child.to_json(row)).collect();
     document.insert("child_runs".to_owned(), json!(children));
     document.insert("accepted".to_owned(), accepted::document(&told.accepted()));
     document.insert("unsandboxed".to_owned(), json!(unsandboxed(store, row)));
-    // What hooks have come to since the newest checkpoint.
+    // The results of hooks since the newest checkpoint.
     document.insert("hooks".to_owned(), json!(told.hooked()));
     document.insert("unreadable".to_owned(), json!(told.trouble));
     let holder = match store.holder(&row.run_id) {
@@ -191,22 +214,18 @@ fn print_steps(store: &dyn CheckpointStore, told: &RunView, out: Output) -> Resu
         );
         fuel = step.fuel;
         out.line(line)?;
-        for line in step.hooked.iter().filter_map(run_report::hook_line) {
+        for line in HookLines::of(&step.hooked) {
             out.line(line)?;
         }
+        let labels = run_report::task_labels(step.tasks.iter().map(|task| (&*task.task, &*task.node)));
         for task in &step.tasks {
+            let label = labels.get(task.task.as_str()).unwrap_or(&task.node);
             if let Some(hit) = &task.cached {
                 let from = format!("as task {} of run {} at {}", hit.task, hit.run, time(hit.at));
-                out.line(run_report::cached_line(&task.node, &from))?;
+                out.line(run_report::cached_line(label, &from))?;
             }
             if let Some(failure) = &task.failure {
-                out.line(format_args!(
-                    "      {} {} {}: {}",
-                    styled(output::BAD, "✗"),
-                    printable(&task.node),
-                    failure.category,
-                    one_line(&failure.message, 200)
-                ))?;
+                out.line(run_report::failure_line(label, failure))?;
             }
         }
         Ok(())
@@ -218,8 +237,6 @@ fn print(
     row: &RunRow,
     told: &RunView,
     children: &[ChildRun],
-    state: Map<String, Value>,
-    next: &[String],
     context: &Context,
 ) -> Result<()> {
     let out = context.output;
@@ -229,27 +246,25 @@ fn print(
         styled(output::DIM, format_args!("run {}", row.run_id)),
         shown_status(store, row)
     ))?;
-    out.line(format_args!(
-        "{}",
-        styled(
-            output::DIM,
-            format_args!(
-                "started {}, changed {}, durability {}, {} fuel of components, {} of the host",
-                time(row.created_at),
-                time(row.updated_at),
-                serde_json::to_value(row.durability)
-                    .ok()
-                    .and_then(|mode| mode.as_str().map(str::to_owned))
-                    .unwrap_or_default(),
-                short_number(told.fuel()),
-                short_number(told.host().fuel)
-            )
-        )
-    ))?;
+    let durability = serde_json::to_value(row.durability).ok();
+    let times = format!(
+        "started {}, changed {}, durability {}, {} fuel of components, {} of the host",
+        time(row.created_at),
+        time(row.updated_at),
+        durability.as_ref().and_then(Value::as_str).unwrap_or_default(),
+        short_number(told.fuel()),
+        short_number(told.host().fuel)
+    );
+    // In a pipe it stays a line.
+    let times = if out.is_read_by_people() { wrapped(&times, width(), "  ") } else { times };
+    out.line(styled(output::DIM, times))?;
     let HostUse { calls, bytes, .. } = told.host();
     if calls > 0 {
-        let told =
-            format!("{} of the world, {} bytes", run_report::counted(calls, "call"), short_number(bytes));
+        let told = format!(
+            "{} from components, {} bytes",
+            run_report::counted(calls, "host call"),
+            short_number(bytes)
+        );
         out.line(styled(output::DIM, told))?;
     }
     let unsandboxed = unsandboxed(store, row);
@@ -280,21 +295,34 @@ fn print(
             out.line(usage.line(node))?;
         }
     }
-    for line in told.hooked().iter().filter_map(run_report::hook_line) {
+    for line in HookLines::of(told.hooked()) {
         out.line(line)?;
     }
+    Ok(())
+}
+
+/// The state and the output; whether something of them was left out.
+fn print_values(told: &RunView, state: &Map<String, Value>, extent: Extent, out: Output) -> Result<bool> {
+    let mut is_shortened = false;
     if !state.is_empty() {
-        out.line(styled(output::BOLD, "state"))?;
+        let mut lines = ValueLines::new(extent, width());
+        // Every channel is named: how many there are, the graph says.
         for (channel, value) in state {
-            out.line(format_args!("  {}: {}", printable(&channel), one_line(&value.to_string(), 300)))?;
+            lines.member(channel, value, 2);
         }
+        let (text, left_out) = lines.finish();
+        is_shortened |= left_out;
+        out.line(styled(output::BOLD, "state"))?;
+        out.line(text)?;
     }
     if let Some(end) = told.newest.as_ref().and_then(|newest| newest.end.as_ref()) {
+        let mut lines =
+            ValueLines::new(if extent.lines == Extent::SHORT.lines { Extent::LONG } else { extent }, width());
+        lines.value(&end.output.0, 2);
+        let (text, left_out) = lines.finish();
+        is_shortened |= left_out;
         out.line(styled(output::BOLD, "output"))?;
-        out.line(run_report::pretty(&end.output.0))?;
+        out.line(text)?;
     }
-    if !next.is_empty() {
-        out.line(format_args!("{} {}", styled(output::BOLD, "next"), run_report::nodes(next)))?;
-    }
-    Ok(())
+    Ok(is_shortened)
 }

@@ -14,7 +14,7 @@ pub(in crate::command) fn parse_span(text: &str) -> Result<Duration, String> {
         "d" => 86_400_000,
         _ => return Err("a span is a number and a unit: 500ms, 30s, 2m, 12h, 30d".to_owned()),
     };
-    let number: u64 = number.parse().map_err(|_| format!("`{text}` does not begin with a number"))?;
+    let number: u64 = number.parse().map_err(|_| format!("`{text}` does not start with a number"))?;
     number
         .checked_mul(milliseconds)
         .filter(|span| *span <= 1000 * 365 * 86_400_000)

@@ -21,6 +21,7 @@ use graph_runtime::run::stop_unheld;
 use serde_json::json;
 
 use super::span::parse_span;
+use crate::command::args::typed_run;
 
 /// How often to look whether the run has stopped.
 const PAUSE: Duration = Duration::from_millis(25);
@@ -47,7 +48,7 @@ struct RunHolder {
 /// What has become of the wish.
 struct Outcome {
     row: RunRow,
-    /// Nobody ran the run: it was marked.
+    /// No process ran the run: it was marked.
     marked: bool,
     /// Its process was ended from outside.
     ended: Option<u32>,
@@ -71,8 +72,9 @@ pub(super) fn stop(
         return Err(resume::finished(&row));
     }
     let thread = RunFolder::of(project, &row.run_id);
+    let typed = typed_run(name, project);
     let outcome = match store.holder(&row.run_id)? {
-        Holder::Nobody => mark(&store, &row.run_id, wish, context)?,
+        Holder::Nobody => mark(&store, &row.run_id, wish, (&typed, project), context)?,
         holder => {
             thread.ask(wish)?;
             if waiting.no_wait {
@@ -83,22 +85,28 @@ pub(super) fn stop(
             }
         }
     };
-    show(&outcome, wish, context)
+    show(&outcome, wish, &typed, context)
 }
 
-/// Marks a run that nobody runs.
-fn mark(store: &Arc<dyn CheckpointStore>, run: &str, wish: Control, context: &Context) -> Result<Outcome> {
+/// Marks a run that no process runs.
+fn mark(
+    store: &Arc<dyn CheckpointStore>,
+    run: &str,
+    wish: Control,
+    (typed, project): (&str, &Path),
+    context: &Context,
+) -> Result<Outcome> {
     let row = restore::find(&**store, run)?;
     if !matches!(row.status, Status::Running | Status::Interrupted) {
         let message = format!("run {run} is not running: its status is {}", shown(row.status));
         return Err(Error::new(Kind::Usage, "not_running", message)
-            .help(format!("nothing is to be stopped; go on with: graph-host resume {run}")));
+            .help(format!("there is nothing to stop; resume it with: graph-host resume {typed}")));
     }
-    context.block_on(stop_unheld::stop(run, wish, Arc::clone(store), &context.host))??;
+    context.block_on(stop_unheld::stop(run, wish, Arc::clone(store), project, &context.host))??;
     Ok(Outcome { row: restore::find(&**store, run)?, marked: true, ended: None, stopped: true })
 }
 
-/// Waits until whoever holds the run has given it back.
+/// Waits until the process that holds the run has released it.
 fn await_stop(
     store: &Arc<dyn CheckpointStore>,
     row: &RunRow,
@@ -134,7 +142,9 @@ fn await_stop(
                 Control::Cancel => error.help(format!(
                     "it stops once the tasks under way are done; to discard them: graph-host runs kill {run}"
                 )),
-                Control::Kill => error.help("look at the process that holds it: graph-host runs show"),
+                Control::Kill => {
+                    error.help(format!("look at the process that holds it: graph-host runs show {run}"))
+                }
             });
         }
         std::thread::sleep(PAUSE);
@@ -144,7 +154,7 @@ fn await_stop(
     let now = restore::find(&**store, run)?;
     let ended = ended.map(|(pid, _)| pid);
     if now.status == Status::Running {
-        return Ok(Outcome { ended, ..mark(store, run, wish, context)? });
+        return Ok(Outcome { ended, ..mark(store, run, wish, (run, thread.project()), context)? });
     }
     Ok(Outcome { row: now, marked: false, ended, stopped: true })
 }
@@ -190,7 +200,7 @@ fn shown(status: Status) -> String {
     status.as_str().replace('_', " ")
 }
 
-fn show(outcome: &Outcome, wish: Control, context: &Context) -> Result<Exit> {
+fn show(outcome: &Outcome, wish: Control, typed: &str, context: &Context) -> Result<Exit> {
     let Outcome { row, marked, ended, stopped } = outcome;
     let (run, status) = (&row.run_id, row.status);
     if context.output.is_json() {
@@ -212,13 +222,15 @@ fn show(outcome: &Outcome, wish: Control, context: &Context) -> Result<Exit> {
         context.output.warn(format_args!("process {pid} did not react and was ended"));
     }
     let how = if *marked {
-        format!("nobody runs {run}: it is now {}", shown(status))
+        format!("no process runs {run}: it is now {}", shown(status))
     } else {
         format!("run {run} has stopped: {}", shown(status))
     };
     context.output.line(format_args!("{} {how}", styled(output::CAUTION, "■")))?;
     if !status.is_end() {
-        context.output.note(format_args!("{} graph-host resume {run}", styled(output::DIM, "go on with:")));
+        context
+            .output
+            .note(format_args!("{} graph-host resume {typed}", styled(output::DIM, "resume with:")));
     }
     Ok(Exit::Ok)
 }

@@ -2,19 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use graph_core::diagnostic::printable;
+use graph_core::diagnostic::{one_line, printable};
 use graph_core::digest::Digest;
+use graph_core::document::load_snapshot;
+use graph_core::graph::NodeKind;
 use graph_core::record::{Checkpoint, InterruptRecord, Record, ResultDigest, Status, StatusRecord};
 use graph_core::trust::VerifyingKey;
 use graph_core::walker::is_child_of;
 use graph_host::terminal::output::{self, Output, styled};
-use graph_host::terminal::run_report::{counted, short_number};
+use graph_host::terminal::run_report::{counted, short_number, task_labels};
 use graph_runtime::error::Result;
 use graph_runtime::graph_store::{CheckpointStore, RunRow};
 use graph_runtime::history::checkpoints::{self, Line};
 use graph_runtime::run::pins::Pins;
 use graph_runtime::run::restore;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+
+use super::namespace;
+use super::relations::names;
 
 /// A child run as its newest records tell it.
 pub(super) struct ChildRun {
@@ -96,7 +101,13 @@ pub(super) fn open(children: &[ChildRun]) -> Vec<InterruptRecord> {
 }
 
 impl ChildRun {
-    fn status(&self) -> Status {
+    /// The graph's id, if it is known.
+    pub(super) fn graph(&self) -> Option<&str> {
+        self.graph.as_deref()
+    }
+
+    /// The status.
+    pub(super) fn status(&self) -> Status {
         match (self.end, &self.status) {
             (Some(end), _) => end,
             (None, Some(status)) => status.status,
@@ -104,8 +115,50 @@ impl ChildRun {
         }
     }
 
-    pub(super) fn to_json(&self) -> Value {
+    /// The namespace.
+    pub(super) fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// Its columns in a list of runs, as far as a graph inside the graph has them. `all`: the child runs of the same run.
+    pub(super) fn columns(&self, row: &RunRow, all: &[Self]) -> Map<String, Value> {
+        let started =
+            all.iter().filter(|other| namespace::is_directly_in(&other.namespace, &self.namespace)).count();
+        let id = namespace::join(&row.run_id, &self.namespace);
+        let mut columns = names(&id, self.graph.as_deref().unwrap_or_default());
+        let values = [
+            ("run_id", json!(id)),
+            ("graph_id", json!(self.graph)),
+            ("directive", json!(self.graph)),
+            ("namespace", json!(self.namespace)),
+            ("path", json!(self.path)),
+            ("parent_id", json!(namespace::join(&row.run_id, parent_of(&self.namespace)))),
+            ("root_id", json!(row.root_id)),
+            ("status", json!(self.status())),
+            ("step", json!(self.steps)),
+            ("fuel", json!(self.fuel())),
+            ("spawn_count", json!(started)),
+        ];
+        columns.extend(values.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        columns
+    }
+
+    /// Its cells in the table of runs.
+    pub(super) fn cells(&self, row: &RunRow) -> [String; 6] {
+        [
+            namespace::join(&row.run_id, &self.namespace),
+            one_line(self.graph.as_deref().unwrap_or("?"), 40),
+            self.status().as_str().replace('_', " "),
+            self.steps.to_string(),
+            short_number(self.fuel()),
+            String::new(),
+        ]
+    }
+
+    pub(super) fn to_json(&self, row: &RunRow) -> Value {
         json!({
+            "run_id": namespace::join(&row.run_id, &self.namespace),
+            "parent_id": namespace::join(&row.run_id, parent_of(&self.namespace)),
             "namespace": self.namespace,
             "path": self.path,
             "graph": self.graph,
@@ -148,6 +201,23 @@ impl ChildRun {
 pub(super) fn graphs(store: &dyn CheckpointStore, row: &RunRow) -> Result<BTreeMap<Digest, String>> {
     let pins = Pins::read(&restore::snapshot(store, &row.pins, "what it is pinned to")?)?;
     Ok(pins.graphs.into_iter().map(|(id, pinned)| (pinned.graph, id)).collect())
+}
+
+/// The `foreach` nodes of the graphs that a run is pinned to, as far as those can be read.
+pub(super) fn foreach_nodes(store: &dyn CheckpointStore, row: &RunRow) -> BTreeSet<(Digest, String)> {
+    let text = |digest: &Digest| restore::snapshot(store, digest, "a graph").ok();
+    let Some(pins) = text(&row.pins).and_then(|text| Pins::read(&text).ok()) else { return BTreeSet::new() };
+    let inside = pins.graphs.values().map(|pinned| (pinned.graph, pinned.text));
+    let mut found = BTreeSet::new();
+    for (graph, digest) in inside.chain([(row.graph, pins.graph_text)]) {
+        let document = text(&digest).and_then(|text| serde_json::from_str(&text).ok());
+        let Some(loaded) = document.and_then(|document: Value| load_snapshot(&document).ok()) else {
+            continue;
+        };
+        let nodes = loaded.nodes.iter().filter(|node| matches!(node.kind, NodeKind::Foreach(_)));
+        found.extend(nodes.map(|node| (graph, node.name.clone())));
+    }
+    found
 }
 
 /// Namespaces in the order of their tasks: `3.2` before `3.10`.
@@ -205,13 +275,19 @@ impl Nodes {
         Self { tasks, by_task: BTreeMap::new(), read: BTreeSet::new() }
     }
 
-    fn add(&mut self, task: String, node: String) {
-        if self.tasks.contains(&task) {
-            self.by_task.insert(task, node);
+    /// The tasks of a superstep with their nodes.
+    fn add<'t>(&mut self, tasks: impl Iterator<Item = (&'t str, &'t str)> + Clone) {
+        if !tasks.clone().any(|(task, _)| self.tasks.contains(task)) {
+            return;
+        }
+        for (task, label) in task_labels(tasks) {
+            if self.tasks.contains(task) {
+                self.by_task.insert(task.to_owned(), label);
+            }
         }
     }
 
-    /// The node of the task whose child run has a namespace; the task's id where no record tells.
+    /// The node of the task whose child run has a namespace; the task's id if no record names it.
     fn of(
         &mut self,
         store: &dyn CheckpointStore,
@@ -222,20 +298,24 @@ impl Nodes {
         if self.read.insert(parent.to_owned()) {
             restore::each_checkpoint(store, run, parent, |record| {
                 if let Ok(Record::Checkpoint(checkpoint)) = restore::open_record(record, None) {
-                    checkpoint.tasks.into_iter().for_each(|task| self.add(task.task, task.node));
+                    self.add(checkpoint.tasks.iter().map(|task| (&*task.task, &*task.node)));
                 }
                 Ok(())
             })?;
+            let mut pending = BTreeMap::new();
             restore::each_pending(store, run, parent, |record| {
                 match restore::open_record(&record, None) {
-                    Ok(Record::Task(task)) => self.add(task.task, task.node),
+                    Ok(Record::Task(task)) => {
+                        pending.insert(task.task, task.node);
+                    }
                     Ok(Record::Status(status)) => {
-                        status.tasks.into_iter().for_each(|(task, used)| self.add(task, used.node));
+                        pending.extend(status.tasks.into_iter().map(|(task, used)| (task, used.node)));
                     }
                     _ => {}
                 }
                 Ok(())
             })?;
+            self.add(pending.iter().map(|(task, node)| (&**task, &**node)));
         }
         let (task, segment) = (task_of(namespace), namespace.rfind('/').map_or(0, |at| at + 1));
         Ok(self.by_task.get(task).cloned().unwrap_or_else(|| task[segment..].to_owned()))

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use graph_core::record::Place;
+use graph_core::record::CheckpointSelector;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
@@ -11,11 +11,14 @@ use graph_host::terminal::run_report::{self, resume_command};
 use graph_runtime::error::{Error, Result};
 use graph_runtime::history::checkpoints;
 use graph_runtime::history::run_document::RunDocument;
-use graph_runtime::run::edit_and_fork::{self, parse_place};
+use graph_runtime::run::edit_and_fork::{self, parse_selector};
 
 use super::edit::{EditArgs, open};
+use crate::command::args::typed_run;
 
-/// Write to the state of a run that waits, as one of its nodes would; what was pending is discarded
+/// Write to the state of a run that waits, as a node would
+///
+/// What was pending is discarded.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The run: its id, the beginning of it, or @last
@@ -23,8 +26,8 @@ pub(super) struct Args {
     #[command(flatten)]
     edit: EditArgs,
     /// Go back to this checkpoint first: step:N, node:NAME or its number. What came after it stays in the history
-    #[arg(long, value_name = "PLACE", value_parser = parse_place)]
-    at: Option<Place>,
+    #[arg(long, value_name = "PLACE", value_parser = parse_selector)]
+    at: Option<CheckpointSelector>,
 }
 
 pub(super) fn run(args: Args, project: &Path, context: &Context) -> Result<Exit> {
@@ -35,8 +38,14 @@ pub(super) fn run(args: Args, project: &Path, context: &Context) -> Result<Exit>
     }
     let (store, run) = open(project, &args.run, context)?;
     let edit = edit.unwrap_or_default();
-    let done =
-        context.block_on(edit_and_fork::update(&run, Arc::clone(&store), edit, args.at, &context.host))??;
+    let done = context.block_on(edit_and_fork::update(
+        &run,
+        Arc::clone(&store),
+        edit,
+        args.at,
+        project,
+        &context.host,
+    ))??;
     if context.output.is_json() {
         let visited = checkpoints::visited(&*store, &done.run, Some(done.key));
         let document = RunDocument::of(&done.run, &done.graph, &done.summary, visited);
@@ -50,11 +59,11 @@ pub(super) fn run(args: Args, project: &Path, context: &Context) -> Result<Exit>
         done.run,
         done.summary.steps
     ))?;
-    tell(&done, context)
+    print_edited(&done, &typed_run(&args.run, project), context)
 }
 
-/// What is next, and how to go on.
-pub(super) fn tell(done: &edit_and_fork::EditedRun, context: &Context) -> Result<Exit> {
+/// What is next, and how to resume.
+pub(super) fn print_edited(done: &edit_and_fork::EditedRun, typed: &str, context: &Context) -> Result<Exit> {
     if !done.summary.next.is_empty() {
         context.output.line(format_args!(
             "{} {}",
@@ -62,9 +71,9 @@ pub(super) fn tell(done: &edit_and_fork::EditedRun, context: &Context) -> Result
             run_report::nodes(&done.summary.next)
         ))?;
     }
-    match resume_command(&done.run, &done.summary) {
+    match resume_command(typed, &done.summary) {
         Some(command) => {
-            context.output.note(format_args!("{} {command}", styled(output::DIM, "go on with:")));
+            context.output.note(format_args!("{} {command}", styled(output::DIM, "resume with:")));
         }
         None => context.output.note(run_report::verdict(&done.summary, None)),
     }

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use graph_core::diagnostic::one_line;
 use graph_core::limits::HostUse;
 use graph_core::record::Checkpoint;
 use graph_host::terminal::output::{self, styled};
-use graph_host::terminal::run_report::{counted, short_number, short_span};
+use graph_host::terminal::run_report::{counted, name_in_column, short_number, short_span};
 use serde::Serialize;
 
 /// What one node has used in the supersteps that have committed.
@@ -32,7 +31,7 @@ pub(super) struct Usage {
     longest_micros: u64,
 }
 
-/// The most nodes that are told apart: a graph has fewer.
+/// The most nodes that are counted separately: a graph has fewer.
 const NODES: usize = 10_000;
 
 /// What each node has used, those alone that have dispatched something.
@@ -71,8 +70,8 @@ impl Usage {
         let span = |micros| short_span(Duration::from_micros(micros));
         let name = if self.tasks == 1 { node.to_owned() } else { format!("{node} ×{}", self.tasks) };
         let mut line = format!(
-            "      {:<28} {:>7} {} {:>9}",
-            one_line(&name, 60),
+            "      {} {:>7} {} {:>9}",
+            name_in_column(&name),
             short_number(self.fuel),
             styled(output::DIM, "fuel"),
             span(self.micros)

@@ -15,7 +15,9 @@ use graph_runtime::run::restore;
 use graph_runtime::run::stop_notes;
 use serde_json::json;
 
-/// Check every signature of a run, and that nothing was changed, added or left out
+/// Check every signature and digest of a run
+///
+/// Nothing may be changed, added or left out.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The run: its id, the beginning of it, or @last

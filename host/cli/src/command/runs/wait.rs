@@ -4,7 +4,6 @@ use graph_runtime::error::Kind;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use graph_core::diagnostic::printable;
 use graph_core::record::Status;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
@@ -20,13 +19,14 @@ use serde_json::Value;
 
 use super::span::parse_span;
 use super::{run_view, tree};
+use crate::command::args::typed_run;
 
 /// How often to look.
 pub(super) const PAUSE: Duration = Duration::from_millis(50);
-/// How long a run may be held by nobody, as on its way from one process to the next, before it counts as cut short.
+/// How long no process may hold a run, as between one process and the next, before it counts as cut short.
 const HANDOVER: Duration = Duration::from_secs(2);
 
-/// Wait until a run has stopped; the exit code is what the run came to
+/// Wait until a run has stopped; the exit code is that of the run
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The run: its id, the beginning of it, or @last
@@ -36,7 +36,7 @@ pub(super) struct Args {
     timeout: Option<Duration>,
 }
 
-/// Looks whether a run still goes on.
+/// Checks whether a run is still under way.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     alone_since: Option<Instant>,
@@ -59,7 +59,7 @@ impl Watch {
                 Ok(self.alone_since.get_or_insert_with(Instant::now).elapsed() > HANDOVER)
             }
             (_, true) => Ok(true),
-            // Whoever holds it may have an answer at hand, and may as well ask a person.
+            // The process that holds the run may be asking its user for the answer.
             (_, false) => Ok(self.held_since.get_or_insert_with(Instant::now).elapsed() > HANDOVER),
         }
     }
@@ -72,17 +72,26 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
     while !watch.has_stopped(&*store, &row)? {
         let left = args.timeout.map(|timeout| timeout.saturating_sub(began.elapsed()));
         if left.is_some_and(|left| left.is_zero()) {
-            return Err(Error::new(Kind::TimedOut, "timed_out", format!("run {} still goes on", row.run_id))
-                .details(serde_json::json!({ "run_id": row.run_id, "status": row.status })));
+            return Err(Error::new(
+                Kind::TimedOut,
+                "timed_out",
+                format!("run {} has not stopped", row.run_id),
+            )
+            .details(serde_json::json!({ "run_id": row.run_id, "status": row.status })));
         }
         std::thread::sleep(PAUSE.min(left.unwrap_or(PAUSE)));
         row = restore::find(&*store, &row.run_id)?;
     }
-    outcome(&*store, &row, context)
+    outcome(&*store, &row, &typed_run(&args.run, project), context)
 }
 
-/// Shows what a run has come to, as `run` does.
-pub(super) fn outcome(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result<Exit> {
+/// Shows the outcome of a run, as `run` does.
+pub(super) fn outcome(
+    store: &dyn CheckpointStore,
+    row: &RunRow,
+    typed: &str,
+    context: &Context,
+) -> Result<Exit> {
     let told = run_view::newest(store, row, context)?;
     if let Some(trouble) = &told.trouble {
         return Err(Error::integrity(format!("run {} cannot be read: {trouble}", row.run_id)));
@@ -99,22 +108,21 @@ pub(super) fn outcome(store: &dyn CheckpointStore, row: &RunRow, context: &Conte
     }
     if summary.status == Status::Running {
         output.note(format_args!(
-            "{} run {} was cut short: nobody runs it",
+            "{} run {} was cut short: no process runs it",
             styled(output::BAD, "✗"),
             row.run_id
         ));
     } else {
         output.note(run_report::verdict(&summary, None));
     }
-    for line in run_report::aftermath(&row.run_id, &summary) {
+    for line in run_report::aftermath(typed, &summary, summary.error.as_ref()) {
         output.note(line);
     }
     match summary.output.as_deref() {
         None | Some(Value::Null) => {}
-        // What a run comes to stands in its stream.
+        // The stream of lines already contains the run's output.
         Some(_) if output.is_in_lines() => {}
-        Some(Value::String(text)) => output.line(printable(text))?,
-        Some(value) => output.line(run_report::pretty(value))?,
+        Some(value) => run_report::print_result(value, Some(typed), output)?,
     }
     Ok(run_report::exit(&summary))
 }

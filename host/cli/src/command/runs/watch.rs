@@ -24,22 +24,22 @@ use crate::command::number;
 /// Records that are read at a time.
 const PAGE: usize = 64;
 
-/// Follow a run as it goes on, until it stops; Ctrl-C leaves the run alone
+/// Follow a run until it stops; Ctrl-C does not affect the run
 ///
 /// It shows what `run` itself shows, from the beginning or from a place in the history. With --json, these are JSON lines
-/// as those of `runs events`, and the last line is the run's document. The exit code is what the run came to, as with
+/// as those of `runs events`, and the last line is the run's document. The exit code is that of the run, as with
 /// `wait`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The run: its id, the beginning of it, or @last
     run: String,
-    /// Begin with what has this number in the run's history: a reader goes on where it stopped
+    /// Start with this offset of the run's history: a reader continues where it stopped
     #[arg(long, value_name = "OFFSET", default_value_t = 1, allow_negative_numbers = true, value_parser = number::from_one::<u64>)]
     from: u64,
-    /// Print JSON lines, of these alone; several with commas. With --json and without it, everything
+    /// Print JSON lines, only of these kinds; several with commas. With --json and without it, everything
     #[arg(long, value_parser = args::stream(), value_name = "KIND", value_delimiter = ',')]
     stream: Vec<StreamKind>,
-    /// Whether what happens in graphs inside the graph is shown, too
+    /// Whether events of child graphs are shown, too
     #[arg(long, value_parser = args::namespaces(), value_name = "WHICH", default_value = "all")]
     namespaces: Namespaces,
 }
@@ -73,19 +73,22 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
         let kinds = Kinds::or_all(&args.stream).of(args.namespaces);
         Shown::Lines(Box::new(Reader::new(Arc::clone(&store), &row.run_id, key, kinds, after)))
     } else {
-        let (told, namespaces) = (HistoryLines::of(tree::graphs(&*store, &row)?), args.namespaces);
+        let (told, namespaces) = (
+            HistoryLines::of(tree::graphs(&*store, &row)?, tree::foreach_nodes(&*store, &row)),
+            args.namespaces,
+        );
         Shown::People(Box::new(People { key, told, namespaces, from: after, after: 0 }))
     };
     let mut watch = Watch::default();
     loop {
-        // Looked at before what happened: whoever has stopped writes no more.
+        // Checked before the history is read: a run that has stopped writes no more.
         let stopped = watch.has_stopped(&*store, &row)?;
         match &mut shown {
             Shown::Lines(reader) => reader.read(|line| context.output.json_line(line))?,
             Shown::People(people) => people.more(&*store, &row.run_id, context)?,
         }
         if stopped {
-            return wait::outcome(&*store, &row, context);
+            return wait::outcome(&*store, &row, &args::typed_run(&args.run, project), context);
         }
         std::thread::sleep(PAUSE);
         row = restore::find(&*store, &row.run_id)?;

@@ -1,9 +1,12 @@
 //! Reading what an entry grants beyond the machine: requests, secrets, knowledge.
 
+use std::net::IpAddr;
+
 use super::super::http::{AddressRange, HttpRule, Scheme, is_host, is_method};
 use super::super::reach::{KnowledgeRule, SecretRule, SecretSource, is_header, is_scope, is_secret_name};
 use super::super::{Access, path};
-use crate::diagnostic::{Diagnostic, Problems, codes, excerpt};
+use crate::diagnostic::{Diagnostic, Problems, Span, codes, excerpt};
+use crate::keys;
 use crate::yaml::{Fields, Node};
 
 fn bad(node: &Node, reason: &str, problems: &Problems) {
@@ -53,7 +56,7 @@ fn schemes(fields: &mut Fields<'_>, problems: &Problems) -> Vec<Scheme> {
 pub(super) fn http(node: &Node, problems: &Problems) -> Vec<HttpRule> {
     let list = entries(node, "http", problems).iter();
     list.filter_map(|item| {
-        let mut fields = Fields::open(item, "each entry of `http`", problems)?;
+        let mut fields = Fields::open(item, &keys::manifest::HTTP, "each entry of `http`", problems)?;
         let host = checked(&mut fields, "host", is_host, HOST, problems);
         let schemes = schemes(&mut fields, problems);
         let mut ports: Vec<u16> = match fields.get("ports") {
@@ -102,11 +105,15 @@ pub(super) fn http(node: &Node, problems: &Problems) -> Vec<HttpRule> {
 pub(super) fn secrets(node: &Node, base: &str, problems: &Problems) -> Vec<SecretRule> {
     let mut rules: Vec<SecretRule> = Vec::new();
     for item in entries(node, "secrets", problems) {
-        let Some(mut fields) = Fields::open(item, "each entry of `secrets`", problems) else { continue };
+        let Some(mut fields) =
+            Fields::open(item, &keys::manifest::SECRET, "each entry of `secrets`", problems)
+        else {
+            continue;
+        };
         let reason = "a secret's name has letters, digits and `_`";
         let name = checked(&mut fields, "name", is_secret_name, reason, problems);
         let from = fields.required("from").and_then(|node| {
-            let mut from = Fields::open(node, "`from`", problems)?;
+            let mut from = Fields::open(node, &keys::manifest::SECRET_SOURCE, "`from`", problems)?;
             let (env, file) = (from.get("env"), from.get("file"));
             from.finish();
             match (env, file) {
@@ -146,10 +153,56 @@ pub(super) fn secrets(node: &Node, base: &str, problems: &Problems) -> Vec<Secre
     rules
 }
 
+/// Warns of rules under which nothing can ever be sent: a host of this machine or a private network whose address the rule
+/// does not name, and a secret that no request may carry.
+pub(super) fn warn_of_idle(
+    (http_node, http): (Option<&Node>, &[HttpRule]),
+    (secrets_node, secrets): (Option<&Node>, &[SecretRule]),
+    problems: &Problems,
+) {
+    let place = |node: Option<&Node>, key: &str, value: &str| {
+        let items = node.and_then(Node::as_list).unwrap_or_default();
+        let is_it = |item: &&Node| item.descend([key]).as_text() == Some(value);
+        items.iter().find(is_it).map_or(Span::NONE, |item| item.descend([key]).span)
+    };
+    for rule in http {
+        let local = match rule.host.parse::<IpAddr>() {
+            Ok(address) => (!rule.reaches(address)).then(|| address.to_string()),
+            Err(_) => (rule.host == "localhost" && rule.addresses.is_empty()).then(|| "127.0.0.1".to_owned()),
+        };
+        let Some(address) = local else { continue };
+        let message = format!("nothing can be sent to `{}`: {address} is not a public address", rule.host);
+        let span = place(http_node, "host", &rule.host);
+        let problem = Diagnostic::warning(codes::IDLE_RULE, span, message);
+        problems.push(problem.help(format!("to allow it, name it: addresses: [\"{address}\"]")));
+    }
+    for secret in secrets {
+        let hosts: Vec<&HttpRule> = http.iter().filter(|rule| rule.host == secret.host).collect();
+        let carries = |rule: &&HttpRule| rule.schemes.iter().any(|scheme| secret.schemes.contains(scheme));
+        // Without any entry of `http`, it is the request that is not granted.
+        if http.is_empty() || hosts.iter().any(carries) {
+            continue;
+        }
+        let by: Vec<_> = secret.schemes.iter().map(|scheme| scheme.as_str()).collect();
+        let (name, host, by) = (&secret.name, &secret.host, by.join(" or "));
+        let why = if hosts.is_empty() {
+            format!("no entry of `http` here names `{host}`")
+        } else {
+            format!("it goes by {by} alone, and no entry of `http` here allows `{host}` by {by}")
+        };
+        let message = format!("the secret `{name}` can never be sent: {why}");
+        let problem = Diagnostic::warning(codes::IDLE_RULE, place(secrets_node, "name", name), message);
+        problems.push(problem.help(format!(
+            "write `http: [{{ host: {host}, schemes: [{}] }}]`, or give the secret the `schemes` of the entry that is there",
+            by.replace(" or ", ", ")
+        )));
+    }
+}
+
 pub(super) fn knowledge(node: &Node, problems: &Problems) -> Vec<KnowledgeRule> {
     let list = entries(node, "knowledge", problems).iter();
     list.filter_map(|item| {
-        let mut fields = Fields::open(item, "each entry of `knowledge`", problems)?;
+        let mut fields = Fields::open(item, &keys::manifest::KNOWLEDGE, "each entry of `knowledge`", problems)?;
         let reason = "a scope is segments of letters, digits, `_`, `-` and `.`, each followed by `/`, such as `acme/notes/`";
         let scope = checked(&mut fields, "scope", is_scope, reason, problems);
         let access = fields.choice("access", &[("ro", Access::ReadOnly), ("rw", Access::ReadWrite)]);

@@ -27,6 +27,25 @@ fn read(text: &str) -> Result<Manifest, Vec<String>> {
 }
 
 #[test]
+fn rules_under_which_nothing_can_be_sent_are_warned_of() {
+    let text = "\
+items:
+  a/net:
+    http:
+      - { host: 127.0.0.1, schemes: [http], ports: [8080] }
+      - { host: 10.1.2.3, addresses: [10.0.0.0/8] }
+      - { host: localhost }
+      - { host: api.test }
+    secrets:
+      - { name: ONE, from: { env: ONE }, header: x-a, host: 127.0.0.1 }
+      - { name: TWO, from: { env: TWO }, header: x-a, host: other.test }
+      - { name: FIT, from: { env: FIT }, header: x-a, host: api.test }
+";
+    let (_, warnings) = Manifest::parse(text, "caps.yaml", "/base").unwrap();
+    insta::assert_snapshot!(warnings.to_lines().join("\n"));
+}
+
+#[test]
 fn a_manifest_says_what_is_allowed() {
     let manifest = read(EXAMPLE).unwrap();
     let permits = |id: &str| manifest.dispatch().permits(Primary::Execute, ItemType::Tool, id);
@@ -64,7 +83,7 @@ fn what_reaches_beyond_the_machine_is_read() {
         "items:
   \"acme/*\":
     http: [{ host: api.acme.com }, { host: 127.0.0.1, schemes: [http, https], methods: [POST, GET], addresses: [127.0.0.1] }]
-    secrets: [{ name: T, from: { env: ACME }, header: authorization, host: api.acme.com }, { name: F, from: { file: ../t }, header: x-key, host: a, schemes: [http] }]
+    secrets: [{ name: T, from: { env: ACME }, header: authorization, host: api.acme.com }, { name: F, from: { file: ../t }, header: x-key, host: 127.0.0.1, schemes: [http] }]
     knowledge: [{ scope: acme/notes/ }, { scope: own/, access: rw }]
     tools: true
     limits: { calls: 5, bytes: 1KiB, requests: 2, request_body: 3KiB, response_body: 4KiB }

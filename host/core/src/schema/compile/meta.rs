@@ -20,7 +20,7 @@ const PARTS: [(&str, &str); 9] = [
     ("meta/validation", include_str!("metaschema/validation.json")),
 ];
 
-/// They are read once, by whoever first refers to one of them.
+/// They are read once, by the first reference to one of them.
 static READ: LazyLock<Vec<Option<Value>>> =
     LazyLock::new(|| PARTS.iter().map(|(_, text)| serde_json::from_str(text).ok()).collect());
 

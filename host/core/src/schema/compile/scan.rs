@@ -16,7 +16,7 @@ use crate::work::{Exhausted, Meter, rates};
 const NAMELESS: &str = "json-schema:///";
 
 /// A value that is read as a schema. Its place in the list of all of them is the place of its node.
-pub(super) struct Place<'s> {
+pub(super) struct SchemaLocation<'s> {
     pub(super) value: &'s Value,
     pub(super) resource: ResourceId,
     /// What it is in, and what leads from there to it.
@@ -46,7 +46,7 @@ pub(super) struct Anchor {
 /// All subschemas that were found so far.
 pub(super) struct Scan<'s, 'm> {
     pub(super) meter: &'m Meter,
-    pub(super) places: Vec<Place<'s>>,
+    pub(super) places: Vec<SchemaLocation<'s>>,
     pub(super) resources: Vec<Resource>,
     pub(super) by_uri: BTreeMap<String, ResourceId>,
     pub(super) anchors: BTreeMap<(ResourceId, &'s str), Anchor>,
@@ -108,7 +108,7 @@ impl<'s, 'm> Scan<'s, 'm> {
         self.meter.charge(rates::SCHEMA_VISIT + 2 * rates::VALUE)?;
         let node = self.places.len();
         self.by_address.insert(std::ptr::from_ref(value), node);
-        self.places.push(Place { value, resource, parent });
+        self.places.push(SchemaLocation { value, resource, parent });
         Ok(node)
     }
 

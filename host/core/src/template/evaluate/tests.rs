@@ -137,15 +137,15 @@ fn mistakes_are_explained() {
         (
             "${state.a + [1]}",
             10,
-            "`+` cannot stand here: templates look values up; they do not compute",
+            "`+` is not allowed here: templates look values up; they do not compute",
             "reducer: append",
         ),
         ("n: ${state.a + 1}", 13, "do not compute", "reducer: sum"),
-        ("${a == b}", 4, "`==` cannot stand here", "condition"),
-        ("${a > 1}", 4, "`>` cannot stand here", "op: gt"),
+        ("${a == b}", 4, "`==` is not allowed here", "condition"),
+        ("${a > 1}", 4, "`>` is not allowed here", "op: gt"),
         ("${a && b}", 4, "`&&`", "condition"),
         ("${a ? b : c}", 4, "`?`", "condition"),
-        ("${not a}", 6, "cannot stand here", ""),
+        ("${not a}", 6, "is not allowed here", ""),
         ("${x:-0}", 3, "`:-`", "${a || b || 'text'}"),
         ("${a ?? b}", 4, "`??`", "||"),
         ("${a or b}", 4, "`or`", "||"),
@@ -161,10 +161,10 @@ fn mistakes_are_explained() {
         ("${", 2, "`}` that closes", "$${"),
         ("${a || 'b}", 7, "quote is not closed", ""),
         ("${a || [1]}", 7, "only an empty `[]`", "YAML"),
-        ("${1a}", 3, "cannot stand here", ""),
+        ("${1a}", 3, "is not allowed here", ""),
         ("${a.}", 4, "a key is missing", ""),
         ("${a..b}", 4, "a key is missing", ""),
-        ("${${a}}", 2, "cannot stand here", ""),
+        ("${${a}}", 2, "is not allowed here", ""),
     ] {
         let error = ValueTemplate::parse(&json!({"x": [0, template]})).unwrap_err();
         assert_eq!(error.pointer, ["x", "1"]);

@@ -9,17 +9,18 @@ use super::super::shown;
 use super::super::store::{KeyName, Revocation, TrustStore, TrustedKey};
 use crate::capability::{CapabilityKind, Ceiling, ItemPattern};
 use crate::diagnostic::{Diagnostic, Problems, codes, nearest};
+use crate::keys;
 use crate::limits::TaskLimits;
 use crate::time::Timestamp;
 use crate::yaml::{Fields, Node};
 
-/// What an absent limit of a ceiling comes to: no bound of its own.
+/// What an absent limit of a ceiling means: no bound of its own.
 pub(super) const UNBOUNDED: TaskLimits =
     TaskLimits { timeout: Duration::from_millis(u64::MAX), ..TaskLimits::UNBOUNDED };
 
 /// A store, unless a problem is in its way: that is reported.
 pub(super) fn read(source_name: &str, root: &Node, problems: &Problems) -> Option<TrustStore> {
-    let mut fields = Fields::open(root, "the trust store", problems)?;
+    let mut fields = Fields::open(root, &keys::trust::TRUST, "the trust store", problems)?;
     fields.format_version(1);
     let entries = fields.required("keys").and_then(|keys| keys.list("`keys`", problems));
     let rules = fields.get("require").and_then(|rules| rules.list("`require`", problems));
@@ -31,7 +32,7 @@ pub(super) fn read(source_name: &str, root: &Node, problems: &Problems) -> Optio
         let Some(key) = read_key(node, problems) else { continue };
         let twice = keys.iter().find(|other| other.name == key.name || other.key == key.key);
         if let Some(other) = twice {
-            let message = format!("{} stands here a second time, as {}", other.named(), key.named());
+            let message = format!("{} occurs a second time, as {}", other.named(), key.named());
             problems.push(
                 Diagnostic::error(codes::TRUST_TWICE, node.span.first_line(), message)
                     .label("a second entry of that name or key")
@@ -65,7 +66,7 @@ fn requirement_problem(node: &Node, message: &str, label: &str, problems: &Probl
     problems.push(Diagnostic::error(codes::TRUST_REQUIREMENT, node.span.first_line(), message).label(label));
 }
 
-/// The key of a name. `named` are the names of entries that could not be read too: those are told of already.
+/// The key of a name. `named` are the names of entries that could not be read too: those are reported already.
 fn find_named(node: &Node, keys: &[TrustedKey], named: &[&str], problems: &Problems) -> Option<KeyName> {
     let name = node.text("the name of a key", problems)?;
     let found = keys.iter().find(|key| key.name == name).map(TrustedKey::named);
@@ -84,7 +85,7 @@ fn read_requirement(
     named: &[&str],
     problems: &Problems,
 ) -> Option<Requirement> {
-    let mut fields = Fields::open(node, "an entry of `require`", problems)?;
+    let mut fields = Fields::open(node, &keys::trust::REQUIREMENT, "an entry of `require`", problems)?;
     let items = fields.required("items").and_then(|node| read_items(node, problems));
     let threshold_node = fields.required("threshold");
     let most = MAX_SIGNATURES as u64;
@@ -96,12 +97,7 @@ fn read_requirement(
     for node in list {
         let Some(key) = find_named(node, keys, named, problems) else { continue };
         if wanted.contains(&key) {
-            requirement_problem(
-                node,
-                &format!("`{}` stands here a second time", key.name),
-                "again",
-                problems,
-            );
+            requirement_problem(node, &format!("`{}` occurs a second time", key.name), "again", problems);
         } else {
             wanted.push(key);
         }
@@ -117,7 +113,7 @@ fn read_requirement(
 
 /// An entry, as far as it can be read: any problem that is reported makes the whole store unusable.
 fn read_key(node: &Node, problems: &Problems) -> Option<TrustedKey> {
-    let mut fields = Fields::open(node, "an entry of `keys`", problems)?;
+    let mut fields = Fields::open(node, &keys::trust::TRUSTED_KEY, "an entry of `keys`", problems)?;
     let name = fields.required("name").and_then(|node| {
         let name = node.text("`name`", problems)?;
         if name.trim().is_empty() || name.contains(char::is_control) {
@@ -142,13 +138,13 @@ fn read_key(node: &Node, problems: &Problems) -> Option<TrustedKey> {
         Some(node) => read_ceiling(node, problems),
         None => Some(Ceiling::of([])),
     };
-    let not_before = fields.get("not_before").and_then(|node| read_time(node, "`not_before`", problems));
-    let not_after = fields.get("not_after").and_then(|node| read_time(node, "`not_after`", problems));
+    let not_before = fields.filled("not_before").and_then(|node| read_time(node, "`not_before`", problems));
+    let not_after = fields.filled("not_after").and_then(|node| read_time(node, "`not_after`", problems));
     if let (Some(from), Some(until)) = (not_before, not_after)
         && from > until
     {
         node.out_of_range(
-            "`not_after` lies before `not_before`: the key would never count",
+            "`not_after` is before `not_before`: the key would never count",
             "never valid",
             problems,
         );
@@ -199,7 +195,7 @@ fn read_items(node: &Node, problems: &Problems) -> Option<Vec<ItemPattern>> {
 }
 
 fn read_ceiling(node: &Node, problems: &Problems) -> Option<Ceiling> {
-    let mut fields = Fields::open(node, "a ceiling", problems)?;
+    let mut fields = Fields::open(node, &keys::trust::CEILING, "a ceiling", problems)?;
     let kinds = fields.required("kinds").and_then(|node| {
         let list = node.list("`kinds`", problems)?;
         if list.is_empty() {
@@ -224,7 +220,7 @@ fn read_ceiling(node: &Node, problems: &Problems) -> Option<Ceiling> {
 
 fn read_limits(node: &Node, problems: &Problems) -> Option<TaskLimits> {
     let before = problems.len();
-    let mut fields = Fields::open(node, "`limits`", problems)?;
+    let mut fields = Fields::open(node, &keys::manifest::TASK_LIMITS, "`limits`", problems)?;
     let limits = TaskLimits {
         fuel: fields.u64("fuel", 1..=u64::MAX).unwrap_or(UNBOUNDED.fuel),
         memory: fields.size("memory").unwrap_or(UNBOUNDED.memory),

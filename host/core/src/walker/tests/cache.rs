@@ -1,4 +1,4 @@
-//! With the cache of results and without it, a run comes to the same.
+//! With the cache of results and without it, a run has the same results.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use proptest::test_runner::TestRunner;
 use super::graphs::{Sketch, build, sketches};
 use super::simulation::Simulation;
 use crate::graph::Durability;
-use crate::record::{Checkpoint, Record, Standing};
+use crate::record::{Checkpoint, CumulativeState, Record};
 use crate::walker::Event;
 
 /// Random graphs without attempts after the first: what a failed attempt has used is not charged again.
@@ -43,12 +43,12 @@ proptest! {
             line.iter().map(|checkpoint| (checkpoint.result, fuel(checkpoint))).collect::<Vec<_>>()
         };
         prop_assert_eq!(results(&with), results(&without));
-        // Dispatches that were spared are told, and nothing else is missing. (Tasks of a superstep that never commits are in
-        // no checkpoint.)
+        // Every avoided dispatch is recorded, and nothing else is missing. (Tasks of a superstep that never commits are
+        // in no checkpoint.)
         let told = |line: &[Checkpoint]| line.iter().flat_map(|one| &one.tasks).filter(|task| task.cached.is_some()).count();
         prop_assert!(told(&with) <= hits);
         let standing = |line: &[Checkpoint]| {
-            let mut standing = Standing::default();
+            let mut standing = CumulativeState::default();
             for checkpoint in line {
                 standing.follow(checkpoint);
             }
@@ -61,7 +61,7 @@ proptest! {
     }
 }
 
-/// The random graphs have results that stand in for others: what is said of them is said of the cache.
+/// Some of the random graphs use cached results, so that the tests with them test the cache.
 #[test]
 fn random_graphs_have_hits() {
     let mut runner = TestRunner::deterministic();

@@ -6,6 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::compat::Dialect;
 use crate::condition::Condition;
 use crate::digest::{Digest, DomainHasher};
 use crate::graph::{
@@ -163,8 +164,8 @@ pub(super) fn nests() -> impl Strategy<Value = Nest> {
     })
 }
 
-/// The same with graphs inside that pause wherever they can, and without attempts after the first: under `durability:
-/// exit` the records of a child run tell of all attempts of its task, and those of the task of the last alone.
+/// The same with child graphs that pause wherever they can, and without retries: under `durability: exit` the records of
+/// a child run count all attempts of its task, and those of the task only the last.
 pub(super) fn nests_that_pause() -> impl Strategy<Value = Nest> {
     (nests(), 1..=u8::MAX).prop_map(|(nest, pauses)| Nest {
         outer: nest.outer.without_retries(),
@@ -307,6 +308,8 @@ pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
         digest: Digest::of_bytes(format!("{sketch:?}").as_bytes()),
         document: Arc::new(Value::Null),
         description: None,
+        name: None,
+        dialect: Dialect::GraphHost,
         input_schema: None,
         start: start.into_iter().map(|node| StartTarget { node, argument: None }).collect(),
         nodes,
@@ -334,6 +337,7 @@ pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
         limits: NodeLimits::default(),
         output: None,
         hooks: sketch.hooks.iter().enumerate().map(|(at, byte)| hook(at, *byte)).collect(),
+        built_in_hooks: Vec::new(),
     }
 }
 

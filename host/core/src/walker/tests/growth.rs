@@ -7,8 +7,8 @@ use super::simulation::setup_with;
 use crate::graph::Durability;
 use crate::limits::RunLimits;
 use crate::record::{
-    ChainError, ChainReader, ChainVerifier, Checkpoint, DecodeError, Record, SignedRecord, Standing, Stretch,
-    Trusted,
+    ChainError, ChainReader, ChainVerifier, Checkpoint, CumulativeState, DecodeError, Record, SignedRecord,
+    Stretch, Trusted,
 };
 use crate::time::Timestamp;
 use crate::trust::SigningKey;
@@ -62,7 +62,7 @@ fn walk(config: &str, durability: Durability) -> Stored {
     stored
 }
 
-/// A chain of so many nodes.
+/// A chain of `nodes` nodes.
 fn chain(nodes: usize) -> Stored {
     let mut config = "start: n0, nodes: {".to_owned();
     for node in 0..nodes {
@@ -72,7 +72,7 @@ fn chain(nodes: usize) -> Stored {
     walk(&config, Durability::Sync)
 }
 
-/// So many supersteps of a loop, beside so many channels that nobody touches after the first one.
+/// A loop of `supersteps` supersteps, with `channels` channels that only the first one writes.
 fn beside(channels: usize, supersteps: usize) -> Stored {
     let mut config = "start: first, nodes: {first: {next: again, assign: {".to_owned();
     for channel in 0..channels {
@@ -124,12 +124,12 @@ fn changes_lead_to_what_is_there() {
     let stored = beside(10, 200);
     let whole: Vec<_> = stored.checkpoints.iter().filter(|one| one.is_whole()).collect();
     assert!(whole.len() > 2 && whole.len() < 20, "{}", whole.len());
-    let mut standing = Standing::default();
+    let mut standing = CumulativeState::default();
     for checkpoint in &stored.checkpoints {
         if checkpoint.is_whole() && checkpoint.sequence > 0 {
             let mut before = standing.clone();
             before.follow(&Checkpoint { delta: stored.checkpoints[1].delta, ..checkpoint.clone() });
-            assert_eq!(before, Standing::of(checkpoint), "{}", checkpoint.sequence);
+            assert_eq!(before, CumulativeState::of(checkpoint), "{}", checkpoint.sequence);
         }
         standing.follow(checkpoint);
         assert_eq!(checkpoint.state, Some(standing.tree().digest()), "{}", checkpoint.sequence);
@@ -156,12 +156,12 @@ fn open_of(line: &[SignedRecord], at: usize) -> Result<Trusted, ChainError> {
 fn a_checkpoint_is_opened_with_as_few_others_however_long_the_history_is() {
     let most = |supersteps: usize| {
         let stored = beside(10, supersteps);
-        let mut standing = Standing::default();
+        let mut standing = CumulativeState::default();
         let mut most = 0;
         for (at, checkpoint) in stored.checkpoints.iter().enumerate() {
             standing.follow(checkpoint);
             let trusted = open(&stored, at).unwrap();
-            assert_eq!(Standing::of(&trusted.checkpoint), standing, "{at}");
+            assert_eq!(CumulativeState::of(&trusted.checkpoint), standing, "{at}");
             assert_eq!(trusted.checkpoint.sequence - trusted.first + 1, trusted.checkpoints);
             most = most.max(trusted.checkpoints);
         }

@@ -56,7 +56,7 @@ proptest! {
         }
     }
 
-    /// What components have emitted stands in the history once, as soon as the run has stopped.
+    /// Events that components have emitted are in the history once, as soon as the run has stopped.
     #[test]
     fn what_was_emitted_is_told_once(sketch in sketches(), order: u64) {
         let (simulation, _) = run(&sketch, order, Durability::Sync);
@@ -101,8 +101,8 @@ proptest! {
             None => (RunTree::new(Arc::clone(&graph), setup(&graph, durability)), Event::Started),
             Some(walker) => {
                 let found = walker.summary();
-                // A failure is a stop: what a resume makes of it, with attempts counted anew, is another matter. So is a
-                // budget that is used up.
+                // A failure is a stop: a resume counts attempts from 1 again, which other tests check. So is a budget
+                // that is used up.
                 let used_up = found.error.as_ref().is_some_and(|error| error.budget.is_some());
                 if found.status.is_end() || found.status == Status::Failed || used_up {
                     prop_assert_eq!(outcome(found), outcome(undisturbed));
@@ -120,11 +120,11 @@ proptest! {
         let mut resumed = Simulation::with(graph, walker, crashed.stored.clone(), sketch.salt, order, durability);
         if before == Some(Status::Limit) {
             // A limit that is reached again after a resume is another one.
-            crashed.kept_hooks.retain(|call| !call.contains("/limit/"));
+            crashed.kept_hooks.retain(|call| !call.contains("_exceeded/"));
         }
         resumed.kept.clone_from(&crashed.kept);
         resumed.kept_hooks.clone_from(&crashed.kept_hooks);
-        if let Err(refused) = resumed.tell(first.clone()) {
+        if let Err(refused) = resumed.handle(first.clone()) {
             let limit = matches!(refused, HandleError::Refused { code: ErrorCode::Limit, .. });
             prop_assert!(limit && before == Some(Status::Limit), "{before:?}: {refused}");
             prop_assert_eq!(undisturbed.status, Status::Limit);
@@ -180,7 +180,7 @@ proptest! {
     }
 }
 
-/// Attempts that were used up stay used up nowhere, not even where the resume that began anew is cut short at once.
+/// Attempts are counted from 1 after a resume, even if that resume is cut short at once.
 #[test]
 fn attempts_count_anew_after_a_resume_that_crashed() {
     let text = "{tool_type: graph, config: {start: a, nodes: {a: {action: {item_id: t/double}, retry: {max_attempts: 2}}}}}";

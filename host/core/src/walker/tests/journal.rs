@@ -57,7 +57,7 @@ fn used(simulation: &Simulation) -> (HostUse, HostUse) {
         total = checkpoint.host;
         for task in &checkpoint.tasks {
             let journal = task.journal.iter().map(|attempt| JournalEntry::used_by(&attempt.entries));
-            // The host's own work, and what is stored, stand in no journal.
+            // The host's own work, and what is stored, are not in the journal.
             let HostUse { fuel, stored, .. } = task.host;
             let own = HostUse { fuel, stored, ..HostUse::NOTHING };
             assert_eq!(journal.fold(own, HostUse::plus), task.host, "task {}", task.task);
@@ -96,7 +96,8 @@ proptest! {
         }
     }
 
-    /// Every attempt is there: those that failed or asked, and those of before a stop that another process goes on from.
+    /// Every attempt is in a journal: those that failed or asked, and those before a stop that another process resumes
+    /// from.
     #[test]
     fn journals_of_all_attempts_are_committed(sketch in sketches(), order: u64, exit: bool) {
         let durability = if exit { Durability::Exit } else { Durability::Sync };
@@ -106,10 +107,10 @@ proptest! {
         check(&first, &first.events)?;
         if first.walker.summary().status == Status::Failed {
             let Some(tree) = first.stored.restore(&graph, setup(&graph, durability)) else { return Ok(()) };
-            // Another salt answers otherwise, so that what failed may go on.
+            // With another salt the doubles answer differently, so that a task that failed may succeed.
             let mut second =
                 Simulation::with(graph, tree, first.stored.clone(), sketch.salt ^ 1, order, durability);
-            if second.tell(Event::Resumed(Resume::default())).is_ok() {
+            if second.handle(Event::Resumed(Resume::default())).is_ok() {
                 while second.stopped.is_none() && second.step() {}
                 let events: Vec<Event> = first.events.iter().chain(&second.events).cloned().collect();
                 check(&second, &events)?;

@@ -8,6 +8,7 @@ mod invariants;
 mod journal;
 mod naive;
 mod nested;
+mod open_fields;
 mod simulation;
 mod travel;
 mod under_way;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use proptest::test_runner::TestRunner;
+use proptest::test_runner::{RngSeed, TestRunner};
 
 use super::graphs::{Nest, build_nest, nests, nests_that_pause};
 use super::simulation::{Simulation, Stored, answers, setup_with, slice_of};
@@ -31,7 +31,7 @@ fn simulate(nest: &Nest, order: u64, durability: Durability, budget: usize) -> (
     (simulation, summary)
 }
 
-/// Goes on with what is stored, pinned to something else than before; `accepted`: and somebody says so.
+/// Resumes from what is stored, with other pins than before; `accepted`: the change is accepted.
 fn go_on_with(
     stored: &Stored,
     nest: &Nest,
@@ -117,15 +117,11 @@ proptest! {
     /// the same outcome, and no task of any run of the tree runs again whose writes were kept.
     #[test]
     fn a_crash_anywhere_changes_nothing(nest in nests(), order: u64, at in 0_usize..300, again in 0_usize..150, exit: bool) {
-        let durability = if exit { Durability::Exit } else { Durability::Sync };
-        let (_, undisturbed) = simulate(&nest, order, durability, usize::MAX);
-        let (graph, setup) = begin(&nest, durability);
-        let end = crashed(&graph, &setup, nest.outer.salt, order, &[at, again]);
-        prop_assert_eq!(outcome(end), outcome(undisturbed));
+        crash_anywhere(&nest, order, [at, again], if exit { Durability::Exit } else { Durability::Sync })?;
     }
 
-    /// A change that was accepted is told by every run of the tree that goes on with it, however often that is cut short;
-    /// one that nobody has accepted breaks the chain.
+    /// An accepted change is recorded by every run of the tree that continues with it, however often that is cut short;
+    /// without an acceptance, the chain is broken.
     #[test]
     fn what_was_accepted_is_told_by_all(nest in nests(), order: u64, at in 1_usize..200, again in 0_usize..60) {
         let (crashed, _) = simulate(&nest, order, Durability::Sync, at);
@@ -149,8 +145,8 @@ proptest! {
     }
 }
 
-/// How a run goes on from what is stored, or begins where nothing is; what it has come to where it does not go on. A
-/// failure is a stop: what a resume makes of it, with attempts counted anew, is another matter. So is a limit.
+/// How a run is resumed from what is stored, or started if nothing is; its outcome if it cannot be resumed. A failure is
+/// a stop: a resume counts attempts from 1 again, which other tests check. So is a limit.
 fn taken_up(stored: &Stored, graph: &Arc<Graph>, setup: &Setup) -> Result<(RunTree, Event), Box<Summary>> {
     let Some(tree) = stored.restore(graph, setup.clone()) else {
         return Ok((RunTree::new(Arc::clone(graph), setup.clone()), Event::Started));
@@ -166,7 +162,7 @@ fn taken_up(stored: &Stored, graph: &Arc<Graph>, setup: &Setup) -> Result<(RunTr
     Ok((tree, Event::Resumed(resume)))
 }
 
-/// What a run comes to that is cut short after that many effects, goes on, is cut short again, and so on.
+/// The outcome of a run that is cut short after a number of effects, resumed, cut short again, and so on.
 fn crashed(graph: &Arc<Graph>, setup: &Setup, salt: u64, order: u64, at: &[usize]) -> Summary {
     let (mut stored, mut kept) = (Stored::default(), BTreeSet::new());
     let budgets = at.iter().copied().chain([usize::MAX]);
@@ -186,8 +182,8 @@ fn crashed(graph: &Arc<Graph>, setup: &Setup, salt: u64, order: u64, at: &[usize
     unreachable!("the last time is not cut short")
 }
 
-/// What a run comes to that is cut short between two records of what a stop hands out, goes on, is cut short in the same
-/// way, and so on; `at` chooses the places. Gives also how often it was cut short where it had been resumed before.
+/// The outcome of a run that is cut short between two records of what a stop hands out, resumed, cut short in the same
+/// way, and so on; `at` chooses the places. Also returns how often it was cut short after it had been resumed.
 fn cut_where_it_stops(
     graph: &Arc<Graph>,
     setup: &Setup,
@@ -223,11 +219,42 @@ fn cut_where_it_stops(
 /// be: whatever that part is, the run reaches the same outcome, also where child runs pause again and again.
 #[test]
 fn a_crash_amid_a_stop_changes_nothing() {
-    let config = ProptestConfig {
+    let cut_short = cut_random_nests_where_they_stop(ProptestConfig::with_cases(64));
+    assert!(cut_short >= 30, "only {cut_short} resumed runs were cut short as they stopped");
+}
+
+/// The same for cases that failed once: a task that had used up a budget had an older record, of a question, and after
+/// the crash its run continued from that instead of reporting the limit again.
+#[test]
+fn a_crash_amid_a_stop_repeats_a_limit() {
+    for seed in [7, 14, 28, 34] {
+        cut_random_nests_where_they_stop(with_seed(64, seed));
+    }
+}
+
+/// Cases that failed once where a run was cut short anywhere: the same, and a hit in the cache of a task that failed
+/// afterwards, which was counted until the run was restored.
+#[test]
+fn a_crash_anywhere_repeats_a_limit() {
+    let cases = (nests(), any::<u64>(), 0_usize..300, 0_usize..150, any::<bool>());
+    TestRunner::new(with_seed(48, 25))
+        .run(&cases, |(nest, order, at, again, exit)| {
+            crash_anywhere(&nest, order, [at, again], if exit { Durability::Exit } else { Durability::Sync })
+        })
+        .unwrap();
+}
+
+fn with_seed(cases: u32, seed: u64) -> ProptestConfig {
+    ProptestConfig {
+        rng_seed: RngSeed::Fixed(seed),
         failure_persistence: None,
-        max_shrink_time: 10_000,
-        ..ProptestConfig::with_cases(64)
-    };
+        ..ProptestConfig::with_cases(cases)
+    }
+}
+
+/// Cuts random runs short as they stop, and gives how many of them had been resumed before.
+fn cut_random_nests_where_they_stop(mut config: ProptestConfig) -> usize {
+    (config.failure_persistence, config.max_shrink_time) = (None, 10_000);
     let cut_short = std::cell::Cell::new(0);
     let cases = (nests_that_pause(), any::<u64>(), prop::collection::vec(any::<usize>(), 1..4));
     TestRunner::new(config)
@@ -240,7 +267,21 @@ fn a_crash_amid_a_stop_changes_nothing() {
             Ok(())
         })
         .unwrap();
-    assert!(cut_short.get() >= 30, "only {} resumed runs were cut short as they stopped", cut_short.get());
+    cut_short.get()
+}
+
+/// The fourth invariant for one run that is cut short twice.
+fn crash_anywhere(
+    nest: &Nest,
+    order: u64,
+    at: [usize; 2],
+    durability: Durability,
+) -> Result<(), TestCaseError> {
+    let (_, undisturbed) = simulate(nest, order, durability, usize::MAX);
+    let (graph, setup) = begin(nest, durability);
+    let end = crashed(&graph, &setup, nest.outer.salt, order, &at);
+    prop_assert_eq!(outcome(end), outcome(undisturbed));
+    Ok(())
 }
 
 fn load(id: &str, config: &str) -> (String, Arc<Graph>) {
@@ -272,7 +313,7 @@ fn shares_outlive_a_crash() {
     }
 }
 
-/// A pause in a child run that nobody has been told of is none that a resume passes: it is shown first.
+/// A resume does not release a pause in a child run that has not been shown: it is shown first.
 #[test]
 fn a_crash_passes_no_pause() {
     let inner = load("t/inner", "{start: a, nodes: {a: {interrupt: before, action: {item_id: t/double}}}}");
@@ -284,7 +325,7 @@ fn a_crash_passes_no_pause() {
         let tree = RunTree::new(Arc::clone(&outer.1), setup.clone());
         let mut cut = Simulation::with(Arc::clone(&outer.1), tree, Stored::default(), 0, 0, Durability::Sync);
         cut.budget = at;
-        cut.tell(Event::Started).unwrap();
+        cut.handle(Event::Started).unwrap();
         while cut.budget > 0 && cut.stopped.is_none() && cut.step() {}
         let Some(tree) = cut.stored.restore(&outer.1, setup.clone()) else { continue };
         if tree.summary().status != Status::Running {
@@ -292,7 +333,7 @@ fn a_crash_passes_no_pause() {
         }
         recovered += 1;
         let mut resumed = Simulation::with(Arc::clone(&outer.1), tree, cut.stored, 0, 0, Durability::Sync);
-        resumed.tell(Event::Resumed(Resume::default())).unwrap();
+        resumed.handle(Event::Resumed(Resume::default())).unwrap();
         while resumed.stopped.is_none() && resumed.step() {}
         let summary = resumed.walker.summary();
         let asked: Vec<_> = summary.interrupts.iter().map(|asked| asked.node.as_str()).collect();
@@ -305,7 +346,7 @@ fn a_crash_passes_no_pause() {
     assert!(recovered > 2);
 }
 
-/// Where a child run cannot even begin, its superstep may stop at once: what other tasks of it came to is stored before.
+/// If a child run cannot start, its superstep may stop at once: the results of other tasks are stored before.
 #[test]
 fn a_stop_is_stored_behind_what_led_to_it() {
     let needs = "{start: a, nodes: {a: {}}}, config_schema: {type: object, required: [x]}";

@@ -33,7 +33,7 @@ pub(super) struct Stored {
     inputs: BTreeMap<String, Value>,
     /// The results that are kept for later tasks.
     results: BTreeMap<(Digest, String), SignedCacheEntry>,
-    /// The custom events that the history tells, in order.
+    /// The custom events in the history, in order.
     pub(super) told: Vec<String>,
 }
 
@@ -170,7 +170,7 @@ impl Stored {
         }
     }
 
-    /// The tree that goes on from what is stored; none if nothing is.
+    /// The tree that is restored from what is stored; none if nothing is.
     pub(super) fn restore(&self, graph: &Arc<Graph>, setup: Setup) -> Option<RunTree> {
         let root = self.newest("")?;
         let mut parents = vec![root.checkpoint.clone()];
@@ -213,7 +213,7 @@ impl Stored {
         Ok(())
     }
 
-    /// What the run in a namespace goes on from.
+    /// What the run in a namespace is restored from.
     fn newest(&self, namespace: &str) -> Option<Restored> {
         let count = self.checkpoints.iter().filter(|signed| signed.namespace == namespace).count();
         let mut restored = self.restored_in(namespace, count.checked_sub(1)?);
@@ -303,7 +303,7 @@ pub(super) struct Simulation {
     order: u64,
     running: BTreeMap<(Arc<str>, u32), TaskSpec>,
     lookups: BTreeMap<(Arc<str>, u32), Lookup>,
-    /// How many dispatches stored results have stood in for.
+    /// How many dispatches were avoided by cached results.
     pub(super) hits: usize,
     /// Whether anything is found for tasks.
     pub(super) looks_up: bool,
@@ -380,10 +380,10 @@ impl Simulation {
         usize::try_from(self.order >> 33).unwrap() % below.max(1)
     }
 
-    pub(super) fn tell(&mut self, event: Event) -> Result<(), HandleError> {
+    pub(super) fn handle(&mut self, event: Event) -> Result<(), HandleError> {
         self.events.push(event.clone());
         let effects = self.walker.handle(Timestamp(1), event)?;
-        // What a resume brings is stored as a whole, or not at all, together with the word that the run goes on.
+        // What a resume brings is stored as a whole or not at all, together with the record that the run continues.
         let whole = effects.iter().position(goes_on).map_or(0, |at| at + 1);
         if self.budget < whole {
             self.budget = 0;
@@ -403,7 +403,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// A child run whose task has heard of its limit may be let go on, and meets it once more.
+    /// A child run whose task has handled its limit may be resumed, and reaches the limit once more.
     fn forget_limits(&mut self, record: &Record) {
         let heard = match record {
             Record::Task(task) => vec![&task.task],
@@ -413,7 +413,7 @@ impl Simulation {
         for task in heard {
             let of_child = |call: &str| {
                 let below = call.strip_prefix(task.as_str()).unwrap_or_default();
-                (below.starts_with('/') || below.starts_with('@')) && call.contains("/limit/")
+                (below.starts_with('/') || below.starts_with('@')) && call.contains("_exceeded/")
             };
             self.kept_hooks.retain(|call| !of_child(call));
         }
@@ -443,14 +443,16 @@ impl Simulation {
                     spec.event,
                     HookEvent::GraphStarted | HookEvent::AfterStep | HookEvent::GraphCompleted
                 );
-                if follows && self.durability == Durability::Sync {
+                // At a limit the end's hooks are asked within a superstep, as `limit` hooks are.
+                let at_limit = told.task.contains("_exceeded/");
+                if follows && !at_limit && self.durability == Durability::Sync {
                     assert_eq!(
                         Some(&told.superstep),
                         self.acknowledged_steps.get(namespace),
                         "a hook before its checkpoint"
                     );
                 }
-                // Other child runs go on meanwhile.
+                // Other child runs continue meanwhile.
                 let below = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
                 let tasks = self.running.keys().chain(self.lookups.keys()).map(|(task, _)| task);
                 let under_way = tasks.chain(self.hooks.keys());
@@ -557,20 +559,20 @@ impl Simulation {
         let choice = self.draw(all + usize::from(self.has_more));
         if choice == all {
             self.has_more = false;
-            self.tell(Event::Continued).unwrap();
+            self.handle(Event::Continued).unwrap();
             return true;
         }
         if let Some(name) = choice.checked_sub(with_hooks).and_then(|at| self.lookups.keys().nth(at)).cloned()
         {
             let lookup = self.lookups.remove(&name).unwrap();
             let found = self.look_up(&lookup);
-            self.tell(found).unwrap();
+            self.handle(found).unwrap();
             return true;
         }
         if let Some(call) = choice.checked_sub(others).and_then(|at| self.hooks.keys().nth(at)).cloned() {
             let spec = self.hooks.remove(&call).unwrap();
             let report = hook_double(self.salt, &spec);
-            self.tell(Event::HookDone { hook: call, report }).unwrap();
+            self.handle(Event::HookDone { hook: call, report }).unwrap();
             return true;
         }
         if choice < self.running.len() {
@@ -578,21 +580,21 @@ impl Simulation {
             let spec = self.running.remove(&key).unwrap();
             let double = if self.is_pure { pure_double } else { double };
             let report = double(self.salt, &spec);
-            self.tell(Event::TaskDone { task: key.0, attempt: key.1, report }).unwrap();
+            self.handle(Event::TaskDone { task: key.0, attempt: key.1, report }).unwrap();
         } else if let Some(timer) = retries.get(choice - self.running.len()) {
             self.timers.remove(timer);
-            self.tell(Event::TimerFired(timer.clone())).unwrap();
+            self.handle(Event::TimerFired(timer.clone())).unwrap();
         } else {
             let (id, step) = self.unacknowledged.pop_front().unwrap();
             self.acknowledged_steps.extend(step);
-            self.tell(Event::Persisted(id)).unwrap();
+            self.handle(Event::Persisted(id)).unwrap();
         }
         true
     }
 
-    /// Goes on until the run has stopped and no answer gets it on, or the budget is used up.
+    /// Continues until the run has stopped and no answer continues it, or the budget is used up.
     pub(super) fn run(&mut self, first: Event) -> Summary {
-        self.tell(first).unwrap();
+        self.handle(first).unwrap();
         for _ in 0..10_000 {
             if self.budget == 0 {
                 break;
@@ -602,7 +604,7 @@ impl Simulation {
                 if status != Status::Interrupted || open.is_empty() {
                     break;
                 }
-                self.tell(Event::Resumed(answers(&open))).unwrap();
+                self.handle(Event::Resumed(answers(&open))).unwrap();
             } else if !self.step() {
                 break;
             }
@@ -611,7 +613,7 @@ impl Simulation {
     }
 }
 
-/// How many dispatches a stored result stands in for, by what is told.
+/// How many dispatches a notice reports as avoided by cached results.
 fn hits(notice: &Notice) -> usize {
     match notice {
         Notice::Cached { .. } => 1,
@@ -620,7 +622,7 @@ fn hits(notice: &Notice) -> usize {
     }
 }
 
-/// Whether an effect records that the run at the top goes on.
+/// Whether an effect records that the root run continues.
 fn goes_on(effect: &Effect) -> bool {
     matches!(effect, Effect::Persist(persist)
         if matches!(&persist.record, Record::Status(status)

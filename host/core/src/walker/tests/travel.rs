@@ -26,7 +26,7 @@ fn original(sketch: &Sketch, order: u64, durability: Durability) -> (Simulation,
     (simulation, summary)
 }
 
-/// Goes on until the run stops for good; a pause without a question is passed.
+/// Continues until the run stops for good; pauses without a question are released.
 fn finish(simulation: &mut Simulation, first: Event) -> Summary {
     let paused = simulation.run(first);
     if paused.status == Status::Interrupted && paused.interrupts.is_empty() {
@@ -56,8 +56,8 @@ fn source(simulation: &Simulation, at: usize) -> Source {
     }
 }
 
-/// The places of checkpoints that are not the run's end, and that no hooks follow: whoever goes back there does not ask
-/// those again, and so spends less.
+/// The places of checkpoints that are not the run's end, and that no hooks follow: a run that goes back to one with hooks
+/// does not ask those again, and so uses less.
 fn before_the_end(simulation: &Simulation) -> Vec<usize> {
     (0..simulation.stored.checkpoints.len())
         .filter(|at| {
@@ -80,7 +80,7 @@ fn back_to(simulation: &Simulation, at: usize, edit: Edit) -> Event {
 }
 
 proptest! {
-    /// A fork from any checkpoint that is let go on comes to what the original came to, digest for digest.
+    /// A fork from any checkpoint has the same results as the original when it is resumed, digest for digest.
     #[test]
     fn a_fork_comes_to_the_same(sketch in sketches_to_fork(), order: u64, at: prop::sample::Index, durability in 0..2_u8) {
         let durability = if durability == 0 { Durability::Sync } else { Durability::Exit };
@@ -109,12 +109,12 @@ proptest! {
         } };
         prop_assert_eq!(source(&fork, 0), of_fork);
         prop_assert_eq!(outcome(forked), outcome(end));
-        // What is stored of the fork goes on as any other run.
+        // What is stored of the fork can be restored like any other run.
         let restored = fork.stored.restore(&fork.graph, fork_setup(&fork.graph, durability)).unwrap();
         prop_assert_eq!(restored.summary(), fork.walker.summary());
     }
 
-    /// A run that is taken back to any checkpoint and goes on comes to the same state, at the end of one line.
+    /// A run that is taken back to any checkpoint and continues reaches the same state, at the end of the same history.
     #[test]
     fn going_back_and_on_comes_to_the_same(sketch in sketches_with_enough(), order: u64, stop in 1_usize..80, at: prop::sample::Index) {
         let graph = Arc::new(build(&sketch, Durability::Sync));
@@ -162,10 +162,10 @@ proptest! {
         let edit = Edit { values, as_node: Some(format!("n{node}")) };
         let mut edited = Simulation::with(Arc::clone(&graph), walker, cut.stored.clone(), sketch.salt, order, Durability::Sync);
         let event = Event::Updated(Box::new(Update { edit: edit.clone(), back_to: None }));
-        match edited.tell(event) {
+        match edited.handle(event) {
             Err(HandleError::Refused { code, .. }) => {
                 let because = match code {
-                    ErrorCode::Finished => is_ended(&cut),
+                    ErrorCode::Finished => is_ended(&cut) && !before.status.is_end(),
                     ErrorCode::NotFound => graph.find(&format!("n{node}")).is_none(),
                     ErrorCode::InvalidUpdate => value == 1 || value == 2,
                     ErrorCode::NoEdgeMatched => true,
@@ -177,7 +177,7 @@ proptest! {
             }
             Err(illegal) => prop_assert!(false, "{illegal}"),
             Ok(()) => {
-                prop_assert!(!before.status.is_end() && (value == 0 || value == 3));
+                prop_assert!(value == 0 || value == 3);
                 if value == 0 {
                     let length = |summary: &Summary| summary.state["log"].as_array().unwrap().len();
                     prop_assert_eq!(length(&edited.walker.summary()), length(&before) + 1);
@@ -189,6 +189,29 @@ proptest! {
                 prop_assert_eq!(restored.fuel, before.fuel);
             }
         }
+    }
+}
+
+/// What a hook decides at a boundary is no part of the boundary, also where its checkpoint is written later: a fork of it
+/// asks the hook again, whatever the durability.
+#[test]
+fn a_checkpoint_holds_no_extension_that_came_after_it() {
+    let text = "{tool_type: graph, config: {start: a, max_steps: 1, nodes: {a: {next: b}, b: {interrupt: before}}, \
+                hooks: [{id: more, event: limit, action: {continue: true, additional_steps: 3}}]}}";
+    for durability in [Durability::Sync, Durability::Exit] {
+        let graph = crate::document::load("more.yaml", text, "t/more").unwrap().graph;
+        let graph = Arc::new(Graph { durability, ..graph });
+        let mut simulation = Simulation::new(Arc::clone(&graph), 0, 0, durability);
+        simulation.handle(Event::Started).unwrap();
+        while simulation.stopped.is_none() && simulation.step() {}
+        assert_eq!(simulation.stopped, Some(Status::Interrupted));
+        let newest = simulation.stored.checkpoints.len() - 1;
+        let checkpoint = simulation.stored.restored(newest).checkpoint;
+        assert_eq!((checkpoint.step, checkpoint.max_steps), (1, None), "{durability:?}");
+        // A resume knows of it from the record of the stop.
+        let mut restored = simulation.stored.restore(&graph, setup(&graph, durability)).unwrap();
+        let effects = restored.handle(Timestamp(2), Event::Resumed(Resume::default())).unwrap();
+        assert!(!format!("{effects:?}").contains("HookFinished"), "{durability:?}: {effects:?}");
     }
 }
 

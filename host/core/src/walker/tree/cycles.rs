@@ -37,7 +37,7 @@ fn walk<'g>(
     }
     path.push(&graph.id);
     for id in named(graph) {
-        // A graph names itself by its own id, even where it was read from a file that is no item.
+        // A graph can name itself by its own id, even if it was read from a file that is not an item.
         if id == graph.id {
             walk(graph, graphs, path, done, found);
         } else if let Some(child) = graph_of(graphs, id) {

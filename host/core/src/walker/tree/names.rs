@@ -7,23 +7,25 @@ use crate::graph::Graph;
 use crate::record::Checkpoint;
 use crate::walker::setup::Graphs;
 
-/// The namespace of a task: what stands before the last `/` of its id.
+/// The namespace of a task: the part of its id before the last `/`.
 pub(super) fn namespace_of(task: &str) -> &str {
     task.rsplit_once('/').map_or("", |(namespace, _)| namespace)
 }
 
-/// The namespace of the child run of a task. Where boundaries that are no supersteps have been made (new inputs, an
-/// update), a superstep of the same number may be taken again: its children begin anew, in a namespace that tells so.
+/// The namespace of the child run of a task. If boundaries that are not supersteps were made (new inputs, an update), a
+/// superstep with the same number may be executed again: its child runs then start again, in a namespace that is marked
+/// for this.
 pub(super) fn child_namespace(walker: &Walker, task: &str) -> Arc<str> {
-    name(task, walker.sequence, walker.step).into()
+    let (sequence, step) = walker.boundary();
+    name(task, sequence, step).into()
 }
 
 fn name(task: &str, sequence: u64, step: u64) -> String {
     if sequence == step { task.to_owned() } else { format!("{task}@{sequence}") }
 }
 
-/// The task whose child run has this namespace.
-pub(super) fn task_of_child(namespace: &str) -> &str {
+/// The id of the task whose child run has this namespace.
+pub fn task_of_child(namespace: &str) -> &str {
     let segment = namespace.rfind('/').map_or(0, |at| at + 1);
     namespace[segment..].find('@').map_or(namespace, |at| &namespace[..segment + at])
 }
@@ -55,7 +57,7 @@ pub(super) fn depth(namespace: &str) -> u32 {
     u32::try_from(namespace.split('/').count()).unwrap_or(u32::MAX)
 }
 
-/// The graph that an item id stands for, whatever its version; `None` where the item is none.
+/// The graph with an item id, whatever its version; `None` if the item is not a graph.
 pub(in crate::walker) fn graph_of<'g>(graphs: &'g Graphs, item: &str) -> Option<&'g Arc<Graph>> {
     graphs.get(item.split_once('@').map_or(item, |(id, _)| id))
 }

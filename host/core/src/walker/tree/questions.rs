@@ -3,27 +3,28 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::Value;
-
-use super::super::answers::resolve;
+use super::super::Walker;
+use super::super::answers::{Questions, resolve};
 use super::super::event::Answers;
-use super::super::resume::task_of;
+use super::super::resume::{GivenAnswers, number_of, task_of};
 use super::super::setup::HandleError;
 use super::super::superstep::ordinal;
 use super::RunTree;
 use super::names::child_namespace;
-use crate::record::{InterruptRecord, PendingOutcome, Status};
+use crate::record::{InterruptRecord, Status};
+use crate::time::Timestamp;
 
 /// Answers by namespace and task.
-type Given = BTreeMap<Arc<str>, BTreeMap<Arc<str>, Value>>;
+type Given = BTreeMap<Arc<str>, GivenAnswers>;
 
 impl RunTree {
-    /// What a run and those below it ask, in task order, each with its namespace. Nodes are paths from the top.
+    /// The questions of a run and those below it, in task order, each with its namespace. Nodes are named by paths from
+    /// the root.
     pub(super) fn open(&self, namespace: &str) -> Vec<(Arc<str>, InterruptRecord)> {
         let Some(walker) = self.walker(namespace) else { return Vec::new() };
         let here: Arc<str> = namespace.into();
         let mut found: Vec<(u64, Arc<str>, InterruptRecord)> = walker
-            .interrupts
+            .interrupts()
             .iter()
             .map(|asked| {
                 let record = InterruptRecord { node: walker.path_of(&asked.node), ..asked.clone() };
@@ -40,35 +41,41 @@ impl RunTree {
         found.into_iter().map(|(_, owner, asked)| (owner, asked)).collect()
     }
 
-    /// Whether a task may still go on: neither its answer nor a failure that is handled has settled it.
+    /// Whether a task may still continue: it has not been settled by its answer or by a failure that is handled.
     fn is_open(&self, namespace: &str, task: &str) -> bool {
-        let Some(walker) = self.walker(namespace) else { return false };
-        let left = walker.pending.0.get(task).and_then(|left| left.outcome.as_ref());
-        !matches!(left, Some(PendingOutcome::Done { .. } | PendingOutcome::Handled { .. }))
+        self.walker(namespace).is_some_and(|walker| !walker.is_pending_settled(task))
     }
 
-    /// Which run goes on with which answers.
-    pub(super) fn answers(&self, answers: Answers) -> Result<Given, HandleError> {
+    /// Distributes the answers over the runs that asked.
+    pub(super) fn answers(&self, answers: Answers, now: Timestamp) -> Result<Given, HandleError> {
         let (mut asked, mut passive) = (Vec::new(), Vec::new());
         let mut owners = BTreeMap::new();
         for (owner, question) in self.open("") {
             let walker = self.walker(&owner);
             let own = task_of(&question.id);
-            let is_task = walker.is_some_and(|walker| walker.pending.0.contains_key(&own));
+            let is_task = walker.is_some_and(|walker| walker.has_pending(&own));
             owners.insert(question.id.clone(), (Arc::clone(&owner), is_task.then_some(own)));
             if is_task { asked.push(question) } else { passive.push(question) }
         }
-        let status = if asked.is_empty() { self.root.status } else { self.summary().status };
-        // A run that was cut short has yet to stop at the pauses of its child runs: nobody has been told of them.
-        let was_told = !self.root.recovered && self.root.status != Status::Running;
+        let mut answered = Vec::new();
+        for namespace in std::iter::once("").chain(self.children.keys().map(|child| &**child)) {
+            for question in self.walker(namespace).map(Walker::answered_questions).unwrap_or_default() {
+                owners.insert(question.id.clone(), (namespace.into(), Some(task_of(&question.id))));
+                answered.push(question);
+            }
+        }
+        let status = if asked.is_empty() { self.root.status() } else { self.summary().status };
+        // A run that was cut short has still to stop at the pauses of its child runs: they have not been shown yet.
+        let was_told = !self.root.is_recovered() && self.root.status() != Status::Running;
         let passes_all = was_told && asked.is_empty() && !matches!(answers, Answers::ById(_));
-        let resolved = resolve(&asked, &passive, status, answers)?;
+        let questions = Questions { open: &asked, passive: &passive, answered, status };
+        let resolved = resolve(&questions, answers, now)?;
         let mut given = Given::new();
         for (id, answer) in resolved {
             let Some((owner, task)) = owners.get(&id) else { continue };
             let of_run = given.entry(Arc::clone(owner)).or_default();
             if let Some(task) = task {
-                of_run.insert(Arc::clone(task), answer);
+                of_run.insert(Arc::clone(task), (number_of(&id), answer));
             }
         }
         if passes_all {
@@ -81,10 +88,10 @@ impl RunTree {
         Ok(given)
     }
 
-    /// Lets the tasks of a run go on whose child runs have something to go on with.
+    /// Continues the tasks of a run whose child runs have received answers.
     pub(super) fn wake(&mut self, namespace: &str) {
         let Some(walker) = self.walker(namespace) else { return };
-        let suspended: Vec<Arc<str>> = walker.pending.suspended().cloned().collect();
+        let suspended: Vec<Arc<str>> = walker.suspended_tasks().map(|(task, _)| Arc::clone(task)).collect();
         let awake: Vec<Arc<str>> = suspended
             .into_iter()
             .filter(|task| {
@@ -93,29 +100,33 @@ impl RunTree {
             .collect();
         let Ok(walker) = self.walker_mut(namespace) else { return };
         for task in awake {
-            if let Some(left) = walker.pending.0.get_mut(&task) {
-                left.woken = true;
-            }
+            walker.wake(&task);
         }
     }
 
     /// Whether something has come for one of the child runs that the run at the top waits for.
     pub(super) fn goes_on_below(&self) -> bool {
-        self.root.pending.suspended().any(|task| self.has_more(&child_namespace(&self.root, task)))
+        self.root.suspended_tasks().any(|(task, _)| self.has_more(&child_namespace(&self.root, task)))
     }
 
-    /// Whether a child run, or one below it, has something to go on with. A run that was never stored begins.
+    /// Whether a child run, or one below it, can continue. A run that was never stored can start.
     pub(super) fn can_go_on(&self, namespace: &str) -> bool {
         let Some(child) = self.children.get(namespace) else { return true };
-        child.walker.status != Status::Interrupted || self.has_more(namespace)
+        child.walker.status() != Status::Interrupted || self.has_more(namespace)
     }
 
     /// Whether something has come for a child run that has stopped, or for one below it.
     pub(super) fn has_more(&self, namespace: &str) -> bool {
         let Some(child) = self.children.get(namespace) else { return false };
         let walker = &child.walker;
-        walker.pending.has_answers()
+        let has_failed = matches!(walker.status(), Status::Failed | Status::Limit);
+        walker.has_answers()
             || walker.is_let_go()
-            || walker.pending.suspended().any(|task| self.can_go_on(&child_namespace(walker, task)))
+            || walker.suspended_tasks().any(|(task, is_woken)| {
+                // Child runs that were active when their run failed have stopped with it: only answers that arrived since
+                // count.
+                let below = child_namespace(walker, task);
+                if is_woken && has_failed { self.has_more(&below) } else { self.can_go_on(&below) }
+            })
     }
 }

@@ -1,4 +1,4 @@
-//! A tree of runs, made from what was persisted.
+//! Restores a tree of runs from what was persisted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,25 +13,25 @@ use super::{Child, RunTree};
 use crate::graph::Graph;
 use crate::record::{Accepted, Status};
 
-/// What was read from a store, to restore a tree of runs from.
+/// The stored records that a tree of runs is restored from.
 #[derive(Clone, Debug)]
 pub struct RestoredTree {
     /// The run itself.
     pub root: Restored,
     /// The child runs of the superstep under way, and theirs: those that [`is_child_of`](super::is_child_of) says.
     pub children: Vec<RestoredChild>,
-    /// Graphs that have changed are taken as they are now.
+    /// Graphs that have changed are used in their present form.
     pub accept_changes: bool,
 }
 
 /// A child run, as it was read from a store.
 #[derive(Clone, Debug)]
 pub struct RestoredChild {
-    /// Its namespace.
+    /// The child run's namespace.
     pub namespace: String,
-    /// Its inputs.
+    /// The inputs that it was started with.
     pub inputs: Value,
-    /// What it goes on from.
+    /// The records that it is restored from.
     pub restored: Restored,
 }
 
@@ -51,16 +51,16 @@ impl RunTree {
         let resumed = setup.max_steps;
         let mut tree = Self::with(Walker::restore(graph, setup, root)?);
         tree.lifted = resumed;
-        let accepted = tree.root.accepted.clone();
+        let accepted = tree.root.accepted().to_vec();
         // A parent's namespace comes before those of its children.
         children.sort_by(|one, other| one.namespace.cmp(&other.namespace));
         let mut previews = Previews::new();
         for child in children {
             tree.restore_child(child, accept_changes, &accepted, &mut previews)?;
         }
-        if tree.root.status == Status::Interrupted && tree.goes_on_below() {
-            // A resume has begun: what it has answered can go on without another answer.
-            tree.root.status = Status::Running;
+        if tree.root.status() == Status::Interrupted && tree.goes_on_below() {
+            // A resume was recorded: the runs that it has answered can continue without another answer.
+            tree.root.restore_resumed();
         }
         Ok(tree)
     }
@@ -76,7 +76,7 @@ impl RunTree {
         let failed = |reason: String| RestoreError::Child { namespace: namespace.clone(), reason };
         let task = task_of_child(&namespace);
         let parent: Arc<str> = namespace_of(&namespace).into();
-        // What is of a superstep that is over, or that a graph has no more, is history.
+        // A child run of a superstep that is over, or of a node that the graph no longer has, is not restored.
         let Some(walker) = self.walker(&parent) else { return Ok(()) };
         if *child_namespace(walker, task) != *namespace {
             return Ok(());
@@ -88,10 +88,10 @@ impl RunTree {
         let (Some(Some(superstep)), Some(walker)) = (previews.get(&parent), self.walker(&parent)) else {
             return Ok(());
         };
-        let Some(found) = superstep.find(task).map(|at| &superstep.tasks[at]) else { return Ok(()) };
-        let node = walker.graph.node(superstep.activated[found.activated].node);
+        let Some(found) = superstep.find(task).map(|at| &superstep.tasks()[at]) else { return Ok(()) };
+        let node = walker.graph().node(superstep.node_of(found));
         let Some(graph) =
-            found.dispatch.as_ref().and_then(|dispatch| graph_of(&walker.setup.graphs, &dispatch.item_id))
+            found.dispatch().and_then(|dispatch| graph_of(&walker.setup().graphs, &dispatch.item_id))
         else {
             return Ok(());
         };
@@ -104,7 +104,7 @@ impl RunTree {
             }
             restored.checkpoint.graph = graph.digest;
         }
-        let (root, theirs) = (&self.root.setup, &walker.setup);
+        let (root, theirs) = (self.root.setup(), walker.setup());
         let setup = Setup {
             identity: Identity {
                 run: format!("{}/{namespace}", root.identity.record_run()),
@@ -114,7 +114,7 @@ impl RunTree {
             },
             inputs: Arc::new(inputs),
             initial_state: serde_json::Map::new(),
-            // What its parent leaves of it, the task says when it lets the child go on.
+            // The child's task passes on what its parent leaves of the manifest when it continues the child.
             manifest: Arc::clone(&theirs.manifest),
             graphs: Arc::clone(&root.graphs),
             hooks: Arc::clone(&root.hooks),
@@ -126,14 +126,13 @@ impl RunTree {
             max_concurrency: root.max_concurrency,
         };
         let path = walker.path_of(&node.name);
-        // Of what was accepted since the newest checkpoint of the run at the top, the child has seen the beginning.
+        // Of the changes accepted since the root run's newest checkpoint, the child has seen the first ones.
         let unseen = accepted.iter().skip_while(|change| change.before != restored.checkpoint.pins);
         let unseen = unseen.cloned().collect();
         let mut restored =
             Walker::restore(Arc::clone(graph), setup, restored).map_err(|error| failed(error.to_string()))?;
-        restored.path = path;
-        restored.slice_length = self.root.slice_length;
-        restored.accepted = unseen;
+        restored.become_child(path, unseen);
+        restored.set_slice_length(self.root.slice_length());
         let child = Child {
             walker: restored,
             task: task.into(),

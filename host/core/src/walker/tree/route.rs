@@ -13,23 +13,23 @@ use crate::graph::{ItemType, Primary};
 use crate::record::{CacheEntry, Record, Status};
 use crate::time::Timestamp;
 
-/// What a record that is held back takes up besides what its run counts as stored: what of it a checkpoint repeats.
+/// The memory of a record that is held back besides what its run counts as stored: what a checkpoint repeats of it.
 const HELD: u64 = 2 << 10;
 
 /// Effects on their way.
 #[derive(Debug)]
 pub(super) struct Route {
-    pub(super) now: Timestamp,
+    now: Timestamp,
     /// Effects of walkers, by namespace, that have not been looked at.
     waiting: VecDeque<(Arc<str>, Effect)>,
-    /// What the driver is to do.
-    pub(super) out: Vec<Effect>,
+    /// The effects for the driver.
+    out: Vec<Effect>,
     /// Runs of which a superstep has committed.
     committed: BTreeSet<Arc<str>>,
     /// Records that are held back and whose walkers take them for persisted.
     taken: Vec<(Arc<str>, PersistId)>,
     /// Fuel of the host's work, of all walkers, since the driver handed over the event.
-    pub(super) slice: u64,
+    slice: u64,
 }
 
 impl Route {
@@ -44,8 +44,38 @@ impl Route {
         }
     }
 
-    /// What a walker asks for comes before what waits already, for it is what that leads to; but behind what the same
-    /// walker has asked for before.
+    /// When the event happened that the driver handed over.
+    pub(super) const fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// A walker has more to do for an event that happened then.
+    pub(super) const fn return_to(&mut self, then: Timestamp) {
+        self.now = then;
+    }
+
+    /// How much has been done since the driver handed over the event.
+    pub(super) const fn slice(&self) -> u64 {
+        self.slice
+    }
+
+    /// The same, for a walker that adds its work.
+    pub(super) const fn slice_mut(&mut self) -> &mut u64 {
+        &mut self.slice
+    }
+
+    /// The driver is to do this.
+    pub(super) fn send(&mut self, effect: Effect) {
+        self.out.push(effect);
+    }
+
+    /// The effects for the driver.
+    pub(super) fn into_effects(self) -> Vec<Effect> {
+        self.out
+    }
+
+    /// Puts a walker's effects before those that wait, as they follow from the effect that is being handled; but after
+    /// effects of the same walker that wait.
     pub(super) fn push(&mut self, namespace: &str, effects: Vec<Effect>) {
         let namespace: Arc<str> = namespace.into();
         let own = self.waiting.iter().rposition(|(of, _)| *of == namespace);
@@ -57,16 +87,13 @@ impl Route {
 
 impl RunTree {
     /// Hands a walker an event.
-    pub(super) fn tell(
+    pub(super) fn deliver(
         &mut self,
         namespace: &str,
         event: Event,
         route: &mut Route,
     ) -> Result<(), HandleError> {
-        let walker = self.walker_mut(namespace)?;
-        walker.slice = route.slice;
-        let effects = walker.take(route.now, event);
-        route.slice = walker.slice;
+        let effects = self.walker_mut(namespace)?.take_in(route.now, event, &mut route.slice);
         route.push(namespace, effects?);
         Ok(())
     }
@@ -83,7 +110,7 @@ impl RunTree {
             }
             for (namespace, id) in taken {
                 if self.walker(&namespace).is_some() {
-                    self.tell(&namespace, Event::Persisted(id), route)?;
+                    self.deliver(&namespace, Event::Persisted(id), route)?;
                 }
             }
         }
@@ -103,7 +130,7 @@ impl RunTree {
             Effect::RunTask(spec) => {
                 let is_graph = spec.primary == Primary::Execute
                     && spec.item_type == ItemType::Tool
-                    && graph_of(&self.root.setup.graphs, &spec.item_id).is_some();
+                    && graph_of(&self.root.setup().graphs, &spec.item_id).is_some();
                 if is_graph {
                     return self.run_child(namespace, &spec, route);
                 }
@@ -122,7 +149,7 @@ impl RunTree {
                 };
                 found.attempt = None;
                 self.walker_mut(namespace)?.forget_aborted(&task, attempt);
-                self.tell(&child, Event::KillRequested, route)?;
+                self.deliver(&child, Event::KillRequested, route)?;
             }
             Effect::Persist(persist) => self.hand_out(namespace, persist, route),
             Effect::SetTimer { timer: TimerId::RunTimeout, at } if !of_root => {
@@ -137,7 +164,7 @@ impl RunTree {
                 let notice = match self.walker(namespace) {
                     Some(walker) if !of_root => Notice::Child {
                         namespace: Arc::clone(namespace),
-                        path: walker.path.as_str().into(),
+                        path: walker.path().into(),
                         notice: Box::new(notice),
                     },
                     _ => notice,
@@ -162,9 +189,9 @@ impl RunTree {
         Ok(())
     }
 
-    /// Gives a record its place in the order of all. Under `durability: exit` records wait until the run at the top stops:
-    /// nothing of it is stored before. What a resume brings, and that the run goes on with it, waits with them, so that
-    /// wherever the records are cut off, those that are stored say how far the run has got.
+    /// Gives a record its place in the order of all records. Under `durability: exit` records wait until the root run
+    /// stops: no record of it is stored before. What a resume brings, and the record that the run continues with it, wait
+    /// as well, so that wherever the records are cut off, those that are stored say how far the run has got.
     fn hand_out(&mut self, namespace: &Arc<str>, persist: Box<Persist>, route: &mut Route) {
         if !self.is_stored_at_stops() {
             return self.number(namespace, persist, route);
@@ -211,9 +238,9 @@ impl RunTree {
         self.children.range::<str, _>(first).next().is_some_and(|(name, _)| is_below(name, namespace))
     }
 
-    /// Hands out what waits. What supersteps have left for later tasks comes with the checkpoint that says that they are
-    /// over: that of their own run, or where the run is history, of the one around it. Sooner, it would stand in the place
-    /// of what earlier supersteps have left, which a run that was cut short looks for again.
+    /// Hands out the records that wait. Results for the cache come with the checkpoint that ends their superstep: that of
+    /// their own run or, if that run has ended, of the one around it. Any earlier, they would replace results of earlier
+    /// supersteps, which a run that was cut short looks up again.
     pub(super) fn hand_out_held(&mut self, route: &mut Route) {
         let mut held = std::mem::take(&mut self.held);
         self.held_size = 0;
@@ -238,14 +265,14 @@ impl RunTree {
         }
     }
 
-    /// Under `durability: exit` what supersteps leave for later tasks is stored with the run at the top, whatever becomes
-    /// of the run that it is of.
+    /// Under `durability: exit`, cached results are stored with the root run, whatever happens to the run that they are
+    /// of.
     fn take_results(&mut self, namespace: &str) {
         if self.is_stored_at_stops()
             && let Ok(walker) = self.walker_mut(namespace)
         {
-            let results = std::mem::take(&mut walker.results);
-            self.keep_until_stored(results.into_values());
+            let results = walker.take_results();
+            self.keep_until_stored(results);
         }
     }
 
@@ -257,7 +284,7 @@ impl RunTree {
     fn number(&mut self, namespace: &Arc<str>, mut persist: Box<Persist>, route: &mut Route) {
         self.persists += 1;
         let id = PersistId(self.persists);
-        // Who has its records held back takes them for persisted already.
+        // A run whose records are held back counts them as persisted already.
         if namespace.is_empty() || !self.is_stored_at_stops() {
             self.sent.push_back(Sent { id, namespace: Arc::clone(namespace), own: persist.id });
         }
@@ -265,7 +292,7 @@ impl RunTree {
         route.out.push(Effect::Persist(persist));
     }
 
-    /// Everything up to a record is persisted: whoever has handed any of it out is told.
+    /// Everything up to a record is persisted: the runs whose records those are, are notified.
     pub(super) fn persisted(&mut self, id: PersistId, route: &mut Route) -> Result<(), HandleError> {
         if id.0 > self.persists {
             return Err(illegal("nothing with that id was to be persisted"));
@@ -280,14 +307,14 @@ impl RunTree {
         for (_, namespace, own) in told {
             // The superstep around a child may have committed meanwhile.
             if self.walker(&namespace).is_some() {
-                self.tell(&namespace, Event::Persisted(own), route)?;
+                self.deliver(&namespace, Event::Persisted(own), route)?;
                 self.follow(route)?;
             }
         }
         Ok(())
     }
 
-    /// The store has refused a record: no run of the tree can go on.
+    /// The store has refused a record: no run of the tree can continue.
     pub(super) fn persist_failed(
         &mut self,
         id: PersistId,

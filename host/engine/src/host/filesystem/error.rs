@@ -7,7 +7,7 @@ use wasmtime::component::ResourceTableError;
 use crate::bindings::wasi::filesystem::types::ErrorCode;
 use crate::limiter::LimitReached;
 
-/// Why a call of the file system failed: with a code for the component, or so that the task ends.
+/// Why a call of the file system failed: an error code for the component, or an error that ends the task.
 #[derive(Debug)]
 #[allow(unreachable_pub)]
 pub enum FsError {
@@ -43,7 +43,7 @@ impl From<LimitReached> for FsError {
 pub(crate) fn code_of(error: &io::Error) -> ErrorCode {
     match error.kind() {
         ErrorKind::NotFound => ErrorCode::NoEntry,
-        // cap-std says so of a path that leads out of the granted folder, and the system of a file it guards.
+        // cap-std reports this for a path that leads out of the granted folder, and the system for a protected file.
         ErrorKind::PermissionDenied => ErrorCode::NotPermitted,
         ErrorKind::AlreadyExists => ErrorCode::Exist,
         ErrorKind::InvalidInput => ErrorCode::Invalid,

@@ -1,4 +1,4 @@
-//! Opening and listing what lies in a granted folder.
+//! Opening and listing what is in a granted folder.
 
 use std::io;
 use std::sync::Arc;
@@ -79,7 +79,7 @@ impl OpenFolder {
             .truncate(truncate);
         never_wait(&mut options, follow);
         let file = self.dir()?.open_with(path, &options)?;
-        // It was looked at before it was opened, and may be something else by now: look again at what is open.
+        // The path was checked before it was opened and may name another file by now: the open file is checked again.
         if !file.metadata()?.is_file() {
             return Err(ErrorCode::NotPermitted.into());
         }
@@ -122,7 +122,7 @@ impl OpenFolder {
         })
     }
 
-    /// All entries by name. A name that is not Unicode cannot be said in the contract, and is left out.
+    /// All entries by name. A name that is not Unicode cannot be passed to a component, and is left out.
     pub(super) fn entries(&self) -> Result<Vec<DirectoryEntry>, FsError> {
         let mut entries = Vec::new();
         for entry in self.dir()?.entries()? {
@@ -139,7 +139,7 @@ impl OpenFolder {
     }
 }
 
-/// Opens what lies at a path, whatever it is, to read it.
+/// Opens whatever is at a path for reading.
 pub(super) fn open_to_read(dir: &Dir, path: &str) -> io::Result<std::fs::File> {
     let mut options = OpenOptions::new();
     options.read(true);
@@ -147,7 +147,7 @@ pub(super) fn open_to_read(dir: &Dir, path: &str) -> io::Result<std::fs::File> {
     Ok(dir.open_with(path, &options)?.into_std())
 }
 
-/// Opening a pipe waits for its other end unless it is told not to.
+/// Opening a pipe waits for its other end unless asked not to.
 #[cfg(unix)]
 fn never_wait(options: &mut OpenOptions, follow: bool) {
     use cap_std::fs::OpenOptionsExt as _;

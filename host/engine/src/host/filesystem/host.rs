@@ -8,7 +8,7 @@ use wasmtime::component::{Resource, ResourceTable};
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream};
 
 use super::folder::{hash_of, stat_of};
-use super::kept::{self, bytes_again};
+use super::recorded::{self, bytes_again};
 use super::streams::{MAX_CHUNK, MAX_FILE, Reader, StreamFault, Writer, read_at, write_at};
 use super::{Descriptor, Entries, FsError, OpenFile, OpenFolder};
 use crate::bindings::wasi::filesystem::preopens;
@@ -81,9 +81,9 @@ impl TaskState {
             request,
             |state| {
                 let stat = state.table.get(this)?.stat()?;
-                Ok((stat, kept::stat(&stat)))
+                Ok((stat, recorded::stat(&stat)))
             },
-            |_, _, answer| Ok(kept::as_stat(answer)),
+            |_, _, answer| Ok(recorded::as_stat(answer)),
         )
     }
 
@@ -100,9 +100,9 @@ impl TaskState {
             request,
             |state| {
                 let stat = stat_of(&folder(&state.table, this)?.metadata(path, follow)?);
-                Ok((stat, kept::stat(&stat)))
+                Ok((stat, recorded::stat(&stat)))
             },
-            |_, _, answer| Ok(kept::as_stat(answer)),
+            |_, _, answer| Ok(recorded::as_stat(answer)),
         )
     }
 
@@ -291,10 +291,10 @@ impl types::HostDescriptor for TaskState {
             request,
             |state| {
                 let entries = folder(&state.table, &this)?.entries()?;
-                let kept = kept::entries(&entries);
+                let kept = recorded::entries(&entries);
                 Ok((entries, kept))
             },
-            |_, _, answer| Ok(kept::as_entries(answer)),
+            |_, _, answer| Ok(recorded::as_entries(answer)),
         )?;
         Ok(self.table.push(Entries(entries.into_iter()))?)
     }
@@ -316,8 +316,8 @@ impl types::HostDescriptor for TaskState {
         self.stat_of_path(&this, flags, &path)
     }
 
-    // A second name for a file could give a read-only file a writable path, and a link could mislead whoever reads the
-    // folder later: components make neither.
+    // A second name for a file could give a writable path to a read-only file, and a link could mislead people who read
+    // the folder later: components can make neither.
     fn link_at(
         &mut self,
         _: Resource<Descriptor>,
@@ -343,7 +343,8 @@ impl types::HostDescriptor for TaskState {
     ) -> FsResult<Resource<Descriptor>> {
         let within = folder(&self.table, &this)?;
         within.may_open(open, flags)?;
-        let request = json!({"path": within.path_of(&path), "flags": kept::flags(path_flags, open, flags)});
+        let request =
+            json!({"path": within.path_of(&path), "flags": recorded::flags(path_flags, open, flags)});
         let follow = path_flags.contains(PathFlags::SYMLINK_FOLLOW);
         let opened = self.file_call(
             "open-at",

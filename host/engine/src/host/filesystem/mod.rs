@@ -3,7 +3,7 @@
 //! A component sees regular files and folders only: anything else in a folder can be listed, not opened, so that no
 //! call waits for a pipe or a device. What differs from host to host is hidden: entries come sorted by name, times
 //! are absent, links count as one, and the metadata hash is made of path, kind and size. Paths are resolved by
-//! cap-std beneath the granted folder, whatever links lie in it.
+//! cap-std beneath the granted folder, whatever links are in it.
 
 // What the generated bindings name has to be `pub`, though nothing outside of this crate can reach it.
 #![allow(unreachable_pub)]
@@ -11,8 +11,8 @@
 mod error;
 mod folder;
 mod host;
-mod kept;
 mod mount;
+mod recorded;
 mod streams;
 
 use std::sync::Arc;
@@ -49,7 +49,7 @@ impl Mounts {
         mounts.iter().map(open).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Opens a file by the path that a component had for it, to read it again.
+    /// Opens a file again by the path that the component used for it.
     pub(crate) fn open_again(&self, path: &str) -> std::io::Result<std::fs::File> {
         let below = |mount: &OpenMount| {
             let rest = path.strip_prefix(mount.guest.trim_end_matches('/'))?.strip_prefix('/')?;

@@ -1,7 +1,7 @@
-//! Opening a granted folder by the very path that the manifest names.
+//! Opens a granted folder by exactly the path that the manifest names.
 //!
-//! Who grants a folder reads a path. Were a step of it a link, which a stranger's project may have in it, another folder
-//! would be granted than the one that is read. So the folder is opened step by step from the root, without links.
+//! If a component of the path were a link, as a stranger's project may contain, another folder would be granted than the
+//! user reads in the manifest. So the folder is opened component by component from the root, without following links.
 
 use std::io;
 use std::path::{Component, Path};
@@ -47,13 +47,13 @@ pub(super) fn open(folder: &str) -> Result<Dir, UnusableFolder> {
         .map_err(|source| UnusableFolder::Unopened { folder: folder.to_owned(), source })
 }
 
-/// The first step of a path that is a link.
+/// The first component of a path that is a link.
 fn first_link(path: &Path) -> Option<std::path::PathBuf> {
     let steps: Vec<&Path> = path.ancestors().collect();
     steps.into_iter().rev().find(|step| step.is_symlink()).map(Path::to_path_buf)
 }
 
-/// Opens a folder from the root, step by step. It was looked at before: a link that is there by now is an error.
+/// Opens a folder from the root, component by component. The path was checked before: a link in it by now is an error.
 #[cfg(unix)]
 fn open_steps(path: &Path) -> io::Result<Dir> {
     use rustix::fs::{CWD, Mode, OFlags, openat};

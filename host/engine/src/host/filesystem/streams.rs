@@ -12,18 +12,18 @@ use wasmtime_wasi::p2::{InputStream, OutputStream, StreamError, StreamResult};
 
 use super::OpenFile;
 use super::error::code_of;
-use super::kept::{TYPES, bytes_again, code_named};
+use super::recorded::{TYPES, bytes_again, code_named};
 use crate::bindings::wasi::filesystem::types::ErrorCode;
-use crate::journal::{Answer, Kept, SharedJournal};
+use crate::journal::{Answer, RecordedAnswer, SharedJournal};
 use crate::state::Granted;
 
 /// The most bytes that one call reads or writes.
 pub(super) const MAX_CHUNK: usize = 1 << 20;
 
-/// The largest file that a component may make, in bytes: what is not written of it takes no room, and a reader's time.
+/// The largest file that a component may make, in bytes. A sparse file takes no room, but its readers' time.
 pub(super) const MAX_FILE: u64 = 1 << 30;
 
-/// Reads at a position; the file's own position means nothing.
+/// Reads at an offset; the file's own position is not used.
 #[cfg(unix)]
 pub(super) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     std::os::unix::fs::FileExt::read_at(file, buffer, offset)
@@ -57,13 +57,13 @@ fn failed(code: ErrorCode) -> StreamError {
     StreamError::LastOperationFailed(StreamFault(code).into())
 }
 
-/// Lets the world answer a stream, and keeps what it says; or lets the journal answer.
+/// Lets the world answer a stream and records the answer, or lets the journal answer.
 fn answered<T>(
     journal: &SharedJournal,
     function: &'static str,
     request: Value,
     world: impl FnOnce() -> io::Result<(T, Value)>,
-    again: impl FnOnce(&Kept, &Value) -> wasmtime::Result<T>,
+    again: impl FnOnce(&RecordedAnswer, &Value) -> wasmtime::Result<T>,
 ) -> StreamResult<T> {
     match journal.begin(TYPES, function, &request).map_err(StreamError::Trap)? {
         Answer::World => match world() {
@@ -78,7 +78,7 @@ fn answered<T>(
                 Err(failed(code))
             }
         },
-        Answer::Kept(kept) => match kept.answer() {
+        Answer::Recorded(kept) => match kept.answer() {
             Ok(answer) => again(&kept, answer).map_err(StreamError::Trap),
             Err(code) => match code_named(code) {
                 Some(code) => Err(failed(code)),

@@ -1,7 +1,7 @@
-//! Bodies of requests: bounded as they are written, taken as a whole when they are finished.
+//! Bodies of requests: limited while they are written, and sent as a whole once they are finished.
 //!
-//! Components usually hand a request over, then write its body, then finish that. The two functions of `wasi:http/types` that
-//! this takes are put in the place of the stock ones, which know no bound and do not say when a body is finished.
+//! Components usually hand a request over, then write its body, then finish the body. This replaces two of wasmtime's
+//! functions of `wasi:http/types`, which have no limit and do not report when a body is finished.
 
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
@@ -49,7 +49,7 @@ impl Body {
 
     /// Takes what has been written, and says whether that is all of it.
     pub(super) fn collect(&mut self, most: u64) -> Result<bool, Problem> {
-        // What is there is taken at once, however many pieces it has.
+        // All data that is available is taken at once, in however many pieces.
         let taken = pin!(tokio::task::coop::unconstrained(std::future::poll_fn(|context| {
             Poll::Ready(self.take(context, most))
         })));
@@ -81,7 +81,7 @@ impl Body {
     }
 }
 
-/// A body's stream that takes so many bytes, in so many pieces, and no more.
+/// The stream of a body, limited in bytes and in pieces.
 struct Bounded {
     inner: Box<dyn OutputStream>,
     most: u64,
@@ -121,7 +121,7 @@ impl OutputStream for Bounded {
     }
 }
 
-/// Puts the functions in the place of the stock ones, which have to be there.
+/// Replaces wasmtime's functions, which must exist.
 pub(crate) fn add_to_linker(linker: &mut Linker<TaskState>) -> wasmtime::Result<()> {
     linker.allow_shadowing(true);
     let mut types = linker.instance(INTERFACE)?;

@@ -25,7 +25,8 @@ use crate::bindings::wasi::http::outgoing_handler;
 use crate::classify::GuestFault;
 use crate::host::escape;
 use crate::host::output::Level;
-use crate::journal::{Answer, Kept};
+use crate::journal::{Answer, RecordedAnswer, SharedJournal};
+use crate::services::{DoubledAnswer, HttpAnswer, HttpDoubles, HttpRequest};
 use crate::state::{Granted, TaskState};
 
 const INTERFACE: &str = "wasi:http/outgoing-handler";
@@ -54,7 +55,7 @@ impl outgoing_handler::Host for TaskState {
         let answer = match complete(asked, self.limits.request_body) {
             Ok(Whole::Request(request)) => self.answer(request, options).await?,
             Ok(Whole::Unfinished(request, body)) => {
-                // Nothing is known of the answer until the body is finished.
+                // There is no answer before the body is finished.
                 let never = wasmtime_wasi::runtime::spawn(std::future::pending());
                 let future = self.table.push(HostFutureIncomingResponse::Pending(never))?;
                 let place = future.rep();
@@ -90,7 +91,7 @@ impl TaskState {
             };
             self.output.ended(begun, INTERFACE, FUNCTION, answer.is_ok());
             let answer = self.answered(answer)?;
-            // Where the component has let go of the future, nobody wants to know.
+            // If the component has dropped the future, the answer is not needed.
             if let Ok(future) = self.table.get_mut(&Resource::<HostFutureIncomingResponse>::new_own(place)) {
                 *future = answer;
             }
@@ -113,7 +114,7 @@ impl TaskState {
                 for (name, value) in &response.fields {
                     built = built.header(name.as_str(), value.as_slice());
                 }
-                // Nothing works on: the response is whole.
+                // The response is complete, so no task has to work on it.
                 let worker = wasmtime_wasi::runtime::spawn(async {});
                 Ok((built.body(body)?, worker))
             }
@@ -122,7 +123,7 @@ impl TaskState {
     }
 }
 
-/// A request as it is handed over.
+/// A request that was handed over.
 enum Whole {
     Request(Request),
     /// The body is still being written.
@@ -130,7 +131,7 @@ enum Whole {
 }
 
 impl TaskState {
-    /// What a request comes to, from the world or from the journal.
+    /// The outcome of a request, from the world or from the journal.
     async fn answer(
         &mut self,
         request: Request,
@@ -138,16 +139,26 @@ impl TaskState {
     ) -> wasmtime::Result<Result<Response, Problem>> {
         let asked = asked(&request);
         match self.journal.begin(INTERFACE, FUNCTION, &asked)? {
-            Answer::Kept(kept) => self.read_again(&kept),
+            Answer::Recorded(kept) => self.read_again(&kept),
             Answer::World => {
                 let deadline = self.deadline.into();
                 let most = self.limits.response_body;
                 let received = Received::for_body_of(most);
-                let sent = send(Arc::clone(&self.granted), most, &received, request, options);
-                let Ok(answer) = tokio::time::timeout_at(deadline, sent).await else {
+                let granted = Arc::clone(&self.granted);
+                let end = |journal: &SharedJournal, failure: Failure| {
+                    journal.record_end(INTERFACE, FUNCTION, asked.clone(), GuestFault::from(failure).into())
+                };
+                let come = if let Some(doubles) = self.services.http.clone() {
+                    doubled(&*doubles, granted, most, &received, request, options)
+                        .await
+                        .map_err(|failure| end(&self.journal, failure))?
+                } else {
+                    let sent = send(granted, most, &received, request, options);
+                    tokio::time::timeout_at(deadline, sent).await.ok()
+                };
+                let Some(answer) = come else {
                     let message = "it ran past its deadline while it waited for a server".to_owned();
-                    let fault = GuestFault::from(Failure::new(Category::Timeout, message));
-                    return Err(self.journal.record_end(INTERFACE, FUNCTION, asked, fault.into()));
+                    return Err(end(&self.journal, Failure::new(Category::Timeout, message)));
                 };
                 let kept = match &answer {
                     Ok(response) => Ok(with_received(answered(response), received.bytes())),
@@ -159,12 +170,62 @@ impl TaskState {
         }
     }
 
-    fn read_again(&self, kept: &Kept) -> wasmtime::Result<Result<Response, Problem>> {
+    fn read_again(&self, kept: &RecordedAnswer) -> wasmtime::Result<Result<Response, Problem>> {
         let read = match kept.answer() {
             Ok(answer) => read_response(answer).map(Ok),
             Err(problem) => Problem::read(problem).map(Err),
         };
         read.ok_or_else(|| self.journal.malformed(kept))
+    }
+}
+
+/// Lets doubles answer a request that is permitted. If they have it sent, that takes no time of the run, whose clock may
+/// be virtual.
+async fn doubled(
+    doubles: &dyn HttpDoubles,
+    granted: Arc<Granted>,
+    most: u64,
+    received: &Received,
+    request: Request,
+    options: RequestOptions,
+) -> Result<Option<Result<Response, Problem>>, Failure> {
+    let rules = &granted.outgoing.rules;
+    if let Err(denied) = permit(rules, request.scheme, &request.host, request.port, &request.method) {
+        return Ok(Some(Err(Problem::new(Kind::Denied, denied.to_string()))));
+    }
+    let asked = HttpRequest {
+        method: request.method.clone(),
+        url: url(&request),
+        fields: request.fields.clone(),
+        body: request.body.to_vec(),
+    };
+    match doubles.answer(&asked) {
+        DoubledAnswer::Answer(HttpAnswer { status, fields, body }) => {
+            if body.len() as u64 > most {
+                let message = format!("the answer of the case is larger than the limit of {most} bytes");
+                return Err(Failure::new(Category::Limit, message));
+            }
+            Ok(Some(Ok(Response { status, fields, body })))
+        }
+        DoubledAnswer::Missing(message) => Err(Failure::new(Category::Denied, message)),
+        DoubledAnswer::Send => {
+            let received = received.clone();
+            let sent = move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+                Ok(runtime.block_on(send(granted, most, &received, request, options)))
+            };
+            let failed = |message: String| Failure::new(Category::Internal, message);
+            let answer: std::io::Result<_> =
+                tokio::task::spawn_blocking(sent).await.map_err(|error| failed(error.to_string()))?;
+            let answer = answer.map_err(|error| failed(error.to_string()))?;
+            if let Ok(Response { status, fields, body }) = &answer {
+                doubles.sent(
+                    &asked,
+                    &HttpAnswer { status: *status, fields: fields.clone(), body: body.clone() },
+                );
+            }
+            Ok(Some(answer))
+        }
     }
 }
 
@@ -182,7 +243,7 @@ async fn send(
     secrets::put_in(&outgoing.secrets, &mut request)?;
     let is_searched = secrets::is_told_any(&outgoing.secrets, &request.host);
     if is_searched {
-        // What comes back is searched for values, so it has to come whole and as it is.
+        // The response is searched for secret values, so it must arrive as a whole and without encoding.
         request.fields.retain(|(name, _)| !["accept-encoding", "range", "if-range"].contains(&name.as_str()));
         request.fields.push(("accept-encoding".to_owned(), b"identity".to_vec()));
     }
@@ -197,7 +258,7 @@ async fn send(
     Ok(secrets::take_out(&outgoing.secrets, response))
 }
 
-/// A request as a component has built it, in one form.
+/// A request of a component, in a normalised form.
 fn complete(asked: HostOutgoingRequest, most: u64) -> Result<Whole, Problem> {
     let bad = |message: &str| Problem::new(Kind::Uri, message);
     let method = match asked.method {
@@ -225,7 +286,7 @@ fn complete(asked: HostOutgoingRequest, most: u64) -> Result<Whole, Problem> {
     }
     let host = authority.host().to_ascii_lowercase();
     let host = match host.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')) {
-        // Written in one form, whatever form it came in.
+        // An address is written in one form, whatever form it was given in.
         Some(inner) => {
             inner.parse::<IpAddr>().map_err(|_| bad("the request's host is no address"))?.to_string()
         }
@@ -239,7 +300,7 @@ fn complete(asked: HostOutgoingRequest, most: u64) -> Result<Whole, Problem> {
         None | Some("") => "/".to_owned(),
         Some(path) if path.starts_with('?') => format!("/{path}"),
         Some(path) if path.starts_with('/') => path.to_owned(),
-        Some(_) => return Err(bad("the request's path does not begin with `/`")),
+        Some(_) => return Err(bad("the request's path does not start with `/`")),
     };
     let fields: Vec<_> = asked
         .headers
@@ -263,14 +324,18 @@ fn complete(asked: HostOutgoingRequest, most: u64) -> Result<Whole, Problem> {
     Ok(Whole::Request(request))
 }
 
-/// A request as the journal has it: with handles in the place of secrets.
-fn asked(request: &Request) -> Value {
+/// The URL of a request for the journal, with handles in the place of secrets.
+fn url(request: &Request) -> String {
     let host = if request.host.contains(':') { format!("[{}]", request.host) } else { request.host.clone() };
+    format!("{}://{host}:{}{}", request.scheme, request.port, request.path)
+}
+
+fn asked(request: &Request) -> Value {
     json!({
         "body": digested(&request.body),
         "fields": fields(&request.fields),
         "method": request.method,
-        "url": format!("{}://{host}:{}{}", request.scheme, request.port, request.path),
+        "url": url(request),
     })
 }
 

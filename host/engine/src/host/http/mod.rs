@@ -1,9 +1,9 @@
 //! `wasi:http/outgoing-handler`: requests to what is granted, each checked at every step, each answered whole.
 //!
-//! The host follows no redirects: a component that follows one sends another request, which is checked like the first.
-//! A request is sent when its body is finished, by `handle` or by the `finish` of a body that is written after it, and its
-//! whole response is there when that call returns, so that neither the network's pace nor its packets can be seen. Secrets are put in as a request leaves and taken out of what comes
-//! back.
+//! The host follows no redirects: a component that follows one sends another request, which is checked like the first. A
+//! request is sent when its body is finished: by `handle`, or by the `finish` of a body that is written later. The whole
+//! response has arrived when that call returns, so that a component can observe neither the network's pace nor its
+//! packets. Secrets are inserted when a request is sent and removed from the response.
 
 #![allow(unreachable_pub)]
 
@@ -74,7 +74,7 @@ pub(crate) fn view(state: &mut TaskState) -> WasiHttpCtxView<'_> {
 
 struct Hooks;
 
-/// The fields that the host alone writes, since they say where a message ends or where it goes.
+/// Fields that only the host writes, since they define where a message ends or where it goes.
 fn is_forbidden(name: &HeaderName) -> bool {
     DEFAULT_FORBIDDEN_HEADERS.contains(name) || [header::TE, header::TRAILER, header::EXPECT].contains(name)
 }
@@ -101,7 +101,7 @@ impl WasiHttpHooks for Hooks {
                 >,
             > + Send,
     > {
-        // Requests leave by `handler` alone.
+        // Requests are sent only by `handler`.
         Box::new(async { Err(Error::HttpRequestDenied) })
     }
 

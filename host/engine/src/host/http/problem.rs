@@ -1,17 +1,17 @@
-//! Why a request came to nothing.
+//! Why a request failed.
 
 use serde_json::{Value, json};
 use wasmtime_wasi_http::Error;
 
-/// A request that came to nothing: what the component is told, and more for those who read the log. Nothing in it
-/// comes from the request's fields or from what was received.
+/// A request that failed: what the component sees, and details for readers of the log. It contains nothing from the
+/// request's fields or from what was received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Problem {
     pub(super) kind: Kind,
     pub(super) message: String,
 }
 
-/// What the component is told.
+/// What the component sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Denied,
@@ -54,20 +54,20 @@ impl Problem {
         Self { kind, message: message.into() }
     }
 
-    /// As the journal has it.
+    /// The journal's form of the problem.
     pub(super) fn kept(&self) -> Value {
         let name = KINDS.iter().find(|(kind, _)| *kind == self.kind).map_or("", |(_, name)| name);
         json!({"error": name, "message": self.message})
     }
 
-    /// From the journal.
+    /// Reads the journal's form.
     pub(super) fn read(kept: &Value) -> Option<Self> {
         let name = kept.get("error")?.as_str()?;
         let (kind, _) = KINDS.into_iter().find(|(_, known)| *known == name)?;
         Some(Self::new(kind, kept.get("message")?.as_str()?))
     }
 
-    /// As the component sees it.
+    /// The error that the component gets.
     pub(super) fn error(&self) -> Error {
         match self.kind {
             Kind::Denied => Error::HttpRequestDenied,

@@ -1,8 +1,8 @@
-//! Counts what a server sends.
+//! Counts the bytes that a server sends.
 //!
-//! The limit on a response's body is about its content. A server may send far more than that: interim (1xx) responses, of
-//! which any number may come before the final one, extensions of chunks, trailers. None of it is shown to the component,
-//! and all of it is read. So every byte that is read from the connection counts, and there is a bound on all of them.
+//! The limit on a response's body applies to its content. A server may send far more than that: any number of interim
+//! (1xx) responses, extensions of chunks, trailers. The component sees none of it, but all of it is read. So every byte
+//! that is read from the connection counts, with a limit on the total.
 
 use std::io;
 use std::pin::Pin;
@@ -18,7 +18,7 @@ use super::send::MAX_HEAD;
 /// are not tiny, their sizes and line ends, trailers, an interim response or two.
 const FRAMING: u64 = 64 << 10;
 
-/// How many bytes have been read from one connection, after TLS, and how many may be.
+/// How many bytes were read from one connection, after TLS, and the limit.
 #[derive(Clone, Debug)]
 pub(super) struct Received {
     bytes: Arc<AtomicU64>,
@@ -26,7 +26,7 @@ pub(super) struct Received {
 }
 
 impl Received {
-    /// Nothing yet. `body` is how long the body of the response may be, in bytes.
+    /// No bytes yet. `body` is the limit on the response's body, in bytes.
     pub(super) fn for_body_of(body: u64) -> Self {
         let most = body.saturating_add(body / 2).saturating_add(MAX_HEAD as u64).saturating_add(FRAMING);
         Self { bytes: Arc::default(), most }
@@ -37,12 +37,12 @@ impl Received {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// How many may be.
+    /// The limit on all bytes.
     pub(super) const fn most(&self) -> u64 {
         self.most
     }
 
-    /// Whether more came than may be read.
+    /// Whether more bytes arrived than the limit.
     pub(super) fn is_too_much(&self) -> bool {
         self.bytes() > self.most
     }

@@ -1,4 +1,4 @@
-//! From names to addresses.
+//! Resolves host names to addresses.
 
 use std::fmt;
 use std::future::Future;
@@ -9,13 +9,13 @@ use std::pin::Pin;
 /// The addresses of a name, once they are known.
 pub type Resolving<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
 
-/// Looks names up. What it answers is checked before anything is sent there.
+/// Resolves host names. The addresses are checked before anything is sent to them.
 pub trait Resolver: fmt::Debug + Send + Sync {
     /// All addresses of a host's name.
     fn resolve<'a>(&'a self, host: &'a str) -> Resolving<'a>;
 }
 
-/// The system's own way to look names up.
+/// The resolver of the operating system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemResolver;
 

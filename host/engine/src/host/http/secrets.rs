@@ -1,4 +1,4 @@
-//! Values that leave in requests and that no component sees.
+//! Secret values: inserted into requests, and never shown to a component.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use super::spelled::Forms;
 use crate::bindings::graph_host::host::secrets;
 use crate::state::TaskState;
 
-/// The shortest value: shorter ones would be found by chance in what a server sends.
+/// The shortest value: a shorter one would occur in responses by chance.
 const SHORTEST: usize = 8;
 /// The longest value, in bytes.
 const LONGEST: usize = 8 << 10;
@@ -31,33 +31,19 @@ impl fmt::Debug for Secret {
 
 /// Why a secret cannot be used. No message shows its value.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum SecretError {
-    /// It is not there.
+    /// It is missing.
     #[error("the secret `{name}` is to come from the environment variable `{variable}`, which is not set")]
-    Unset {
-        /// The secret.
-        name: String,
-        /// The variable.
-        variable: String,
-    },
+    Unset { name: String, variable: String },
     /// Its file cannot be read.
     #[error("the secret `{name}` is to come from {path}, which cannot be read: {source}")]
-    File {
-        /// The secret.
-        name: String,
-        /// The file.
-        path: String,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// It cannot stand in a header.
+    File { name: String, path: String, source: std::io::Error },
+    /// It contains bytes that a header cannot have, or its length is wrong.
     #[error(
         "the value of the secret `{name}` cannot be used: it has to be {SHORTEST} to {LONGEST} bytes of visible ASCII"
     )]
-    Unusable {
-        /// The secret.
-        name: String,
-    },
+    Unusable { name: String },
 }
 
 impl Secret {
@@ -88,8 +74,8 @@ impl Secret {
     }
 }
 
-/// Puts the values of all secrets into a request that names them. A handle in a request that its secret is not for is an
-/// error.
+/// Inserts the values of all secrets that a request names. A handle in a request to a host that its secret is not for is
+/// an error.
 pub(super) fn put_in(secrets: &[Secret], request: &mut Request) -> Result<(), Problem> {
     for secret in secrets {
         let rule = &secret.rule;
@@ -116,13 +102,14 @@ pub(super) fn put_in(secrets: &[Secret], request: &mut Request) -> Result<(), Pr
     Ok(())
 }
 
-/// Whether a host is one that a secret is for. It may have a secret from any request before, of another attempt too.
+/// Whether any secret is for this host. Then the host may know its value from an earlier request, also of another
+/// attempt.
 pub(super) fn is_told_any(secrets: &[Secret], host: &str) -> bool {
     secrets.iter().any(|secret| secret.rule.host == host)
 }
 
-/// Checks that an answer of a host that a secret is for can be searched: that it is neither encoded nor a piece of something,
-/// in which a piece of a value could be.
+/// Checks that a response of a host that a secret is for can be searched: it must be neither encoded nor partial, as part
+/// of a value could be in it.
 pub(super) fn check_searchable(response: &Response) -> Result<(), Problem> {
     let is_other_than = |name: &str, plain: &str| {
         let mut values = response.fields.iter().filter(|(field, _)| field == name).map(|(_, value)| value);
@@ -140,8 +127,8 @@ pub(super) fn check_searchable(response: &Response) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Puts handles in the place of all values that a server has sent back, in whichever of the known forms. A field whose name
-/// has a value in it is left out: names have no room for handles.
+/// Replaces all values that a server has sent back, in any known form, by their handles. A field whose name contains a
+/// value is removed: a handle is no valid name.
 pub(super) fn take_out(secrets: &[Secret], response: Response) -> Response {
     let clean = |bytes: Vec<u8>| {
         secrets.iter().fold(bytes, |bytes, secret| secret.forms.replaced(bytes, secret.handle.as_bytes()))

@@ -1,4 +1,4 @@
-//! Sends one request: looks its host up, checks every address, connects to the one that was checked.
+//! Sends one request: resolves its host, checks every address, and connects to a checked one.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -41,7 +41,7 @@ pub(super) struct Request {
 
 impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Fields may hold secrets.
+        // The fields may contain secrets.
         f.debug_struct("Request").field("host", &self.host).finish_non_exhaustive()
     }
 }
@@ -54,7 +54,7 @@ pub(super) struct Response {
     pub(super) body: Vec<u8>,
 }
 
-/// What requests leave by.
+/// Sends requests: a resolver and the TLS configuration.
 #[derive(Debug)]
 pub(crate) struct Client {
     resolver: Arc<dyn Resolver>,
@@ -66,8 +66,8 @@ impl Client {
         Self { resolver, tls: Tls::default() }
     }
 
-    /// The addresses of a request's host: all of them have to be allowed, so that no answer of a name server chooses
-    /// between them.
+    /// The addresses of a request's host. All of them have to be allowed, so that the order of a name server's answer
+    /// does not matter.
     async fn addresses(&self, request: &Request, rule: &HttpRule) -> Result<Vec<IpAddr>, Problem> {
         let host = &request.host;
         let found =
@@ -91,8 +91,8 @@ impl Client {
         }
     }
 
-    /// Sends a request and takes its whole response. The body may have `most` bytes; `received` counts, and bounds, all that
-    /// the server sends.
+    /// Sends a request and reads the whole response. The body may have `most` bytes; `received` counts and limits
+    /// everything that the server sends.
     pub(super) async fn send(
         &self,
         request: Request,
@@ -146,7 +146,7 @@ async fn reach(addresses: &[IpAddr], port: u16) -> Result<TcpStream, Problem> {
     Err(Problem::new(Kind::Refused, "no address of the host takes connections at that port"))
 }
 
-/// Ends the connection with the exchange.
+/// Closes the connection after the exchange.
 struct Ends(tokio::task::AbortHandle);
 
 impl Drop for Ends {

@@ -1,8 +1,8 @@
-//! The forms in which a server may send a value back, and where they are in what it sends.
+//! Finds a secret value in a response, in the forms in which servers send values back.
 //!
-//! A form is a sequence of bytes, each of which may be written as it is, percent-encoded or escaped as in JSON: the value
-//! itself, its bytes in hexadecimal digits, and its Base64 in either alphabet, wherever in a longer text the value begins.
-//! A server that wants to can always find another form; these are those that honest ones use.
+//! A form is a sequence of bytes, each of which may be written plainly, percent-encoded or escaped as in JSON: the value
+//! itself, its bytes in hexadecimal digits, and its Base64 in either alphabet, at any offset in a longer text. A
+//! malicious server can always find another form; these are the forms of honest ones.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -10,11 +10,11 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 /// How the bytes of a form are compared with those of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Alphabet {
-    /// Each byte stands for itself; `+` may stand for a space, as in forms.
+    /// Each byte represents itself; `+` may represent a space, as in forms.
     Plain,
     /// Hexadecimal digits of either case.
     Hexadecimal,
-    /// Base64, in its own alphabet or that of addresses, in lines or in one.
+    /// Base64 in the standard or the URL-safe alphabet, wrapped or not.
     Base64,
 }
 
@@ -22,7 +22,7 @@ enum Alphabet {
 struct Form {
     alphabet: Alphabet,
     bytes: Vec<u8>,
-    /// A character before it, and one behind it, that holds bits of the value and of what is next to it.
+    /// Whether the characters before and after it contain bits both of the value and of its neighbours.
     shared: (bool, bool),
 }
 
@@ -40,7 +40,7 @@ impl Forms {
         Self([plain, hexadecimal].into_iter().chain(base64).collect())
     }
 
-    /// Puts a text in the place of every form.
+    /// Replaces every form by a text.
     pub(super) fn replaced(&self, text: Vec<u8>, by: &[u8]) -> Vec<u8> {
         let mut whole = Vec::new();
         let (mut at, mut copied) = (0, 0);
@@ -61,23 +61,24 @@ impl Forms {
     }
 }
 
-/// The characters of the Base64 of a longer text that are the value's alone, where so many bytes, modulo 3, come before it.
+/// The characters in the Base64 of a longer text that depend only on the value, if that many bytes, modulo 3, precede it.
 fn in_base64(value: &[u8], before: usize) -> Form {
     let mut padded = vec![0; before];
     padded.extend_from_slice(value);
     let encoded = STANDARD_NO_PAD.encode(&padded).into_bytes();
-    // A character holds six bits. The first ones hold bits of what is before, the last one maybe bits of what is behind.
+    // A character has six bits. The first ones contain bits of what precedes the value, the last one maybe bits of what
+    // follows.
     let (first, whole) = ((before * 8).div_ceil(6), padded.len() * 8 / 6);
     let shared = (before != 0, whole < encoded.len());
     Form { alphabet: Alphabet::Base64, bytes: encoded[first..whole].to_vec(), shared }
 }
 
 impl Form {
-    /// Where the form is that begins here, with what it shares with its neighbours.
+    /// The position of the form that begins here, with the characters that it shares with its neighbours.
     fn place(&self, text: &[u8], at: usize) -> Option<(usize, usize)> {
         let (first, others) = self.bytes.split_first()?;
         let begins = |(read, _): &(u8, usize)| self.alphabet.is_same(*first, *read);
-        // Almost nothing begins here: it is seen without taking memory.
+        // Hardly any position begins a form: this is found out without allocating.
         spellings(text, at).find(begins)?;
         let mut reached: Vec<_> = spellings(text, at).filter(begins).map(|(_, to)| to).collect();
         for byte in others {
@@ -100,7 +101,7 @@ impl Form {
         Some((begin, end + usize::from(self.shared.1 && is_shared(end))))
     }
 
-    /// Base64 may be wrapped: a line end within it is passed over.
+    /// Skips a line end, as Base64 may be wrapped.
     fn past_line_end(&self, text: &[u8], at: usize) -> usize {
         match text.get(at..).unwrap_or_default() {
             [b'\r', b'\n', ..] if self.alphabet == Alphabet::Base64 => at + 2,
@@ -137,7 +138,7 @@ fn of_base64(byte: u8) -> u8 {
     }
 }
 
-/// The bytes that what begins here may stand for, each with where it ends.
+/// The bytes that the text here may represent, each with the position after it.
 fn spellings(text: &[u8], at: usize) -> impl Iterator<Item = (u8, usize)> {
     let rest = text.get(at..).unwrap_or_default();
     let plain = rest.first().map(|byte| (*byte, at + 1));
@@ -205,7 +206,7 @@ mod tests {
     }
 
     proptest! {
-        /// Wherever a value is in a text, its Base64 tells nothing of it: without the value it could be any other one.
+        /// Wherever a value is in a text, its Base64 reveals nothing about it after the replacement.
         #[test]
         fn base64_is_found_at_every_alignment(
             value in "[ -~]{8,40}",
@@ -217,7 +218,7 @@ mod tests {
                 let shown = Forms::of(&value).replaced(encoded.clone().into_bytes(), b"*");
                 let shown = String::from_utf8(shown).unwrap();
                 prop_assert_eq!(shown.matches('*').count(), 1, "{}", encoded);
-                // At most the characters that hold no bit of the value are left.
+                // At most the characters that contain no bit of the value remain.
                 let rest = shown.len() - 1;
                 let most = (before.len() * 8).div_ceil(6) + (behind.len() * 8).div_ceil(6) + 2;
                 prop_assert!(rest <= most, "{} of {}", shown, encoded);

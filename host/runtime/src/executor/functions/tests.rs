@@ -101,7 +101,7 @@ async fn a_function_is_never_signed_as_is_required() {
     let node = "{ action: { item_id: shop/price, params: {} } }";
     let refused = run_with(folder.path(), PERMIT, node, sources).await.unwrap_err();
     assert_eq!(refused.kind(), Kind::Integrity, "{refused}");
-    assert!(refused.message().contains("which nobody signs"), "{refused}");
+    assert!(refused.message().contains("which no key signs"), "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

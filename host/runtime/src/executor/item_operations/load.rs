@@ -1,4 +1,4 @@
-//! What loading an item gives.
+//! Loading items: what a task that loads one receives.
 
 use graph_core::graph::ItemType;
 use graph_core::node::{Category, Failure};
@@ -15,7 +15,7 @@ use crate::plan::admission::AdmitError;
 use crate::project;
 use crate::project::text_file;
 
-/// A text item as tasks see it. Nothing of it depends on where the project lies.
+/// A text item as tasks see it. No value in it depends on where the project is stored.
 pub(super) fn document(text: &Text) -> Value {
     json!({
         "item_id": text.id,
@@ -31,7 +31,7 @@ pub(super) fn document(text: &Text) -> Value {
 }
 
 impl Primaries {
-    /// What a component's statement says, or a graph's document.
+    /// A component's signed statement, or the document of a graph.
     pub(super) fn load_tool(&self, item: &str) -> Result<Value, Failure> {
         let places = &self.texts.places;
         match places.find(item).map_err(|error| AdmitError::Find(error).failure())? {

@@ -1,4 +1,4 @@
-//! What can be done with items besides running components.
+//! Operations on items other than running components.
 
 mod load;
 mod perform;

@@ -1,4 +1,4 @@
-//! What can be done with items besides running components: load, search and sign them, and fill directives in.
+//! Operations on items other than running components: load, search and sign them, and fill directives in.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,41 +21,41 @@ use super::{load, search};
 use crate::items::locate::ItemLocator;
 use crate::items::text_items::{Text, Texts};
 
-/// Does with items what is not running a component.
+/// Performs operations on items other than running components.
 pub struct Primaries {
     /// Reads knowledge and directives.
     pub texts: Texts,
-    /// What may be dispatched: a search lists nothing else.
+    /// What may be dispatched: a search lists only such items.
     pub dispatch: DispatchPatterns,
-    /// Whether components without a signature are let in.
+    /// Whether components without a signature are admitted.
     pub allow_unsigned: bool,
-    /// The items that graphs name, as they were when the run began.
+    /// The text items that graphs name, as they were when the run was started.
     pub pinned: BTreeMap<(&'static str, String), Arc<Text>>,
-    /// Keeps the text of every item that a run reads.
+    /// The store that keeps the text of every item that a run reads.
     pub store: Option<Arc<dyn CheckpointStore>>,
-    /// The key with which the user lets this run sign.
+    /// The key with which the user allows this run to sign items.
     pub signing_key: Option<SigningKey>,
 }
 
-/// Something to do with an item.
+/// One operation on an item.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'r> {
-    /// What.
+    /// What to do: load, search, sign, or fill in.
     pub primary: Primary,
-    /// With what kind of item.
+    /// The type of the item.
     pub item_type: ItemType,
-    /// With which; empty for a search over everything.
+    /// The item's id; empty for a search over everything.
     pub item_id: &'r str,
-    /// Told what.
+    /// The params of the operation, as the node gives them.
     pub params: &'r Value,
-    /// Narrows what a search lists.
+    /// Restricts which items a search lists.
     pub narrowed: Option<&'r DispatchPatterns>,
-    /// How long the answer may be, as JSON text in bytes.
+    /// The largest answer, in bytes of its JSON text.
     pub most_output: u64,
 }
 
 impl Primaries {
-    /// Primaries over the items of these places.
+    /// The operations, on the items that `places` finds.
     pub fn new(
         places: &ItemLocator,
         trust: &TrustStore,
@@ -77,7 +77,7 @@ impl Primaries {
         }
     }
 
-    /// Does it. It blocks.
+    /// Performs the operation. It blocks.
     pub fn perform(&self, request: Request<'_>) -> TaskReport {
         let mut warnings = Vec::new();
         let meter = Meter::of_one_step();
@@ -142,7 +142,7 @@ impl Primaries {
         }
     }
 
-    /// A text item: as it was when the run began where a graph names it, and as it is now otherwise.
+    /// A text item: as it was when the run was started if a graph names it, and otherwise as it is now.
     fn text(&self, item_type: ItemType, item: &str) -> Result<Arc<Text>, Failure> {
         if let Some(text) = self.pinned.get(&(item_type.as_str(), item.to_owned())) {
             return Ok(Arc::clone(text));
@@ -153,7 +153,7 @@ impl Primaries {
         Ok(Arc::new(text))
     }
 
-    /// Keeps a text with the run, so that what a task has read can be told later by its digest.
+    /// Stores a text with the run, so that its digest in the records can be resolved later.
     pub(super) fn keep(&self, digest: &Digest, content: &str) -> Result<(), Failure> {
         let Some(store) = &self.store else { return Ok(()) };
         store.put_snapshot(digest, content).map_err(|error| {
@@ -162,17 +162,17 @@ impl Primaries {
     }
 }
 
-/// Why tools are not signed.
+/// Why a run cannot sign tools.
 pub const NO_TOOLS: &str =
     "a run never signs tools: what runs is vouched for by a person, with `graph-host sign`";
 
-/// What a request does, in a few words.
+/// The operation in a few words, for messages.
 fn what(request: Request<'_>) -> String {
     let Request { primary, item_type, item_id, .. } = request;
     format!("{} {} {item_id}", primary.as_str(), item_type.as_str()).trim_end().to_owned()
 }
 
-/// JSON Schema of what a primary takes; that of a directive follows from the directive.
+/// JSON Schema of the params of an operation. The schema of a directive follows from the directive itself.
 pub fn params_schema(primary: Primary) -> Value {
     let mut properties = Map::new();
     if primary == Primary::Search {
@@ -191,12 +191,12 @@ pub fn params_schema(primary: Primary) -> Value {
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
 
-/// What a request comes to whose work for the host is more than one step of it may be.
+/// The failure of an operation that would need more of the host's work than a task may use.
 fn too_much(request: Request<'_>, exhausted: Exhausted) -> Failure {
     Failure::new(Category::Limit, format!("`{}`: {exhausted}", what(request)))
 }
 
-/// The params of a request, checked and filled in.
+/// The params, checked against the schema and with its defaults filled in.
 fn checked(schema: &Value, request: Request<'_>, meter: &Meter) -> Result<Map<String, Value>, Failure> {
     let wrong = |problems: Vec<String>| {
         let message = format!("the params are not what `{}` takes: {}", what(request), problems.join("; "));

@@ -13,16 +13,16 @@ use crate::items::precedence;
 use crate::project;
 use crate::project::text_file;
 
-/// How many results a search gives where it does not say.
+/// How many results a search returns unless its `limit` says otherwise.
 pub const DEFAULT_LIMIT: u64 = 10;
-/// How many results a search can give.
+/// The largest `limit` of a search.
 pub const MOST_RESULTS: u64 = 1000;
-/// Where a search may be told to look: `system` is what Rye calls the items that are installed.
+/// The values of `source`. `system` is Rye's name for installed items.
 pub(super) const SOURCES: [&str; 5] = ["all", "project", "user", "installed", "system"];
-/// How many items that cannot be used are named.
+/// How many unusable items are named in warnings.
 const MOST_WARNINGS: usize = 5;
 
-/// What is kept of an item that fits: not its text, which may be megabytes long, and there may be thousands of items.
+/// What is kept of a match. Its text is dropped: it may be megabytes long, and there may be thousands of items.
 struct Found {
     score: u64,
     id: String,
@@ -40,15 +40,15 @@ impl Found {
     }
 }
 
-/// Sorts what was found, the best first and of equals in order of ids, and keeps at most so many.
+/// Sorts matches by descending score, then by id, and keeps at most `most` of them.
 fn keep_best(found: &mut Vec<Found>, most: usize) {
     found.sort_by(|one, other| (other.score, &one.id).cmp(&(one.score, &other.id)));
     found.truncate(most);
 }
 
 impl Primaries {
-    /// The items that fit best, the best first; of equals, in order of ids. What cannot be used is left out, and named in
-    /// a warning. Every item that is looked at is charged, by its size, before it is read.
+    /// The best matches, by descending score and then by id. Unusable items are left out, and named in a warning. Every
+    /// item is charged to the task by its size before it is read.
     pub(super) fn search(
         &self,
         request: Request<'_>,
@@ -125,7 +125,7 @@ impl Primaries {
             && request.narrowed.is_none_or(|narrowed| narrowed.permits_listing(request.item_type, id))
     }
 
-    /// An item as a search sees it, or why it cannot be used.
+    /// An item in the form that is searched, or why it cannot be used.
     fn searched(&self, item_type: ItemType, file: ItemFile) -> Result<Searched, String> {
         let id = file.id.clone();
         if item_type != ItemType::Tool {
@@ -176,7 +176,7 @@ impl Primaries {
     }
 }
 
-/// Whether a space is one that a search is told to look in.
+/// Whether items of this space are searched when `source` has this value.
 fn is_from(space: Space, source: &str) -> bool {
     match space {
         Space::Named | Space::Project => matches!(source, "all" | "project"),
@@ -185,7 +185,7 @@ fn is_from(space: Space, source: &str) -> bool {
     }
 }
 
-/// Whether an id lies at or below where a search looks; it looks everywhere where that is empty.
+/// Whether an id is at or below the `scope` of a search; an empty scope covers everything.
 fn in_scope(id: &str, scope: &str) -> bool {
     let scope = scope.split_once('@').map_or(scope, |(scope, _)| scope);
     scope.is_empty() || id.strip_prefix(scope).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

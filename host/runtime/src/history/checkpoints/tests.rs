@@ -1,4 +1,4 @@
-//! That commands read of a long history what they need of it.
+//! How much of a long history commands read.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,7 +10,7 @@ use graph_core::capability::{DispatchPatterns, Manifest};
 use graph_core::digest::Digest;
 use graph_core::graph::{Durability, Graph};
 use graph_core::limits::RunLimits;
-use graph_core::record::{Place, SignedCacheEntry, SignedRecord};
+use graph_core::record::{CheckpointSelector, SignedCacheEntry, SignedRecord};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
 use graph_core::walker::{Effect, Event, Graphs, Identity, RunTree, Setup};
@@ -200,10 +200,10 @@ fn a_step_and_a_number_are_sought_and_a_node_is_looked_for_from_the_end() {
     let read = |supersteps: usize| {
         let store = looped(supersteps);
         let places = [
-            (Place::Newest, count(&store) - 1),
-            (Place::Step(supersteps as u64 / 2), supersteps as u64 / 2),
-            (Place::Sequence(7), 7),
-            (Place::Node("last".to_owned()), count(&store) - 2),
+            (CheckpointSelector::Newest, count(&store) - 1),
+            (CheckpointSelector::Step(supersteps as u64 / 2), supersteps as u64 / 2),
+            (CheckpointSelector::Sequence(7), 7),
+            (CheckpointSelector::Node("last".to_owned()), count(&store) - 2),
         ];
         places.map(|(place, sequence)| {
             let (restored, read) =
@@ -217,7 +217,7 @@ fn a_step_and_a_number_are_sought_and_a_node_is_looked_for_from_the_end() {
     // A node is searched for from the newest checkpoint back.
     let store = looped(300);
     let (_, read) = store.of(|store| {
-        let place = Place::Node("w1".to_owned());
+        let place = CheckpointSelector::Node("w1".to_owned());
         restore::restore_at(store, "r", key().verifying_key(), &place).unwrap()
     });
     assert!(read > 300, "{read}");
@@ -270,7 +270,7 @@ fn what_is_read_is_checked_and_nothing_else() {
         let error = restore::restore(&lacks(missing), "r", key).unwrap_err();
         assert_eq!(error.kind(), crate::error::Kind::Integrity, "{missing}: {}", error.message());
     }
-    // Nor is the key of another host enough.
+    // A verification with another host's key fails as well.
     let other = SigningKey::from_seed(&[8; 32]).verifying_key();
     assert!(restore::restore(&whole, "r", other).is_err());
 }
@@ -281,11 +281,11 @@ fn the_way_to_a_checkpoint_leaves_out_what_was_gone_back_from() {
     assert_eq!(spans(0, 9, &[]), [(0, 9)]);
     assert_eq!(spans(0, 9, &[(5, 2)]), [(0, 2), (5, 9)]);
     assert_eq!(spans(0, 4, &[(5, 2)]), [(0, 4)]);
-    // One that was gone back from in its turn does not count.
+    // An update that was itself undone by a later one does not count.
     assert_eq!(spans(0, 9, &[(5, 2), (8, 3)]), [(0, 3), (8, 9)]);
     assert_eq!(spans(0, 9, &[(5, 2), (8, 6)]), [(0, 2), (5, 6), (8, 9)]);
     assert_eq!(spans(0, 9, &[(5, 2), (8, 5)]), [(0, 2), (5, 5), (8, 9)]);
-    // What was removed is no way.
+    // A way cannot lead through removed checkpoints.
     assert_eq!(spans(4, 9, &[(5, 2), (8, 6)]), [(4, 6), (8, 9)]);
     // Contradictory input terminates.
     assert_eq!(spans(0, 9, &[(5, 5), (8, 9)]), [(0, 9)]);

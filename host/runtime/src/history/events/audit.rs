@@ -9,23 +9,23 @@ use graph_store::CheckpointStore;
 
 use crate::error::{Error, Result};
 
-/// Records that are read at a time.
+/// How many records are read at a time.
 const PAGE: usize = 256;
 
-/// What a history has been found to hold.
+/// What the audit of a history found.
 #[derive(Debug, Default)]
 pub struct History {
-    /// How many entries.
+    /// The number of entries.
     pub entries: u64,
-    /// The first halves of the digests of its records, in order. Each record is signed: nobody can make two of them
-    /// alike.
+    /// The first halves of the digests of its records, in order. Records are signed, so no one can forge two with the
+    /// same half.
     records: Vec<u128>,
-    /// The number of its first checkpoint of the run itself: what is older was stored before entries were numbered.
+    /// The number of its first checkpoint with numbered entries: older ones were stored before entries were numbered.
     first: Option<u64>,
 }
 
 impl History {
-    /// Whether a record of the run itself has its place in the history.
+    /// Whether a record of the run itself belongs to the history.
     pub fn holds(&self, sequence: u64, digest: &Digest) -> bool {
         self.first.is_none_or(|first| sequence < first) || self.records.binary_search(&half(digest)).is_ok()
     }
@@ -81,11 +81,12 @@ pub fn audit(
     }
 }
 
-/// The entries that are missing with good reason.
+/// Entries that may be missing because the host removed their checkpoints.
 struct Gaps {
-    /// Stretches in order: how many entries come before each, and how many there are up to its end.
+    /// Removed ranges, in order: how many entries come before each, and how many up to its end.
     removed: Vec<(u64, u64)>,
-    /// The first checkpoints that were kept by removals that do not say which entries went: those before may be missing.
+    /// The first checkpoints that were kept by removals whose notes do not count the removed entries: any entry before
+    /// these may be missing.
     unsaid: BTreeSet<Digest>,
 }
 
@@ -107,7 +108,7 @@ impl Gaps {
         if wanted > found {
             return false;
         }
-        // No entry is in two of them, so that those before the one that holds the first missing entry end before it.
+        // Ranges do not overlap, so those before the one that holds the first missing entry end before it.
         let first = self.removed.partition_point(|(before, _)| *before <= wanted).saturating_sub(1);
         for (before, end) in self.removed.iter().skip(first) {
             if *before > wanted {
@@ -115,11 +116,11 @@ impl Gaps {
             }
             wanted = wanted.max(*end);
         }
-        // A stretch that reaches further would hold entries that are there.
+        // A range that reaches further would cover entries that exist.
         wanted == found
     }
 
-    /// A record is there.
+    /// Notes that a record exists.
     fn pass(&mut self, digest: &Digest) {
         self.unsaid.remove(digest);
     }

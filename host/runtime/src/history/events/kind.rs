@@ -11,9 +11,9 @@ pub enum StreamKind {
     Values,
     /// What each node wrote
     Updates,
-    /// Steps, tasks, retries, hooks, commits, warnings, and how the run ends
+    /// Steps, tasks, retries, hooks, routes, commits, warnings, and how the run ends; live also when attempts begin
     Events,
-    /// Everything; live also the params and results of tasks
+    /// Everything; live also when attempts begin, and the params and results of tasks
     Debug,
     /// The questions that the run asks
     Interrupts,
@@ -21,7 +21,7 @@ pub enum StreamKind {
     Custom,
 }
 
-/// Which runs of a tree of runs are told of.
+/// Which runs of a tree of runs are reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Namespaces {
     /// The run, and the graphs inside of it
@@ -31,7 +31,7 @@ pub enum Namespaces {
     Top,
 }
 
-/// What is wanted of a history: which streams, and of which namespaces.
+/// Which entries of a history are wanted: which streams, and of which namespaces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kinds {
     streams: BTreeSet<StreamKind>,
@@ -39,14 +39,14 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// These, or with none all of them.
+    /// These streams, or all of them where none is named.
     pub fn or_all(kinds: &[StreamKind]) -> Self {
         let all = [StreamKind::Debug];
         let streams = if kinds.is_empty() { &all[..] } else { kinds }.iter().copied().collect();
         Self { streams, namespaces: Namespaces::All }
     }
 
-    /// The same, of these namespaces.
+    /// The same streams, of these namespaces.
     #[must_use]
     pub fn of(self, namespaces: Namespaces) -> Self {
         Self { namespaces, ..self }
@@ -74,6 +74,7 @@ impl Kinds {
             | Entry::Superstep(_)
             | Entry::Event { event: TaskEvent::Retry { .. }, .. }
             | Entry::Task(_)
+            | Entry::Route(_)
             | Entry::Warning(_)
             | Entry::Commit
             | Entry::Status { .. }
@@ -82,13 +83,38 @@ impl Kinds {
         self.everything() || self.streams.contains(&stream)
     }
 
+    /// Whether lines for the beginning of attempts are wanted.
+    pub(super) fn want_starts(&self) -> bool {
+        self.want(&Entry::Commit)
+    }
+
     /// Whether whole states are wanted.
     pub(super) fn want_values(&self) -> bool {
         self.want(&Entry::Values)
     }
 }
 
-/// The word by which a line says what it tells.
+/// The `event` of a line for an attempt that begins. Such lines are live only: they are not stored.
+pub(super) const TASK_STARTED: &str = "task_started";
+
+/// The values by which lines of stored entries name what they report.
+pub const KINDS: [&str; 13] = [
+    "run",
+    "hook",
+    "superstep",
+    "custom",
+    "retry",
+    "task",
+    "update",
+    "values",
+    "route",
+    "warning",
+    "commit",
+    "interrupt",
+    "end",
+];
+
+/// The value by which a line names what it reports.
 pub(super) const fn word(entry: &Entry<'_>) -> &'static str {
     match entry {
         Entry::Began(_) | Entry::Status { status: Status::Running, .. } => "run",
@@ -99,6 +125,7 @@ pub(super) const fn word(entry: &Entry<'_>) -> &'static str {
         Entry::Task(_) => "task",
         Entry::Update { .. } => "update",
         Entry::Values => "values",
+        Entry::Route(_) => "route",
         Entry::Warning(_) => "warning",
         Entry::Commit => "commit",
         Entry::Interrupt(_) => "interrupt",

@@ -2,19 +2,80 @@
 
 use std::collections::BTreeSet;
 
+use graph_core::graph::Graph;
 use graph_core::record::{Checkpoint, Entry, Record, TaskEvent, WrittenReader};
 use graph_core::time::Timestamp;
 use graph_store::Numbered;
 use serde_json::{Map, Value, json};
 
 use super::kind::word;
+use super::route::route;
+use super::run_graphs::Named;
+use crate::history::run_document::interrupt;
 
-/// What a live stream knows of a task beside what is stored.
+/// The keys of lines of all kinds, those of every line first.
+pub const LINE_KEYS: &[&str] = &[
+    "offset",
+    "run",
+    "run_id",
+    "root_run_id",
+    "parent_run_id",
+    "graph_id",
+    "namespace",
+    "step",
+    "at",
+    "kind",
+    "attempt",
+    "attempts",
+    "by",
+    "cached",
+    "cached_from",
+    "call",
+    "changed",
+    "checkpoint",
+    "control",
+    "count",
+    "digest",
+    "dispatches",
+    "edge",
+    "ended_by",
+    "error",
+    "event",
+    "failure",
+    "form",
+    "fuel",
+    "hook",
+    "id",
+    "item",
+    "label",
+    "layer",
+    "max_steps",
+    "message",
+    "micros",
+    "name",
+    "next",
+    "node",
+    "nodes",
+    "params",
+    "payload",
+    "result",
+    "result_digest",
+    "source",
+    "state",
+    "status",
+    "task",
+    "to",
+    "wait_ms",
+    "when",
+    "writes",
+];
+
+/// What a live stream knows of a task in addition to what is stored.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Details {
-    /// What its last attempt was given.
+    /// The params of its last attempt.
     pub(super) params: Option<Value>,
-    /// What it answered.
+    /// The result of its last attempt.
     pub(super) result: Option<Value>,
 }
 
@@ -22,6 +83,10 @@ pub(super) struct Details {
 pub(super) struct Around<'a> {
     pub(super) numbered: &'a Numbered,
     pub(super) record: &'a Record,
+    /// The run and the graph that every line names.
+    pub(super) named: &'a Named,
+    /// The graph, where lines need it and the store has it.
+    pub(super) graph: Option<&'a Graph>,
 }
 
 impl Around<'_> {
@@ -32,7 +97,7 @@ impl Around<'_> {
         }
     }
 
-    /// The line of an entry: what every line has, then what the entry tells.
+    /// The line of an entry: the keys of every line, then those of its kind.
     pub(super) fn line(
         &self,
         offset: u64,
@@ -41,12 +106,16 @@ impl Around<'_> {
         details: Option<Details>,
     ) -> Value {
         let signed = &self.numbered.record;
-        let (at, told) = self.told(entry, state, details);
+        let (at, told) = self.fields(entry, state, details);
         // A task of a superstep that has not committed belongs to the one after the newest boundary.
         let ahead = u64::from(self.checkpoint().is_none() && matches!(entry, Entry::Event { .. }));
         let mut line = json!({
             "offset": offset,
             "run": signed.run,
+            "run_id": self.named.run_id,
+            "root_run_id": self.named.root,
+            "parent_run_id": self.named.parent,
+            "graph_id": self.named.graph.as_deref(),
             "namespace": signed.namespace,
             "step": signed.step + ahead,
             "at": at.unwrap_or_else(|| self.record.at()).to_string(),
@@ -58,8 +127,8 @@ impl Around<'_> {
         line
     }
 
-    /// What an entry tells, and when it was, where it knows that itself.
-    fn told(
+    /// The fields of an entry, and its time if the entry records one.
+    fn fields(
         &self,
         entry: &Entry<'_>,
         state: Option<&Map<String, Value>>,
@@ -68,7 +137,7 @@ impl Around<'_> {
         let told = match entry {
             Entry::Began(source) => json!({ "status": "running", "source": source.as_str() }),
             Entry::Hook(hook) => json!(hook),
-            Entry::Superstep(nodes) => json!({ "nodes": nodes }),
+            Entry::Superstep(nodes) => json!({ "nodes": nodes, "max_steps": self.max_steps() }),
             Entry::Event { task, node, event: TaskEvent::Custom { at, attempt, name, payload } } => {
                 let told = json!({
                     "task": task, "node": node, "attempt": attempt, "name": name, "payload": *payload.0,
@@ -106,20 +175,26 @@ impl Around<'_> {
             }
             Entry::Update { node } => json!({ "node": node, "writes": self.writes(node) }),
             Entry::Values => json!({ "state": state }),
+            Entry::Route(fired) => route(fired, self.graph),
             Entry::Warning(message) => json!({ "message": message }),
             Entry::Commit => self.commit(),
-            Entry::Interrupt(asked) => {
-                json!({ "id": asked.id, "node": asked.node, "payload": *asked.payload.0 })
-            }
+            Entry::Interrupt(asked) => interrupt(asked),
             Entry::Status { status, error } => json!({ "status": status, "error": error }),
             Entry::End { status, ended_by } => json!({ "status": status, "ended_by": ended_by }),
         };
         (None, told)
     }
 
+    /// The limit on steps that held for the superstep; none where the store does not have the graph.
+    fn max_steps(&self) -> Option<u64> {
+        self.checkpoint()
+            .and_then(|checkpoint| checkpoint.step_limit)
+            .or(self.graph.map(|graph| graph.max_steps))
+    }
+
     fn commit(&self) -> Value {
         let Some(checkpoint) = self.checkpoint() else { return json!({}) };
-        // The first checkpoint of a history that was shortened brings every part of a list.
+        // In a history that was shortened, the first checkpoint contains every part of a list.
         let changed: BTreeSet<_> = self.numbered.record.values.iter().map(|value| &value.channel).collect();
         json!({
             "checkpoint": checkpoint.sequence,
@@ -133,8 +208,8 @@ impl Around<'_> {
         })
     }
 
-    /// What a node wrote in the superstep, in order of channels and then of its tasks. A value that a later superstep
-    /// wrote over before anything was stored is null.
+    /// What a node wrote in the superstep, in order of channels and then of its tasks. A value is null if a later
+    /// superstep overwrote it before anything was stored.
     fn writes(&self, wanted: &str) -> Vec<Value> {
         let mut writes = Vec::new();
         for (channel, writers) in

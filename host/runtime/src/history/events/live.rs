@@ -1,50 +1,94 @@
-//! The stream of a run that is under way: whenever something has been stored, it is handed on.
+//! The live stream of a run: passes on every entry as soon as it is stored.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use graph_core::node::Outcome;
+use graph_core::node::{Activation, Outcome};
 use graph_core::time::Timestamp;
 use graph_core::walker::{Notice, TaskReport, TaskSpec};
 use graph_store::CheckpointStore;
 use serde_json::{Value, json};
 
-use super::kind::Kinds;
+use super::kind::{Kinds, TASK_STARTED};
 use super::line::Details;
 use super::reader::Reader;
 use crate::error::{Error, Result};
 use graph_driver::Observer;
 
-/// Takes the lines of a stream.
+/// Receives the lines of a stream.
 pub trait LineSink: Send {
-    /// Takes the next line.
+    /// Receives the next line. An error ends the stream.
     fn line(&mut self, line: &Value) -> Result<()>;
 
-    /// The stream ends here, before the run does: a line was not taken, or the store cannot be read.
+    /// The stream ends before the run does: a line was not accepted, or the store cannot be read.
     fn failed(&mut self, error: &Error);
 }
 
-/// Hands on a run's history while it grows.
+/// Passes on a run's history while it grows.
 pub struct LiveStream<S> {
     reader: Reader,
     sink: S,
-    /// By task, what is not stored; only where it is wanted.
+    /// What is not stored of tasks, by task; only kept where it is wanted.
     details: Option<HashMap<String, Details>>,
     stopped: bool,
 }
 
 impl<S: LineSink> LiveStream<S> {
-    /// A stream of what a run comes to from now on.
+    /// A stream of everything that the run stores from now on.
     pub fn new(store: Arc<dyn CheckpointStore>, run: &str, kinds: Kinds, sink: S) -> Result<Self> {
         let after = store.history_length(run)?;
         let details = kinds.everything().then(HashMap::new);
-        // What this process writes it has signed itself.
+        // This process signs these records itself, so that they need not be checked.
         Ok(Self { reader: Reader::new(store, run, None, kinds, after), sink, details, stopped: false })
     }
 }
 
+impl<S: LineSink> LiveStream<S> {
+    /// A line for an attempt that begins. It has no number, as it is not stored: `after` is the number of the entry
+    /// before it.
+    fn begins(&mut self, at: Timestamp, of: &Activation, node: &str, item: &str, child: Option<&str>) {
+        let Self { reader, sink, stopped, .. } = self;
+        let inside = of.run_id.strip_prefix(reader.run()).and_then(|rest| rest.strip_prefix('/'));
+        let namespace = inside.unwrap_or_default();
+        if *stopped || !reader.kinds().want_starts() || !reader.kinds().want_namespace(namespace) {
+            return;
+        }
+        let line = json!({
+            "after": reader.position(),
+            "run": reader.run(),
+            "run_id": of.run_id,
+            "root_run_id": of.root_run_id,
+            "parent_run_id": of.parent_run_id,
+            "graph_id": of.graph_id,
+            "namespace": namespace,
+            "step": of.superstep,
+            "at": at.to_string(),
+            "kind": TASK_STARTED,
+            "task": of.task,
+            "node": node,
+            "item": item,
+            "attempt": of.attempt,
+            "visit": of.visit,
+            "child_run_id": child,
+        });
+        if let Err(error) = sink.line(&line) {
+            *stopped = true;
+            sink.failed(&error);
+        }
+    }
+}
+
 impl<S: LineSink> Observer for LiveStream<S> {
-    fn notice(&mut self, _at: Timestamp, _notice: &Notice) {}
+    fn notice(&mut self, at: Timestamp, notice: &Notice) {
+        let Notice::ChildStarted { namespace, path, graph, activation, .. } = notice else { return };
+        let child = format!("{}/{namespace}", self.reader.run());
+        let node = path.rsplit_once('/').map_or(&**path, |(_, node)| node);
+        self.begins(at, activation, node, graph, Some(&child));
+    }
+
+    fn started(&mut self, at: Timestamp, spec: &TaskSpec) {
+        self.begins(at, &spec.activation, &spec.activation.node_id, &spec.item_id, None);
+    }
 
     fn dispatched(&mut self, _at: Timestamp, spec: &TaskSpec) {
         if let Some(details) = &mut self.details {
@@ -70,7 +114,7 @@ impl<S: LineSink> Observer for LiveStream<S> {
         let mut none = HashMap::new();
         let details = details.as_mut().unwrap_or(&mut none);
         if let Err(error) = reader.read_with(details, |line| sink.line(line)) {
-            // The run itself goes on: what it comes to can be read later.
+            // Only the stream ends. The run continues, and its entries can be read later.
             self.stopped = true;
             self.sink.failed(&error);
         }

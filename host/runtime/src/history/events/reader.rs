@@ -3,31 +3,35 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use graph_core::graph::Graph;
 use graph_core::record::{Entry, Record};
 use graph_core::trust::VerifyingKey;
+use graph_core::walker::Graphs;
 use graph_store::{CheckpointStore, Numbered};
 use serde_json::Value;
 
 use super::kind::Kinds;
 use super::line::{Around, Details};
+use super::run_graphs::RunGraphs;
 use super::state::State;
 use crate::error::Result;
 use crate::run::restore;
 
-/// Records that are read at a time.
+/// How many records are read at a time.
 const PAGE: usize = 64;
 
-/// Goes through a run's history, as far as there is one, and on when there is more.
+/// Reads a run's history from an offset on; entries that are stored later can be read with another call.
 #[derive(Debug)]
 pub struct Reader {
     store: Arc<dyn CheckpointStore>,
     run: String,
-    /// Checks every record; none where another host has signed them.
+    /// The key that checks every record; none where another host has signed them.
     key: Option<VerifyingKey>,
     kinds: Kinds,
     /// The number of the last entry that was read.
     after: u64,
     states: BTreeMap<String, State>,
+    graphs: RunGraphs,
 }
 
 impl Reader {
@@ -39,15 +43,44 @@ impl Reader {
         kinds: Kinds,
         after: u64,
     ) -> Self {
-        Self { store, run: run.to_owned(), key, kinds, after, states: BTreeMap::new() }
+        Self {
+            store,
+            run: run.to_owned(),
+            key,
+            kinds,
+            after,
+            states: BTreeMap::new(),
+            graphs: RunGraphs::default(),
+        }
     }
 
-    /// The lines of what has been added since the last call, each ready to be printed, as far as they can be read.
+    /// The same for a run whose graphs the store does not keep.
+    #[must_use]
+    pub fn with_graphs(self, graph: &Arc<Graph>, inside: &Graphs) -> Self {
+        Self { graphs: RunGraphs::given(graph, inside), ..self }
+    }
+
+    /// The id of the run.
+    pub(super) fn run(&self) -> &str {
+        &self.run
+    }
+
+    /// The number of the last entry that was read.
+    pub(super) const fn position(&self) -> u64 {
+        self.after
+    }
+
+    /// Which entries are wanted.
+    pub(super) const fn kinds(&self) -> &Kinds {
+        &self.kinds
+    }
+
+    /// Prints the lines of everything that was stored since the last call, up to a record that cannot be read.
     pub fn read(&mut self, print: impl FnMut(&Value) -> Result<()>) -> Result<()> {
         self.read_with(&mut HashMap::new(), print)
     }
 
-    /// The same, with what is known of tasks beside what is stored.
+    /// The same, with details of tasks that are not stored.
     pub(super) fn read_with(
         &mut self,
         details: &mut HashMap<String, Details>,
@@ -73,7 +106,6 @@ impl Reader {
             self.after = self.after.max(numbered.before + numbered.record.events);
             return Ok(Vec::new());
         }
-        let around = Around { numbered, record: &record };
         let state = match &record {
             Record::Checkpoint(checkpoint) if self.kinds.want_values() => {
                 let state = self.states.entry(checkpoint.namespace.clone()).or_default();
@@ -81,6 +113,15 @@ impl Reader {
             }
             _ => None,
         };
+        let store = &*self.store;
+        let named = self.graphs.named(store, &self.run, &numbered.record.namespace, &record)?;
+        let graph = match &record {
+            Record::Checkpoint(checkpoint) if self.kinds.want(&Entry::Commit) => {
+                self.graphs.graph(store, &checkpoint.graph).cloned()
+            }
+            _ => None,
+        };
+        let around = Around { numbered, record: &record, named: &named, graph: graph.as_deref() };
         let mut lines = Vec::new();
         for (offset, entry) in (numbered.before + 1..).zip(record.entries()) {
             let details = match &entry {
@@ -92,11 +133,12 @@ impl Reader {
             }
         }
         self.after = self.after.max(numbered.before + numbered.record.events);
-        // What a child run has come to is its parent's from then on.
+        // The records of a child run that has ended belong to its parent's superstep from then on.
         let namespace = &numbered.record.namespace;
         if matches!(&record, Record::Checkpoint(checkpoint) if checkpoint.end.is_some() && !namespace.is_empty())
         {
             self.states.remove(namespace);
+            self.graphs.leave(namespace);
         }
         Ok(lines)
     }

@@ -11,12 +11,12 @@ use crate::run::restore;
 #[derive(Debug, Default)]
 pub(super) struct State {
     channels: Map<String, Value>,
-    /// The checkpoint that it is the state of.
+    /// The number of the checkpoint that this state belongs to.
     sequence: Option<u64>,
 }
 
 impl State {
-    /// Goes on to a checkpoint: by what it changed from the one before, or else from the store.
+    /// Brings the state forward to a checkpoint: by its changes if it follows the current one, else from the store.
     pub(super) fn go_to(
         &mut self,
         checkpoint: &Checkpoint,
@@ -25,7 +25,7 @@ impl State {
     ) -> Result<&Map<String, Value>> {
         let next =
             checkpoint.sequence == 0 || self.sequence.is_some_and(|last| last + 1 == checkpoint.sequence);
-        // What was taken back to an earlier state, or over from another run, need not be among what changed.
+        // A checkpoint that restores an earlier state, or begins a fork, need not list all that differs as changed.
         let follows = next && !matches!(checkpoint.source, Source::Update { .. } | Source::Fork { .. });
         if follows {
             restore::apply(&mut self.channels, changed.to_vec())?;

@@ -1,4 +1,4 @@
-//! What lies where a run was begun from, beside what the run has kept.
+//! The sources of a run as they are now, compared with what the run has stored.
 
 use graph_core::capability::Manifest;
 use graph_core::document::{load, load_snapshot};
@@ -17,20 +17,20 @@ use crate::run::pins::Pins;
 use crate::run::snapshot::RunSnapshot;
 use crate::run::start::manifest_now;
 
-/// What a run would go on with: what it has kept, or, where changes are accepted, what is there now. What differs is
-/// told either way.
+/// What a run would be resumed with: what it has stored, or, if changes are accepted, what exists now. Differences are
+/// reported either way.
 pub(crate) struct CurrentSources<'k> {
     pub(crate) kept: &'k RunSnapshot,
     pub(crate) accept: bool,
     pub(crate) trust: &'k TrustStore,
-    /// When signatures are judged.
+    /// The moment at which signatures are judged.
     pub(crate) judged: Moment,
-    /// What differs, a line each.
+    /// The differences, a line each.
     pub(crate) changes: Vec<String>,
 }
 
 impl CurrentSources<'_> {
-    /// The graph. A signature that does not count any more is a refusal, whatever is accepted.
+    /// The graph. An expired or revoked signature is a refusal, even if changes are accepted.
     pub(crate) fn graph(&mut self, pins: &mut Pins) -> Result<Graph> {
         let keep =
             || load_snapshot(&self.kept.graph.document).map_err(|error| Error::integrity(error.to_string()));
@@ -39,7 +39,7 @@ impl CurrentSources<'_> {
         let shown = project::shown(path);
         let standing = verify_text(TextKind::Graph, &self.kept.graph.id, &text, self.trust, self.judged);
         match &standing {
-            // What was changed under its signature is told with what was changed.
+            // A text that was changed under its signature is reported as a change.
             TextStanding::Invalid(TextRefusal::Changed { .. }) if !self.accept => {
                 self.changes.push(format!("the graph {shown} was changed after it was signed"));
             }
@@ -47,7 +47,7 @@ impl CurrentSources<'_> {
             _ => pins.of_signed_graphs(Some(&standing), []),
         }
         match load(&shown, &text, &self.kept.graph.id) {
-            Ok(loaded) if loaded.graph.digest == self.kept.graph.digest => keep(),
+            Ok(loaded) if loaded.graph.is_document_of(&self.kept.graph.digest) => keep(),
             Ok(loaded) => {
                 let lines = of_graphs(&self.kept.graph, &loaded.graph, Some(&text));
                 self.changes.push(format!("the graph {shown}:{lines}"));
@@ -83,11 +83,11 @@ impl CurrentSources<'_> {
         let mut graphs = self.kept.graphs.clone();
         for (id, graph) in now.graphs {
             let file = now.files.get(&id);
-            // One that is new matters only to what is new.
+            // A graph that is new matters only if changes are accepted.
             let is_used = self.kept.graphs.contains_key(&id) || self.accept;
             pins.of_signed_graphs(None, file.filter(|_| is_used).map(|file| (&id, file)));
             match self.kept.graphs.get(&id) {
-                Some(before) if before.digest == graph.digest => {}
+                Some(before) if graph.is_document_of(&before.digest) => {}
                 Some(before) => {
                     let path = file.map(|file| project::shown(&file.path)).unwrap_or_default();
                     let text = file.and_then(|file| crate::project::text_file::read(&file.path).ok());

@@ -1,4 +1,4 @@
-//! What differs between what a run was begun with and what is there now.
+//! The differences between what a run was started with and what exists now.
 
 mod current_sources;
 mod documents;

@@ -1,4 +1,4 @@
-//! What differs in what a run is pinned to beside its documents.
+//! The differences in a run's pins other than its documents.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,8 @@ use graph_core::trust::KeyId;
 
 use crate::run::pins::{HOOK, Pins};
 
-/// What differs in components, signers, texts, grants and the engine, a line each. `nodes` says which nodes use an item.
+/// The differences in components, signers, texts, grants and the engine, a line each. `nodes` lists the nodes that use an
+/// item.
 pub(crate) fn of_pins(
     before: &Pins,
     now: &Pins,
@@ -27,7 +28,7 @@ pub(crate) fn of_pins(
         match now.components.get(id) {
             Some(found) if found == digest => {}
             Some(found) => lines.push(format!("{what} was {} and is {}", digest.short(), found.short())),
-            None => lines.push(format!("{what} ({}) is not there any more", digest.short())),
+            None => lines.push(format!("{what} ({}) was removed", digest.short())),
         }
     }
     let new = now.components.keys().filter(|id| !before.components.contains_key(*id));
@@ -53,7 +54,7 @@ pub(crate) fn of_pins(
             keys.iter().map(|key| format!("key {}", key.short())).collect::<Vec<_>>().join(" and ")
         };
         match now.signers.get(item) {
-            // One more signature takes nothing away.
+            // An additional signature revokes nothing.
             Some(found) if keys.iter().all(|key| found.contains(key)) => {}
             _ if !is_pinned => {}
             Some(found) => {
@@ -110,11 +111,11 @@ mod tests {
             ..Pins::of_nothing(digest("other engine"))
         };
         insta::assert_snapshot!(of_pins(&before, &now, &nodes, true).join("\n"));
-        // A grant is told where nothing else explains it.
+        // A changed grant is reported only if nothing else explains it.
         let regranted = Pins { grants: [("n".to_owned(), digest("h"))].into(), ..before.clone() };
         assert_eq!(of_pins(&before, &regranted, &nodes, false), Vec::<String>::new());
         assert_eq!(of_pins(&before, &regranted, &nodes, true), ["what node `n` is granted has changed"]);
-        // A signature where there was none takes nothing away.
+        // A signature where there was none revokes nothing.
         before.signers.clear();
         assert_eq!(
             of_pins(&before, &Pins { signers: now.signers, ..before.clone() }, &nodes, true),

@@ -8,8 +8,8 @@ use graph_core::record::ErrorCode;
 use rusqlite::Connection;
 
 use super::super::{OpenError, Options, SqliteStore};
-use super::Place;
-use crate::conformance::sample::{checkpoint, run, take_up, update, whole, write};
+use super::TestFolder;
+use crate::conformance::sample::{acquire_run, checkpoint, run, update, whole, write};
 use crate::error::{CommitError, ReadError, StorageError};
 use crate::store::{At, CheckpointStore, Synchronous};
 
@@ -52,7 +52,7 @@ fn check_message(error: &StorageError, last: u64) {
 
 #[test]
 fn what_lies_before_a_damaged_page_stays_readable() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.fill(200);
     let page = page_of(&place.file(), r#""sequence":150}"#);
     overwrite(&place.file(), page);
@@ -70,7 +70,7 @@ fn what_lies_before_a_damaged_page_stays_readable() {
 
 #[test]
 fn a_truncated_file_is_read_as_far_as_it_goes() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.fill(200);
     let whole_length = fs::metadata(place.file()).unwrap().len();
     OpenOptions::new().write(true).open(place.file()).unwrap().set_len(whole_length / 2).unwrap();
@@ -88,7 +88,7 @@ fn a_truncated_file_is_read_as_far_as_it_goes() {
 
 #[test]
 fn a_column_that_is_not_what_was_written_is_damage() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.fill(5);
     let break_with =
         |statement: &str| Connection::open(place.file()).unwrap().execute_batch(statement).unwrap();
@@ -107,10 +107,10 @@ fn a_column_that_is_not_what_was_written_is_damage() {
 
 #[test]
 fn tables_that_are_not_as_they_were_made_are_damage() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.fill(2);
     let store = place.store();
-    let guard = take_up(&store, "r");
+    let guard = acquire_run(&store, "r");
     Connection::open(place.file()).unwrap().execute_batch("DROP TABLE pending").unwrap();
     let error =
         store.commit(&guard, &[checkpoint("r", 2, vec![])], &update(9), Synchronous::Full).unwrap_err();
@@ -124,14 +124,14 @@ fn tables_that_are_not_as_they_were_made_are_damage() {
 
 #[test]
 fn a_full_disk_keeps_what_was_committed() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let store = place.store();
     store.create_run(&run("r")).unwrap();
     store.lock().connection.pragma_update(None, "max_page_count", 60).unwrap();
     let value = format!("\"{}\"", "v".repeat(3_000));
     let step = |sequence| [checkpoint("r", sequence, vec![whole("a", sequence, &value)])];
     let mut sequence = 0;
-    let guard = take_up(&store, "r");
+    let guard = acquire_run(&store, "r");
     let error = loop {
         match store.commit(&guard, &step(sequence), &update(sequence), Synchronous::Full) {
             Ok(()) => sequence += 1,

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::super::{OpenError, Options, SqliteStore};
-use super::{Place, read_only};
-use crate::conformance::sample::{checkpoint, commit, owner, run, take_up, task, whole, write};
+use super::{TestFolder, read_only};
+use crate::conformance::sample::{acquire_run, checkpoint, commit, owner, run, task, whole, write};
 use crate::error::StorageError;
 use crate::run::RunFilter;
 use crate::store::{At, CheckpointStore, Holder};
@@ -39,7 +39,7 @@ fn writes_until_it_is_killed() {
 
 #[test]
 fn a_killed_process_loses_nothing_and_holds_nothing() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.store().create_run(&run("r")).unwrap();
     let program = std::env::current_exe().unwrap();
     for lines in [1, 7, 30] {
@@ -85,12 +85,12 @@ fn copy_as_it_lies(from: &Path, to: &Path) {
 
 #[test]
 fn a_copy_without_a_goodbye_has_everything() {
-    let (place, other) = (Place::new(), Place::new());
+    let (place, other) = (TestFolder::new(), TestFolder::new());
     let store = place.store();
     store.create_run(&run("r")).unwrap();
     let all: Vec<_> =
         (0..50).map(|sequence| checkpoint("r", sequence, vec![whole("a", sequence, "1")])).collect();
-    let guard = take_up(&store, "r");
+    let guard = acquire_run(&store, "r");
     for record in &all {
         write(&store, &guard, std::slice::from_ref(record));
     }
@@ -135,7 +135,7 @@ fn a_folder_that_cannot_be_written_can_be_read() {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
     use std::os::unix::process::CommandExt as _;
 
-    let place = Place::new();
+    let place = TestFolder::new();
     let file = place.file();
     place.store().create_run(&run("r")).unwrap();
     fs::copy(&file, file.with_file_name("merged ?#%.db")).unwrap();

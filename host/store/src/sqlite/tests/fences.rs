@@ -7,15 +7,15 @@ use graph_core::record::ErrorCode;
 use rusqlite::Connection;
 
 use super::super::SqliteStore;
-use super::Place;
+use super::TestFolder;
 use super::opening::older;
-use crate::conformance::sample::{checkpoint, owner, run, take_up, task, update, within, write};
+use crate::conformance::sample::{acquire_run, checkpoint, owner, run, task, update, within, write};
 use crate::error::{CommitError, Loss};
 use crate::store::{CheckpointStore, Fence, Holder, Synchronous};
 
 #[test]
 fn whoever_takes_a_lock_away_takes_nothing_from_the_next_holder() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.fill(2);
     let (store, other) = (place.store(), place.store());
     let former = store.acquire("r", &owner(1)).unwrap();
@@ -36,7 +36,7 @@ fn whoever_takes_a_lock_away_takes_nothing_from_the_next_holder() {
 
 #[test]
 fn a_run_of_an_older_version_has_its_newest_checkpoint_as_its_head() {
-    let place = Place::new();
+    let place = TestFolder::new();
     older(
         &place,
         6,
@@ -47,7 +47,7 @@ fn a_run_of_an_older_version_has_its_newest_checkpoint_as_its_head() {
          (2, 7, '1.0', 0, 0, 1, 0, x'ff', zeroblob(32), zeroblob(64), '{}', 1, 1);",
     );
     let store = place.store();
-    let guard = take_up(&store, "r");
+    let guard = acquire_run(&store, "r");
     assert_eq!(guard.fence(), Fence { epoch: 1, head: Some(Digest::from_bytes([0; 32])) });
     write(&store, &guard, &[task("r", 0, "t", "x")]);
     write(&place.store(), &guard, &[within("1.0", checkpoint("r", 1, vec![]))]);
@@ -62,10 +62,10 @@ fn a_fence_that_is_none_is_damage() {
         ("UPDATE fences SET epoch = -1", true),
         ("UPDATE epochs SET last = 9223372036854775807", false),
     ] {
-        let place = Place::new();
+        let place = TestFolder::new();
         let store = place.store();
         store.create_run(&run("r")).unwrap();
-        let guard = take_up(&store, "r");
+        let guard = acquire_run(&store, "r");
         Connection::open(place.file()).unwrap().execute_batch(statement).unwrap();
         if commits {
             let refused = store.commit(&guard, &[checkpoint("r", 0, vec![])], &update(1), Synchronous::Full);

@@ -7,9 +7,9 @@ use graph_core::record::RecordKind;
 use rusqlite::{Connection, StatementStatus};
 
 use super::super::{SqliteStore, sql};
-use super::Place;
+use super::TestFolder;
 use crate::conformance::sample::{
-    checkpoint, commit, owner, run, segment, status, take_up, task, whole, within, write,
+    acquire_run, checkpoint, commit, owner, run, segment, status, task, whole, within, write,
 };
 use crate::run::RunFilter;
 use crate::store::{At, CheckpointStore, Upkeep as _, Wanted};
@@ -32,7 +32,7 @@ const NARROW: [(&str, &str); 12] = [
 
 #[test]
 fn no_statement_reads_a_table_from_end_to_end() {
-    let place = Place::new();
+    let place = TestFolder::new();
     drop(place.store());
     let connection = Connection::open(place.file()).unwrap();
     for (name, statement) in sql::ALL {
@@ -63,9 +63,9 @@ fn parameters(connection: &Connection, statement: &str) -> usize {
 }
 
 /// The pages that 50 commits of an append loop write to the log.
-fn pages_of_fifty_steps(place: &Place, from: u64) -> i64 {
+fn pages_of_fifty_steps(place: &TestFolder, from: u64) -> i64 {
     let store = place.store();
-    let guard = take_up(&store, "r");
+    let guard = acquire_run(&store, "r");
     {
         let database = store.lock();
         database.connection.pragma_update(None, "wal_autocheckpoint", 0).unwrap();
@@ -84,7 +84,7 @@ fn step(sequence: u64) -> graph_core::record::SignedRecord {
 
 #[test]
 fn step_100_000_of_an_append_loop_writes_what_step_1_writes() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let store = place.store();
     store.create_run(&run("r")).unwrap();
     // A value that nobody touches is not written again.
@@ -108,7 +108,7 @@ fn step_100_000_of_an_append_loop_writes_what_step_1_writes() {
 #[test]
 fn a_step_is_found_without_the_others_and_no_values_are_read_beside_checkpoints() {
     let cost = |steps: u64| {
-        let place = Place::new();
+        let place = TestFolder::new();
         let store = place.store();
         store.create_run(&run("r")).unwrap();
         commit(&store, "r", &[checkpoint("r", 0, vec![whole("log", 0, "[]")])]);
@@ -140,7 +140,7 @@ fn unplaced(store: &SqliteStore) -> i64 {
 
 #[test]
 fn a_channel_is_read_through_places_that_come_late() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let (store, other) = (place.store(), place.store());
     for id in ["r", "s"] {
         store.create_run(&run(id)).unwrap();
@@ -168,7 +168,7 @@ fn a_channel_is_read_through_places_that_come_late() {
 
 #[test]
 fn the_numbers_of_removed_values_are_given_again() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let (store, other) = (place.store(), place.store());
     for id in ["r", "s"] {
         store.create_run(&run(id)).unwrap();
@@ -192,10 +192,10 @@ fn the_numbers_of_removed_values_are_given_again() {
 
 #[test]
 fn what_a_batch_voids_is_not_written() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let store = place.store();
     store.create_run(&run("r")).unwrap();
-    let guard = take_up(&store, "r");
+    let guard = acquire_run(&store, "r");
     write(&store, &guard, &[checkpoint("r", 0, vec![])]);
     let changes = || store.lock().connection.total_changes();
     let before = changes();
@@ -220,7 +220,7 @@ fn instructions(store: &SqliteStore) -> u64 {
 }
 
 /// A run with so many child runs, each of which ends after three checkpoints and has paused once.
-fn with_children(place: &Place, count: u64) -> SqliteStore {
+fn with_children(place: &TestFolder, count: u64) -> SqliteStore {
     let store = place.store();
     store.create_run(&run("r")).unwrap();
     commit(&store, "r", &[checkpoint("r", 0, vec![])]);
@@ -252,7 +252,7 @@ fn read_on(store: &SqliteStore, after: &mut u64) -> usize {
 #[test]
 fn a_history_costs_what_its_records_cost_however_many_child_runs_there_are() {
     let cost = |count: u64| {
-        let place = Place::new();
+        let place = TestFolder::new();
         drop(with_children(&place, count));
         let reader = place.reader();
         let before = instructions(&reader);
@@ -267,7 +267,7 @@ fn a_history_costs_what_its_records_cost_however_many_child_runs_there_are() {
 #[test]
 fn a_pause_is_found_without_the_other_child_runs() {
     let cost = |count: u64| {
-        let place = Place::new();
+        let place = TestFolder::new();
         let store = with_children(&place, count);
         let history = store.history("r", 0, 100_000).unwrap();
         let before = instructions(&store);
@@ -288,9 +288,9 @@ fn a_pause_is_found_without_the_other_child_runs() {
 #[test]
 fn two_readers_follow_a_run_at_the_cost_of_what_is_new() {
     let cost = |count: u64| {
-        let place = Place::new();
+        let place = TestFolder::new();
         let store = with_children(&place, count);
-        let guard = take_up(&store, "r");
+        let guard = acquire_run(&store, "r");
         let (mut one, mut other) = (0, 0);
         read_on(&store, &mut one);
         read_on(&store, &mut other);
@@ -312,7 +312,7 @@ fn two_readers_follow_a_run_at_the_cost_of_what_is_new() {
 
 #[test]
 fn a_reader_sees_what_others_write_and_what_goes() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let (store, other) = (with_children(&place, 3), place.store());
     let all = |store: &SqliteStore| store.history("r", 0, 1_000).unwrap();
     let mut after = 0;
@@ -341,7 +341,7 @@ fn a_reader_sees_what_others_write_and_what_goes() {
 #[test]
 fn runs_that_go_together_go_in_few_transactions() {
     let commits = |count: u64, size: usize| {
-        let place = Place::new();
+        let place = TestFolder::new();
         let store = place.store();
         let ids: Vec<String> = (0..count).map(|number| format!("r{number}")).collect();
         for id in &ids {

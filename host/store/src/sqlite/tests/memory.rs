@@ -5,9 +5,9 @@ use graph_core::time::Timestamp;
 use rusqlite::Connection;
 
 use super::super::guard::MOST_MEMORY;
-use super::Place;
+use super::TestFolder;
 use crate::bounds::LARGEST_TEXT;
-use crate::conformance::memory::{SLACK, figures_of, peak_of, print, reading, steps, writing};
+use crate::conformance::memory::{SLACK, figures_of, peak_of, reading, report, steps, writing};
 use crate::conformance::sample::{checkpoint, commit, digest, owner, run, snapshot, status, task, whole};
 use crate::error::ReadError;
 use crate::run::{Change, RunFilter};
@@ -16,9 +16,9 @@ use crate::store::{At, CheckpointStore, Wanted};
 #[test]
 #[ignore = "a part of the next one, in a process of its own"]
 fn measured() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let written = writing(&place, steps());
-    print(&[written, reading(&place, steps())]);
+    report(&[written, reading(&place, steps())]);
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn a_long_run_takes_no_more_memory_than_a_short_one() {
 }
 
 /// A run with something in every table.
-fn fill(place: &Place) {
+fn fill(place: &TestFolder) {
     let store = place.store();
     let mut new = run("r");
     new.snapshots = vec![snapshot("graph", "config: {}")];
@@ -57,7 +57,7 @@ fn fill(place: &Place) {
 }
 
 /// Writes what the tables do not take: for that moment they take anything anywhere.
-fn write_anyway(place: &Place, statement: &str) {
+fn write_anyway(place: &TestFolder, statement: &str) {
     let connection = Connection::open(place.file()).unwrap();
     connection
         .execute_batch(
@@ -79,7 +79,7 @@ fn write_anyway(place: &Place, statement: &str) {
 }
 
 /// Reads everything; gives the first refusal.
-fn read(place: &Place) -> Option<ReadError> {
+fn read(place: &TestFolder) -> Option<ReadError> {
     let store = place.reader();
     let reads: [&dyn Fn() -> Option<ReadError>; 11] = [
         &|| store.runs(&RunFilter::default()).err(),
@@ -132,7 +132,7 @@ fn measured_with_what_is_too_large() {
     for (tables, size, most) in tables {
         for (table, columns) in tables {
             for column in columns.split_whitespace() {
-                let place = Place::new();
+                let place = TestFolder::new();
                 fill(&place);
                 write_anyway(&place, &format!("UPDATE {table} SET {column} = zeroblob({size})"));
                 let peak = peak_of(|| {
@@ -145,7 +145,7 @@ fn measured_with_what_is_too_large() {
             }
         }
     }
-    print(&[largest]);
+    report(&[largest]);
 }
 
 #[test]

@@ -21,9 +21,9 @@ use crate::conformance::sample::{checkpoint, commit, run, whole};
 use crate::store::CheckpointStore;
 
 /// A folder for a database.
-struct Place(TempDir);
+struct TestFolder(TempDir);
 
-impl Place {
+impl TestFolder {
     fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -51,13 +51,13 @@ impl Place {
     }
 }
 
-impl Subject for Place {
+impl Subject for TestFolder {
     fn open(&self) -> Box<dyn CheckpointStore> {
         Box::new(self.store())
     }
 }
 
-impl crate::conformance::UpkeepSubject for Place {
+impl crate::conformance::UpkeepSubject for TestFolder {
     fn open(&self) -> Box<dyn crate::store::Upkeep> {
         Box::new(self.store())
     }
@@ -68,8 +68,8 @@ fn read_only() -> Options {
 }
 
 mod conforms {
-    use super::Place;
+    use super::TestFolder;
 
-    crate::conformance!(Place::new());
-    crate::upkeep_conformance!(Place::new());
+    crate::conformance!(TestFolder::new());
+    crate::upkeep_conformance!(TestFolder::new());
 }

@@ -9,8 +9,8 @@ use graph_core::record::ErrorCode;
 use rusqlite::Connection;
 
 use super::super::{OpenError, Options, SCHEMA_VERSION, SqliteStore};
-use super::{Place, read_only};
-use crate::conformance::sample::{checkpoint, commit, late, owner, run, segment, take_up, update, whole};
+use super::{TestFolder, read_only};
+use crate::conformance::sample::{acquire_run, checkpoint, commit, late, owner, run, segment, update, whole};
 use crate::error::{AcquireError, CommitError, StorageError};
 use crate::run::RunFilter;
 use crate::store::{At, CheckpointStore, Synchronous, Wanted};
@@ -22,7 +22,7 @@ fn refused(file: &Path, options: Options) -> OpenError {
 
 #[test]
 fn a_newer_schema_is_left_alone() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.fill(1);
     let connection = Connection::open(place.file()).unwrap();
     connection.pragma_update(None, "user_version", SCHEMA_VERSION + 6).unwrap();
@@ -37,7 +37,7 @@ fn a_newer_schema_is_left_alone() {
         assert_eq!(error.code(), ErrorCode::Integrity);
         let message = error.to_string();
         let told = format!(
-            "has schema version {}, and this program knows up to version {SCHEMA_VERSION}: it was left as it is; use a newer graph-host",
+            "has schema version {}, and this program knows up to version {SCHEMA_VERSION}: it was left unchanged; use a newer graph-host",
             SCHEMA_VERSION + 6
         );
         assert!(message.ends_with(&told), "{message}");
@@ -47,7 +47,7 @@ fn a_newer_schema_is_left_alone() {
 
 #[test]
 fn another_programs_database_is_left_alone() {
-    let place = Place::new();
+    let place = TestFolder::new();
     // More than a connection reads.
     let many: Vec<_> = (0..200).map(|number| format!("CREATE TABLE notes{number} (text);")).collect();
     let many = many.concat();
@@ -72,7 +72,7 @@ fn another_programs_database_is_left_alone() {
 
 #[test]
 fn what_is_no_database_is_left_alone() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let file = place.0.path().join("runs.db");
     fs::write(&file, "id: examples/loop\n".repeat(100)).unwrap();
     for options in [Options::default(), read_only()] {
@@ -85,7 +85,7 @@ fn what_is_no_database_is_left_alone() {
 
 #[test]
 fn folders_are_made_and_what_is_in_the_way_is_named() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let deep = place.0.path().join("a/b c/ü/runs.db");
     SqliteStore::open(&deep, Options::default()).unwrap().create_run(&run("r")).unwrap();
     assert!(deep.exists());
@@ -102,7 +102,7 @@ fn folders_are_made_and_what_is_in_the_way_is_named() {
 
 #[test]
 fn nothing_is_made_for_reading() {
-    let place = Place::new();
+    let place = TestFolder::new();
     assert_eq!(refused(&place.file(), read_only()), OpenError::Missing { file: place.file() });
     assert!(!place.file().parent().unwrap().exists());
     fs::create_dir(place.file().parent().unwrap()).unwrap();
@@ -114,11 +114,11 @@ fn nothing_is_made_for_reading() {
 
 #[test]
 fn a_reader_sees_a_run_under_way_and_writes_nothing() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let store = place.store();
     store.create_run(&run("r")).unwrap();
     let reader = place.reader();
-    let guard = take_up(&store, "r");
+    let guard = acquire_run(&store, "r");
     let fence = guard.fence();
     store.commit(&guard, &[checkpoint("r", 0, vec![])], &update(1), Synchronous::Full).unwrap();
     drop(guard);
@@ -138,7 +138,7 @@ fn a_reader_sees_a_run_under_way_and_writes_nothing() {
 #[test]
 fn many_may_open_a_new_file_at_once() {
     for _ in 0..5 {
-        let place = Place::new();
+        let place = TestFolder::new();
         thread::scope(|scope| {
             for number in 0..8 {
                 let place = &place;
@@ -151,10 +151,10 @@ fn many_may_open_a_new_file_at_once() {
 
 #[test]
 fn a_commit_is_pressed_as_hard_as_it_says() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let store = place.store();
     store.create_run(&run("r")).unwrap();
-    let guard = take_up(&store, "r");
+    let guard = acquire_run(&store, "r");
     let pragma = |name: &str| -> String {
         let level = |row: &rusqlite::Row<'_>| {
             row.get_ref(0).map(|value| match value {
@@ -175,7 +175,7 @@ fn a_commit_is_pressed_as_hard_as_it_says() {
 
 #[test]
 fn lock_files_lie_beside_the_file_and_go_away() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let store = place.store();
     let locks = place.file().with_extension("");
     store.create_run(&run("r-1")).unwrap();
@@ -193,7 +193,7 @@ fn lock_files_lie_beside_the_file_and_go_away() {
 }
 
 /// The tables of an older version, with what it wrote.
-pub(super) fn older(place: &Place, version: usize, wrote: &str) {
+pub(super) fn older(place: &TestFolder, version: usize, wrote: &str) {
     fs::create_dir_all(place.file().parent().unwrap()).unwrap();
     let connection = Connection::open(place.file()).unwrap();
     for migration in &super::super::schema::MIGRATIONS[..version] {
@@ -206,7 +206,7 @@ pub(super) fn older(place: &Place, version: usize, wrote: &str) {
 
 #[test]
 fn what_version_3_wrote_is_read_and_goes_on() {
-    let place = Place::new();
+    let place = TestFolder::new();
     older(
         &place,
         3,
@@ -239,9 +239,9 @@ fn every_older_version_is_known_read_and_goes_on() {
         VALUES (1, 7, '', 0, 0, 1, 1, zeroblob(32), zeroblob(32), zeroblob(64), '{}');
         INSERT INTO channel_values (id, run, namespace, channel, version, segment, json) VALUES (1, 7, '', 'log', 0, 0, '[]');";
     for version in 1..SCHEMA_VERSION {
-        let place = Place::new();
+        let place = TestFolder::new();
         older(&place, version as usize, RUN);
-        let look = || Format::Runs.look(&place.file()).unwrap();
+        let look = || Format::Runs.inspect(&place.file()).unwrap();
         assert_eq!(look(), Found::Version(version.into()));
         let store = place.store();
         assert_eq!(look(), Found::Version(SCHEMA_VERSION.into()), "{version}");
@@ -259,7 +259,7 @@ fn every_older_version_is_known_read_and_goes_on() {
 #[test]
 fn a_reader_leaves_an_older_schema_as_it_is() {
     for version in 1..SCHEMA_VERSION {
-        let place = Place::new();
+        let place = TestFolder::new();
         older(&place, version as usize, "");
         let before = fs::read(place.file()).unwrap();
         let OpenError::Older { found, current, .. } = refused(&place.file(), read_only()) else {
@@ -276,7 +276,7 @@ fn a_reader_leaves_an_older_schema_as_it_is() {
 
 #[test]
 fn what_killed_processes_have_left_of_a_database_is_removed() {
-    let place = Place::new();
+    let place = TestFolder::new();
     drop(place.store());
     let at = |suffix: &str| super::super::beside::with_suffix(&place.file(), suffix);
     let long_ago = std::time::SystemTime::now() - Duration::from_mins(2);

@@ -12,7 +12,7 @@ use rusqlite::limits::Limit;
 use super::super::beside::with_suffix;
 use super::super::schema::{APPLICATION_ID, MIGRATIONS};
 use super::super::{OpenError, Options, PlaceError, SCHEMA_VERSION, SqliteStore};
-use super::{Place, read_only};
+use super::{TestFolder, read_only};
 use crate::conformance::sample::{checkpoint, commit, run, status, task, whole};
 use crate::error::{ReadError, ResolveError, StorageError};
 use crate::run::RunFilter;
@@ -93,7 +93,7 @@ fn a_schema_that_is_not_ours_is_refused() {
         ("CREATE TABLE \"a\u{1b}[2J\u{202e}\" (x)", "`a\\u{1b}[2J\\u{202e}`"),
     ];
     for (statement, told) in altered {
-        let place = Place::new();
+        let place = TestFolder::new();
         place.fill(1);
         if statement.contains("ON seen") {
             alter(&place.file(), "CREATE VIEW seen AS SELECT 1 AS x");
@@ -108,7 +108,7 @@ fn a_schema_that_is_not_ours_is_refused() {
 
 #[test]
 fn more_entries_than_we_make_are_refused() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.fill(1);
     let tables = (0..2_000).map(|number| format!("CREATE TABLE t{number} (x);")).collect::<Vec<_>>().concat();
     alter(&place.file(), &tables);
@@ -117,7 +117,7 @@ fn more_entries_than_we_make_are_refused() {
 
 #[test]
 fn texts_in_another_encoding_are_refused() {
-    let place = Place::new();
+    let place = TestFolder::new();
     fs::create_dir_all(place.file().parent().unwrap()).unwrap();
     let connection = Connection::open(place.file()).unwrap();
     connection.pragma_update(None, "encoding", "UTF-16le").unwrap();
@@ -135,7 +135,7 @@ fn texts_in_another_encoding_are_refused() {
 #[test]
 fn an_older_file_that_is_not_ours_is_not_brought_up_to_date() {
     for version in 1..MIGRATIONS.len() {
-        let place = Place::new();
+        let place = TestFolder::new();
         super::opening::older(&place, version, "");
         let trigger = "CREATE TRIGGER t AFTER INSERT ON runs BEGIN DELETE FROM checkpoints; END";
         alter(&place.file(), trigger);
@@ -148,7 +148,7 @@ fn an_older_file_that_is_not_ours_is_not_brought_up_to_date() {
         alter(&place.file(), &format!("PRAGMA user_version = {version}"));
         place.store().create_run(&run("r")).unwrap();
     }
-    let place = Place::new();
+    let place = TestFolder::new();
     super::opening::older(&place, 1, "PRAGMA user_version = 0");
     alter(&place.file(), "PRAGMA user_version = 0");
     refused(&place.file());
@@ -156,7 +156,7 @@ fn an_older_file_that_is_not_ours_is_not_brought_up_to_date() {
 
 #[test]
 fn an_older_file_whose_pages_do_not_fit_is_not_brought_up_to_date() {
-    let place = Place::new();
+    let place = TestFolder::new();
     super::opening::older(&place, 3, "");
     let root = root_of(&place.file(), "channel_values_by_channel");
     // The free list leads to a page of a table, which would be given away.
@@ -221,7 +221,7 @@ fn repeat(file: &Path, table: &str, levels: u32) {
 
 #[test]
 fn rows_without_end_come_to_an_end() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.fill(1);
     repeat(&place.file(), "runs", 6);
     for store in [place.reader(), place.store()] {
@@ -252,7 +252,7 @@ fn misplaced(file: &Path) -> Vec<PlaceError> {
 
 #[test]
 fn a_schema_of_many_tables_is_told_from_a_damaged_file() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.fill(1);
     alter(
         &place.file(),
@@ -266,7 +266,7 @@ fn a_schema_of_many_tables_is_told_from_a_damaged_file() {
 
 #[test]
 fn a_journal_is_not_applied() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.fill(1);
     let before = fs::read(place.file()).unwrap();
     let journal = with_suffix(&place.file(), "-journal");
@@ -293,7 +293,7 @@ fn a_journal_is_not_applied() {
 
 #[test]
 fn where_there_is_no_log_a_journal_may_be_and_names_no_other() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.fill(1);
     Connection::open(place.file())
         .unwrap()
@@ -317,7 +317,7 @@ fn where_there_is_no_log_a_journal_may_be_and_names_no_other() {
 
 #[test]
 fn a_log_without_its_database_is_left_alone() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.fill(1);
     fs::remove_file(place.file()).unwrap();
     let log = with_suffix(&place.file(), "-wal");
@@ -332,7 +332,7 @@ fn a_log_without_its_database_is_left_alone() {
 #[cfg(unix)]
 fn links_and_pipes_are_not_followed() {
     for suffix in ["", "-wal", "-shm", "-journal"] {
-        let place = Place::new();
+        let place = TestFolder::new();
         place.fill(1);
         let path = with_suffix(&place.file(), suffix);
         let elsewhere = place.0.path().join("elsewhere");
@@ -364,7 +364,7 @@ fn links_and_pipes_are_not_followed() {
 #[cfg(unix)]
 fn a_file_with_a_name_elsewhere_is_not_written() {
     for suffix in ["", "-wal", "-shm", "-journal"] {
-        let place = Place::new();
+        let place = TestFolder::new();
         place.fill(1);
         let path = with_suffix(&place.file(), suffix);
         let elsewhere = place.0.path().join("elsewhere");
@@ -387,7 +387,7 @@ fn a_file_with_a_name_elsewhere_is_not_written() {
 #[test]
 #[cfg(unix)]
 fn a_database_may_keep_the_name_under_which_it_was_made() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.fill(1);
     let half = with_suffix(&place.file(), ".new-1-0");
     for options in options() {
@@ -400,7 +400,7 @@ fn a_database_may_keep_the_name_under_which_it_was_made() {
 #[test]
 #[cfg(unix)]
 fn folders_of_the_user_may_be_links() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.fill(1);
     let link = place.0.path().join("link");
     std::os::unix::fs::symlink(place.file().parent().unwrap(), &link).unwrap();
@@ -413,7 +413,7 @@ fn folders_of_the_user_may_be_links() {
 #[test]
 #[cfg(unix)]
 fn a_file_of_holes_is_refused() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.fill(1);
     OpenOptions::new().write(true).open(place.file()).unwrap().set_len(1 << 40).unwrap();
     for error in misplaced(&place.file()) {
@@ -423,7 +423,7 @@ fn a_file_of_holes_is_refused() {
 
 #[test]
 fn a_database_appears_whole() {
-    let place = Place::new();
+    let place = TestFolder::new();
     drop(place.store());
     let names: Vec<_> = fs::read_dir(place.file().parent().unwrap())
         .unwrap()
@@ -436,7 +436,7 @@ fn a_database_appears_whole() {
 
 #[test]
 fn a_connection_is_limited() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let store = place.store();
     store.create_run(&run("r")).unwrap();
     let limited = || {
@@ -457,7 +457,7 @@ fn a_connection_is_limited() {
 }
 
 /// A run with something in every table that names something, and another one beside it.
-fn two_runs(place: &Place) {
+fn two_runs(place: &TestFolder) {
     let store = place.store();
     for id in ["r", "s"] {
         store.create_run(&run(id)).unwrap();
@@ -470,7 +470,7 @@ fn two_runs(place: &Place) {
 #[test]
 fn a_row_that_is_refused_takes_no_other_with_it() {
     let set = |column: &str, text: &str| {
-        let place = Place::new();
+        let place = TestFolder::new();
         two_runs(&place);
         Connection::open(place.file())
             .unwrap()
@@ -499,7 +499,7 @@ fn a_row_that_is_refused_takes_no_other_with_it() {
     }
 }
 
-fn check_refused(place: &Place, column: &str) {
+fn check_refused(place: &TestFolder, column: &str) {
     let store = place.reader();
     let listed = store.list(&RunFilter::default()).unwrap();
     let ids: Vec<_> = listed.rows.iter().map(|row| row.run_id.as_str()).collect();
@@ -531,7 +531,7 @@ fn names_in_records_are_checked_when_they_are_read() {
         ("channel_values", "channel", |store| store.checkpoints("r", "", None, 9).err()),
     ];
     for (table, column, read) in reads {
-        let place = Place::new();
+        let place = TestFolder::new();
         two_runs(&place);
         let update = format!(
             "UPDATE {table} SET {column} = ?1 WHERE run = 1 AND ({column} <> '' OR '{column}' <> 'task')"

@@ -76,7 +76,7 @@ pub(super) enum Reply {
 
 /// What a double is told.
 #[derive(Clone, Debug)]
-pub(super) struct Told {
+pub(super) struct DoubleCall {
     pub(super) node: usize,
     pub(super) task: String,
     pub(super) attempt: u32,
@@ -101,7 +101,7 @@ impl<'g> Doubles<'g> {
         Self { graph, salt, calls: BTreeMap::new() }
     }
 
-    pub(super) fn call(&mut self, told: Told) -> Reply {
+    pub(super) fn call(&mut self, told: DoubleCall) -> Reply {
         let calls = self.calls.entry(told.task.clone()).or_default();
         *calls += 1;
         // FNV-1a over what decides.

@@ -1,8 +1,10 @@
 //! A naive walker: one task after the other, every value copied, nothing remembered but what a run is.
 
+mod resume;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::graph::{Doubles, Graph, Kind, Reply, Told};
+use super::graph::{DoubleCall, Doubles, Graph, Kind, Reply};
 use super::language::{Roots, Template};
 use super::value::{V, int, map, text};
 
@@ -67,6 +69,18 @@ pub(super) type Fault = (&'static str, &'static str);
 /// Why a template or command fails its node.
 const BAD_INPUT: Fault = ("invalid-input", "");
 const DENIED: Fault = ("denied", "");
+/// Why a component fails that rejects what it is given.
+const REJECTS: Fault = ("invalid-input", "no");
+
+/// What is asked again once an answer was rejected.
+fn asked_again(asked: V) -> V {
+    let mut fields = match asked {
+        V::Map(fields) => fields,
+        other => Fields::from([("question".to_owned(), other)]),
+    };
+    fields.insert("rejected".to_owned(), text("no"));
+    V::Map(fields)
+}
 
 /// A write to a key, and whether it overwrites what a reducer has.
 pub(super) type Write = (&'static str, V, bool);
@@ -97,6 +111,22 @@ struct Kept {
     came: Option<Came>,
     attempt: u32,
     answers: Vec<V>,
+    /// The numbers of the answers that the component has rejected.
+    rejected: BTreeSet<usize>,
+}
+
+impl Kept {
+    /// The answers that count.
+    fn counting(&self) -> Vec<V> {
+        let counts = |(at, _): &(usize, &V)| !self.rejected.contains(at);
+        self.answers.iter().enumerate().filter(counts).map(|(_, answer)| answer.clone()).collect()
+    }
+
+    /// Whether the newest answer may be rejected, so that its question is asked again.
+    fn is_asked_again(&self) -> bool {
+        let Some(newest) = self.answers.len().checked_sub(1) else { return false };
+        (0..newest).rev().take_while(|at| self.rejected.contains(at)).count() < 3
+    }
 }
 
 /// How much state a case may have at a boundary ([`V::size`]). Nodes that write what they have read make it larger by some
@@ -117,6 +147,8 @@ pub(super) struct Model<'g> {
     pub(super) steps: u64,
     pub(super) max_steps: u64,
     given_max_steps: u64,
+    /// Supersteps of earlier turns.
+    before_turn: u64,
     kept: BTreeMap<usize, Kept>,
     released: bool,
     pub(super) continued: bool,
@@ -149,6 +181,7 @@ impl<'g> Model<'g> {
             steps: 0,
             max_steps: graph.max_steps,
             given_max_steps: 0,
+            before_turn: 0,
             kept: BTreeMap::new(),
             released: false,
             continued: false,
@@ -199,13 +232,37 @@ impl<'g> Model<'g> {
             visited: self.visited.iter().map(name).collect(),
             executions: self.executions.clone(),
             steps: self.steps,
-            next: self.next.iter().map(|active| Self::name(active.node)).collect(),
+            next: self.not_run().into_iter().map(Self::name).collect(),
             interrupts: self
                 .interrupts
                 .iter()
                 .map(|(id, node, payload)| (id.clone(), Self::name(*node), payload.clone()))
                 .collect(),
         }
+    }
+
+    /// The nodes that are next, but for those whose only task has come to something in a superstep that has not committed;
+    /// all of them where each has.
+    fn not_run(&self) -> Vec<usize> {
+        let all: Vec<usize> = self.next.iter().map(|active| active.node).collect();
+        if !matches!(self.status, "failed" | "interrupted") {
+            return all;
+        }
+        let mut over: Vec<usize> = Vec::new();
+        for kept in self.kept.values() {
+            let is_over = matches!(kept.came, Some(Came::Done(..) | Came::Handled(_)));
+            if is_over && !matches!(self.graph.nodes[kept.node].kind, Kind::Foreach { .. }) {
+                over.push(kept.node);
+            }
+        }
+        let mut left = Vec::new();
+        for node in &all {
+            match over.iter().position(|done| done == node) {
+                Some(at) => drop(over.remove(at)),
+                None => left.push(*node),
+            }
+        }
+        if left.is_empty() { all } else { left }
     }
 
     fn start(&mut self) {
@@ -215,6 +272,11 @@ impl<'g> Model<'g> {
                 self.state.insert((*name).to_owned(), value);
             }
         }
+        self.begin();
+    }
+
+    /// From `start`.
+    fn begin(&mut self) {
         let roots = self.roots(None, None);
         let (mut plain, mut sends) = (Vec::new(), Vec::new());
         for (node, argument) in &self.graph.start {
@@ -248,7 +310,7 @@ impl<'g> Model<'g> {
                 return self.stop("limit", Some("limit"));
             }
             let total = self.graph.max_total_steps.unwrap_or(1_000).max(self.given_max_steps);
-            if self.steps >= total {
+            if self.steps >= self.before_turn + total {
                 self.saw("max_total_steps");
                 return self.stop("limit", Some("limit"));
             }
@@ -472,9 +534,14 @@ impl<'g> Model<'g> {
         let kept =
             self.kept.get(&ordinal).filter(|kept| kept.node == active.node).cloned().unwrap_or_default();
         let mut attempt = kept.attempt;
-        match kept.came {
+        let answers = kept.counting();
+        let mut newly_answered = None;
+        match kept.came.clone() {
             // Answered: the same attempt again, from its top.
-            Some(Came::Asked(_)) if self.answered(ordinal) => attempt -= 1,
+            Some(Came::Asked(payload)) if self.answered(ordinal) => {
+                attempt -= 1;
+                newly_answered = Some(payload);
+            }
             Some(came) => {
                 self.saw("a task that is not run again");
                 return Task { active: at, item, attempt, came };
@@ -483,10 +550,19 @@ impl<'g> Model<'g> {
         }
         loop {
             attempt += 1;
-            let fault = match self.attempt(active, visit, item.as_ref(), ordinal, attempt, &kept.answers) {
+            let fault = match self.attempt(active, visit, item.as_ref(), ordinal, attempt, &answers) {
                 Ok(came) => return Task { active: at, item, attempt, came },
                 Err(fault) => fault,
             };
+            if let (Some(payload), REJECTS) = (newly_answered.take(), fault)
+                && kept.is_asked_again()
+            {
+                self.saw("an answer that is rejected");
+                let newest = kept.answers.len() - 1;
+                self.kept.entry(ordinal).or_default().rejected.insert(newest);
+                let came = Came::Asked(asked_again(payload));
+                return Task { active: at, item, attempt, came };
+            }
             let (most, retry_on) = node.retry.clone().unwrap_or((1, None));
             let retry_on = retry_on.unwrap_or_else(|| vec!["transient", "rate-limited", "timeout"]);
             if attempt < most && retry_on.contains(&fault.0) {
@@ -543,7 +619,7 @@ impl<'g> Model<'g> {
         let reply = if let Some(params) = &node.params {
             let params = self.fill(params, &roots)?;
             *self.executions.entry(Self::name(active.node)).or_default() += 1;
-            let reply = self.doubles.call(Told {
+            let reply = self.doubles.call(DoubleCall {
                 node: active.node,
                 task: format!("{}.{ordinal}", self.steps + 1),
                 attempt,
@@ -601,120 +677,5 @@ impl<'g> Model<'g> {
             return Ok(Reply::Result(data.clone()));
         }
         Ok(reply)
-    }
-
-    fn resume(
-        &mut self,
-        answers: &Answers,
-        max_steps: Option<u64>,
-        inputs: Option<&Fields>,
-    ) -> Result<(), &'static str> {
-        if self.ended_by.is_some() {
-            self.saw("a resume of a finished run");
-            return Err("finished");
-        }
-        if std::mem::take(&mut self.cancel) {
-            self.saw("cancel");
-            self.forget();
-            self.stop("cancelled", None);
-            return Ok(());
-        }
-        let by_tasks = self.interrupts.iter().any(|(_, _, payload)| payload.is_some());
-        let answered = if inputs.is_some() { Vec::new() } else { self.answers(answers, by_tasks)? };
-        let most = max_steps.unwrap_or(self.max_steps);
-        if self.steps >= most && (max_steps.is_some() || self.status == "limit") {
-            self.saw("a total that is not larger");
-            return Err("limit");
-        }
-        if max_steps.is_some() {
-            self.max_steps = most;
-            self.given_max_steps = most;
-        }
-        // A pause that is gone on from is over; one that a cancellation came upon is still to come.
-        if self.status == "interrupted" && !by_tasks {
-            self.released = true;
-        }
-        if by_tasks && !answered.is_empty() && answered.len() < self.interrupts.len() {
-            self.saw("a partial answer");
-        }
-        for (id, answer) in answered {
-            if matches!(answer, V::Null | V::Bool(false)) {
-                self.saw("null or false is an answer");
-            }
-            self.interrupts.retain(|(asked, ..)| *asked != id);
-            let ordinal = id.split(['.', '/']).nth(1).and_then(|ordinal| ordinal.parse().ok());
-            if let (true, Some(ordinal)) = (by_tasks, ordinal) {
-                self.kept.entry(ordinal).or_default().answers.push(answer);
-            }
-        }
-        if let Some(inputs) = inputs {
-            self.saw(if self.kept.is_empty() { "new inputs" } else { "new inputs discard what was kept" });
-            self.inputs.extend(inputs.clone());
-            self.kept.clear();
-            self.interrupts.clear();
-        }
-        if !by_tasks {
-            self.interrupts.clear();
-        }
-        self.forget();
-        self.error = None;
-        self.go();
-        Ok(())
-    }
-
-    /// What is never persisted is gone.
-    fn forget(&mut self) {
-        for (name, (reducer, default)) in &self.graph.channels {
-            if *reducer == "untracked" {
-                match default {
-                    Some(value) => self.state.insert((*name).to_owned(), value.clone()),
-                    None => self.state.remove(*name),
-                };
-            }
-        }
-    }
-
-    /// Which question each answer is for.
-    fn answers(&mut self, answers: &Answers, by_tasks: bool) -> Result<Vec<(String, V)>, &'static str> {
-        let open = &self.interrupts;
-        let given = match answers {
-            Answers::None => Vec::new(),
-            Answers::Bare(value) => match &open[..] {
-                [] => return Err("unknown_interrupt"),
-                [(id, ..)] => vec![(id.clone(), value.clone())],
-                _ if by_tasks => {
-                    self.saw("a bare answer to several");
-                    return Err("ambiguous_answer");
-                }
-                _ => Vec::new(),
-            },
-            Answers::Named(named) => {
-                let mut given = Vec::new();
-                for (wanted, value) in named {
-                    let by_id: Vec<_> = open.iter().filter(|(id, ..)| id == wanted).collect();
-                    let by_node: Vec<_> =
-                        open.iter().filter(|(_, node, _)| Self::name(*node) == *wanted).collect();
-                    let id = match if by_id.is_empty() { &by_node[..] } else { &by_id[..] } {
-                        [] => {
-                            self.saw("an unknown question");
-                            return Err("unknown_interrupt");
-                        }
-                        [(id, ..)] => id.clone(),
-                        _ => {
-                            self.saw("a node that asks more than once");
-                            return Err("ambiguous_answer");
-                        }
-                    };
-                    given.push((id, value.clone()));
-                }
-                given
-            }
-        };
-        let needed = by_tasks && matches!(self.status, "interrupted" | "failed");
-        if given.is_empty() && needed {
-            self.saw("an answer that is missing");
-            return Err("answer_needed");
-        }
-        Ok(given)
     }
 }

@@ -8,14 +8,14 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::super::simulation::{setup, slice_of};
-use super::graph::{Doubles, Graph, Reply, Told};
+use super::graph::{DoubleCall, Doubles, Graph, Reply};
 use super::model::{Answers, Fields, Operation, Seen};
 use super::value::V;
 use crate::capability::Manifest;
 use crate::graph::Reducer;
 use crate::limits::RunLimits;
 use crate::node::{Category, Failure, Goto, Outcome};
-use crate::record::{CheckpointPlace, Record, Standing, Status, ValueKind};
+use crate::record::{CheckpointPlace, CumulativeState, Record, Status, ValueKind};
 use crate::time::Timestamp;
 use crate::walker::{
     Answers as GivenAnswers, Effect, Event, HandleError, Persist, PersistId, Restored, Resume, Setup,
@@ -73,11 +73,10 @@ impl<'g> Real<'g> {
         let manifest = Manifest::clone(&setup.manifest).with_run_limits(RunLimits::DEFAULT);
         setup.manifest = Arc::new(manifest);
         setup.inputs = Arc::new(Value::Object(object(inputs)));
+        let mut walker = Walker::new(Arc::clone(&loaded), setup.clone());
+        walker.set_slice_length(slice_of(&loaded));
         Self {
-            walker: Walker {
-                slice_length: slice_of(&loaded),
-                ..Walker::new(Arc::clone(&loaded), setup.clone())
-            },
+            walker,
             graph: loaded,
             setup,
             doubles: Doubles::new(graph, salt),
@@ -112,12 +111,13 @@ impl<'g> Real<'g> {
                     },
                     max_steps: *max_steps,
                     inputs: inputs.as_ref().map(object),
+                    update: None,
                 })
             }
             Operation::Cancel => return self.seen(None),
         };
         if cancelled {
-            self.tell(Event::CancelRequested).unwrap();
+            self.handle(Event::CancelRequested).unwrap();
         }
         let before = self.setup.clone();
         if let Operation::Resume { max_steps, inputs, .. } = operation {
@@ -126,7 +126,7 @@ impl<'g> Real<'g> {
                 self.setup.inputs = Arc::new(self.walker.merged_inputs(&object(inputs)));
             }
         }
-        if let Err(error) = self.tell(event) {
+        if let Err(error) = self.handle(event) {
             let HandleError::Refused { code, message } = error else { panic!("{error}") };
             self.setup = before;
             // Nothing has changed: what a walker made from the store does not know is still there.
@@ -175,7 +175,7 @@ impl<'g> Real<'g> {
         }
     }
 
-    fn tell(&mut self, event: Event) -> Result<(), HandleError> {
+    fn handle(&mut self, event: Event) -> Result<(), HandleError> {
         for effect in self.walker.handle(Timestamp(1), event)? {
             match effect {
                 Effect::RunTask(spec) => self.running.push(*spec),
@@ -233,7 +233,7 @@ impl<'g> Real<'g> {
     /// A walker that knows what was stored, and nothing else.
     fn restored(&self) -> Walker {
         let mut values = BTreeMap::<String, Vec<_>>::new();
-        let mut standing = Standing::default();
+        let mut standing = CumulativeState::default();
         let (mut warnings, mut warned, mut last) = (Vec::new(), None, None);
         for persist in &self.stored.checkpoints {
             let Record::Checkpoint(checkpoint) = &persist.record else { panic!("no checkpoint") };
@@ -276,8 +276,9 @@ impl<'g> Real<'g> {
             warnings,
             warned,
         };
-        let walker = Walker::restore(Arc::clone(&self.graph), self.setup.clone(), restored).unwrap();
-        Walker { slice_length: slice_of(&self.graph), ..walker }
+        let mut walker = Walker::restore(Arc::clone(&self.graph), self.setup.clone(), restored).unwrap();
+        walker.set_slice_length(slice_of(&self.graph));
+        walker
     }
 
     fn draw(&mut self, below: usize) -> usize {
@@ -296,7 +297,7 @@ impl<'g> Real<'g> {
         let choice = self.draw(choices + usize::from(self.has_more));
         if choice == choices {
             self.has_more = false;
-            self.tell(Event::Continued).unwrap();
+            self.handle(Event::Continued).unwrap();
             return true;
         }
         let event = if choice < self.running.len() {
@@ -310,13 +311,13 @@ impl<'g> Real<'g> {
             self.timers.remove(&timer);
             Event::TimerFired(timer)
         };
-        self.tell(event).unwrap();
+        self.handle(event).unwrap();
         true
     }
 
     fn perform_task(&mut self, spec: &TaskSpec) -> TaskReport {
         let told = &spec.activation;
-        let reply = self.doubles.call(Told {
+        let reply = self.doubles.call(DoubleCall {
             node: spec.node.0 as usize,
             task: told.task.clone(),
             attempt: told.attempt,

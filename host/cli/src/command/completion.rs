@@ -1,0 +1,143 @@
+//! What a shell completes: besides commands and options, the runs of the project, items, keys and the codes of problems.
+//!
+//! The shell calls this program for each press of its key. Candidates come from the project and the user's space alone; whatever
+//! goes wrong gives none, and so does what takes too long.
+
+use std::ffi::OsStr;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use clap::{Arg, Command};
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _};
+use graph_core::diagnostic::{codes, printable};
+use graph_core::graph::ItemType;
+use graph_host::context::current_project;
+use graph_host::terminal::width::one_line;
+use graph_runtime::error::Result;
+use graph_runtime::graph_store::RunFilter;
+use graph_runtime::items::locate::ItemLocator;
+use graph_runtime::project::key_pairs::Pairs;
+use graph_runtime::project::stores::Stores;
+use graph_runtime::project::user_home::Home;
+use graph_runtime::trust::trusted_keys;
+
+/// The variable by which the script of a shell asks this program for candidates, and says which shell it is.
+pub(crate) const VARIABLE: &str = "GRAPH_HOST_COMPLETE";
+/// Candidates that are offered.
+const MOST: usize = 200;
+/// Runs that are looked at, the newest first.
+const RUNS: usize = 500;
+/// How long gathering them may take.
+const TIME: Duration = Duration::from_millis(800);
+
+/// A value that can be completed, and a few words about it.
+type Candidate = (String, String);
+
+/// The command line with what completes the values of its arguments.
+pub(crate) fn command() -> Command {
+    with_completers(super::help::command(), "")
+}
+
+fn with_completers(command: Command, above: &str) -> Command {
+    let name = format!("{above} {}", command.get_name());
+    let of_keys = name.ends_with(" keys show") || name.ends_with(" keys rotate");
+    let of_trust = name.contains(" trust ");
+    let command = command.mut_args(|argument| complete_argument(argument, of_keys, of_trust));
+    command.mut_subcommands(|below| with_completers(below, &name))
+}
+
+fn complete_argument(argument: Arg, of_keys: bool, of_trust: bool) -> Arg {
+    let id = argument.get_id().as_str().to_owned();
+    let is_positional = argument.is_positional();
+    match id.as_str() {
+        "run" => argument.add(of(runs)),
+        "subject" if is_positional => argument.add(of(|| Ok(all_codes()))),
+        "graph" | "item" | "file" | "files" | "path" | "paths" if is_positional => {
+            argument.add(ArgValueCompleter::new(|current: &OsStr| {
+                let mut found = candidates(current, items);
+                found.extend(PathCompleter::any().complete(current));
+                found
+            }))
+        }
+        "key" if of_trust && is_positional => argument.add(of(trusted)),
+        "key" | "sign_with" => argument.add(of(keys)),
+        "name" if of_keys => argument.add(of(keys)),
+        _ => argument,
+    }
+}
+
+fn of(list: impl Fn() -> Result<Vec<Candidate>> + Copy + Send + Sync + 'static) -> ArgValueCompleter {
+    ArgValueCompleter::new(move |current: &OsStr| candidates(current, list))
+}
+
+/// Those of a list that begin with what is typed.
+fn candidates(
+    current: &OsStr,
+    list: impl FnOnce() -> Result<Vec<Candidate>> + Send + 'static,
+) -> Vec<CompletionCandidate> {
+    let Some(current) = current.to_str() else { return Vec::new() };
+    let (give, taken) = mpsc::channel();
+    // A disk that does not answer is not waited for: the process ends all the same.
+    let gathering = std::thread::Builder::new().spawn(move || {
+        let _ = give.send(list().unwrap_or_default());
+    });
+    if gathering.is_err() {
+        return Vec::new();
+    }
+    let found = taken.recv_timeout(TIME).unwrap_or_default();
+    // What a shell would act on, or what cannot be shown, is not offered.
+    let is_safe = |value: &str| {
+        printable(value) == value
+            && !value.contains(['\n', '\t', ' ', '$', '`', '"', '\'', '\\', ';', '|', '&'])
+    };
+    let found = found.into_iter().filter(|(value, _)| value.starts_with(current) && is_safe(value));
+    found
+        .take(MOST)
+        .enumerate()
+        .map(|(place, (value, about))| {
+            let about = one_line(&about, 60);
+            let help = (!about.is_empty()).then(|| about.into());
+            CompletionCandidate::new(value).help(help).display_order(Some(place))
+        })
+        .collect()
+}
+
+/// The runs of the project around the current folder, the newest first.
+fn runs() -> Result<Vec<Candidate>> {
+    let stores = Stores::to_read(current_project()?.folder(), &Home::find()?)?;
+    let mut found = vec![("@last".to_owned(), "the newest run".to_owned())];
+    let filter = RunFilter { limit: Some(RUNS), ..RunFilter::default() };
+    stores.each_readable(&filter, |_, row| {
+        found.push((row.run_id, format!("{} {}", row.graph_id, row.status.as_str().replace('_', " "))));
+        Ok(())
+    })?;
+    if found.len() == 1 {
+        found.clear();
+    }
+    Ok(found)
+}
+
+fn all_codes() -> Vec<Candidate> {
+    codes::ALL.iter().map(|code| (code.id().to_owned(), code.title().to_owned())).collect()
+}
+
+/// The user's own keys.
+fn keys() -> Result<Vec<Candidate>> {
+    let names = Pairs::of(&Home::find()?).names()?;
+    Ok(names.into_iter().map(|name| (name, "a key of yours".to_owned())).collect())
+}
+
+/// The keys that the user's trust store names.
+fn trusted() -> Result<Vec<Candidate>> {
+    let store = trusted_keys::load(&Home::find()?, &[], &())?;
+    Ok(store.keys().iter().map(|key| (key.name.clone(), "a trusted key".to_owned())).collect())
+}
+
+/// Items of the project, of the user's space, and those that are installed.
+fn items() -> Result<Vec<Candidate>> {
+    let (home, project) = (Home::find()?, current_project()?);
+    let places = ItemLocator::new(&[], Some(project.folder()), &home, &project);
+    let types = [ItemType::Tool, ItemType::Knowledge, ItemType::Directive];
+    let found = types.into_iter().flat_map(|item_type| places.list(item_type).into_iter().take(MOST));
+    Ok(found.map(|item| (item.id, String::new())).collect())
+}

@@ -1,0 +1,138 @@
+//! A run that is carried out in the foreground, from its first event to what is printed of its outcome.
+
+use std::sync::Arc;
+
+use graph_core::record::ErrorCode;
+use graph_core::walker::{Event, Summary};
+use graph_host::background::StartupReporter;
+use graph_host::context::Context;
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::foreground_run::Session;
+use graph_host::terminal::progress::Progress;
+use graph_host::terminal::prompt::Given;
+use graph_host::terminal::run_report;
+use graph_runtime::error::Result;
+use graph_runtime::graph_store::CheckpointStore;
+use graph_runtime::history::checkpoints::{self, Names};
+use graph_runtime::history::run_document::RunDocument;
+use graph_runtime::project::run_folder::RunFolder;
+use graph_runtime::run::context::PreparedRun;
+use graph_runtime::run::restore::{self, Checked};
+use graph_runtime::run::stop_notes;
+use graph_runtime::telemetry::Telemetry;
+use serde_json::Value;
+
+use super::observe;
+
+/// How a run is carried out in the foreground.
+pub(super) struct Foreground<'a> {
+    /// Where it is kept.
+    pub(super) store: Arc<dyn CheckpointStore>,
+    /// The run folder of its project.
+    pub(super) folder: RunFolder,
+    /// Its graph's id.
+    pub(super) graph: &'a str,
+    /// The run as a command takes it.
+    pub(super) typed: String,
+    /// Only why it stopped is shown, if something went wrong.
+    pub(super) quiet: bool,
+    /// It can be looked at later.
+    pub(super) is_kept: bool,
+    /// Answers that were given beforehand.
+    pub(super) answers: Given,
+    /// Reports the start to the process that started this one in the background.
+    pub(super) herald: Option<StartupReporter>,
+    /// What was checked of a run that is resumed.
+    pub(super) checked: Option<Checked>,
+    /// Who else watches it.
+    pub(super) observe: &'a observe::Args,
+    pub(super) telemetry: Option<Telemetry>,
+}
+
+impl Foreground<'_> {
+    /// Carries the run out until it has ended or waits for an answer that cannot be had here, and prints the outcome.
+    pub(super) async fn carry_out(
+        mut self,
+        ready: PreparedRun,
+        event: Event,
+        context: &Context,
+    ) -> Result<Exit> {
+        let output = context.output;
+        let store = Arc::clone(&self.store);
+        let mut session = Session {
+            typed: self.typed.clone(),
+            thread: self.folder.clone(),
+            progress: Progress::new(output, self.quiet || output.is_json()),
+            observers: self.observe.observers(
+                store,
+                &ready.run,
+                self.graph,
+                self.telemetry.as_ref(),
+                context,
+            )?,
+            run: ready.run,
+            driver: ready.driver,
+            output,
+            answers: std::mem::replace(&mut self.answers, Given::new(Vec::new())),
+            herald: self.herald.take(),
+            checked: self.checked,
+        };
+        let ended = session.go(event).await;
+        if let Some(Err(error)) = self.telemetry.take().map(Telemetry::finish) {
+            output.warn(format_args!("{error}; the run is none the worse"));
+        }
+        self.show(&mut session, &ended?, context)
+    }
+
+    /// Shows the outcome.
+    fn show(&self, session: &mut Session, summary: &Summary, context: &Context) -> Result<Exit> {
+        let Self { store, graph, typed, quiet, is_kept, .. } = self;
+        let output = context.output;
+        if let Err(error) = stop_notes::note(&context.host.home, &**store, &session.run) {
+            output.warn(format_args!(
+                "`runs verify` cannot detect later whether this stop was removed: {error}"
+            ));
+        }
+        if output.is_json() {
+            let visited = visited(&**store, &session.run, summary, context);
+            let document = RunDocument::of(&session.run, graph, summary, visited).after(session.checked);
+            run_report::print(&document, output)?;
+        } else {
+            let error = session.progress.pause(summary.error.as_ref());
+            if !*quiet {
+                output.note(run_report::verdict(summary, Some(session.progress.elapsed())));
+            }
+            for line in run_report::aftermath(typed, summary, error.as_ref()) {
+                output.note(line);
+            }
+            match summary.output.as_deref() {
+                None | Some(Value::Null) => {}
+                // The stream of lines already contains the run's output.
+                Some(_) if output.is_in_lines() => {}
+                Some(value) => run_report::print_result(value, is_kept.then_some(typed.as_str()), output)?,
+            }
+        }
+        Ok(run_report::exit(summary))
+    }
+}
+
+/// The nodes visited in a run, for its document. The run's outcome is printed even if its history cannot be read: then there
+/// are none, with a warning unless the document says itself that the store has failed.
+fn visited<'s>(
+    store: &'s dyn CheckpointStore,
+    run: &'s str,
+    summary: &Summary,
+    context: &'s Context,
+) -> Box<Names<'s>> {
+    let has_failed = summary.error.as_ref().is_some_and(|error| error.code == ErrorCode::Storage);
+    Box::new(move |visit| {
+        let row = restore::find(store, run);
+        let key = row.and_then(|row| context.host.home.verifying_identity(row.key));
+        if let Err(error) = key.and_then(|key| checkpoints::visited(store, run, key)(visit))
+            && !has_failed
+        {
+            context.output.warn(format_args!("the nodes visited are not listed: {}", error.message()));
+        }
+        Ok(())
+    })
+}

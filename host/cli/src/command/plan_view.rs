@@ -1,0 +1,225 @@
+//! What `run --plan` prints: what a run would use, what each node is granted, and what is missing.
+
+use graph_core::capability::EffectiveGrant;
+use graph_core::compat::Dialect;
+use graph_core::diagnostic::printable;
+use graph_host::context::Context;
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::output::{self, Output, styled};
+use graph_host::terminal::text::standing_text;
+use graph_runtime::error::Result;
+use graph_runtime::items::graph_file::standing_json;
+use graph_runtime::items::locate::Space;
+use graph_runtime::items::precedence::Precedence;
+use graph_runtime::items::text_items::Text;
+use graph_runtime::plan::{Plan, PlanProblem, PlannedId, PlannedNode};
+use graph_runtime::project;
+use graph_runtime::run::start::RunContext;
+use serde_json::{Value, json};
+
+/// Shows a plan; the exit code says whether anything is missing.
+pub(super) fn show(scene: &RunContext, plan: &Plan, suggest: &str, context: &Context) -> Result<Exit> {
+    let output = context.output;
+    let missing = plan.missing();
+    let exit = if missing.is_empty() { Exit::Ok } else { Exit::Denied };
+    if output.is_json() {
+        output.document(&document(scene, plan, suggest))?;
+        return Ok(exit);
+    }
+    show_graph(scene, output)?;
+    show_items(scene, plan, output)?;
+    show_nodes(plan, output)?;
+    show_missing(&missing, suggest, output)?;
+    Ok(exit)
+}
+
+/// The plan as JSON, with where the graphs come from.
+fn document(scene: &RunContext, plan: &Plan, suggest: &str) -> Value {
+    let mut document = json!({
+        "graph": scene.file.graph.id,
+        "name": scene.file.graph.name,
+        "executor_id": scene.file.graph.dialect.executor(),
+        "file": scene.file.path.display().to_string(),
+        "space": scene.file.space,
+        "passed_over": scene.file.precedence.passed_over,
+        "hides": scene.file.precedence.hides,
+        "digest": scene.file.graph.digest,
+        "signature": standing_json(&scene.file.standing),
+        "graphs": scene.subgraphs.files.iter().map(|(id, file)| json!({
+            "id": id,
+            "file": file.path.display().to_string(),
+            "space": file.space,
+            "passed_over": file.precedence.passed_over,
+            "hides": file.precedence.hides,
+            "digest": file.graph.digest,
+            "signature": standing_json(&file.standing),
+        })).collect::<Vec<_>>(),
+        "warnings": scene.subgraphs.warnings,
+    });
+    if let (Value::Object(document), Value::Object(plan)) = (&mut document, plan.to_json()) {
+        document.extend(plan);
+        document.insert("suggest".to_owned(), json!(suggest));
+    }
+    document
+}
+
+fn show_graph(scene: &RunContext, output: Output) -> Result<()> {
+    let graph = &scene.file.graph;
+    output.line(format_args!(
+        "{} {}  {}",
+        styled(output::BOLD, printable(&graph.id)),
+        project::shown(&scene.file.path),
+        standing_text(&scene.file.standing)
+    ))?;
+    output.line(format_args!("  {}", styled(output::DIM, graph.digest)))?;
+    if let Some(name) = &graph.name {
+        output.line(format_args!("  {}", printable(name)))?;
+    }
+    if graph.dialect == Dialect::Rye {
+        output.line("  follows Rye's dialect: graph-host explain rye")?;
+    }
+    if let Some(line) = scene.file.precedence.line(scene.file.space) {
+        output.line(format_args!("  {line}"))?;
+    }
+    Ok(())
+}
+
+fn show_items(scene: &RunContext, plan: &Plan, output: Output) -> Result<()> {
+    output.line(styled(output::BOLD, "\nitems"))?;
+    for (id, item) in &plan.items {
+        match item {
+            Ok(admitted) => output.line(item_lines(id, admitted))?,
+            Err(problem) => output.line(format_args!(
+                "  {} {}: {}",
+                styled(output::BAD, "✗"),
+                printable(id),
+                printable(&problem.message)
+            ))?,
+        }
+    }
+    for ((item_type, id), text) in &plan.texts {
+        match text {
+            Ok(text) => output.line(text_line(item_type, id, text))?,
+            Err(problem) => output.line(format_args!(
+                "  {} {item_type} {}: {}",
+                styled(output::BAD, "✗"),
+                printable(id),
+                printable(&problem.message)
+            ))?,
+        }
+    }
+    for (id, file) in &scene.subgraphs.files {
+        output.line(graph_line(id, file))?;
+    }
+    Ok(())
+}
+
+fn show_nodes(plan: &Plan, output: Output) -> Result<()> {
+    output.line(styled(output::BOLD, "\nnodes"))?;
+    for node in plan.nodes.iter().chain(&plan.hooks) {
+        let name = node.hook.map_or_else(|| node.name.clone(), |event| format!("{event} hook {}", node.name));
+        let item = match &node.item {
+            PlannedId::Literal(id) if id.is_empty() => "(a search over everything)".to_owned(),
+            PlannedId::Literal(id) => printable(id).into_owned(),
+            PlannedId::Template(text) => format!("{} (known when it is dispatched)", printable(text)),
+        };
+        let kinds = node.grant.as_ref().map_or_else(String::new, |grant| {
+            format!("  {}", styled(output::DIM, format_args!("granted: {}", granted(grant).join(", "))))
+        });
+        output.line(format_args!("  {:<20} {item}{kinds}", printable(&name)))?;
+    }
+    Ok(())
+}
+
+/// What a node is granted, for people.
+fn granted(grant: &EffectiveGrant) -> Vec<String> {
+    let mut parts: Vec<_> = grant.kinds.iter().map(ToString::to_string).collect();
+    parts.extend(grant.filesystem.iter().map(|mount| {
+        format!("{} as {} ({})", printable(&mount.host), printable(&mount.guest), mount.access.as_str())
+    }));
+    parts.extend(grant.http.iter().flat_map(|rule| {
+        let schemes = rule.schemes.iter().map(|scheme| format!("{scheme}://{}", printable(&rule.host)));
+        let open_ports: Vec<_> = rule.ports.iter().map(ToString::to_string).collect();
+        let tail = format!(":{} ({})", open_ports.join(","), rule.methods.join(", "));
+        schemes.map(move |start| format!("{start}{tail}"))
+    }));
+    parts.extend(grant.secrets.iter().map(|secret| {
+        let (header, host) = (printable(&secret.header), printable(&secret.host));
+        format!("secret {} in {header} to {host}", printable(&secret.name))
+    }));
+    parts.extend(grant.knowledge.iter().map(|rule| format!("{} ({})", rule.scope, rule.access.as_str())));
+    parts
+}
+
+fn show_missing(missing: &[(&PlannedNode, PlanProblem)], suggest: &str, output: Output) -> Result<()> {
+    if missing.is_empty() {
+        output.line(styled(output::GOOD, "\nnothing is missing"))?;
+    } else {
+        output.line(styled(output::BAD, "\nmissing"))?;
+        let mut shown = Vec::new();
+        for (node, problem) in missing {
+            output.line(format_args!("  {}: {}", node.subject(), printable(&problem.message)))?;
+            let lines = problem.manifest_lines.as_ref().or(problem.help.as_ref());
+            if let Some(lines) = lines.filter(|lines| !shown.contains(*lines)) {
+                for line in lines.trim_end().lines() {
+                    output.line(format_args!("      {}", styled(output::DIM, printable(line))))?;
+                }
+                shown.push(lines.clone());
+            }
+        }
+        output.line(format_args!("\nsee what the graph needs: {suggest}"))?;
+    }
+    Ok(())
+}
+
+fn text_line(item_type: &str, id: &str, text: &Text) -> String {
+    let file = text.file.as_ref().map(|file| project::shown(&file.path)).unwrap_or_default();
+    format!(
+        "  {} {item_type} {}  {}  {}{}",
+        styled(output::GOOD, "✓"),
+        printable(id),
+        standing_text(&text.standing),
+        styled(output::DIM, format_args!("{} {file}", text.digest.short())),
+        precedence_line(&text.precedence, text.space()),
+    )
+}
+
+fn item_lines(id: &str, admitted: &graph_runtime::plan::admission::Admitted) -> String {
+    use graph_core::trust::Standing;
+    let verified = &admitted.verified;
+    let version = verified.version().map(|version| format!("@{}", printable(version))).unwrap_or_default();
+    let signer = match verified.standing() {
+        Standing::Signed { key, .. } => {
+            styled(output::GOOD, format_args!("signed by {}", printable(&key.to_string())))
+        }
+        Standing::Unsigned => styled(output::CAUTION, "not signed"),
+    };
+    let interfaces: Vec<_> = admitted.declared.iter().map(ToString::to_string).collect();
+    let needs = if interfaces.is_empty() { "nothing".to_owned() } else { interfaces.join(", ") };
+    format!(
+        "  {} {}{version}  {signer}  {}{}\n      needs {}",
+        styled(output::GOOD, "✓"),
+        printable(id),
+        styled(output::DIM, format_args!("{} {}", verified.digest().short(), project::shown(&admitted.path))),
+        precedence_line(&admitted.precedence, admitted.space),
+        printable(&needs)
+    )
+}
+
+/// The line below an item that says where it was taken from, where there are others with its id.
+fn precedence_line(precedence: &Precedence, space: Option<Space>) -> String {
+    let line = space.and_then(|space| precedence.line(space));
+    line.map(|line| format!("\n      {line}")).unwrap_or_default()
+}
+
+/// A graph inside the graph, as the plan shows it.
+fn graph_line(id: &str, file: &graph_runtime::items::graph_file::GraphFile) -> String {
+    format!(
+        "  {} {}  graph {}  {}{}",
+        styled(output::GOOD, "✓"),
+        printable(id),
+        standing_text(&file.standing),
+        styled(output::DIM, format_args!("{} {}", file.graph.digest.short(), project::shown(&file.path))),
+        precedence_line(&file.precedence, Some(file.space))
+    )
+}

@@ -1,0 +1,101 @@
+//! `graph-host runs chain`.
+
+use std::collections::BTreeMap;
+
+use graph_core::diagnostic::{one_line, printable};
+use graph_host::context::Context;
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::output::{self, styled};
+use graph_host::terminal::run_report::counted;
+use graph_runtime::error::Result;
+use graph_runtime::graph_store::{CheckpointStore, RunFilter, RunRow};
+use graph_runtime::project::stores::Stores;
+use graph_runtime::run::restore;
+use serde_json::{Value, json};
+
+use super::relations::Relations;
+use super::row::{bare_json, shown_status, time};
+
+/// Show the chain that a run belongs to: the run at its beginning, and the runs that were forked from it, and from those
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// A run of the chain: its id, the beginning of it, or @last
+    run: String,
+}
+
+/// A run of a chain.
+struct Link {
+    row: RunRow,
+    columns: serde_json::Map<String, Value>,
+    status: String,
+}
+
+pub(super) fn run(args: &Args, stores: &Stores, context: &Context) -> Result<Exit> {
+    let (_, _, row) = stores.find(&args.run)?;
+    let root = row.chain_root_id.clone().unwrap_or_else(|| row.run_id.clone());
+    let relations = Relations::read(stores)?;
+    let mut links = Vec::new();
+    stores.each_readable(&RunFilter::default(), |store, mut row| {
+        if row.run_id == root || row.chain_root_id.as_ref() == Some(&root) {
+            restore::catch_up(store, &mut row)?;
+            links.push(link(store, row, &relations)?);
+        }
+        Ok(())
+    })?;
+    let links = in_order(links);
+    let out = context.output;
+    if out.is_json() {
+        let runs = links.iter().map(|(_, link)| {
+            let mut row = bare_json(&link.row);
+            row.extend(link.columns.clone());
+            Value::Object(row)
+        });
+        out.document(&json!({ "chain_root_id": root, "runs": runs.collect::<Vec<_>>() }))?;
+        return Ok(Exit::Ok);
+    }
+    for (depth, Link { row, status, .. }) in &links {
+        let branch = if *depth == 0 { String::new() } else { format!("{}└ ", "  ".repeat(*depth - 1)) };
+        let is_named = row.run_id == args.run;
+        out.line(format_args!(
+            "{}{}  {}  {status}, {}, {}",
+            styled(output::DIM, branch),
+            if is_named { styled(output::BOLD, &row.run_id) } else { row.run_id.clone() },
+            one_line(&row.graph_id, 40),
+            counted(row.step, "step"),
+            styled(output::DIM, time(row.created_at)),
+        ))?;
+    }
+    if links.first().is_none_or(|(_, first)| first.row.run_id != root) {
+        out.warn(format_args!("run {}, where the chain begins, was removed", printable(&root)));
+    }
+    Ok(Exit::Ok)
+}
+
+fn link(store: &dyn CheckpointStore, row: RunRow, relations: &Relations) -> Result<Link> {
+    let columns = relations.columns(store, &row)?;
+    let status = shown_status(store, &row);
+    // Only the columns are shown.
+    let row = RunRow { result: None, error: None, ..row };
+    Ok(Link { row, columns, status })
+}
+
+/// Each run behind the one that it continues, the older of two forks first, with its depth. What continues a run that was
+/// removed stands at the top.
+fn in_order(newest_first: Vec<Link>) -> Vec<(usize, Link)> {
+    let ids: Vec<String> = newest_first.iter().map(|link| link.row.run_id.clone()).collect();
+    let mut below: BTreeMap<Option<String>, Vec<Link>> = BTreeMap::new();
+    for link in newest_first {
+        let origin = link.row.continuation_of.clone().filter(|origin| ids.contains(origin));
+        below.entry(origin).or_default().push(link);
+    }
+    // Of each list the last one is the oldest: it is taken first.
+    let mut waiting: Vec<(usize, Link)> =
+        below.remove(&None).unwrap_or_default().into_iter().map(|link| (0, link)).collect();
+    let mut ordered = Vec::new();
+    while let Some((depth, link)) = waiting.pop() {
+        let forks = below.remove(&Some(link.row.run_id.clone())).unwrap_or_default();
+        waiting.extend(forks.into_iter().map(|fork| (depth + 1, fork)));
+        ordered.push((depth, link));
+    }
+    ordered
+}

@@ -1,0 +1,77 @@
+//! `graph-host schema`.
+
+use std::path::PathBuf;
+
+use graph_host::context::{Context, current_project};
+use graph_host::document_kind::DocumentKind;
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::output::{self, styled};
+use graph_runtime::error::{Error, Result};
+use graph_runtime::project;
+use graph_runtime::project::paths;
+use graph_runtime::project::user_home::write_atomic;
+use serde_json::json;
+
+/// The folder of schemas below a project.
+pub(crate) const FOLDER: &str = ".ai/schemas";
+
+/// Print the JSON Schema of a kind of document, or write all schemas
+///
+/// An editor that knows YAML and JSON Schema then completes keys and marks mistakes. VS Code needs the extension "YAML"
+/// (redhat.vscode-yaml) and, at the top of a file, the line that `--write` prints for its kind. Nothing is fetched from the
+/// network.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The kind of document
+    #[arg(value_enum, required_unless_present = "write")]
+    kind: Option<DocumentKind>,
+    /// Write the schemas of all kinds into DIR, `.ai/schemas` of the project by default
+    #[arg(long, value_name = "DIR", num_args = 0..=1, conflicts_with = "kind")]
+    #[allow(clippy::option_option, reason = "an option whose value may be left out")]
+    write: Option<Option<PathBuf>>,
+}
+
+pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
+    let output = context.output;
+    if let Some(kind) = args.kind {
+        output.document(&kind.schema())?;
+        return Ok(Exit::Ok);
+    }
+    let folder = match args.write.flatten() {
+        Some(folder) => {
+            std::fs::create_dir_all(&folder)
+                .map_err(|error| Error::write("the folder of schemas", &folder, &error))?;
+            folder
+        }
+        None => paths::folder(current_project()?.folder(), &["schemas"])?,
+    };
+    let mut written = Vec::new();
+    for kind in DocumentKind::ALL {
+        let file = folder.join(kind.schema_file());
+        write_atomic(&file, kind.schema_text().as_bytes(), false)
+            .map_err(|error| Error::write("the schema", &file, &error))?;
+        written.push((kind, file));
+    }
+    if output.is_json() {
+        let files: Vec<_> = written.iter().map(|(_, file)| file.display().to_string()).collect();
+        output.document(&json!({ "written": files }))?;
+        return Ok(Exit::Ok);
+    }
+    for (_, file) in written {
+        output.line(format_args!("{} {}", styled(output::GOOD, "+"), project::shown(&file)))?;
+        output.line(styled(output::DIM, line(&project::shown(&file))))?;
+    }
+    output.line("each line is for files in this folder: its path is relative to the file that it is in")?;
+    Ok(Exit::Ok)
+}
+
+/// The line that names the place where the schema of a document is: a path relative to the document.
+fn line(schema: &str) -> String {
+    format!("# yaml-language-server: $schema={schema}")
+}
+
+/// The line for a document of a project, by its path inside the project.
+pub(crate) fn modeline(document: &str, kind: DocumentKind) -> String {
+    let up = "../".repeat(document.matches('/').count());
+    line(&format!("{up}{FOLDER}/{}", kind.schema_file()))
+}

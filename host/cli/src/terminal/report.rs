@@ -1,0 +1,164 @@
+//! Problems as they are shown: `error[CODE]: what`, the place in the file, and `help:` with what to type next.
+
+use std::fmt;
+
+use graph_core::diagnostic::printable;
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Severity, SourceCode};
+
+use crate::terminal::output::{self, styled};
+use crate::terminal::width::wrapped;
+
+/// How many columns what belongs to a line is indented by.
+const INDENT: &str = "  ";
+
+/// A diagnostic with its snippets, its help, and those that belong to it.
+pub fn render(diagnostic: &dyn Diagnostic, width: usize) -> String {
+    let mut shown = String::new();
+    add(&mut shown, diagnostic, None, width);
+    let mut coded = Vec::new();
+    codes(diagnostic, &mut coded);
+    if let [only] = coded.as_slice() {
+        shown.push_str(&line(&hint(only)));
+    } else if let [first, ..] = coded.as_slice() {
+        shown.push('\n');
+        shown.push_str(&line(&hint(first)));
+    }
+    shown
+}
+
+/// A line below what it is about.
+fn line(text: &str) -> String {
+    format!("{text}\n")
+}
+
+fn hint(code: &str) -> String {
+    styled(output::DIM, format_args!("more about it: graph-host explain {code}"))
+}
+
+/// The codes of a diagnostic and of those that belong to it, each once.
+fn codes(diagnostic: &dyn Diagnostic, found: &mut Vec<String>) {
+    if let Some(code) = diagnostic.code().map(|code| code.to_string())
+        && !found.contains(&code)
+    {
+        found.push(code);
+    }
+    for related in diagnostic.related().into_iter().flatten() {
+        codes(related, found);
+    }
+}
+
+fn add(shown: &mut String, diagnostic: &dyn Diagnostic, around: Option<&dyn SourceCode>, width: usize) {
+    let (style, word) = match diagnostic.severity() {
+        Some(Severity::Error) | None => (output::BAD, "error"),
+        Some(Severity::Warning) => (output::CAUTION, "warning"),
+        Some(Severity::Advice) => (output::DIM, "note"),
+    };
+    let code = diagnostic.code().map(|code| format!("[{code}]")).unwrap_or_default();
+    let message = diagnostic.to_string();
+    let head = format!("{word}{code}:");
+    // What it is about begins behind it, however long its first word is.
+    let text = wrapped(&format!("{head}\u{a0}{message}"), width, INDENT).replacen('\u{a0}', " ", 1);
+    // The style is put on once it is known where lines end.
+    shown.push_str(&text.replacen(&head, &styled(style, &head), 1));
+    shown.push('\n');
+    let source = diagnostic.source_code().or(around);
+    shown.push_str(&snippets(diagnostic, source, width));
+    if let Some(help) = diagnostic.help() {
+        shown.push_str(&help_lines(&help.to_string(), width));
+    }
+    for related in diagnostic.related().into_iter().flatten() {
+        shown.push('\n');
+        add(shown, related, source, width);
+    }
+}
+
+/// `help:` with its text.
+pub fn help_lines(help: &str, width: usize) -> String {
+    let head = "help:";
+    let text = wrapped(&format!("{head} {help}"), width, INDENT);
+    line(&text.replacen(head, &styled(output::GOOD, head), 1))
+}
+
+/// The places in the document, as miette draws them.
+fn snippets(diagnostic: &dyn Diagnostic, source: Option<&dyn SourceCode>, width: usize) -> String {
+    let (Some(_), Some(source)) = (diagnostic.labels(), source) else { return String::new() };
+    let theme = if output::colours() { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+    let handler = GraphicalReportHandler::new_themed(theme).with_width(width).with_links(false);
+    let mut drawn = String::new();
+    let places = Places { diagnostic, source };
+    if handler.render_report(&mut drawn, &places).is_err() {
+        return String::new();
+    }
+    // The message is empty, and has a line nevertheless.
+    drawn.split_once('\n').map(|(_, places)| places.to_owned()).unwrap_or_default()
+}
+
+/// The places of a diagnostic, without anything else of it.
+struct Places<'d> {
+    diagnostic: &'d dyn Diagnostic,
+    source: &'d dyn SourceCode,
+}
+
+impl fmt::Debug for Places<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Places")
+    }
+}
+
+impl fmt::Display for Places<'_> {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Ok(())
+    }
+}
+
+impl std::error::Error for Places<'_> {}
+
+impl Diagnostic for Places<'_> {
+    fn severity(&self) -> Option<Severity> {
+        self.diagnostic.severity()
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        Some(self.source)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        self.diagnostic.labels()
+    }
+}
+
+/// An error in a line of its own, for what stops without a diagnostic: `error: CODE in NODE: message`.
+pub fn error_lines(what: &str, message: &str, width: usize) -> String {
+    let head = "error:";
+    let text = format!("{head} {what}: {}", printable(message));
+    wrapped(&text, width, INDENT).replacen(head, &styled(output::BAD, head), 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use graph_runtime::error::Error;
+
+    use super::*;
+
+    #[test]
+    fn commands_in_help_can_be_copied() {
+        let plain = |help: &str, width| anstream::adapter::strip_str(&help_lines(help, width)).to_string();
+        let help = "see what it needs: graph-host caps suggest a/long/path/to/a/graph.yaml";
+        assert_eq!(plain(help, 100), format!("help: {help}\n"));
+        assert_eq!(
+            plain(help, 40),
+            "help: see what it needs:\n  graph-host caps suggest a/long/path/to/a/graph.yaml\n"
+        );
+    }
+
+    #[test]
+    fn an_error_says_what_and_then_what_to_do() {
+        let error =
+            Error::denied("refused\n- node `a`: not permitted").help("look: graph-host caps suggest g.yaml");
+        let shown = anstream::adapter::strip_str(&render(&error, 80)).to_string();
+        assert_eq!(
+            shown,
+            "error: refused\n  - node `a`: not permitted\nhelp: look: graph-host caps suggest g.yaml\n"
+        );
+    }
+}

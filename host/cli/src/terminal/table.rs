@@ -1,0 +1,139 @@
+//! Tables for people: as wide as the terminal, with the columns that matter most.
+
+use textwrap::core::display_width;
+
+use crate::terminal::width::one_line;
+
+/// What a cell that is cut keeps at least.
+const SHORTEST: usize = 8;
+/// Columns between two cells.
+const BETWEEN: usize = 2;
+
+/// How the columns of a table give way where it is wider than the terminal.
+#[derive(Clone, Copy, Debug)]
+pub struct Columns<const N: usize> {
+    /// What each holds.
+    pub names: [&'static str; N],
+    /// Those whose cells are cut.
+    pub cut: &'static [usize],
+    /// Those that are left out, in this order, where cutting is not enough.
+    pub dropped: &'static [usize],
+}
+
+/// The columns of a table once it is known how wide their cells are; `None` for one that is left out.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout<const N: usize> {
+    names: [&'static str; N],
+    widths: [Option<usize>; N],
+}
+
+impl<const N: usize> Columns<N> {
+    /// Lays the table out for cells of these widths. Without a width of the whole table, all is shown in full.
+    pub fn layout(&self, cells: [usize; N], table: Option<usize>) -> Layout<N> {
+        let mut widths = [None; N];
+        for ((width, cell), name) in widths.iter_mut().zip(cells).zip(self.names) {
+            *width = Some(cell.max(name.len()));
+        }
+        let mut layout = Layout { names: self.names, widths };
+        let Some(most) = table else { return layout };
+        let mut dropped = self.dropped.iter();
+        loop {
+            let over = layout.total().saturating_sub(most);
+            if over == 0 {
+                return layout;
+            }
+            let room: usize = self.cut.iter().map(|column| layout.room(*column)).sum();
+            if room >= over {
+                layout.shrink(self.cut, over);
+                return layout;
+            }
+            let Some(column) = dropped.next() else {
+                layout.shrink(self.cut, room);
+                return layout;
+            };
+            layout.widths[*column] = None;
+        }
+    }
+}
+
+impl<const N: usize> Layout<N> {
+    fn total(&self) -> usize {
+        let shown = self.widths.iter().flatten();
+        1 + shown.clone().sum::<usize>() + shown.count().saturating_sub(1) * BETWEEN
+    }
+
+    /// How much narrower a column can be.
+    fn room(&self, column: usize) -> usize {
+        let least = SHORTEST.max(self.names[column].len());
+        self.widths[column].map_or(0, |width| width.saturating_sub(least))
+    }
+
+    /// Makes columns narrower, the widest first.
+    fn shrink(&mut self, columns: &[usize], by: usize) {
+        for _ in 0..by {
+            let widest = columns.iter().copied().filter(|column| self.room(*column) > 0);
+            let Some(widest) = widest.max_by_key(|column| self.widths[*column]) else { return };
+            if let Some(width) = &mut self.widths[widest] {
+                *width -= 1;
+            }
+        }
+    }
+
+    /// The line above the rows.
+    pub fn header(&self) -> String {
+        self.row(&self.names)
+    }
+
+    /// A line for a row, its cells padded to the columns' widths.
+    pub fn row(&self, cells: &[impl AsRef<str>; N]) -> String {
+        let mut line = String::new();
+        for (cell, width) in cells.iter().zip(self.widths) {
+            let Some(width) = width else { continue };
+            let cell = one_line(cell.as_ref(), width);
+            line.push_str(if line.is_empty() { " " } else { "  " });
+            line.push_str(&cell);
+            line.extend(std::iter::repeat_n(' ', width.saturating_sub(display_width(&cell))));
+        }
+        line.truncate(line.trim_end().len());
+        line
+    }
+}
+
+/// How wide each cell of some rows is at most.
+pub fn widest<const N: usize>(widths: &mut [usize; N], cells: &[String; N]) {
+    for (width, cell) in widths.iter_mut().zip(cells) {
+        *width = (*width).max(display_width(cell));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COLUMNS: Columns<4> =
+        Columns { names: ["RUN", "GRAPH", "STATUS", "STARTED"], cut: &[1], dropped: &[3, 2] };
+
+    #[test]
+    fn columns_are_cut_before_others_are_left_out() {
+        let row = ["r1", "a/graph/with/a/long/name", "completed", "2026-01-01 10:00:00"];
+        let widths = row.map(str::len);
+        let shown = |width| {
+            let layout = COLUMNS.layout(widths, width);
+            format!("{}\n{}", layout.header(), layout.row(&row))
+        };
+        assert_eq!(
+            shown(None),
+            " RUN  GRAPH                     STATUS     STARTED\n r1   a/graph/with/a/long/name  completed  2026-01-01 10:00:00"
+        );
+        assert_eq!(
+            shown(Some(55)),
+            " RUN  GRAPH              STATUS     STARTED\n r1   a/graph/with/a/l…  completed  2026-01-01 10:00:00"
+        );
+        assert_eq!(
+            shown(Some(40)),
+            " RUN  GRAPH                     STATUS\n r1   a/graph/with/a/long/na…  completed"
+                .replace("GRAPH                     ", "GRAPH                    ")
+        );
+        assert_eq!(shown(Some(20)), " RUN  GRAPH\n r1   a/graph/with/…");
+    }
+}

@@ -1,0 +1,260 @@
+//! Values as people read them: texts of several lines as blocks, lists and mappings with an entry on each line, and what is long
+//! shortened.
+
+use std::fmt::Write as _;
+
+use graph_core::diagnostic::printable;
+use serde_json::{Map, Value};
+
+use crate::terminal::output::{self, styled};
+use crate::terminal::width::one_line;
+
+/// Values inside of each other that have lines of their own.
+const DEEPEST: usize = 8;
+
+/// How much of a value is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    /// Entries of a list or a mapping.
+    pub entries: usize,
+    /// Lines of a text.
+    pub lines: usize,
+}
+
+impl Extent {
+    /// For one of many values on a screen.
+    pub const SHORT: Self = Self { entries: 8, lines: 12 };
+    /// For what a command is about: the output of a run, a question.
+    pub const LONG: Self = Self { entries: 30, lines: 60 };
+    /// All of it.
+    pub const ALL: Self = Self { entries: usize::MAX, lines: usize::MAX };
+}
+
+/// Writes values, and remembers whether something was left out.
+#[derive(Debug)]
+pub struct ValueLines {
+    text: String,
+    extent: Extent,
+    width: usize,
+    is_shortened: bool,
+}
+
+impl ValueLines {
+    /// For a screen of that width.
+    pub const fn new(extent: Extent, width: usize) -> Self {
+        Self { text: String::new(), extent, width, is_shortened: false }
+    }
+
+    /// Adds the members of a mapping.
+    pub fn members(&mut self, members: &Map<String, Value>, indent: usize) {
+        self.mapping(members, indent, 0);
+    }
+
+    /// Adds one member.
+    pub fn member(&mut self, key: &str, value: &Value, indent: usize) {
+        self.entry(key, value, indent, 0);
+    }
+
+    /// Adds a value that has no name.
+    pub fn value(&mut self, value: &Value, indent: usize) {
+        match value {
+            Value::Object(members) if !members.is_empty() => self.mapping(members, indent, 0),
+            Value::Array(list) if !list.is_empty() => self.list(list, indent, 0),
+            Value::String(text) => self.lines_of(text, indent),
+            other => self.line(indent, &other.to_string()),
+        }
+    }
+
+    /// What was added, and whether something of it was left out.
+    pub fn finish(self) -> (String, bool) {
+        (self.text, self.is_shortened)
+    }
+
+    fn line(&mut self, indent: usize, text: &str) {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        // An empty line has no blanks.
+        if !text.is_empty() {
+            let _ = write!(self.text, "{:indent$}{text}", "");
+        }
+    }
+
+    fn left_out(&mut self, indent: usize, count: usize, one: &str, several: &str) {
+        if count > 0 {
+            self.is_shortened = true;
+            let what = if count == 1 { one } else { several };
+            self.line(indent, &styled(output::DIM, format_args!("… {count} more {what}")));
+        }
+    }
+
+    fn mapping(&mut self, members: &Map<String, Value>, indent: usize, depth: usize) {
+        for (key, value) in members.iter().take(self.extent.entries) {
+            self.entry(key, value, indent, depth);
+        }
+        self.left_out(indent, members.len().saturating_sub(self.extent.entries), "key", "keys");
+    }
+
+    fn list(&mut self, list: &[Value], indent: usize, depth: usize) {
+        for value in list.iter().take(self.extent.entries) {
+            self.below("-", value, indent, depth);
+        }
+        self.left_out(indent, list.len().saturating_sub(self.extent.entries), "entry", "entries");
+    }
+
+    fn entry(&mut self, key: &str, value: &Value, indent: usize, depth: usize) {
+        let key = format!("{}:", one_line(key, 60));
+        self.below(&key, value, indent, depth);
+    }
+
+    /// A value behind a name or a dash: on the same line where it fits there.
+    fn below(&mut self, head: &str, value: &Value, indent: usize, depth: usize) {
+        let room = self.width.saturating_sub(indent + head.chars().count() + 1).max(20);
+        if let Some(short) = on_one_line(value, room) {
+            return self.line(indent, &format!("{head} {short}"));
+        }
+        let inner = indent + 2;
+        match value {
+            Value::String(text) => {
+                self.line(indent, head);
+                self.lines_of(text, inner);
+            }
+            Value::Object(members) if depth < DEEPEST => {
+                self.line(indent, head);
+                self.mapping(members, inner, depth + 1);
+            }
+            Value::Array(list) if depth < DEEPEST => {
+                self.line(indent, head);
+                self.list(list, inner, depth + 1);
+            }
+            other => {
+                self.is_shortened = true;
+                let text = one_line(&beginning(other, room), room);
+                self.line(indent, &format!("{head} {text}"));
+            }
+        }
+    }
+
+    /// A text in lines of its own, wrapped to the width.
+    fn lines_of(&mut self, text: &str, indent: usize) {
+        let text = text.trim_end_matches('\n');
+        let mut left = self.extent.lines;
+        let mut lines = text.lines();
+        let width = self.width.saturating_sub(indent).max(20);
+        while let Some(line) = lines.next() {
+            // A line that is longer than all that is shown is not wrapped whole.
+            let most = left.saturating_mul(width);
+            let cut = line.char_indices().nth(most).map_or(line, |(at, _)| &line[..at]);
+            let shown = printable(cut);
+            let options = textwrap::Options::new(width).word_splitter(textwrap::WordSplitter::NoHyphenation);
+            for part in textwrap::wrap(&shown, options) {
+                if left == 0 {
+                    break;
+                }
+                left -= 1;
+                self.line(indent, part.trim_end());
+            }
+            if cut.len() < line.len() {
+                let characters = line[cut.len()..].chars().count();
+                self.left_out(indent, characters, "character", "characters");
+                left = 0;
+            }
+            if left == 0 {
+                self.left_out(indent, lines.count(), "line", "lines");
+                return;
+            }
+        }
+    }
+}
+
+/// A value on one line, if it fits there: a text as it is where it cannot be taken for something else, the rest as JSON.
+fn on_one_line(value: &Value, room: usize) -> Option<String> {
+    let text = match value {
+        Value::String(text) if text.len() > room.saturating_mul(4) || text.contains('\n') => return None,
+        Value::String(text) if is_plain(text) => printable(text).into_owned(),
+        Value::Array(list) if list.len() > room => return None,
+        Value::Object(members) if members.len() > room => return None,
+        other => {
+            let text = beginning(other, room);
+            // A text of several lines inside would be escaped.
+            if matches!(other, Value::Array(_) | Value::Object(_)) && text.contains("\\n") {
+                return None;
+            }
+            printable(&text).into_owned()
+        }
+    };
+    (textwrap::core::display_width(&text) <= room).then_some(text)
+}
+
+/// Whether a text reads as a text without quotation marks.
+fn is_plain(text: &str) -> bool {
+    let starts = text.chars().next();
+    starts.is_some_and(|c| !c.is_whitespace() && !"[{\"'|>-#&*!%@`".contains(c))
+        && !text.ends_with(char::is_whitespace)
+        && !matches!(text, "null" | "true" | "false")
+        && text.parse::<f64>().is_err()
+}
+
+/// The JSON text of a value, of which no more is written than can be shown.
+fn beginning(value: &Value, room: usize) -> String {
+    struct Bounded {
+        bytes: Vec<u8>,
+        most: usize,
+    }
+    impl std::io::Write for Bounded {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.bytes.extend_from_slice(bytes);
+            if self.bytes.len() > self.most {
+                return Err(std::io::ErrorKind::WriteZero.into());
+            }
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut bounded = Bounded { bytes: Vec::new(), most: room.saturating_mul(4) };
+    // What is longer than that ends with an error, and is cut.
+    let _ = serde_json::to_writer(&mut bounded, value);
+    String::from_utf8_lossy(&bounded.bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn shown(value: &Value, extent: Extent, width: usize) -> String {
+        let mut lines = ValueLines::new(extent, width);
+        lines.value(value, 0);
+        anstream::adapter::strip_str(&lines.finish().0).to_string()
+    }
+
+    #[test]
+    fn values_are_read_as_blocks() {
+        let value = json!({
+            "title": "A short one", "number": "12", "empty": "", "list": [1, 2, 3],
+            "text": "One\n\nTwo \u{1b}[2J\n", "nested": { "lines": "a\nb", "counts": [{ "language": "Rust", "lines": 120 }, { "language": "YAML", "lines": 7 }] },
+        });
+        insta::assert_snapshot!(shown(&value, Extent::SHORT, 60));
+    }
+
+    #[test]
+    fn what_is_long_is_shortened_and_says_so() {
+        let value = json!({
+            "files": (0..40).map(|n| format!("/src/a/long/name/of/a/file/number/{n}.rs")).collect::<Vec<_>>(),
+            "text": (0..40).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n") + "\n",
+            "long": "x".repeat(4000),
+        });
+        insta::assert_snapshot!(shown(&value, Extent { entries: 3, lines: 3 }, 60));
+        let mut lines = ValueLines::new(Extent::SHORT, 60);
+        lines.value(&value, 0);
+        assert!(lines.finish().1);
+        let mut lines = ValueLines::new(Extent::ALL, 60);
+        lines.value(&value, 0);
+        let (text, is_shortened) = lines.finish();
+        assert!(!is_shortened && text.contains("39.rs") && text.contains("line 39"));
+    }
+}

@@ -1,0 +1,72 @@
+//! The points in which a Rye graph behaves as in Rye, for people.
+
+use crate::compat::Dialect;
+
+/// A point in which the dialects differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// What it is about.
+    pub point: &'static str,
+    /// In Rye's dialect.
+    pub rye: &'static str,
+    /// In that of graph-host.
+    pub graph_host: &'static str,
+}
+
+/// All of them. Everything else is the same in both dialects.
+pub const DIFFERENCES: [Difference; 8] = [
+    Difference {
+        point: "the result of a node that runs a graph",
+        rye: "`{success, state, steps, status}`, and `output` where the graph inside declares one",
+        graph_host: "the output of the graph inside",
+    },
+    Difference {
+        point: "`collect` of a `foreach`",
+        rye: "takes the `thread_id` of each result that has one",
+        graph_host: "takes each result whole",
+    },
+    Difference {
+        point: "the `assign` of a node",
+        rye: "is carried out in its order: an expression reads what an earlier one has written",
+        graph_host: "reads the state before the node, and is written together",
+    },
+    Difference {
+        point: "`state._last_error`",
+        rye: "`{node, error}`",
+        graph_host: "`{node, error, category}`",
+    },
+    Difference {
+        point: "`error` hooks",
+        rye: "`step_count` counts the step under way; `error` has every key of the result that said it failed; \
+              `classification` has Rye's categories (transient, rate_limited, permanent, cancelled), and a result that says it \
+              failed is classified by its text",
+        graph_host: "`step_count` counts the steps that have committed; `classification.category` is the category of the \
+                     failure",
+    },
+    Difference {
+        point: "built-in hooks",
+        rye: "default_retry_transient, default_fail_permanent, default_abort_cancelled and default_escalate_limit are asked \
+              after the hooks of the project, one of which replaces a built-in hook by having its `id`",
+        graph_host: "none",
+    },
+    Difference {
+        point: "`resume: true` with `graph_run_id: ID` among the inputs",
+        rye: "continues that run, as `resume_run_id: ID` does in both dialects",
+        graph_host: "are inputs like any other",
+    },
+    Difference {
+        point: "the state item of a run, .ai/knowledge/graphs/GRAPH/RUN.md",
+        rye: "is written at every step, whatever store keeps the run",
+        graph_host: "is written with `run --state-item`, and with `--store file`",
+    },
+];
+
+/// What selects which dialect, in a sentence.
+pub fn selection() -> String {
+    format!(
+        "A graph document selects its dialect with `executor_id`: `{}` selects Rye's, `{}` that of graph-host, which also \
+         holds where there is no `executor_id`.",
+        Dialect::Rye.executor(),
+        Dialect::GraphHost.executor()
+    )
+}

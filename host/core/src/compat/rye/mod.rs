@@ -1,0 +1,15 @@
+//! Rye's data formats.
+//!
+//! - `result`: the answers of Rye's tools, and the result of a nested graph;
+//! - `failure`: failures in hooks and in `state._last_error`, and how Rye classifies them;
+//! - `built_in_hooks`: the hooks that Rye loads for every graph;
+//! - `differences`: the points in which a Rye graph behaves as in Rye, for people.
+
+mod built_in_hooks;
+pub mod differences;
+mod failure;
+mod result;
+
+pub(crate) use built_in_hooks::built_in_hooks;
+pub(crate) use failure::{classification, error_document, last_error};
+pub(crate) use result::{nested_result, thread_id, unwrap};

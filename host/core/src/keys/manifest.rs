@@ -1,0 +1,195 @@
+//! The keys of a capability manifest.
+
+use super::shape::Shape::{Any, Bool, Duration, Integer, List, Map, Size, Table, Text, Words};
+use super::table::{Key, KeyTable};
+
+/// What a file of a manifest may be.
+pub static DOCUMENT: super::Shape = Table(&MANIFEST);
+
+/// The keys of a capability manifest.
+pub static MANIFEST: KeyTable = KeyTable {
+    name: "manifest",
+    title: "a manifest",
+    keys: &[
+        Key::new("version", Integer(1, 1), "The version of the format").or("`1`"),
+        Key::new(
+            "dispatch",
+            List(&Text("a dispatch pattern")),
+            "What a run may dispatch. An empty list, like no list, permits nothing",
+        )
+        .or("`[]`"),
+        Key::new(
+            "items",
+            Map("item patterns", &Table(&ITEM)),
+            "What components may use. Only the most specific pattern that matches an item applies",
+        )
+        .blank(),
+        Key::new("limits", Table(&TASK_LIMITS), "Limits of each task"),
+        Key::new(
+            "run",
+            Table(&RUN_LIMITS),
+            "Limits of a whole run, its child runs included. When one is used up, the run ends as `limit` (exit code 7)",
+        ),
+    ],
+};
+
+/// What an item is granted.
+pub static ITEM: KeyTable = KeyTable {
+    name: "item",
+    title: "an entry of items",
+    keys: &[
+        Key::new("filesystem", List(&Table(&MOUNT)), "Folders that the component sees"),
+        Key::new("http", List(&Table(&HTTP)), "Hosts that it may send requests to"),
+        Key::new(
+            "secrets",
+            List(&Table(&SECRET)),
+            "Secrets that the host puts into headers; the component never sees them",
+        ),
+        Key::new("knowledge", List(&Table(&KNOWLEDGE)), "Scopes of the project's knowledge store"),
+        Key::new("clocks", Bool, "The virtual clock: the recorded time of the superstep").or("`false`"),
+        Key::new("random", Bool, "Random numbers, drawn from the seed of the run").or("`false`"),
+        Key::new("tools", Bool, "Calls of other items, which `dispatch` has to permit as well").or("`false`"),
+        Key::new(
+            "unsandboxed",
+            Bool,
+            "Allows an embedding program to perform the item itself, without a component",
+        )
+        .or("`false`"),
+        Key::new(
+            "limits",
+            Table(&TASK_LIMITS),
+            "Limits of its tasks; a key that is left out has the value of the manifest's `limits`",
+        ),
+        Key::new("model", Any, "Refused: this version cannot grant models"),
+    ],
+};
+
+/// The keys of a granted folder.
+pub static MOUNT: KeyTable = KeyTable {
+    name: "filesystem",
+    title: "a folder",
+    keys: &[
+        Key::new("path", Text("a path"), "The folder, relative to the manifest's own").required(),
+        Key::new("as", Text("an absolute path"), "Where the component sees it, such as `/src`").required(),
+        Key::new("access", Words(&["ro", "rw"]), "Whether it may write").or("`ro`"),
+    ],
+};
+
+/// A host to send requests to.
+pub static HTTP: KeyTable = KeyTable {
+    name: "http",
+    title: "a host for requests",
+    keys: &[
+        Key::new("host", Text("a host name or an address"), "The host, in lower case, without wildcards")
+            .required(),
+        Key::new("schemes", List(&Words(&["https", "http"])), "The schemes").or("`[https]`"),
+        Key::new("ports", List(&Integer(1, 65_535)), "The ports").or("those of the schemes"),
+        Key::new("methods", List(&Text("a method")), "The methods, in capital letters").or("`[GET]`"),
+        Key::new(
+            "addresses",
+            List(&Text("an address or a range")),
+            "Addresses of this machine or of private networks that the host may have; all others of those are refused",
+        ),
+    ],
+};
+
+/// The keys of a granted secret.
+pub static SECRET: KeyTable = KeyTable {
+    name: "secret",
+    title: "a secret",
+    keys: &[
+        Key::new("name", Text("a name"), "What the component calls it").required(),
+        Key::new("from", Table(&SECRET_SOURCE), "Where the host reads it").required(),
+        Key::new("header", Text("a header"), "The header that it may be put into, in lower case").required(),
+        Key::new("host", Text("a host"), "The host that it may be sent to").required(),
+        Key::new("schemes", List(&Words(&["https", "http"])), "The schemes by which it may be sent")
+            .or("`[https]`"),
+    ],
+};
+
+/// Where a secret is read.
+pub static SECRET_SOURCE: KeyTable = KeyTable {
+    name: "secret_source",
+    title: "the source of a secret",
+    keys: &[
+        Key::new("env", Text("a name"), "An environment variable. Either this or `file`"),
+        Key::new("file", Text("a path"), "A file, relative to the manifest"),
+    ],
+};
+
+/// A scope of knowledge.
+pub static KNOWLEDGE: KeyTable = KeyTable {
+    name: "knowledge",
+    title: "a scope of knowledge",
+    keys: &[
+        Key::new("scope", Text("a scope"), "The beginning of all keys, such as `acme/notes/`").required(),
+        Key::new("access", Words(&["ro", "rw"]), "Whether it may write").or("`ro`"),
+    ],
+};
+
+/// Limits of a task.
+pub static TASK_LIMITS: KeyTable = KeyTable {
+    name: "limits",
+    title: "limits of a task",
+    keys: &[
+        Key::new("fuel", Integer(1, u64::MAX), "WebAssembly fuel of one attempt").or("`1000000000`"),
+        Key::new("memory", Size, "Linear memory, all memories of the component together").or("`64MiB`"),
+        Key::new("timeout", Duration, "The time that one attempt may take").or("`10s`"),
+        Key::new("output", Size, "The JSON text of the result").or("`1MiB`"),
+        Key::new("log", Size, "Log lines and custom events").or("`64KiB`"),
+        Key::new(
+            "calls",
+            Integer(0, u64::MAX),
+            "Calls of the host that reach outside: files, requests, knowledge, other items",
+        )
+        .or("`10000`"),
+        Key::new("bytes", Size, "What those calls send and receive").or("`16MiB`"),
+        Key::new("written", Size, "What is written to files").or("`64MiB`"),
+        Key::new("requests", Integer(0, u64::MAX), "HTTP requests").or("`100`"),
+        Key::new("request_body", Size, "The body of one request").or("`1MiB`"),
+        Key::new("response_body", Size, "The body of one response").or("`4MiB`"),
+    ],
+};
+
+/// Limits of a run.
+pub static RUN_LIMITS: KeyTable = KeyTable {
+    name: "run_limits",
+    title: "limits of a run",
+    keys: &[
+        Key::new(
+            "fuel",
+            Integer(1, u64::MAX),
+            "Fuel of all components and of the host's own work for the graph",
+        )
+        .or("`100000000000`"),
+        Key::new(
+            "timeout",
+            Duration,
+            "The time that the run may take. Time in which it waits for an answer does not count",
+        )
+        .or("`600s`"),
+        Key::new("depth", Integer(0, 64), "How many levels of child graphs there may be").or("`5`"),
+        Key::new("calls", Integer(0, u64::MAX), "Calls of the host of all tasks").or("`10000000`"),
+        Key::new("bytes", Size, "What those calls send and receive").or("`4GiB`"),
+        Key::new(
+            "steps",
+            Integer(1, u64::MAX),
+            "Supersteps of the run and its child runs, whatever their graphs say",
+        )
+        .or("`100000`"),
+        Key::new(
+            "state",
+            Size,
+            "What all channels hold: 64 bytes for each value and each key, and their texts",
+        )
+        .or("`64MiB`"),
+        Key::new(
+            "results",
+            Size,
+            "What the tasks of one superstep are given and return, measured in the same way",
+        )
+        .or("`256MiB`"),
+        Key::new("stored", Size, "Records, journals, events and knowledge that are written for the run")
+            .or("`4GiB`"),
+    ],
+};

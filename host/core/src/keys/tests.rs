@@ -1,0 +1,154 @@
+//! Every row has a key that a loader reads, and every key that a loader reads has a row.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::capability::Manifest;
+use crate::diagnostic::{Diagnostics, Problems, codes};
+use crate::document::{load, load_hooks, load_snapshot};
+use crate::graph::Graph;
+use crate::hook::HookLayer;
+use crate::limits::{RunLimits, TaskLimits};
+use crate::node::Category;
+use crate::schema::InputSchema;
+use crate::text_item::{TextFormat, read_text_item};
+use crate::trust::TrustStore;
+use crate::work::Meter;
+use crate::yaml::fields::asked;
+
+/// Loads each sample; the problems that name an unknown key. What the readers asked for without a row is found as well.
+fn unknown_keys(table: &'static KeyTable, load: impl Fn(&str) -> Option<Box<Diagnostics>>) -> Vec<String> {
+    let mut found = Vec::new();
+    asked::take();
+    for sample in samples(table) {
+        let text = sample.to_string();
+        let problems = load(&text).map(|problems| problems.to_lines()).unwrap_or_default();
+        found.extend(problems.into_iter().filter(|line| line.contains(codes::UNKNOWN_KEY.id())));
+    }
+    let asked = asked::take();
+    found.extend(
+        asked
+            .iter()
+            .filter(|(.., has_row)| !has_row)
+            .map(|(table, key, _)| format!("{table}.{key} has no row")),
+    );
+    let read: BTreeSet<_> = asked.iter().map(|(table, key, _)| (*table, *key)).collect();
+    for table in reachable(&Shape::Table(table)) {
+        // Conditions have a reader of their own, which looks at this table for every key.
+        let unread = table.keys.iter().filter(|_| table.name != "condition");
+        found.extend(
+            unread
+                .filter(|key| !read.contains(&(table.name, key.name)))
+                .map(|key| format!("{}.{} is not read", table.name, key.name)),
+        );
+    }
+    found
+}
+
+#[test]
+fn tables_and_loaders_agree() {
+    let none: Vec<String> = Vec::new();
+    assert_eq!(unknown_keys(&graph::TOOL, |text| load("g", text, "g").err()), none);
+    assert_eq!(unknown_keys(&hooks::HOOKS, |text| load_hooks("h", text, HookLayer::Project).err()), none);
+    assert_eq!(unknown_keys(&manifest::MANIFEST, |text| Manifest::parse(text, "m", "/m").err()), none);
+    assert_eq!(unknown_keys(&trust::TRUST, |text| TrustStore::from_yaml("t", text).err()), none);
+    let snapshot = |text: &str| load_snapshot(&serde_json::from_str(text).unwrap_or(Value::Null)).err();
+    assert_eq!(unknown_keys(&graph::SNAPSHOT, snapshot), none);
+    for (table, in_list) in [(&text::INPUT, true), (&text::NAMED_INPUT, false)] {
+        let directive = |text: &str| {
+            let inputs = if in_list { format!("[{text}]") } else { format!("{{\"n\": {text}}}") };
+            let text = format!("---\ninputs: {inputs}\n---\ntext\n");
+            read_text_item(crate::graph::ItemType::Directive, TextFormat::Markdown, "d", &text).err()
+        };
+        assert_eq!(unknown_keys(table, directive), none);
+    }
+}
+
+#[test]
+fn names_in_tables_are_those_of_the_types() {
+    let categories: BTreeSet<String> =
+        Category::ALL.iter().flat_map(|it| [it.as_str().to_owned(), it.as_str().replace('-', "_")]).collect();
+    assert_eq!(graph::CATEGORIES.map(str::to_owned).into_iter().collect::<BTreeSet<_>>(), categories);
+    assert_eq!(graph::OPERATORS, crate::condition::Op::ALL.map(crate::condition::Op::as_str));
+    assert_eq!(
+        trust::KINDS,
+        crate::capability::CapabilityKind::ALL.map(crate::capability::CapabilityKind::as_str)
+    );
+    assert_eq!(hooks::EVENTS[..6], crate::hook::HookEvent::ALL.map(crate::hook::HookEvent::as_str));
+}
+
+/// The defaults of a table of numbers, durations and sizes, as a manifest would read them.
+fn written(table: &KeyTable) -> String {
+    let line = |key: &Key| format!("{}: {}", key.name, key.default.trim_matches('`'));
+    table.keys.iter().map(line).collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn defaults_are_those_of_the_loaders() {
+    let text = format!(
+        "limits: {{ {} }}\nrun: {{ {} }}\n",
+        written(&manifest::TASK_LIMITS),
+        written(&manifest::RUN_LIMITS)
+    );
+    let (manifest, _) = Manifest::parse(&text, "m", "/m").unwrap();
+    assert_eq!(
+        (manifest.limits_for("a/b"), manifest.run_limits()),
+        (TaskLimits::DEFAULT, RunLimits::DEFAULT)
+    );
+    // A graph without anything, and one that writes every default out.
+    let graph = |config: &str| {
+        let text = format!("tool_type: graph\nconfig: {{ start: a, nodes: {{ a: {{}} }} {config} }}\n");
+        load("g", &text, "g").map(|loaded| loaded.graph).unwrap()
+    };
+    let plain = |key: &&Key| {
+        key.default.starts_with('`') && key.default.ends_with('`') && !key.default.contains(", ")
+    };
+    let lines = graph::CONFIG.keys.iter().filter(plain);
+    let lines: Vec<String> =
+        lines.map(|key| format!(", {}: {}", key.name, key.default.trim_matches('`'))).collect();
+    assert!(lines.len() > 8, "{lines:?}");
+    let shown = |graph: Graph| {
+        let Graph { digest: _, document: _, .. } = &graph;
+        format!(
+            "{:?}",
+            Graph {
+                digest: crate::digest::Digest::from_bytes([0; 32]),
+                document: Value::Null.into(),
+                ..graph
+            }
+        )
+    };
+    assert_eq!(shown(graph(&lines.concat())), shown(graph("")));
+}
+
+#[test]
+fn problems_are_gone_where_nothing_is_wrong() {
+    // Guards `unknown_keys`: a key that no table has is found.
+    let problems = Problems::new();
+    let root = crate::yaml::parse("{keyz: []}", &problems).unwrap();
+    let fields = crate::yaml::Fields::open(&root, &trust::TRUST, "t", &problems).unwrap();
+    fields.finish();
+    assert_eq!(problems.len(), 1);
+}
+
+#[test]
+fn schemas_are_schemas_and_take_what_the_tables_take() {
+    for (document, table) in [
+        (&graph::DOCUMENT, &graph::TOOL),
+        (&hooks::DOCUMENT, &hooks::HOOKS),
+        (&manifest::DOCUMENT, &manifest::MANIFEST),
+        (&trust::DOCUMENT, &trust::TRUST),
+    ] {
+        let schema = json_schema(table.name, document);
+        let compiled = InputSchema::compile(&schema, &Meter::of_one_step()).unwrap();
+        for sample in samples(table) {
+            compiled.validate_and_fill(sample, &Meter::of_one_step()).unwrap();
+        }
+        let mut wrong = samples(table).remove(0);
+        wrong["no_such_key"] = json!(1);
+        assert!(compiled.validate_and_fill(wrong, &Meter::of_one_step()).is_err(), "{}", table.name);
+    }
+}

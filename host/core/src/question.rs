@@ -1,0 +1,315 @@
+//! Questions: which answers they accept, and how a typed answer is read.
+//!
+//! A question is the payload of an interrupt. Of an object the host reads `choices` (or `options`), a list of texts,
+//! numbers and booleans; `other`, which allows any other text; and `schema`, a JSON Schema. An `ask` node's payload has
+//! `type: ask` as well, and may have `until` and `default`. Other keys are shown to the user and have no meaning for the
+//! host.
+//!
+//! The choices of a component are suggestions, because it checks the answer itself: other answers are refused only with
+//! `other: false`.
+//!
+//! ```
+//! use graph_core::question::Question;
+//! use serde_json::json;
+//!
+//! let payload = json!({ "type": "ask", "question": "Which one?", "choices": ["replace X with Y", "4", "no"] });
+//! let question = Question::of(&payload);
+//! assert_eq!(question.read("replace X with Y").unwrap(), json!("replace X with Y"));
+//! // The text of a choice comes before its number.
+//! assert_eq!(question.read("4").unwrap(), json!("4"));
+//! assert_eq!(question.read("3").unwrap(), json!("no"));
+//! assert!(question.read("5").is_err());
+//! ```
+
+use serde_json::{Map, Value};
+
+use crate::json::{self, MAX_DEPTH};
+use crate::schema::{InputSchema, SchemaFailure};
+use crate::time::Timestamp;
+use crate::work::Meter;
+
+/// `type` in the payload of an `ask` node.
+const ASK: &str = "ask";
+/// How many choices a message lists.
+const LISTED: usize = 10;
+
+/// Which answers a question takes.
+#[derive(Clone, Debug, Default)]
+pub struct Question<'p> {
+    choices: Vec<&'p Value>,
+    other: Other,
+    schema: Option<&'p Value>,
+    until: Option<Timestamp>,
+    default: Option<&'p Value>,
+}
+
+/// Which answers other than the choices are accepted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Other {
+    /// No text: only the choices are accepted.
+    None,
+    /// Any text, in addition to the choices.
+    Text,
+    /// Anything: the component that asked checks the answer.
+    #[default]
+    Any,
+}
+
+/// Why an answer cannot be taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AnswerError {
+    /// The answer is not one of the choices.
+    #[error("it is none of the choices: {0}")]
+    Choice(String),
+    /// It does not fit the question's schema.
+    #[error("{0}")]
+    Schema(String),
+    /// It is JSON that cannot be used unchanged.
+    #[error("it is JSON that cannot be used unchanged: {0}")]
+    Json(String),
+    /// The schema of the question is invalid, or checking an answer takes too much work.
+    #[error("the schema of the question cannot be used: {0}")]
+    Question(String),
+}
+
+impl<'p> Question<'p> {
+    /// The form of a payload. One without a form takes any answer.
+    pub fn of(payload: &'p Value) -> Self {
+        let Value::Object(fields) = payload else { return Self::default() };
+        let is_plain = |value: &&Value| matches!(value, Value::String(_) | Value::Number(_) | Value::Bool(_));
+        let choices = ["choices", "options"].into_iter().find_map(|key| fields.get(key)?.as_array());
+        // A list of other values has no meaning for the host.
+        let choices = choices.filter(|list| list.iter().all(|choice| is_plain(&choice)));
+        let is_ask = fields.get("type").and_then(Value::as_str) == Some(ASK);
+        let until = fields.get("until").and_then(Value::as_str).filter(|_| is_ask);
+        Self {
+            choices: choices.into_iter().flatten().collect(),
+            other: match fields.get("other") {
+                Some(Value::Bool(true)) => Other::Text,
+                Some(Value::Bool(false)) => Other::None,
+                _ if is_ask => Other::None,
+                _ => Other::Any,
+            },
+            schema: fields.get("schema").filter(|schema| schema.is_object()),
+            until: until.and_then(|until| until.parse().ok()),
+            default: fields.get("default").filter(|_| is_ask),
+        }
+    }
+
+    /// What may be chosen, in order.
+    pub fn choices(&self) -> &[&'p Value] {
+        &self.choices
+    }
+
+    /// Whether it explicitly accepts text other than the choices.
+    pub fn takes_other(&self) -> bool {
+        self.other == Other::Text
+    }
+
+    /// How an answer is given, for programs: `choices`, whether `other` text is accepted (`"any"`: the component that
+    /// asked decides), `schema`, `default`, and `until`, the deadline for an answer.
+    pub fn form(&self) -> Value {
+        let mut form = Map::new();
+        if !self.choices.is_empty() {
+            form.insert("choices".to_owned(), self.choices.iter().map(|choice| (*choice).clone()).collect());
+            let other = match self.other {
+                Other::None => Value::Bool(false),
+                Other::Text => Value::Bool(true),
+                Other::Any => Value::from("any"),
+            };
+            form.insert("other".to_owned(), other);
+        }
+        form.extend(self.schema.map(|schema| ("schema".to_owned(), schema.clone())));
+        form.extend(self.default.map(|default| ("default".to_owned(), default.clone())));
+        form.extend(self.until.map(|until| ("until".to_owned(), until.to_string().into())));
+        Value::Object(form)
+    }
+
+    /// The answer of an `ask` node that was not answered by its deadline, if that is over at `now`: its default, or null,
+    /// with which it fails. `None` before the deadline, and if there is none.
+    pub fn overdue(&self, now: Timestamp) -> Option<Value> {
+        self.until.filter(|until| now >= *until)?;
+        Some(self.default.cloned().unwrap_or_default())
+    }
+
+    /// Reads a typed answer. For a question with choices: the exact text of one, else the number of one, from 1, else
+    /// (with `other`) the text itself. For any other question: JSON if the schema accepts it, else the text.
+    pub fn read(&self, text: &str) -> Result<Value, AnswerError> {
+        let text = text.trim();
+        if let Some(choice) = self.choice(text) {
+            return Ok(choice.clone());
+        }
+        match self.other {
+            Other::None if !self.choices.is_empty() => return Err(self.no_choice()),
+            Other::Text if !self.choices.is_empty() => return Ok(Value::from(text)),
+            _ => {}
+        }
+        let read = match json::parse_strict(text, MAX_DEPTH) {
+            Ok(value) => value,
+            Err(error) if json::is_json(text) => {
+                let as_text = self.schema.and_then(|_| self.fit(Value::from(text)).ok());
+                return as_text.ok_or_else(|| AnswerError::Json(error.to_string()));
+            }
+            Err(_) => return self.fit(Value::from(text)),
+        };
+        self.fit(read).or_else(|refused| self.fit(Value::from(text)).map_err(|_| refused))
+    }
+
+    /// Checks the answer of a program. If there are choices, a text or a number is read like a typed answer.
+    pub fn accept(&self, answer: Value) -> Result<Value, AnswerError> {
+        if self.choices.contains(&&answer) {
+            return Ok(answer);
+        }
+        let choice = match &answer {
+            Value::String(text) => self.choice(text),
+            Value::Number(number) => self.choice(&number.to_string()),
+            _ => None,
+        };
+        match (choice, self.other) {
+            (Some(choice), _) => Ok(choice.clone()),
+            (None, Other::None) if !self.choices.is_empty() => Err(self.no_choice()),
+            (None, Other::Text) if !self.choices.is_empty() && !answer.is_string() => Err(self.no_choice()),
+            (None, Other::Text) if !self.choices.is_empty() => Ok(answer),
+            _ => self.fit(answer),
+        }
+    }
+
+    /// The choice that a text is, or is the number of.
+    fn choice(&self, text: &str) -> Option<&'p Value> {
+        let by_text = self.choices.iter().find(|choice| shown(choice) == text);
+        let by_number = || self.choices.get(text.parse::<usize>().ok()?.checked_sub(1)?);
+        by_text.or_else(by_number).copied()
+    }
+
+    fn no_choice(&self) -> AnswerError {
+        let mut listed: Vec<String> = (1..)
+            .zip(self.choices.iter().take(LISTED))
+            .map(|(n, choice)| format!("{n}. {}", shown(choice)))
+            .collect();
+        if self.choices.len() > LISTED {
+            listed.push(format!("{} more", self.choices.len() - LISTED));
+        }
+        AnswerError::Choice(listed.join(", "))
+    }
+
+    fn fit(&self, answer: Value) -> Result<Value, AnswerError> {
+        let Some(schema) = self.schema else { return Ok(answer) };
+        let meter = Meter::of_one_step();
+        let compiled = InputSchema::compile(schema, &meter).map_err(|errors| {
+            AnswerError::Question(errors.first().map(ToString::to_string).unwrap_or_default())
+        })?;
+        compiled.validate_and_fill(answer, &meter).map_err(|failure| match failure {
+            SchemaFailure::Problems(problems) => {
+                let told: Vec<String> = problems.iter().take(3).map(ToString::to_string).collect();
+                AnswerError::Schema(told.join("; "))
+            }
+            SchemaFailure::Exhausted(exhausted) => AnswerError::Question(exhausted.to_string()),
+        })
+    }
+}
+
+/// A choice as it is typed.
+pub fn shown(choice: &Value) -> String {
+    choice.as_str().map_or_else(|| choice.to_string(), str::to_owned)
+}
+
+/// A question that is asked again, since the component has rejected the answer: the earlier payload, with the component's
+/// message as `rejected`.
+pub(crate) fn rejected(asked: &Value, message: &str) -> Value {
+    let mut fields = match asked {
+        Value::Object(fields) => fields.clone(),
+        other => Map::from_iter([("question".to_owned(), other.clone())]),
+    };
+    fields.insert("rejected".to_owned(), message.into());
+    Value::Object(fields)
+}
+
+/// The payload of an `ask` node: its `ask` mapping, with its type and its deadline.
+pub(crate) fn payload(asked: Value, until: Option<Timestamp>) -> Value {
+    let mut fields = match asked {
+        Value::Object(fields) => fields,
+        other => serde_json::Map::from_iter([("question".to_owned(), other)]),
+    };
+    fields.retain(|_, value| !value.is_null());
+    fields.insert("type".to_owned(), ASK.into());
+    if let Some(until) = until {
+        fields.insert("until".to_owned(), until.to_string().into());
+    }
+    Value::Object(fields)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn texts_come_before_numbers_and_numbers_before_other_text() {
+        let payload = json!({ "choices": ["2", "b", 7, true], "other": true });
+        let question = Question::of(&payload);
+        for (typed, answer) in [
+            ("2", json!("2")),
+            (" b ", json!("b")),
+            ("1", json!("2")),
+            ("7", json!(7)),
+            ("3", json!(7)),
+            ("true", json!(true)),
+            ("5", json!("5")),
+            ("{\"a\": 1}", json!("{\"a\": 1}")),
+        ] {
+            let read = question.read(typed).unwrap();
+            assert_eq!(read, answer, "{typed}");
+            assert_eq!(question.accept(read).unwrap(), answer, "what was read is taken as it is: {typed}");
+        }
+        assert!(question.accept(json!({})).is_err());
+        assert_eq!(question.accept(json!(2)).unwrap(), json!("2"));
+    }
+
+    #[test]
+    fn the_choices_of_a_component_are_suggestions() {
+        let payload = json!({ "choices": ["accept", "replace X with Y"] });
+        let question = Question::of(&payload);
+        assert_eq!(question.read("replace a with b").unwrap(), json!("replace a with b"));
+        assert_eq!(question.read("2").unwrap(), json!("replace X with Y"));
+        assert_eq!(question.read("{\"a\":1}").unwrap(), json!({ "a": 1 }));
+        assert_eq!(question.accept(json!({ "a": 1 })).unwrap(), json!({ "a": 1 }));
+        let closed = json!({ "choices": ["accept"], "other": false });
+        assert!(matches!(Question::of(&closed).read("2"), Err(AnswerError::Choice(_))));
+    }
+
+    #[test]
+    fn json_that_the_schema_refuses_is_tried_as_text() {
+        let text = json!({ "schema": { "type": "string" } });
+        assert_eq!(Question::of(&text).read("4").unwrap(), json!("4"));
+        assert_eq!(Question::of(&text).read("{\"a\":1,\"a\":2}").unwrap(), json!("{\"a\":1,\"a\":2}"));
+        let number = json!({ "schema": { "type": "integer", "minimum": 3 } });
+        assert_eq!(Question::of(&number).read("4").unwrap(), json!(4));
+        assert!(matches!(Question::of(&number).read("2"), Err(AnswerError::Schema(_))));
+        let none = json!("how many?");
+        assert_eq!(Question::of(&none).read("4").unwrap(), json!(4));
+        assert_eq!(Question::of(&none).read("four").unwrap(), json!("four"));
+        assert!(matches!(Question::of(&none).read("{\"a\":1,\"a\":2}"), Err(AnswerError::Json(_))));
+    }
+
+    #[test]
+    fn what_no_form_is_takes_any_answer() {
+        for payload in [json!({ "choices": [{ "label": "x" }] }), json!({ "choices": "x" }), json!([1])] {
+            assert_eq!(Question::of(&payload).accept(json!({ "a": 1 })).unwrap(), json!({ "a": 1 }));
+        }
+        let bad = json!({ "schema": { "type": 7 } });
+        assert!(matches!(Question::of(&bad).accept(json!(1)), Err(AnswerError::Question(_))));
+    }
+
+    #[test]
+    fn only_an_ask_node_has_a_time() {
+        let until = Timestamp(1_000);
+        let asked = payload(json!({ "question": "?", "default": 7, "about": null }), Some(until));
+        assert_eq!(asked.get("about"), None);
+        assert_eq!(Question::of(&asked).overdue(Timestamp(999)), None);
+        assert_eq!(Question::of(&asked).overdue(until), Some(json!(7)));
+        let other = json!({ "until": until.to_string(), "default": 7 });
+        assert_eq!(Question::of(&other).overdue(Timestamp(2_000)), None);
+    }
+}

@@ -1,0 +1,90 @@
+//! The stamps and counts of all channels and nodes at a checkpoint, assembled from checkpoints with changes.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::checkpoint::{ChannelStamp, Checkpoint};
+use super::digest_tree::DigestTree;
+use super::pruning::Pruning;
+
+/// The stamps of all channels and the counts of all nodes at a checkpoint.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CumulativeState {
+    /// How often a cached result was used instead of a dispatch, by node.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub cached: BTreeMap<String, u64>,
+    /// The stamps of all channels.
+    pub channels: BTreeMap<String, ChannelStamp>,
+    /// How often each node's item has been dispatched.
+    pub executions: BTreeMap<String, u64>,
+    /// How often each node has been visited.
+    pub visits: BTreeMap<String, u64>,
+}
+
+impl CumulativeState {
+    /// The stamps and counts before the first checkpoint of a history whose beginning was removed.
+    pub fn after(pruning: &Pruning) -> Self {
+        pruning.standing.clone().unwrap_or_default()
+    }
+
+    /// The stamps and counts of a whole checkpoint.
+    pub fn of(checkpoint: &Checkpoint) -> Self {
+        Self {
+            cached: checkpoint.cached.clone(),
+            channels: checkpoint.channels.clone(),
+            executions: checkpoint.executions.clone(),
+            visits: checkpoint.visits.clone(),
+        }
+    }
+
+    /// Takes the next checkpoint.
+    pub fn follow(&mut self, checkpoint: &Checkpoint) {
+        if checkpoint.is_whole() {
+            *self = Self::default();
+        }
+        for (channel, stamp) in &checkpoint.channels {
+            set(&mut self.channels, channel, *stamp);
+        }
+        for channel in &checkpoint.gone {
+            self.channels.remove(channel);
+        }
+        let counts = [
+            (&mut self.cached, &checkpoint.cached),
+            (&mut self.executions, &checkpoint.executions),
+            (&mut self.visits, &checkpoint.visits),
+        ];
+        for (all, changed) in counts {
+            for (node, count) in changed {
+                set(all, node, *count);
+            }
+        }
+    }
+
+    /// The digests of the channels, from which a checkpoint's [`state`](Checkpoint::state) follows.
+    pub fn tree(&self) -> DigestTree {
+        let mut tree = DigestTree::default();
+        for (channel, stamp) in &self.channels {
+            tree.set(channel, stamp.digest);
+        }
+        tree
+    }
+
+    /// Makes a checkpoint whole in memory with these stamps and counts. Its text and its record digest stay unchanged.
+    pub fn complete(self, checkpoint: &mut Checkpoint) {
+        let Self { cached, channels, executions, visits } = self;
+        (checkpoint.cached, checkpoint.channels) = (cached, channels);
+        (checkpoint.executions, checkpoint.visits) = (executions, visits);
+    }
+}
+
+/// Changes an entry; its key is only copied if it is new.
+fn set<T>(map: &mut BTreeMap<String, T>, key: &str, value: T) {
+    match map.get_mut(key) {
+        Some(found) => *found = value,
+        None => {
+            map.insert(key.to_owned(), value);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! What remains of hooks when the run reaches a boundary, goes back to one, or is restored.
+
+use super::Hooks;
+use crate::hook::HookEvent;
+use crate::limits::HostUse;
+use crate::record::{HookRecord, HookSummary, PlannedHook, Record, StatusRecord};
+use crate::walker::Walker;
+use crate::walker::event::Effect;
+
+impl Walker {
+    /// The fuel of everything that has committed, and of the hooks that were asked about the run since.
+    pub(in crate::walker) const fn fuel_so_far(&self) -> u64 {
+        self.totals.fuel().saturating_add(self.hooks.fuel)
+    }
+
+    /// What was used of the host by everything that has committed, and by the hooks that were asked about the run since.
+    pub(in crate::walker) fn host_so_far(&self) -> HostUse {
+        self.totals.host().plus(self.hooks.host)
+    }
+
+    /// At a new boundary: the results so far become history.
+    pub(in crate::walker) fn begin_boundary_of_hooks(&mut self) {
+        self.totals.add_hooks(self.hooks.fuel, self.hooks.host);
+        (self.hooks.fuel, self.hooks.counted) = (0, 0);
+        (self.hooks.host, self.hooks.counted_host) = (HostUse::default(), HostUse::default());
+        let results = std::mem::take(&mut self.hooks.results);
+        self.hooks.unwritten.extend(results.values().map(HookSummary::of));
+        self.hooks.planned.clear();
+        self.hooks.passed = false;
+        self.hooks.resumes = 0;
+        self.hooks.max_steps_at_boundary = self.hooks.max_steps;
+        self.warnings.reach_boundary();
+    }
+
+    /// When the run goes back, the results of hooks are kept: they are history, and their fuel is used.
+    pub(in crate::walker) fn carry_hooks(&mut self, of: &Self) {
+        self.hooks = Hooks {
+            fuel: of.hooks.fuel,
+            counted: of.hooks.counted,
+            host: of.hooks.host,
+            counted_host: of.hooks.counted_host,
+            results: of.hooks.results.clone(),
+            unwritten: of.hooks.unwritten.clone(),
+            max_steps: of.hooks.max_steps,
+            max_steps_at_boundary: of.hooks.max_steps,
+            ..Hooks::default()
+        };
+        self.warnings.reach_boundary();
+    }
+
+    /// Restores the hooks from what was persisted of them.
+    pub(in crate::walker) fn restore_hooks(
+        &mut self,
+        planned: Vec<PlannedHook>,
+        results: Vec<HookRecord>,
+        max_steps: Option<u64>,
+        status: Option<&StatusRecord>,
+    ) {
+        let of_run = results.iter().filter(|record| record.event != HookEvent::Error);
+        let fuel = of_run.clone().map(|record| record.fuel_total).fold(self.totals.fuel(), u64::max);
+        let host = of_run.map(|record| record.host_total).fold(self.totals.host(), HostUse::max);
+        if let Some(total) = max_steps {
+            self.allowance.set_max_steps(total);
+        }
+        self.hooks = Hooks {
+            fuel: fuel - self.totals.fuel(),
+            counted: status.map_or(0, |status| status.hooks_fuel),
+            host: host.less(self.totals.host()),
+            counted_host: status.map_or(HostUse::default(), |status| status.hooks_host),
+            planned,
+            passed: status.is_some_and(|status| status.hooks_passed),
+            resumes: status.map_or(0, |status| status.resumes),
+            results: results.into_iter().map(|record| (record.call.clone(), record)).collect(),
+            max_steps,
+            max_steps_at_boundary: max_steps,
+            ..Hooks::default()
+        };
+        self.warnings.reach_boundary();
+    }
+
+    /// The results of hooks after they were asked about the end of the run.
+    pub(in crate::walker) fn hooked_at_the_end(&self) -> Vec<HookSummary> {
+        if self.stop.end().is_none() || !self.hooks.passed {
+            return Vec::new();
+        }
+        self.hooks.results.values().map(HookSummary::of).collect()
+    }
+
+    /// Under `durability: exit`, the results of hooks are persisted with a suspension.
+    pub(in crate::walker) fn write_hooks(&mut self, fx: &mut Vec<Effect>) {
+        let (checkpoint, sequence) = self.line.under();
+        let dispatched: Vec<HookRecord> =
+            self.hooks.results.values().filter(|record| record.item.is_some()).cloned().collect();
+        for record in dispatched {
+            self.persist(Record::Hook(HookRecord { checkpoint, sequence, ..record }), fx);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Reserves budgets for the tasks of a superstep.
+
+use serde_json::Value;
+
+use super::Walker;
+use super::budget::WORK_OF_ATTEMPT;
+use super::dispatch::lower;
+use super::superstep::Superstep;
+use super::task::{Task, TaskState};
+use crate::hook::{Control, ControlAction, HookAction, HookEvent, MAX_RETRIES, is_control_item};
+use crate::limits::HostUse;
+use crate::work::rates::STEP;
+
+impl Walker {
+    /// Reserves fuel and use of the host for every task that will run, in task order, so that the share of each does not
+    /// depend on which finishes first. A task gets what all its attempts may use, or an equal share of what is left if
+    /// that is not enough for all: in a wide superstep each task gets less, but none gets nothing.
+    pub(super) fn reserve(&self, superstep: &mut Superstep) {
+        let started = |task: &Task| task.account().spent_before();
+        let used: u64 = superstep.tasks().iter().map(started).fold(0, u64::saturating_add);
+        let own = self
+            .totals
+            .host()
+            .fuel
+            .saturating_add(self.hooks.counted_host().fuel)
+            .saturating_add(self.totals.work());
+        let spent =
+            self.totals.fuel().saturating_add(self.hooks.counted()).saturating_add(own).saturating_add(used);
+        let mut left = self.setup.manifest.run_limits().fuel.saturating_sub(spent);
+        let components =
+            superstep.tasks().iter().map(|task| task.start().used.fuel).fold(0, u64::saturating_add);
+        let components = components.saturating_add(self.totals.fuel()).saturating_add(self.hooks.counted());
+        let mut components_left = self.allowance.fuel_share().map(|share| share.saturating_sub(components));
+        let host_used = superstep.tasks().iter().map(|task| task.start().used.host);
+        let host_used = host_used.fold(self.totals.host().plus(self.hooks.counted_host()), HostUse::plus);
+        let mut host_left = self.setup.manifest.run_limits().host().less(host_used);
+        let (for_hooks, host_for_hooks, retries) = self.fuel_of_error_hooks();
+        let hooks = self.has_hooks(HookEvent::Error);
+        let takes_part = |task: &Task| {
+            let has_failed = matches!(
+                task.state(),
+                TaskState::Failing { .. } | TaskState::Failed(_) | TaskState::Handled(_)
+            );
+            // A node without an action causes work for the host as well; a task that failed before it could start causes
+            // none, except for its hooks.
+            (!has_failed || task.dispatch().is_some() || hooks) && task.shares()
+        };
+        let mut sharers = superstep.tasks().iter().filter(|task| takes_part(task)).count() as u64;
+        for (task, node) in superstep.tasks_with_nodes_mut().filter(|(task, _)| takes_part(task)) {
+            let node = self.graph.node(node);
+            let attempts =
+                u64::from(node.retry.max_attempts.saturating_sub(task.start().attempts).max(1)) + retries;
+            let of_item = task.dispatch().map_or(0, |dispatch| dispatch.limits.fuel);
+            let wanted = of_item
+                .saturating_add(WORK_OF_ATTEMPT)
+                .saturating_mul(attempts)
+                .saturating_add(for_hooks.saturating_add(STEP).saturating_mul(1 + retries));
+            let share = wanted.min(left / sharers);
+            task.account_mut().set_aside(share);
+            left -= share;
+            if let Some(components_left) = &mut components_left {
+                let wanted = of_item.saturating_mul(attempts);
+                let wanted = wanted.saturating_add(for_hooks.saturating_mul(1 + retries));
+                let share = wanted.min(*components_left / sharers);
+                task.account_mut().set_aside_for_components(share);
+                *components_left -= share;
+            }
+            let of_item = task.dispatch().map_or(HostUse::default(), |dispatch| dispatch.limits.host());
+            let mut wanted = of_item.times(attempts).plus(host_for_hooks.times(1 + retries));
+            if task.is_graph() {
+                wanted.stored = u64::MAX;
+            }
+            let share = wanted.min(host_left.share(sharers));
+            task.account_mut().set_aside_of_host(share);
+            host_left = host_left.less(share);
+            sharers -= 1;
+        }
+    }
+
+    /// What all hooks may use that are asked about one failure, and how often they may have a task tried again.
+    fn fuel_of_error_hooks(&self) -> (u64, HostUse, u64) {
+        let (mut fuel, mut host, mut retries) = (0_u64, HostUse::default(), 0);
+        for hook in self.hooks_at(HookEvent::Error) {
+            let most = |control: Control| match control.action {
+                ControlAction::Retry => u64::from(control.max_retries.unwrap_or(MAX_RETRIES)),
+                _ => 0,
+            };
+            let more = match &hook.action {
+                HookAction::Nothing => 0,
+                HookAction::Control(control) => most(*control),
+                HookAction::Item(action) => {
+                    let id = action.item_id.literal().and_then(Value::as_str).unwrap_or_default();
+                    if is_control_item(action.primary, action.item_type, id) {
+                        let written = action.params.literal().and_then(|params| Control::read(params).ok());
+                        written.flatten().map_or(u64::from(MAX_RETRIES), most)
+                    } else {
+                        let limits = self.setup.manifest.limits_for(id);
+                        let limits = lower(limits, &self.graph.limits, &self.graph.limits);
+                        fuel = fuel.saturating_add(limits.fuel);
+                        host = host.plus(limits.host());
+                        u64::from(MAX_RETRIES)
+                    }
+                }
+            };
+            retries = more.max(retries);
+        }
+        (fuel, host, retries)
+    }
+}

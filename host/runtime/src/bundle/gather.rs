@@ -1,0 +1,493 @@
+//! What belongs to a bundle: documents, components, texts, the keys that signed them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::Write as _;
+use std::path::Path;
+
+use graph_bundle::site::{
+    Component, ComponentDocument, Document, EntryDocument, FolderDocument, GraphDocument, HooksDocument,
+    INTERFACES, KeptText, ManifestDocument, ManifestError, MemoryDocument, Site, TextDocument,
+};
+use graph_core::capability::{Access, CapabilityKind, EffectiveGrant, KnowledgeRule};
+use graph_core::diagnostic::printable;
+use graph_core::digest::Digest;
+use graph_core::document::load;
+use graph_core::graph::{Action, Graph, ItemType, NodeLimits, Primary};
+use graph_core::hook::HookAction;
+use graph_core::trust::{KeyId, SigningKey, TextStanding, TrustStore};
+use serde_json::Value;
+
+use super::{pack, page};
+use crate::error::{Error, Kind, Result};
+use crate::executor::knowledge_of;
+use crate::host::Host;
+use crate::items::graph_file::GraphFile;
+use crate::items::locate::{ItemFile, LocatedItem};
+use crate::items::text_items::Text;
+use crate::plan::admission::{AdmitError, Admitted, cannot_load};
+use crate::plan::{Plan, PlannedId};
+use crate::project;
+use crate::project::text_file;
+use crate::run::start::{RunContext, manifest_text, pinned};
+
+/// The largest bundle, in bytes: browsers hold it in memory.
+const LARGEST_BUNDLE: u64 = 96 << 20;
+/// All entries of the project's knowledge in a bundle together, in bytes.
+const MOST_ENTRIES: usize = 4 << 20;
+/// How many keys of knowledge are read at a time.
+const PAGE_OF_KEYS: u32 = 1000;
+/// The longest run that is packed for a replay, in bytes.
+const LONGEST_EXPORT: usize = 32 << 20;
+
+/// What a bundle has besides what its graph needs.
+#[derive(Debug, Default)]
+pub struct BundleOptions {
+    /// Pack the files of folders that components may read, and the knowledge of the project that they may.
+    pub files: bool,
+    /// Inputs that the page begins with.
+    pub example_inputs: Option<Value>,
+    /// A run to replay, as `runs export` writes it.
+    pub export: Option<Vec<u8>>,
+}
+
+/// A bundle, ready to be written.
+#[derive(Debug)]
+pub struct Bundle {
+    /// Its files, by path.
+    pub files: BTreeMap<String, Vec<u8>>,
+    /// What the page reads.
+    pub document: Document,
+    /// The key that signed it.
+    pub key: KeyId,
+    /// What templates could name and is not in the bundle, a sentence each.
+    pub left_out: Vec<String>,
+}
+
+/// Puts together a bundle of a graph that was planned. What a native run would be refused for is refused here in the same
+/// words, and so is what a page cannot do. It blocks.
+pub fn gather(
+    context: &RunContext,
+    plan: &Plan,
+    suggest: &str,
+    options: BundleOptions,
+    key: &SigningKey,
+    host: &Host,
+) -> Result<Bundle> {
+    if let Some(refusal) = plan.refusal(suggest) {
+        return Err(refusal);
+    }
+    check_for_page(context, plan)?;
+    let mut gatherer = Gatherer {
+        context,
+        site: Site::new(),
+        items: BTreeMap::new(),
+        texts: BTreeMap::new(),
+        packed: HashMap::new(),
+        grants: Vec::new(),
+        left_out: Vec::new(),
+        optional: BTreeSet::new(),
+        signers: Vec::new(),
+    };
+    let documents = gatherer.graphs()?;
+    gatherer.planned(plan);
+    if is_open(context, plan) {
+        gatherer.permitted();
+    }
+    let components = gatherer.components()?;
+    let (knowledge, directives) = gatherer.text_documents();
+    let trust = gatherer.trust()?;
+    let folders = gatherer.folders(options.files);
+    let entries = if options.files { gatherer.entries(host)? } else { Vec::new() };
+    let files = pack::pack(&folders, &mut gatherer.site)?;
+    let export = options.export.map(|bytes| gatherer.export(bytes)).transpose()?;
+    let manifest = manifest(context)?;
+    let all = || plan.nodes.iter().chain(&plan.hooks);
+    let waiting: BTreeSet<_> = components
+        .iter()
+        .filter(|component| component.waits)
+        .map(|component| component.item.clone())
+        .collect();
+    let needs_jspi = all().filter(|node| matches!(&node.item, PlannedId::Literal(id) if waiting.contains(id.split_once('@').map_or(id.as_str(), |(id, _)| id))));
+    let [graph, graphs @ ..] = documents.as_slice() else {
+        return Err(Error::new(Kind::Internal, "internal", "the graph is missing among its documents"));
+    };
+    let (pins, kept) = pinned(context, plan)?;
+    let kept =
+        kept.into_iter().map(|kept| KeptText { digest: kept.digest, text: kept.text.as_ref().to_owned() });
+    let document = Document {
+        version: 1,
+        graph: graph.clone(),
+        graphs: graphs.to_vec(),
+        hooks: hooks(context),
+        manifest,
+        trust,
+        allow_unsigned: context.components.allow_unsigned,
+        components,
+        knowledge,
+        directives,
+        entries,
+        folders: folders.into_iter().collect(),
+        files,
+        engine: context.components.engine.digest(),
+        pins,
+        texts: kept.collect(),
+        inputs_schema: context.file.graph.input_schema.clone(),
+        example_inputs: options.example_inputs,
+        needs_jspi: needs_jspi.map(|node| node.name.clone()).collect(),
+        missing_checks: all().flat_map(page::missing_checks).collect(),
+        export,
+    };
+    let Gatherer { site, left_out, .. } = gatherer;
+    if site.size() > LARGEST_BUNDLE {
+        return Err(Error::limit(format!(
+            "the bundle has {} MiB, and a page holds no more than {} MiB",
+            site.size() >> 20,
+            LARGEST_BUNDLE >> 20
+        ))
+        .help("leave --files out, or have large components built with optimization"));
+    }
+    let files = site.seal(&document, key).map_err(|error| cannot_seal(&error))?;
+    Ok(Bundle { files, document, key: key.id(), left_out })
+}
+
+fn cannot_seal(error: &ManifestError) -> Error {
+    Error::new(Kind::Internal, "internal", error.to_string())
+}
+
+/// Refuses what no page can do, with every node and hook that it is about.
+fn check_for_page(context: &RunContext, plan: &Plan) -> Result<()> {
+    let mut message = "the graph cannot run in a page".to_owned();
+    let mut help = None;
+    let mut refuse = |subject: String, problem: Error| {
+        let _ = write!(message, "\n- {subject}: {}", problem.message());
+        help = help.take().or_else(|| problem.help_text().map(str::to_owned));
+    };
+    for node in plan.nodes.iter().chain(&plan.hooks).filter(|node| node.is_function) {
+        refuse(node.subject(), page::no_functions());
+    }
+    for graph in graphs_of(context) {
+        let nodes = graph
+            .nodes
+            .iter()
+            .filter_map(|node| Some((format!("node `{}`", printable(&node.name)), node.action.as_ref()?)));
+        let hooks =
+            graph.hooks.iter().chain(context.hooks.hooks.iter()).filter_map(|hook| match &hook.action {
+                HookAction::Item(action) => Some((format!("hook `{}`", printable(&hook.name)), action)),
+                _ => None,
+            });
+        for (subject, action) in nodes.chain(hooks) {
+            if action.primary == Primary::Sign {
+                refuse(subject, page::no_signing());
+            }
+        }
+    }
+    match help {
+        Some(help) => Err(Error::denied(message).help(help)),
+        None => Ok(()),
+    }
+}
+
+fn graphs_of(context: &RunContext) -> impl Iterator<Item = &Graph> {
+    std::iter::once(&*context.file.graph).chain(context.subgraphs.graphs.values().map(|graph| &**graph))
+}
+
+fn actions_of(graph: &Graph) -> impl Iterator<Item = &Action> {
+    graph.nodes.iter().filter_map(|node| node.action.as_ref())
+}
+
+/// Whether a run may name items that are not known yet: by a template, by a search, or as a component that calls others.
+fn is_open(context: &RunContext, plan: &Plan) -> bool {
+    let mut nodes = plan.nodes.iter().chain(&plan.hooks);
+    nodes.any(|node| {
+        let calls = node.grant.as_ref().is_some_and(|grant| grant.kinds.contains(&CapabilityKind::Tools));
+        calls || matches!(node.item, PlannedId::Template(_))
+    }) || graphs_of(context).any(|graph| actions_of(graph).any(|action| action.primary == Primary::Search))
+}
+
+fn hooks(context: &RunContext) -> HooksDocument {
+    let [project, user] = context.hooks.texts.clone();
+    let document = |text: Option<(String, String)>| {
+        text.map(|(name, text)| graph_bundle::site::HookDocument { name, text })
+    };
+    HooksDocument { project: document(project), user: document(user) }
+}
+
+fn manifest(context: &RunContext) -> Result<ManifestDocument> {
+    let Some(path) = context.pins.caps_file.as_deref() else {
+        let text = "dispatch: []\n".to_owned();
+        return Ok(ManifestDocument { name: "no manifest".to_owned(), folder: "/".to_owned(), text });
+    };
+    let (text, folder, manifest) = manifest_text(path)?;
+    if manifest.digest() != context.pins.manifest {
+        return Err(changed(path));
+    }
+    Ok(ManifestDocument { name: file_name(path), folder, text })
+}
+
+fn changed(path: &Path) -> Error {
+    Error::integrity(format!("{} was changed while the bundle was made", project::shown(path)))
+        .help("make it again")
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}
+
+struct Gatherer<'c> {
+    context: &'c RunContext,
+    site: Site,
+    /// Components by the id that they are dispatched by.
+    items: BTreeMap<String, Admitted>,
+    texts: BTreeMap<(&'static str, String), Text>,
+    /// What was transpiled already.
+    packed: HashMap<Digest, Component>,
+    /// What components are granted.
+    grants: Vec<EffectiveGrant>,
+    left_out: Vec<String>,
+    /// The components that no node names by its id.
+    optional: BTreeSet<String>,
+    signers: Vec<KeyId>,
+}
+
+impl Gatherer<'_> {
+    /// The graph, and those inside of it.
+    fn graphs(&mut self) -> Result<Vec<GraphDocument>> {
+        let context = self.context;
+        let all = std::iter::once(&context.file).chain(context.subgraphs.files.values());
+        all.map(|file| self.graph(file)).collect()
+    }
+
+    fn graph(&mut self, file: &GraphFile) -> Result<GraphDocument> {
+        let name = file_name(&file.path);
+        let text = text_file::read_named_as("the graph", &file.path)?;
+        let id = file.graph.id.clone();
+        match load(&name, &text, &id) {
+            Ok(loaded) if loaded.graph.digest == file.graph.digest => {}
+            _ => return Err(changed(&file.path)),
+        }
+        if let TextStanding::Signed { key, .. } = &file.standing {
+            self.signers.push(key.id);
+        }
+        Ok(GraphDocument { name, id, text })
+    }
+
+    /// What the plan has found.
+    fn planned(&mut self, plan: &Plan) {
+        for (id, item) in &plan.items {
+            if let Ok(admitted) = item {
+                self.items.insert(id.clone(), admitted.clone());
+            }
+        }
+        for (key, text) in &plan.texts {
+            if let Ok(text) = text {
+                self.texts.insert(key.clone(), Text::clone(text));
+            }
+        }
+        self.grants = plan.nodes.iter().chain(&plan.hooks).filter_map(|node| node.grant.clone()).collect();
+    }
+
+    /// What the manifest permits besides.
+    fn permitted(&mut self) {
+        let components = &self.context.components;
+        let dispatch = components.manifest.dispatch();
+        for file in components.places.list(ItemType::Tool) {
+            let id = file.id;
+            if self.items.contains_key(&id) || !dispatch.permits(Primary::Execute, ItemType::Tool, &id) {
+                continue;
+            }
+            if !matches!(components.places.find(&id), Ok(LocatedItem::Component { .. })) {
+                continue;
+            }
+            match components.examine(&id, components.recorded) {
+                Ok(admitted) => {
+                    let limits = NodeLimits::default();
+                    self.grants.extend(components.grant(&admitted, &components.manifest, None, limits));
+                    self.optional.insert(id.clone());
+                    self.items.insert(id, admitted);
+                }
+                Err(error) => self.leave_out(&id, error),
+            }
+        }
+        let texts = components.primaries().texts;
+        for item_type in [ItemType::Knowledge, ItemType::Directive] {
+            for file in components.places.list(item_type) {
+                let ItemFile { id, .. } = &file;
+                let key = (item_type.as_str(), id.clone());
+                let primaries = [Primary::Execute, Primary::Load, Primary::Search];
+                let is_permitted =
+                    primaries.into_iter().any(|primary| dispatch.permits(primary, item_type, id));
+                if self.texts.contains_key(&key) || !is_permitted {
+                    continue;
+                }
+                match texts.read_file(item_type, file) {
+                    Ok(text) => {
+                        self.texts.insert(key, text);
+                    }
+                    Err(error) => {
+                        let error = error.into_error();
+                        self.left_out.push(format!(
+                            "`{}` is not in the bundle: {}",
+                            printable(&key.1),
+                            error.message()
+                        ));
+                    }
+                }
+            }
+        }
+    }
+
+    fn leave_out(&mut self, id: &str, error: AdmitError) {
+        let error = error.into_error();
+        self.left_out.push(format!("`{}` is not in the bundle: {}", printable(id), error.message()));
+    }
+
+    fn components(&mut self) -> Result<Vec<ComponentDocument>> {
+        let mut documents = Vec::new();
+        for (id, admitted) in self.items.clone() {
+            match self.component(&id, &admitted) {
+                Ok(document) => documents.push(document),
+                // No node names it by its id: in the page it is missing, as every other item that is not in the bundle.
+                Err(error) if self.optional.contains(&id) => {
+                    self.left_out.push(format!(
+                        "`{}` is not in the bundle: {}",
+                        printable(&id),
+                        error.message()
+                    ));
+                    self.items.remove(&id);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(documents)
+    }
+
+    fn component(&mut self, item: &str, admitted: &Admitted) -> Result<ComponentDocument> {
+        let verified = &admitted.verified;
+        let imports = match &admitted.loaded {
+            Some(loaded) => loaded.imports().to_vec(),
+            None => {
+                self.context.components.engine.read_imports(verified).map_err(|error| cannot_load(&error))?
+            }
+        };
+        let imports: Vec<_> =
+            imports.into_iter().filter(|import| !import.type_only).map(|import| import.name).collect();
+        let offered = |import: &&String| {
+            let path = import.split_once('@').map_or(import.as_str(), |(path, _)| path);
+            !INTERFACES.contains(&path)
+        };
+        let missing: Vec<_> = imports.iter().filter(offered).map(|import| format!("`{import}`")).collect();
+        if !missing.is_empty() {
+            return Err(Error::denied(format!(
+                "component `{}` cannot run in a page: it imports {}, which a page does not offer",
+                printable(item),
+                missing.join(", ")
+            ))
+            .help("run the graph natively: graph-host run"));
+        }
+        let packed = match self.packed.get(verified.digest()) {
+            Some(packed) => packed.clone(),
+            None => self.site.add_component(verified.bytes(), &imports).map_err(|error| {
+                Error::denied(format!("component `{}` cannot run in a page: {error}", printable(item)))
+                    .help("run the graph natively, or have the component built as one core module")
+            })?,
+        };
+        self.packed.insert(*verified.digest(), packed.clone());
+        self.signers.extend(verified.standing().keys().map(|key| key.id));
+        let envelope = if verified.standing().is_unsigned() {
+            None
+        } else {
+            let path = crate::items::locate::envelope_path(&admitted.path);
+            Some(text_file::read_as("the envelope", &path)?)
+        };
+        let Component { path, cores, pages, waits } = packed;
+        Ok(ComponentDocument {
+            item: verified.id().to_owned(),
+            version: verified.version().map(str::to_owned),
+            digest: *verified.digest(),
+            path,
+            envelope,
+            imports,
+            cores,
+            memory: MemoryDocument { pages },
+            waits,
+        })
+    }
+
+    fn text_documents(&mut self) -> (Vec<TextDocument>, Vec<TextDocument>) {
+        let (mut knowledge, mut directives) = (Vec::new(), Vec::new());
+        for text in self.texts.values() {
+            if let TextStanding::Signed { key, .. } = &text.standing {
+                self.signers.push(key.id);
+            }
+            let name = text.file.as_ref().map_or_else(|| text.id.clone(), |file| file_name(&file.path));
+            let document = TextDocument { id: text.id.clone(), name, text: text.content.clone() };
+            if text.item_type == ItemType::Directive {
+                directives.push(document);
+            } else {
+                knowledge.push(document);
+            }
+        }
+        (knowledge, directives)
+    }
+
+    /// The part of the trust store that decides about what is in the bundle: a page does not need to know whom else the user trusts.
+    fn trust(&self) -> Result<String> {
+        let graphs = graphs_of(self.context).map(|graph| graph.id.as_str());
+        let texts = self.texts.keys().map(|(_, id)| id.as_str());
+        let items: Vec<_> = self.items.keys().map(String::as_str).chain(texts).chain(graphs).collect();
+        let text = self.context.components.trust.excerpt(&items, &self.signers);
+        TrustStore::from_yaml("trust.yaml", &text)?;
+        Ok(text)
+    }
+
+    fn folders(&self, files: bool) -> BTreeSet<FolderDocument> {
+        let mounts = self.grants.iter().flat_map(|grant| &grant.filesystem);
+        mounts
+            .map(|mount| FolderDocument {
+                host: mount.host.clone(),
+                access: mount.access.as_str().to_owned(),
+                packed: files && mount.access == Access::ReadOnly,
+            })
+            .collect()
+    }
+
+    /// The project's knowledge below the scopes that components may read.
+    fn entries(&self, host: &Host) -> Result<Vec<EntryDocument>> {
+        let rules = self.grants.iter().flat_map(|grant| &grant.knowledge);
+        let scopes: BTreeSet<_> = rules.map(|KnowledgeRule { scope, .. }| scope.as_str()).collect();
+        let knowledge = knowledge_of(self.context.project.folder(), &host.home);
+        let failed = |error| Error::storage(format!("the knowledge of the project cannot be read: {error}"));
+        let mut entries = BTreeMap::new();
+        let mut left = MOST_ENTRIES;
+        for scope in scopes {
+            let mut after = None;
+            loop {
+                let keys = knowledge.list(scope, after.as_deref(), PAGE_OF_KEYS).map_err(failed)?;
+                let Some(last) = keys.last() else { break };
+                after = Some(last.clone());
+                for key in keys {
+                    let Some(text) = knowledge.get(&key).map_err(failed)? else { continue };
+                    left = left.checked_sub(key.len() + text.len()).ok_or_else(|| {
+                        Error::limit(format!(
+                            "the knowledge below `{scope}` has more than the {} MiB that a bundle packs",
+                            MOST_ENTRIES >> 20
+                        ))
+                        .help("grant a narrower scope, or leave --files out")
+                    })?;
+                    entries.insert(key, text);
+                }
+            }
+        }
+        Ok(entries.into_iter().map(|(key, text)| EntryDocument { key, text }).collect())
+    }
+
+    fn export(&mut self, bytes: Vec<u8>) -> Result<String> {
+        if bytes.len() > LONGEST_EXPORT {
+            return Err(Error::limit(format!(
+                "the run to replay has more than {} MiB",
+                LONGEST_EXPORT >> 20
+            )));
+        }
+        Ok(self.site.add_file("runs", bytes).0)
+    }
+}

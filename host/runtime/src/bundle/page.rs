@@ -1,0 +1,56 @@
+//! What a page cannot do that this host does.
+
+use graph_bundle::site::MissingCheck;
+use graph_core::capability::{Access, EffectiveGrant, Scheme};
+use graph_core::diagnostic::printable;
+
+use crate::error::Error;
+use crate::plan::PlannedNode;
+
+/// The refusal of an item that the program performs itself.
+pub(super) fn no_functions() -> Error {
+    Error::denied("it is a function of the program that runs the graph, and a page has none")
+        .help("use a component in place of it")
+}
+
+/// The refusal of an action that signs.
+pub(super) fn no_signing() -> Error {
+    Error::denied("it signs an item, and a page has neither your keys nor your items")
+        .help("run the graph natively: graph-host run GRAPH --sign-with KEY")
+}
+
+/// What is checked for a node here, and cannot be checked in a page.
+pub(super) fn missing_checks(node: &PlannedNode) -> Vec<MissingCheck> {
+    let Some(grant) = &node.grant else { return Vec::new() };
+    let check = |message: String| MissingCheck { node: node.name.clone(), message };
+    requests(grant).into_iter().chain(folders(grant)).map(check).collect()
+}
+
+fn requests(grant: &EffectiveGrant) -> Vec<String> {
+    let mut missing = Vec::new();
+    if !grant.http.is_empty() {
+        missing.push(
+            "a page does not see which address a request goes to: that it is a public one is not checked"
+                .to_owned(),
+        );
+        missing.push(
+            "a page does not see where a redirect leads: a response that redirects is an error".to_owned(),
+        );
+    }
+    let plain: Vec<_> = grant.http.iter().filter(|rule| rule.schemes.contains(&Scheme::Http)).collect();
+    missing.extend(plain.into_iter().map(|rule| {
+        let host = printable(&rule.host);
+        format!("a browser sends no request to http://{host} from a page that was loaded over https")
+    }));
+    missing
+}
+
+fn folders(grant: &EffectiveGrant) -> Vec<String> {
+    let written = grant.filesystem.iter().filter(|mount| mount.access == Access::ReadWrite);
+    written
+        .map(|mount| {
+            let guest = printable(&mount.guest);
+            format!("what is written to {guest} stays in the page: no file of this machine changes")
+        })
+        .collect()
+}

@@ -1,0 +1,83 @@
+//! Explains which edges fired.
+
+use graph_core::diagnostic::one_line;
+use graph_core::graph::{Graph, Next};
+use graph_core::record::{FiredEdge, Via};
+use serde_json::{Value, json};
+
+/// The longest condition that is shown, in characters.
+const LONGEST: usize = 500;
+
+/// An edge that fired, or the absence of one, explained with the graph's document if there is one.
+pub(super) fn route(fired: &FiredEdge, graph: Option<&Graph>) -> Value {
+    let mut told = json!({
+        "node": fired.from,
+        "to": fired.to,
+        "by": by(fired.via),
+        "edge": null,
+        "label": null,
+        "when": null,
+        "count": fired.count,
+    });
+    let Via::Next(place) = fired.via else { return told };
+    told["edge"] = place.into();
+    let node = graph.and_then(|graph| Some(graph.node(graph.find(&fired.from)?)));
+    match node.map(|node| &node.next) {
+        Some(Next::All(_)) => told["by"] = "always".into(),
+        Some(Next::First(edges)) => {
+            let Some(edge) = usize::try_from(place).ok().and_then(|place| edges.get(place)) else {
+                return told;
+            };
+            told["label"] = edge.label.as_deref().into();
+            told["when"] = edge.when.as_ref().map(|when| one_line(&when.to_string(), LONGEST)).into();
+            told["by"] = match &edge.when {
+                Some(_) => "condition",
+                None if edges.iter().any(|edge| edge.when.is_some()) => "default",
+                None => "always",
+            }
+            .into();
+        }
+        Some(Next::End) | None => {}
+    }
+    told
+}
+
+/// What the record alone says about the edge, without the graph.
+const fn by(via: Via) -> &'static str {
+    match via {
+        Via::Next(_) => "next",
+        Via::Error => "on_error",
+        Via::Goto => "goto",
+        Via::NoMatch => "no_match",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn each_reason_has_a_word() {
+        let text = "version: '1'\ntool_type: graph\nexecutor_id: graph-host\nconfig:\n  start: a\n  nodes:\n    \
+                    a: { next: [{ to: b, when: { path: state.n, op: lt, value: 3 }, label: small }, { to: [] }] }\n    \
+                    b: { next: [a, c] }\n    c: { next: [{ to: a, label: back }] }\n";
+        let graph = graph_core::document::load("g.yaml", text, "g").unwrap().graph;
+        let told = |from: &str, via: Via| {
+            let fired = FiredEdge { count: 1, from: from.into(), to: None, via };
+            let told = route(&fired, Some(&graph));
+            let text = |key: &str| told[key].as_str().map(str::to_owned);
+            (text("by").unwrap(), text("label"), text("when"))
+        };
+        let small = told("a", Via::Next(0));
+        assert_eq!((small.0.as_str(), small.1.as_deref()), ("condition", Some("small")));
+        assert!(small.2.unwrap().contains("state.n"));
+        assert_eq!(told("a", Via::Next(1)), ("default".into(), None, None));
+        assert_eq!(told("b", Via::Next(1)), ("always".into(), None, None));
+        assert_eq!(told("c", Via::Next(0)), ("always".into(), Some("back".into()), None));
+        assert_eq!(told("a", Via::Next(7)).0, "next", "of another version of the graph");
+        assert_eq!(told("a", Via::Error).0, "on_error");
+        assert_eq!(told("a", Via::Goto).0, "goto");
+        assert_eq!(told("a", Via::NoMatch).0, "no_match");
+    }
+}

@@ -1,0 +1,107 @@
+//! Plans actions that load, search and sign items, or fill directives in.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use graph_core::graph::{Action, ItemType, Primary};
+use graph_core::schema::InputSchema;
+use graph_core::work::Meter;
+use serde_json::Value;
+
+use super::{PlanProblem, PlannedId, PlannedNode};
+use crate::error::Error;
+use crate::executor::item_operations::{NO_TOOLS, params_schema};
+use crate::items::text_items::{Text, TextError};
+use crate::plan::admission::{AdmitError, Components};
+
+/// Texts by type and id.
+pub(super) type Texts = BTreeMap<(&'static str, String), Result<Arc<Text>, PlanProblem>>;
+
+/// Finds and reads what an action names, and checks what is literal in its params.
+pub(super) fn check_node(
+    components: &Components,
+    action: &Action,
+    planned: &mut PlannedNode,
+    texts: &mut Texts,
+) {
+    let (primary, item_type) = (action.primary, action.item_type);
+    if (primary, item_type) == (Primary::Sign, ItemType::Tool) {
+        planned.problems.push(Error::denied(NO_TOOLS).into());
+        return;
+    }
+    if primary == Primary::Sign && components.signing_key.is_none() {
+        let error = Error::denied("the run is given no key to sign with");
+        planned.problems.push(error.help("name one of your keys, or its file: --sign-with KEY").into());
+    }
+    let id = match &planned.item {
+        PlannedId::Literal(id) => id.clone(),
+        PlannedId::Template(_) => {
+            if (primary, item_type) != (Primary::Execute, ItemType::Directive) {
+                check_params(&params_schema(primary), action, "", planned);
+            }
+            return;
+        }
+    };
+    let schema = match (primary, item_type) {
+        (Primary::Search, _) => Ok(params_schema(primary)),
+        (_, ItemType::Tool) => match components.places.find(&id) {
+            Ok(_) => Ok(params_schema(primary)),
+            Err(error) => Err(AdmitError::Find(error).into_error().into()),
+        },
+        (Primary::Sign, _) => match components.places.file(item_type, &id) {
+            Ok(_) => Ok(params_schema(primary)),
+            Err(error) => Err(TextError::Find(error).into_error().into()),
+        },
+        (Primary::Execute | Primary::Load, _) => {
+            let texts_of = components.primaries().texts;
+            let text = texts.entry((item_type.as_str(), id.clone())).or_insert_with(|| {
+                texts_of.read(item_type, &id).map(Arc::new).map_err(|error| problem(error).into())
+            });
+            match text {
+                Ok(text) => Ok(match (primary, &text.item.directive) {
+                    (Primary::Execute, Some(directive)) => directive.schema(),
+                    _ => params_schema(primary),
+                }),
+                Err(problem) => Err(problem.clone()),
+            }
+        }
+    };
+    match schema {
+        Ok(schema) => check_params(&schema, action, &id, planned),
+        Err(problem) => planned.problems.push(problem),
+    }
+}
+
+/// As the error at the edge, but every mistake of a text on a line of its own: a plan has no snippets.
+fn problem(error: TextError) -> Error {
+    match &error {
+        TextError::Invalid(problems) => Error::invalid(problems.to_lines().join("\n    ")),
+        _ => error.into_error(),
+    }
+}
+
+fn check_params(schema: &Value, action: &Action, id: &str, planned: &mut PlannedNode) {
+    let what = format!("{} {} {id}", action.primary.as_str(), action.item_type.as_str());
+    let what = what.trim_end();
+    let meter = Meter::of_one_step();
+    match InputSchema::compile(schema, &meter) {
+        Ok(schema) => match schema.check_literal(&action.params, &meter) {
+            Ok(problems) => {
+                for problem in problems {
+                    let message = format!("its params are not what `{what}` takes: {problem}");
+                    planned.problems.push(Error::invalid(message).into());
+                }
+            }
+            Err(exhausted) => {
+                let message =
+                    format!("its params cannot be checked against what `{what}` takes: {exhausted}");
+                planned.problems.push(Error::limit(message).into());
+            }
+        },
+        Err(errors) => {
+            let reasons: Vec<_> = errors.iter().map(ToString::to_string).collect();
+            let message = format!("what `{what}` takes is not usable: {}", reasons.join("; "));
+            planned.problems.push(Error::invalid(message).into());
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The walker as a component: `graph-web` behind the interfaces of `wit/walker`. It imports nothing.
+
+use std::cell::RefCell;
+
+use graph_web::{digests, documents, host, run, trust};
+
+use bindings::exports::graph_host::walker::{
+    digests as digests_of, documents as documents_of, host as host_of, runs as runs_of, trust as trust_of,
+};
+use bindings::graph_host::walker::types::Problem;
+
+/// What `wit-bindgen` makes of `wit/walker`.
+#[allow(missing_docs, clippy::all, clippy::pedantic, unreachable_pub)]
+mod bindings {
+    wit_bindgen::generate!({ world: "graph-host:walker/walker", path: "../../../wit/walker", generate_all });
+}
+
+struct Walker;
+
+bindings::export!(Walker with_types_in bindings);
+
+fn problem(problem: graph_web::Problem) -> Problem {
+    let graph_web::Problem { code, message, help, details } = problem;
+    Problem { code, message, help, details: details.map(|details| details.to_string()) }
+}
+
+impl documents_of::Guest for Walker {
+    fn check_graph(name: String, id: String, text: String) -> String {
+        documents::check_graph(&name, &id, &text)
+    }
+
+    fn topology(name: String, id: String, text: String) -> Result<String, Problem> {
+        documents::topology(&name, &id, &text).map_err(problem)
+    }
+
+    fn to_mermaid(topology: String) -> Result<String, Problem> {
+        documents::to_mermaid(&topology).map_err(problem)
+    }
+
+    fn to_dot(topology: String) -> Result<String, Problem> {
+        documents::to_dot(&topology).map_err(problem)
+    }
+
+    fn check_inputs(name: String, id: String, text: String, inputs: String) -> Result<String, Problem> {
+        documents::check_inputs(&name, &id, &text, &inputs).map_err(problem)
+    }
+
+    fn check_manifest(name: String, folder: String, text: String) -> String {
+        documents::check_manifest(&name, &folder, &text)
+    }
+
+    fn explain(code: String) -> Option<String> {
+        documents::explain(&code)
+    }
+}
+
+impl trust_of::Guest for Walker {
+    type Component = Component;
+
+    fn check_store(name: String, text: String) -> String {
+        trust::check_store(&name, &text)
+    }
+
+    fn verify_text(
+        kind: String,
+        id: String,
+        text: String,
+        store: String,
+        now: u64,
+    ) -> Result<String, Problem> {
+        trust::verify_text(&kind, &id, &text, &store, now).map_err(problem)
+    }
+}
+
+struct Component(trust::Component);
+
+impl trust_of::GuestComponent for Component {
+    fn verify(
+        bytes: Vec<u8>,
+        envelope: Option<String>,
+        store: String,
+        item: String,
+        now: u64,
+        recorded: u64,
+    ) -> Result<trust_of::Component, Problem> {
+        trust::Component::verify(bytes, envelope.as_deref(), &store, &item, now, recorded)
+            .map(|verified| trust_of::Component::new(Self(verified)))
+            .map_err(problem)
+    }
+
+    fn under_development(
+        bytes: Vec<u8>,
+        store: String,
+        item: String,
+        imports: Vec<String>,
+    ) -> Result<trust_of::Component, Problem> {
+        trust::Component::under_development(bytes, &store, &item, &imports)
+            .map(|taken| trust_of::Component::new(Self(taken)))
+            .map_err(problem)
+    }
+
+    fn report(&self) -> String {
+        self.0.report()
+    }
+
+    fn grant(
+        &self,
+        name: String,
+        id: String,
+        text: String,
+        node: Option<String>,
+        manifest: String,
+        folder: String,
+    ) -> Result<String, Problem> {
+        self.0.grant((&name, &id, &text), node.as_deref(), &manifest, &folder).map_err(problem)
+    }
+}
+
+impl digests_of::Guest for Walker {
+    fn canonical(value: String) -> Result<String, Problem> {
+        digests::canonical(&value).map_err(problem)
+    }
+
+    fn of_bytes(bytes: Vec<u8>) -> String {
+        digests::of_bytes(&bytes)
+    }
+
+    fn of_inputs(inputs: String) -> Result<String, Problem> {
+        digests::of_inputs(&inputs).map_err(problem)
+    }
+
+    fn of_manifest(name: String, folder: String, text: String) -> Result<String, Problem> {
+        digests::of_manifest(&name, &folder, &text).map_err(problem)
+    }
+
+    fn of_state(channels: String) -> Result<String, Problem> {
+        digests::of_state(&channels).map_err(problem)
+    }
+
+    fn of_channel(value: String, segment: bool, before: Option<String>) -> Result<String, Problem> {
+        digests::of_channel(&value, segment, before.as_deref()).map_err(problem)
+    }
+}
+
+impl host_of::Guest for Walker {
+    type Random = Random;
+
+    fn read_json(text: String) -> Result<String, String> {
+        host::read_json(&text)
+    }
+}
+
+struct Random(RefCell<host::Random>);
+
+impl host_of::GuestRandom for Random {
+    fn new(seed: Vec<u8>) -> Self {
+        Self(RefCell::new(host::Random::of(&seed)))
+    }
+
+    fn bytes(&self, length: u32) -> Vec<u8> {
+        self.0.borrow_mut().bytes(length)
+    }
+
+    fn number(&self) -> u64 {
+        self.0.borrow_mut().number()
+    }
+}
+
+impl runs_of::Guest for Walker {
+    type Run = Run;
+}
+
+struct Run(RefCell<run::Run>);
+
+impl Run {
+    fn new(begun: Result<run::Run, graph_web::Problem>) -> Result<runs_of::Run, Problem> {
+        begun.map(|run| runs_of::Run::new(Self(RefCell::new(run)))).map_err(problem)
+    }
+}
+
+impl runs_of::GuestRun for Run {
+    fn start(setup: String) -> Result<runs_of::Run, Problem> {
+        Self::new(run::Run::start(&setup))
+    }
+
+    fn restore(setup: String, stored: String) -> Result<runs_of::Run, Problem> {
+        Self::new(run::Run::restore(&setup, &stored))
+    }
+
+    fn fork(setup: String, stored: String, checkpoint: u64) -> Result<runs_of::Run, Problem> {
+        Self::new(run::Run::fork(&setup, &stored, checkpoint))
+    }
+
+    fn handle(&self, now: u64, event: String) -> Result<String, Problem> {
+        // Nothing calls back into the component, so no other call has it borrowed.
+        self.0.borrow_mut().handle(now, &event).map_err(problem)
+    }
+
+    fn summary(&self) -> String {
+        self.0.borrow().summary()
+    }
+
+    fn grant(&self, task: String, component: trust_of::ComponentBorrow<'_>) -> Result<String, Problem> {
+        self.0.borrow().grant(&task, &component.get::<Component>().0).map_err(problem)
+    }
+
+    fn cache_key(&self, task: String, performer: String) -> Result<String, Problem> {
+        self.0.borrow().cache_key(&task, &performer).map_err(problem)
+    }
+}

@@ -1,0 +1,71 @@
+//! From texts to values.
+
+use graph_core::capability::Manifest;
+use graph_core::digest::Digest;
+use graph_core::document;
+use graph_core::graph::Graph;
+use graph_core::json;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::Problem;
+
+/// Reads JSON strictly: no key twice, no number that would be rounded, no nesting without bound.
+pub(crate) fn value(what: &str, text: &str) -> Result<Value, Problem> {
+    json::parse_envelope(text)
+        .map_err(|error| Problem::new("invalid_json", format!("the {what} cannot be read: {error}")))
+}
+
+/// The same, of a document whose fields are known.
+pub(crate) fn document<T: DeserializeOwned>(what: &str, text: &str) -> Result<T, Problem> {
+    serde_json::from_value(value(what, text)?)
+        .map_err(|error| Problem::new("invalid_json", format!("the {what} cannot be read: {error}")))
+}
+
+pub(crate) fn digest(what: &str, text: &str) -> Result<Digest, Problem> {
+    text.parse().map_err(|_| {
+        Problem::new(
+            "invalid_json",
+            format!("the {what} is not a digest: expected `sha256:` and 64 hexadecimal digits"),
+        )
+    })
+}
+
+/// The text of a graph, as a setup has it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GraphText {
+    pub(crate) name: String,
+    pub(crate) id: String,
+    pub(crate) text: String,
+}
+
+impl GraphText {
+    pub(crate) fn load(&self) -> Result<Graph, Problem> {
+        graph(&self.name, &self.id, &self.text)
+    }
+}
+
+pub(crate) fn graph(name: &str, id: &str, text: &str) -> Result<Graph, Problem> {
+    Ok(document::load(name, text, id)?.graph)
+}
+
+/// The text of a manifest, as a setup has it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ManifestText {
+    pub(crate) name: String,
+    pub(crate) folder: String,
+    pub(crate) text: String,
+}
+
+impl ManifestText {
+    pub(crate) fn load(&self) -> Result<Manifest, Problem> {
+        manifest(&self.name, &self.folder, &self.text)
+    }
+}
+
+pub(crate) fn manifest(name: &str, folder: &str, text: &str) -> Result<Manifest, Problem> {
+    Ok(Manifest::parse(text, name, folder)?.0)
+}

@@ -1,0 +1,364 @@
+//! What is read: the setup of a run, and events.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use graph_core::capability::Manifest;
+use graph_core::digest::Digest;
+use graph_core::document::load_hooks;
+use graph_core::graph::{Durability, Graph};
+use graph_core::hook::{Hook, HookLayer};
+use graph_core::json;
+use graph_core::node::{Failure, Outcome};
+use graph_core::parameters;
+use graph_core::record::{JournalEntry, SignedCacheEntry};
+use graph_core::time::Timestamp;
+use graph_core::trust::SigningKey;
+use graph_core::walker::{Answers, CustomEvent, Edit, Identity, Resume, Setup, TaskReport, TimerId, Timing};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+
+use crate::read::{self, GraphText, ManifestText};
+use crate::{Problem, VERSION};
+
+/// What a run is started or resumed with.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SetupDocument {
+    version: u32,
+    run: String,
+    #[serde(default)]
+    root: Option<String>,
+    #[serde(default)]
+    parent: Option<String>,
+    graph: GraphText,
+    /// The graphs that nodes of the graph, and of these, dispatch.
+    #[serde(default)]
+    graphs: Vec<GraphText>,
+    #[serde(default)]
+    hooks: HookTexts,
+    #[serde(default = "no_inputs")]
+    inputs: Value,
+    #[serde(default)]
+    initial_state: Map<String, Value>,
+    #[serde(default)]
+    manifest: Option<ManifestText>,
+    #[serde(default)]
+    seed: Option<Digest>,
+    #[serde(default)]
+    pins: Option<Digest>,
+    #[serde(default)]
+    durability: Option<Durability>,
+    #[serde(default)]
+    max_steps: Option<u64>,
+    #[serde(default)]
+    max_concurrency: Option<u32>,
+    /// PKCS#8 in PEM, or the 32 bytes of the seed (RFC 8032) in hexadecimal digits.
+    key: String,
+}
+
+/// The hooks from outside of the graph.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HookTexts {
+    #[serde(default)]
+    project: Option<HookText>,
+    #[serde(default)]
+    user: Option<HookText>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HookText {
+    name: String,
+    text: String,
+}
+
+fn no_inputs() -> Value {
+    Value::Object(Map::new())
+}
+
+/// What a setup stands for.
+pub(super) struct Beginning {
+    pub(super) graph: Arc<Graph>,
+    pub(super) setup: Setup,
+    pub(super) key: SigningKey,
+    /// What the user allows, before inputs narrow it.
+    pub(super) manifest: Manifest,
+}
+
+impl Beginning {
+    pub(super) fn read(text: &str) -> Result<Self, Problem> {
+        let document: SetupDocument = read::document("setup", text)?;
+        if document.version != VERSION {
+            let message = format!("the setup is of version {}, expected {VERSION}", document.version);
+            return Err(Problem::new("invalid_json", message));
+        }
+        let key = signing_key(&document.key)?;
+        let graph = Arc::new(document.graph.load()?);
+        let manifest = document.manifest.as_ref().map(ManifestText::load).transpose()?.unwrap_or_default();
+        let mut graphs = BTreeMap::new();
+        for inner in &document.graphs {
+            graphs.insert(inner.id.clone(), Arc::new(inner.load()?));
+        }
+        let inputs = Arc::new(document.inputs);
+        let setup = Setup {
+            identity: Identity {
+                root: document.root.unwrap_or_else(|| document.run.clone()),
+                run: document.run,
+                parent: document.parent,
+                namespace: String::new(),
+            },
+            seed: document.seed.unwrap_or_else(|| Setup::default_seed(&graph, &inputs)),
+            manifest: Arc::new(parameters::allowed(&graph, &inputs, &manifest)),
+            inputs,
+            initial_state: document.initial_state,
+            graphs: Arc::new(graphs),
+            hooks: Arc::new(document.hooks.load()?),
+            pins: document.pins.unwrap_or(graph.digest),
+            accepted: Vec::new(),
+            durability: document.durability.unwrap_or(graph.durability),
+            max_steps: document.max_steps,
+            max_concurrency: document.max_concurrency,
+        };
+        Ok(Self { graph, setup, key, manifest })
+    }
+
+    /// Takes the inputs that a stored run has had last in place of those of the setup.
+    pub(super) fn set_inputs(&mut self, inputs: Value) {
+        self.setup.manifest = Arc::new(parameters::allowed(&self.graph, &inputs, &self.manifest));
+        self.setup.inputs = Arc::new(inputs);
+    }
+}
+
+impl HookTexts {
+    fn load(&self) -> Result<Vec<Hook>, Problem> {
+        let layers = [(&self.project, HookLayer::Project), (&self.user, HookLayer::Infra)];
+        let mut hooks = Vec::new();
+        for (text, layer) in layers {
+            if let Some(HookText { name, text }) = text {
+                hooks.extend(load_hooks(name, text, layer)?.hooks);
+            }
+        }
+        Ok(hooks)
+    }
+}
+
+fn signing_key(text: &str) -> Result<SigningKey, Problem> {
+    let refused = |reason: String| Problem::new("invalid_json", format!("the key of the setup: {reason}"));
+    if text.trim_start().starts_with('-') {
+        return SigningKey::from_pem(text).map_err(|error| refused(error.to_string()));
+    }
+    // A digest is as long as a seed, and is written in the same digits.
+    let seed = text.parse::<Digest>().map_err(|_| {
+        refused("expected a private key in PEM, or the 64 hexadecimal digits of its seed".to_owned())
+    })?;
+    Ok(SigningKey::from_seed(seed.as_bytes()))
+}
+
+/// An event, as it is read.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum EventDocument {
+    Started,
+    TaskDone {
+        task: Arc<str>,
+        attempt: u32,
+        report: Box<ReportDocument>,
+    },
+    LookedUp {
+        task: Arc<str>,
+        attempt: u32,
+        #[serde(default)]
+        key: Option<Digest>,
+        #[serde(default)]
+        results: Vec<SignedCacheEntry>,
+    },
+    HookDone {
+        hook: Arc<str>,
+        report: Box<ReportDocument>,
+    },
+    Persisted {
+        id: u64,
+    },
+    PersistFailed {
+        id: u64,
+        message: String,
+    },
+    Resumed {
+        #[serde(default, deserialize_with = "present")]
+        answer: Option<Value>,
+        #[serde(default)]
+        answers: BTreeMap<String, Value>,
+        #[serde(default)]
+        max_steps: Option<u64>,
+        #[serde(default)]
+        inputs: Option<Map<String, Value>>,
+        #[serde(default)]
+        update: Option<Map<String, Value>>,
+    },
+    Updated {
+        values: Map<String, Value>,
+        #[serde(default)]
+        as_node: Option<String>,
+    },
+    Forked {
+        #[serde(default)]
+        edit: Option<EditDocument>,
+    },
+    TimerFired {
+        timer: TimerDocument,
+    },
+    CancelRequested,
+    KillRequested,
+    Continued,
+}
+
+/// `null` is an answer, and only what is left out is none.
+fn present<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(reader).map(Some)
+}
+
+/// Answers, by id or without one.
+pub(super) fn resume(
+    answer: Option<Value>,
+    answers: BTreeMap<String, Value>,
+    max_steps: Option<u64>,
+    inputs: Option<Map<String, Value>>,
+    update: Option<Map<String, Value>>,
+) -> Result<Resume, Problem> {
+    let answers = match (answer, answers.is_empty()) {
+        (Some(_), false) => {
+            let message = "an event has either `answer` or `answers`";
+            return Err(Problem::new("invalid_json", message));
+        }
+        (Some(answer), true) => Answers::Bare(answer),
+        (None, false) => Answers::ById(answers),
+        (None, true) => Answers::None,
+    };
+    Ok(Resume { answers, max_steps, inputs, update })
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EditDocument {
+    values: Map<String, Value>,
+    #[serde(default)]
+    as_node: Option<String>,
+}
+
+impl From<EditDocument> for Edit {
+    fn from(EditDocument { values, as_node }: EditDocument) -> Self {
+        Self { values, as_node }
+    }
+}
+
+/// The result of an attempt, as it is read: `outcome` or `failure`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReportDocument {
+    #[serde(default)]
+    outcome: Option<Outcome>,
+    #[serde(default)]
+    failure: Option<Failure>,
+    fuel: u64,
+    #[serde(default)]
+    work: u64,
+    #[serde(default)]
+    warnings: Vec<String>,
+    #[serde(default)]
+    events: Vec<CustomEventDocument>,
+    #[serde(default)]
+    journal: Vec<JournalEntry>,
+    #[serde(default)]
+    timing: TimingDocument,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CustomEventDocument {
+    name: String,
+    payload: Value,
+}
+
+/// When an attempt ended, and how long it took.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TimingDocument {
+    #[serde(default)]
+    at: Option<Timestamp>,
+    #[serde(default)]
+    began_micros: u64,
+    #[serde(default)]
+    took_micros: u64,
+}
+
+impl ReportDocument {
+    pub(super) fn read(self) -> Result<TaskReport, Problem> {
+        let result = match (self.outcome, self.failure) {
+            (Some(outcome), None) => Ok(outcome),
+            (None, Some(failure)) => Err(failure),
+            _ => {
+                let message = "a report has either an `outcome` or a `failure`";
+                return Err(Problem::new("invalid_json", message));
+            }
+        };
+        let is_too_deep = |value: &Value| json::depth(value) > json::MAX_DEPTH;
+        let deep = match &result {
+            Ok(Outcome::Result(value) | Outcome::Interrupt(value)) => is_too_deep(value),
+            Ok(Outcome::Command { update, goto }) => {
+                let arguments = goto.iter().filter_map(|goto| goto.argument.as_ref());
+                update.values().chain(arguments).any(is_too_deep)
+            }
+            Err(_) => false,
+        };
+        if deep {
+            let message = format!("an outcome nests deeper than {} levels", json::MAX_DEPTH);
+            return Err(Problem::new("invalid_json", message));
+        }
+        let events = self.events.into_iter();
+        Ok(TaskReport {
+            result,
+            fuel: self.fuel,
+            work: self.work,
+            warnings: self.warnings,
+            events: events.map(|event| CustomEvent { name: event.name, payload: event.payload }).collect(),
+            journal: self.journal,
+            timing: Timing {
+                at: self.timing.at,
+                began: Duration::from_micros(self.timing.began_micros),
+                took: Duration::from_micros(self.timing.took_micros),
+            },
+        })
+    }
+}
+
+/// A timer, as it is read and written.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum TimerDocument {
+    Retry { task: Arc<str>, attempt: u32 },
+    RunTimeout,
+    ChildTimeout { namespace: Arc<str> },
+}
+
+impl From<TimerDocument> for TimerId {
+    fn from(timer: TimerDocument) -> Self {
+        match timer {
+            TimerDocument::Retry { task, attempt } => Self::Retry { task, attempt },
+            TimerDocument::RunTimeout => Self::RunTimeout,
+            TimerDocument::ChildTimeout { namespace } => Self::ChildTimeout { namespace },
+        }
+    }
+}
+
+impl From<TimerId> for TimerDocument {
+    fn from(timer: TimerId) -> Self {
+        match timer {
+            TimerId::Retry { task, attempt } => Self::Retry { task, attempt },
+            TimerId::RunTimeout => Self::RunTimeout,
+            TimerId::ChildTimeout { namespace } => Self::ChildTimeout { namespace },
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! A run: events in, effects out.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use graph_core::graph::NodeLimits;
+use graph_core::json;
+use graph_core::record::Record;
+use graph_core::time::Timestamp;
+use graph_core::trust::SigningKey;
+use graph_core::walker::{
+    Edit, Effect, Event, Lookup, Persist, PersistId, RunTree, TaskSpec, Update, inputs_digest,
+};
+use serde_json::{Value, json};
+
+use super::document::{Beginning, EventDocument, TimerDocument, resume};
+use super::effects;
+use super::stored::{Stored, StoredText};
+use crate::trust::Component;
+use crate::{Problem, read};
+
+/// A run with its child runs, behind JSON.
+#[derive(Debug)]
+pub struct Run {
+    tree: RunTree,
+    key: SigningKey,
+    /// What was handed out and has not been answered, by task and by call of a hook.
+    under_way: BTreeMap<Arc<str>, UnderWay>,
+    /// What was asked for and has not been answered, by task.
+    lookups: BTreeMap<Arc<str>, Lookup>,
+}
+
+#[derive(Debug)]
+struct UnderWay {
+    spec: TaskSpec,
+    /// What a hook is granted goes by the hook: its node means nothing.
+    is_hook: bool,
+}
+
+impl Run {
+    /// Begins a run. Its first event is `started`.
+    pub fn start(setup: &str) -> Result<Self, Problem> {
+        let Beginning { graph, setup, key, .. } = Beginning::read(setup)?;
+        Ok(Self::of(RunTree::new(graph, setup), key))
+    }
+
+    /// Continues a run from what was stored of it. Its first event is `resumed`.
+    pub fn restore(setup: &str, stored: &str) -> Result<Self, Problem> {
+        let mut beginning = Beginning::read(setup)?;
+        let stored = Stored::read(stored, beginning.key.verifying_key())?;
+        let restored = stored.tree()?;
+        if let Some(inputs) = stored.inputs(&restored.root.checkpoint)? {
+            beginning.set_inputs(inputs);
+        }
+        let Beginning { graph, setup, key, .. } = beginning;
+        let tree = RunTree::restore(graph, setup, restored).map_err(Problem::integrity)?;
+        Ok(Self::of(tree, key))
+    }
+
+    /// Begins a run where a stored run was at a checkpoint. Its first event is `forked`.
+    pub fn fork(setup: &str, stored: &str, checkpoint: u64) -> Result<Self, Problem> {
+        let mut beginning = Beginning::read(setup)?;
+        let stored = Stored::read(stored, beginning.key.verifying_key())?;
+        let (restored, visited) = stored.at(checkpoint)?;
+        if let Some(inputs) = stored.inputs(&restored.checkpoint)? {
+            beginning.set_inputs(inputs);
+        }
+        let Beginning { graph, setup, key, .. } = beginning;
+        let tree = RunTree::fork(graph, setup, restored, &visited).map_err(Problem::integrity)?;
+        Ok(Self::of(tree, key))
+    }
+
+    fn of(tree: RunTree, key: SigningKey) -> Self {
+        Self { tree, key, under_way: BTreeMap::new(), lookups: BTreeMap::new() }
+    }
+
+    /// Takes an event that happened at `now`, and gives the list of effects.
+    pub fn handle(&mut self, now: u64, event: &str) -> Result<String, Problem> {
+        let event = self.event(read::document("event", event)?)?;
+        let answered = match &event {
+            Event::TaskDone { task, .. } => Some(Arc::clone(task)),
+            Event::HookDone { hook, .. } => Some(Arc::clone(hook)),
+            _ => None,
+        };
+        let looked_up = match &event {
+            Event::LookedUp { task, .. } => Some(Arc::clone(task)),
+            _ => None,
+        };
+        let effects = self.tree.handle(Timestamp(now), event)?;
+        answered.and_then(|task| self.under_way.remove(&task));
+        looked_up.and_then(|task| self.lookups.remove(&task));
+        let written = effects.into_iter().map(|effect| self.effect(effect));
+        Ok(Value::Array(written.collect::<Result<_, _>>()?).to_string())
+    }
+
+    /// The run as it is now.
+    pub fn summary(&self) -> String {
+        effects::summary(&self.tree.summary()).to_string()
+    }
+
+    /// What a verified component is granted for a task, or for a hook, that was handed out and has not been answered.
+    pub fn grant(&self, task: &str, component: &Component) -> Result<String, Problem> {
+        let Some(UnderWay { spec, is_hook }) = self.under_way.get(task) else {
+            return Err(Problem::new("not_found", format!("no attempt of task `{task}` is under way")));
+        };
+        let node = (!is_hook).then(|| spec.graph.node(spec.node));
+        let limits = node.map_or_else(NodeLimits::default, |node| node.limits);
+        component.granted(&spec.manifest, node.and_then(|node| node.capabilities.as_ref()), limits)
+    }
+
+    /// What results of a task are stored under, if `performer` performs it.
+    pub fn cache_key(&self, task: &str, performer: &str) -> Result<String, Problem> {
+        let lookup = self.lookup(task)?;
+        Ok(lookup.key(&read::digest("performer", performer)?).to_string())
+    }
+
+    fn lookup(&self, task: &str) -> Result<&Lookup, Problem> {
+        let missing = || Problem::new("not_found", format!("nothing is looked up for task `{task}`"));
+        self.lookups.get(task).ok_or_else(missing)
+    }
+
+    /// The event that a document stands for.
+    fn event(&self, document: EventDocument) -> Result<Event, Problem> {
+        Ok(match document {
+            EventDocument::Started => Event::Started,
+            EventDocument::TaskDone { task, attempt, report } => {
+                Event::TaskDone { task, attempt, report: report.read()? }
+            }
+            EventDocument::LookedUp { task, attempt, key: None, .. } => {
+                Event::LookedUp { task, attempt, key: None, found: None, trouble: None }
+            }
+            EventDocument::LookedUp { task, attempt, key: Some(key), results } => {
+                let chosen = self.lookup(&task)?.choose(key, &results, [], &self.key.verifying_key());
+                let found = chosen.found.map(Box::new);
+                Event::LookedUp { task, attempt, key: chosen.key, found, trouble: chosen.trouble }
+            }
+            EventDocument::HookDone { hook, report } => Event::HookDone { hook, report: report.read()? },
+            EventDocument::Persisted { id } => Event::Persisted(PersistId(id)),
+            EventDocument::PersistFailed { id, message } => {
+                Event::PersistFailed { id: PersistId(id), message }
+            }
+            EventDocument::Resumed { answer, answers, max_steps, inputs, update } => {
+                Event::Resumed(resume(answer, answers, max_steps, inputs, update)?)
+            }
+            EventDocument::Updated { values, as_node } => {
+                Event::Updated(Box::new(Update { edit: Edit { values, as_node }, back_to: None }))
+            }
+            EventDocument::Forked { edit } => Event::Forked(edit.map(Into::into)),
+            EventDocument::TimerFired { timer } => Event::TimerFired(timer.into()),
+            EventDocument::CancelRequested => Event::CancelRequested,
+            EventDocument::KillRequested => Event::KillRequested,
+            EventDocument::Continued => Event::Continued,
+        })
+    }
+
+    /// The document of an effect.
+    fn effect(&mut self, effect: Effect) -> Result<Value, Problem> {
+        Ok(match effect {
+            Effect::RunTask(spec) => {
+                let mut written = effects::spec(&spec);
+                written["effect"] = json!("run_task");
+                self.hand_out(*spec, false);
+                written
+            }
+            Effect::RunHook(hook) => {
+                let written = effects::hook(&hook);
+                self.hand_out(hook.call, true);
+                written
+            }
+            Effect::LookUp(lookup) => {
+                let window = lookup.window();
+                let mut written = effects::spec(&lookup.spec);
+                written["effect"] = json!("look_up");
+                written["not_before"] = json!(window.start());
+                written["not_after"] = json!(window.end());
+                // Its component may be asked for what it is granted, to say who would perform it.
+                self.hand_out(TaskSpec::clone(&lookup.spec), false);
+                self.lookups.insert(lookup.spec.activation.task.as_str().into(), *lookup);
+                written
+            }
+            Effect::Abort { task, attempt } => {
+                self.under_way.remove(&task);
+                self.lookups.remove(&task);
+                json!({ "effect": "abort", "task": task, "attempt": attempt })
+            }
+            Effect::AbortHook { hook } => {
+                self.under_way.remove(&hook);
+                json!({ "effect": "abort_hook", "hook": hook })
+            }
+            Effect::Persist(persist) => self.persist(*persist)?,
+            Effect::SetTimer { timer, at } => {
+                json!({ "effect": "set_timer", "timer": TimerDocument::from(timer), "at": at })
+            }
+            Effect::Emit(notice) => json!({ "effect": "emit", "notice": effects::notice(&notice) }),
+            Effect::Continue => json!({ "effect": "continue" }),
+            Effect::Suspend(status) => json!({ "effect": "suspend", "status": status }),
+            Effect::Finish(status) => json!({ "effect": "finish", "status": status }),
+        })
+    }
+
+    fn hand_out(&mut self, spec: TaskSpec, is_hook: bool) {
+        self.under_way.insert(spec.activation.task.as_str().into(), UnderWay { spec, is_hook });
+    }
+
+    /// A record, signed, with the inputs that it names where those are new.
+    fn persist(&self, persist: Persist) -> Result<Value, Problem> {
+        let mut written = json!({ "effect": "persist", "id": persist.id.0 });
+        if let Record::Checkpoint(checkpoint) = &persist.record {
+            written["result_digest"] = json!(checkpoint.result.0);
+            written["fuel"] = json!(checkpoint.fuel);
+        }
+        if let Some(inputs) = self.tree.new_inputs(&persist.record) {
+            let text = json::canonical_string(&inputs);
+            written["text"] = json!(StoredText { digest: inputs_digest(&inputs), text });
+        }
+        let signed = persist.sign(&self.key).map_err(Problem::integrity)?;
+        written["record"] = json!(signed);
+        Ok(written)
+    }
+}

@@ -1,0 +1,212 @@
+//! Records as they come back from a store.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use graph_core::digest::Digest;
+use graph_core::record::{
+    ChainVerifier, Checkpoint, CheckpointPlace, Record, RecordKind, SignedRecord, Source,
+};
+use graph_core::trust::VerifyingKey;
+use graph_core::walker::{Restored, RestoredChild, RestoredTree, is_child_of};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Problem, read};
+
+/// What was stored, as it is read.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredDocument {
+    records: Vec<SignedRecord>,
+    #[serde(default)]
+    texts: Vec<StoredText>,
+}
+
+/// A text that records name by its digest: inputs.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StoredText {
+    pub(super) digest: Digest,
+    pub(super) text: String,
+}
+
+/// Everything that was stored of a run.
+pub(super) struct Stored {
+    records: Vec<SignedRecord>,
+    texts: BTreeMap<Digest, String>,
+    key: VerifyingKey,
+}
+
+/// The checkpoints of a namespace, each checked against those before it.
+struct Line<'s> {
+    records: Vec<&'s SignedRecord>,
+    checkpoints: Vec<Checkpoint>,
+}
+
+impl Stored {
+    pub(super) fn read(text: &str, key: VerifyingKey) -> Result<Self, Problem> {
+        let document: StoredDocument = read::document("stored run", text)?;
+        Ok(Self {
+            // Results for later tasks are found by their keys, and not with the record that they came with.
+            records: document
+                .records
+                .into_iter()
+                .map(|record| SignedRecord { results: Vec::new(), ..record })
+                .collect(),
+            texts: document.texts.into_iter().map(|text| (text.digest, text.text)).collect(),
+            key,
+        })
+    }
+
+    /// What the run is resumed from, with its child runs.
+    pub(super) fn tree(&self) -> Result<RestoredTree, Problem> {
+        let Some(root) = self.newest("")? else {
+            return Err(Problem::new("not_found", "nothing of the run was stored: start it again"));
+        };
+        let namespaces: BTreeSet<&str> = self.records.iter().map(|record| &*record.namespace).collect();
+        let mut parents = vec![root.checkpoint.clone()];
+        let mut tree = RestoredTree::from(root);
+        while let Some(parent) = parents.pop() {
+            for namespace in namespaces.iter().filter(|namespace| is_child_of(namespace, &parent)) {
+                let Some(restored) = self.newest(namespace)? else { continue };
+                let Some(inputs) = self.inputs(&restored.checkpoint)? else {
+                    let message = format!("the inputs of the child run {namespace} are missing from `texts`");
+                    return Err(Problem::integrity(message));
+                };
+                parents.push(restored.checkpoint.clone());
+                let namespace = (*namespace).to_owned();
+                tree.children.push(RestoredChild { namespace, inputs, restored });
+            }
+        }
+        Ok(tree)
+    }
+
+    /// The inputs that a checkpoint names, if they were stored with a record.
+    pub(super) fn inputs(&self, checkpoint: &Checkpoint) -> Result<Option<Value>, Problem> {
+        let Some(text) = self.texts.get(&checkpoint.inputs) else { return Ok(None) };
+        read::value("inputs of the stored run", text).map(Some)
+    }
+
+    /// The run at the top at one of its checkpoints, without anything pending, and the nodes visited on the way.
+    pub(super) fn at(&self, sequence: u64) -> Result<(Restored, Vec<String>), Problem> {
+        let line = self.line("")?;
+        let place = line.records.iter().position(|record| record.sequence == sequence);
+        let Some(place) = place else {
+            return Err(Problem::new("not_found", format!("the stored run has no checkpoint {sequence}")));
+        };
+        let visited = line.way_to(place)?;
+        let visited =
+            visited.iter().flat_map(|place| line.checkpoints[*place].visited.iter().cloned()).collect();
+        Ok((line.restored(place)?, visited))
+    }
+
+    /// The newest checkpoint of a namespace, with what is under it.
+    fn newest(&self, namespace: &str) -> Result<Option<Restored>, Problem> {
+        let line = self.line(namespace)?;
+        let Some(last) = line.records.len().checked_sub(1) else { return Ok(None) };
+        let mut restored = line.restored(last)?;
+        let sequence = restored.checkpoint.sequence;
+        // A record is void once there is a newer one in its place.
+        let mut pending = BTreeMap::new();
+        let under = self.records.iter().filter(|record| {
+            record.kind != RecordKind::Checkpoint
+                && record.namespace == namespace
+                && record.sequence == sequence
+        });
+        for record in under {
+            pending.insert((record.kind, record.task.as_str()), record);
+        }
+        for record in pending.into_values() {
+            match record.open(&self.key).map_err(Problem::integrity)? {
+                Record::Task(task) if task.checkpoint == restored.digest => restored.pending.push(task),
+                Record::Answers(answers) if answers.checkpoint == restored.digest => {
+                    restored.answers.push(answers);
+                }
+                Record::Hook(hook) if hook.checkpoint == restored.digest => restored.hooks.push(hook),
+                Record::Status(status) if status.checkpoint == restored.digest => {
+                    let checked = restored.checkpoint.check_accepted(&status.accepted, self.key.id());
+                    checked.map_err(Problem::integrity)?;
+                    restored.status = Some(status);
+                }
+                _ => {
+                    let kind = record.kind.as_str();
+                    let message = format!("a {kind} record is not under the newest checkpoint of its run");
+                    return Err(Problem::integrity(message));
+                }
+            }
+        }
+        Ok(Some(restored))
+    }
+
+    /// Checks the checkpoints of a namespace.
+    fn line(&self, namespace: &str) -> Result<Line<'_>, Problem> {
+        let mut verifier = ChainVerifier::new(self.key);
+        let (mut records, mut checkpoints) = (Vec::new(), Vec::new());
+        let line = self
+            .records
+            .iter()
+            .filter(|record| record.kind == RecordKind::Checkpoint && record.namespace == namespace);
+        for record in line {
+            let mut checkpoint = verifier.checkpoint(record).map_err(Problem::integrity)?;
+            verifier.standing().clone().complete(&mut checkpoint);
+            records.push(record);
+            checkpoints.push(checkpoint);
+        }
+        Ok(Line { records, checkpoints })
+    }
+}
+
+impl Line<'_> {
+    /// What a run has at a checkpoint, without anything pending.
+    fn restored(&self, at: usize) -> Result<Restored, Problem> {
+        let checkpoint = self.checkpoints[at].clone();
+        let mut values = Vec::new();
+        for (channel, stamp) in &checkpoint.channels {
+            let written = self.records.iter().flat_map(|record| &record.values).filter(|value| {
+                value.channel == *channel && (stamp.base..=stamp.version).contains(&value.version)
+            });
+            values.extend(written.cloned());
+        }
+        checkpoint.check_values(&values).map_err(Problem::integrity)?;
+        let way = self.way_to(at)?;
+        let raised = way.iter().rev().find(|place| !self.checkpoints[**place].warnings.is_empty());
+        let warned = raised.map(|place| {
+            let record = self.records[*place];
+            CheckpointPlace { digest: record.digest, sequence: record.sequence }
+        });
+        let warnings = way.iter().flat_map(|place| self.checkpoints[*place].warnings.clone()).collect();
+        Ok(Restored {
+            checkpoint,
+            digest: self.records[at].digest,
+            values,
+            pending: Vec::new(),
+            answers: Vec::new(),
+            hooks: Vec::new(),
+            status: None,
+            warnings,
+            warned,
+        })
+    }
+
+    /// The places of the checkpoints that lead to one of them: an update that goes back leaves out what came since.
+    fn way_to(&self, at: usize) -> Result<Vec<usize>, Problem> {
+        let (mut way, mut place) = (vec![at], at);
+        while place > 0 {
+            let before = match &self.checkpoints[place].source {
+                Source::Update { restored: Some(restored), .. } => self.records[..place]
+                    .iter()
+                    .position(|record| {
+                        record.sequence == restored.sequence && record.digest == restored.digest
+                    })
+                    .ok_or_else(|| {
+                        Problem::integrity("an edit goes back to a checkpoint that was not stored")
+                    })?,
+                _ => place - 1,
+            };
+            place = before;
+            way.push(place);
+        }
+        way.reverse();
+        Ok(way)
+    }
+}

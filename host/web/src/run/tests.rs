@@ -1,0 +1,198 @@
+//! Runs behind JSON.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::{BTreeSet, VecDeque};
+
+use serde_json::{Value, json};
+
+use super::Run;
+use crate::Problem;
+
+const KEY: &str = "0707070707070707070707070707070707070707070707070707070707070707";
+
+fn setup(config: &str) -> Value {
+    json!({
+        "version": 1,
+        "run": "r",
+        "graph": { "name": "g.yaml", "id": "t/g", "text": format!("tool_type: graph\nconfig: {config}\n") },
+        "manifest": { "name": "caps.yaml", "folder": "/", "text": "dispatch: [\"*\"]" },
+        "key": KEY,
+    })
+}
+
+/// Drives a run up to its end; gives the names of the effects, and what was stored. A task answers with what it is given, and
+/// its first attempt fails where it is given `fail`.
+fn drive(run: &mut Run, first: Value) -> (BTreeSet<String>, Value) {
+    let (mut seen, mut records, mut texts) = (BTreeSet::new(), Vec::new(), Vec::new());
+    let mut events = VecDeque::from([first]);
+    while let Some(event) = events.pop_front() {
+        let effects: Vec<Value> = serde_json::from_str(&run.handle(5, &event.to_string()).unwrap()).unwrap();
+        for effect in effects {
+            let name = effect["effect"].as_str().unwrap();
+            seen.insert(name.to_owned());
+            let activation = &effect["activation"];
+            let (task, attempt) = (activation["task"].clone(), activation["attempt"].clone());
+            match name {
+                "run_task" => {
+                    let report = if effect["params"]["fail"] == true && attempt == 1 {
+                        json!({ "failure": { "category": "transient", "message": "later" }, "fuel": 3 })
+                    } else {
+                        json!({ "outcome": { "result": effect["params"] }, "fuel": 7 })
+                    };
+                    events.push_back(
+                        json!({ "event": "task_done", "task": task, "attempt": attempt, "report": report }),
+                    );
+                }
+                "look_up" => {
+                    let performer = format!("sha256:{KEY}");
+                    let key = run.cache_key(task.as_str().unwrap(), &performer).unwrap();
+                    let kept =
+                        records.iter().flat_map(|record: &Value| record["results"].as_array().unwrap());
+                    let results: Vec<_> = kept.filter(|result| result["key"] == key).cloned().collect();
+                    events.push_back(json!({
+                        "event": "looked_up", "task": task, "attempt": attempt, "key": key, "results": results,
+                    }));
+                }
+                "run_hook" => {
+                    let report = json!({ "outcome": { "result": null }, "fuel": 1 });
+                    events.push_back(json!({ "event": "hook_done", "hook": task, "report": report }));
+                }
+                "persist" => {
+                    events.push_back(json!({ "event": "persisted", "id": effect["id"] }));
+                    records.push(effect["record"].clone());
+                    texts.extend(effect.get("text").cloned());
+                }
+                "set_timer" if effect["timer"]["kind"] == "retry" => {
+                    events.push_back(json!({ "event": "timer_fired", "timer": effect["timer"] }));
+                }
+                "continue" => events.push_back(json!({ "event": "continued" })),
+                _ => {}
+            }
+        }
+    }
+    (seen, json!({ "records": records, "texts": texts }))
+}
+
+fn summary(run: &Run) -> Value {
+    serde_json::from_str(&run.summary()).unwrap()
+}
+
+fn refusal<T>(refused: Result<T, Problem>) -> String {
+    refused.err().unwrap().code
+}
+
+const MANY: &str = "
+  start: a
+  hooks: [{ id: h, event: after_step, action: { item_id: t/hook } }]
+  nodes:
+    a: { action: { item_id: t/a, params: { fail: true } }, retry: { max_attempts: 2 }, next: b }
+    b: { action: { item_id: t/b, params: { n: 1 } }, cache: { ttl: 1m }, assign: { one: '${result.n}' }, next: c }
+    c: { action: { item_id: t/b, params: { n: 1 } }, cache: { ttl: 1m }, next: d }
+    d: { action: { item_id: t/inner, params: { n: 2 } }, next: q }
+    q: { interrupt: before }
+";
+
+fn many() -> Value {
+    let mut setup = setup(MANY);
+    let inner = "tool_type: graph\nconfig: { start: x, nodes: { x: { type: return, output: { n: '${inputs.n}' } } } }\n";
+    setup["graphs"] = json!([{ "name": "inner.yaml", "id": "t/inner", "text": inner }]);
+    setup
+}
+
+#[test]
+fn effects_are_performed_and_answered_in_documents() {
+    let mut run = Run::start(&many().to_string()).unwrap();
+    let (seen, stored) = drive(&mut run, json!({ "event": "started" }));
+    let expected =
+        ["emit", "look_up", "persist", "run_hook", "run_task", "set_timer", "suspend"].map(str::to_owned);
+    assert_eq!(seen, BTreeSet::from(expected));
+    let stopped = summary(&run);
+    assert_eq!(stopped["status"], "interrupted");
+    // The stored result of the first of them replaces a dispatch of the other.
+    assert_eq!(stopped["cached"], json!({ "c": 1 }));
+    assert_eq!(stored["texts"].as_array().unwrap().len(), 1, "the inputs of the child run");
+
+    // It continues from what was stored as it does from where it is.
+    let mut restored = Run::restore(&many().to_string(), &stored.to_string()).unwrap();
+    for run in [&mut run, &mut restored] {
+        drive(run, json!({ "event": "resumed" }));
+        assert_eq!(summary(run)["status"], "completed");
+    }
+    let [one, other] = [&run, &restored].map(|run| summary(run)["checkpoint"]["result_digest"].clone());
+    assert_eq!(one, other);
+}
+
+#[test]
+fn what_was_stored_and_changed_is_refused() {
+    let mut run = Run::start(&many().to_string()).unwrap();
+    let (_, stored) = drive(&mut run, json!({ "event": "started" }));
+    let restore = |stored: &Value| Run::restore(&many().to_string(), &stored.to_string());
+    for (field, value) in
+        [("body", json!("{}")), ("sequence", json!(7)), ("digest", json!(format!("sha256:{KEY}")))]
+    {
+        let mut changed = stored.clone();
+        changed["records"][0][field] = value;
+        assert_eq!(refusal(restore(&changed)), "integrity", "{field}");
+    }
+    let mut without = stored.clone();
+    let records = without["records"].as_array_mut().unwrap();
+    let second = |record: &Value| {
+        record["kind"] == "checkpoint" && record["namespace"] == "" && record["sequence"] == 1
+    };
+    let second = records.iter().position(second).unwrap();
+    records.remove(second);
+    assert_eq!(refusal(restore(&without)), "integrity", "a checkpoint is missing");
+    let mut other_key = many();
+    other_key["key"] = json!(KEY.replace('7', "8"));
+    assert_eq!(refusal(Run::restore(&other_key.to_string(), &stored.to_string())), "integrity");
+}
+
+#[test]
+fn an_outcome_nests_as_deep_as_a_value_may() {
+    let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    for (depth, taken) in [(100, true), (101, false)] {
+        let mut run =
+            Run::start(&setup("{ start: a, nodes: { a: { action: { item_id: t/a } } } }").to_string())
+                .unwrap();
+        let started: Vec<Value> =
+            serde_json::from_str(&run.handle(1, r#"{"event": "started"}"#).unwrap()).unwrap();
+        let persist = started.iter().find(|effect| effect["effect"] == "persist").unwrap();
+        run.handle(2, &json!({ "event": "persisted", "id": persist["id"] }).to_string()).unwrap();
+        let event = format!(
+            r#"{{"event": "task_done", "task": "1.0", "attempt": 1, "report": {{"outcome": {{"result": {}}}, "fuel": 1}}}}"#,
+            nested(depth)
+        );
+        assert_eq!(run.handle(3, &event).is_ok(), taken, "{depth}");
+    }
+}
+
+#[test]
+fn what_is_no_setup_and_no_event_is_refused() {
+    let start = |setup: &Value| Run::start(&setup.to_string());
+    let sound = setup("{ start: a, nodes: { a: {} } }");
+    for (field, value, code) in [
+        ("version", json!(2), "invalid_json"),
+        ("key", json!("07"), "invalid_json"),
+        ("graph", json!({ "name": "g", "id": "t/g", "text": "a: [" }), "invalid_document"),
+        ("manifest", json!({ "name": "m", "folder": "/", "text": "dispatsh: []" }), "invalid_document"),
+        ("other", json!(1), "invalid_json"),
+    ] {
+        let mut changed = sound.clone();
+        changed[field] = value;
+        assert_eq!(refusal(start(&changed)), code, "{field}");
+    }
+    let mut run = start(&sound).unwrap();
+    for (event, code) in [
+        (r#"{"event": "persisted", "id": 1}"#, "illegal_event"),
+        (r#"{"event": "forked"}"#, "illegal_event"),
+        (r#"{"event": "thunder"}"#, "invalid_json"),
+        (r#"{"event": "task_done", "task": "1.0", "attempt": 1, "report": {"fuel": 1}}"#, "invalid_json"),
+        (r#"{"event": "looked_up", "task": "1.0", "attempt": 1, "key": "x"}"#, "invalid_json"),
+        (r#"{"event": "resumed", "answer": null, "answers": {"a": 1}}"#, "invalid_json"),
+        ("{", "invalid_json"),
+    ] {
+        assert_eq!(refusal(run.handle(1, event)), code, "{event}");
+    }
+    drive(&mut run, json!({ "event": "started" }));
+    assert_eq!(summary(&run)["status"], "completed");
+}

@@ -1,0 +1,147 @@
+//! Graphs of Rye's dialect on the command line, and what the dialects are told apart by.
+
+use serde_json::json;
+
+use crate::place::Place;
+
+const STEPS: &str = "start: a\nnodes:\n  a: { assign: { x: 1 }, next: b }\n  b: { interrupt: before, assign: { y: '${state.x}' } }\n";
+
+/// A graph document of Rye's dialect.
+fn rye(place: &Place, name: &str, config: &str) {
+    place.graph(name, config);
+    let text = place
+        .read(name)
+        .replace("executor_id: graph-host", "executor_id: rye/core/runtimes/state_graph_runtime");
+    place.write(name, &text);
+}
+
+#[test]
+fn the_state_item_follows_a_run_in_any_store() {
+    let place = Place::new();
+    rye(&place, "steps.yaml", STEPS);
+    assert_eq!(place.run(&["run", "steps.yaml", "--run-id", "r1"]).code, 6);
+    let item = ".ai/knowledge/graphs/steps/r1.md";
+    let text = place.read(item);
+    for line in
+        ["graph_run_id: \"r1\"", "status: interrupted", "current_node: \"b\"", "step_count: 1", "\"x\": 1"]
+    {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    let (ended, code) = place.json(&["run", "steps.yaml", "-i", "resume=true", "-i", "graph_run_id=r1"]);
+    assert_eq!(
+        (code, &ended["run_id"], &ended["state"]),
+        (0, &json!("r1"), &json!({ "x": 1, "y": 1 })),
+        "{ended}"
+    );
+    let text = place.read(item);
+    assert!(text.contains("status: completed") && text.contains("step_count: 2"), "{text}");
+    let (listed, _) = place.json(&["runs", "list"]);
+    assert_eq!(listed["runs"].as_array().unwrap().len(), 1, "{listed}");
+}
+
+#[test]
+fn the_state_item_of_our_dialect_is_asked_for() {
+    let place = Place::new();
+    place.graph("steps.yaml", STEPS);
+    let item = |run: &str| place.path(&format!(".ai/knowledge/graphs/steps/{run}.md"));
+    assert_eq!(place.run(&["run", "steps.yaml", "--run-id", "r1"]).code, 6);
+    assert!(!item("r1").exists());
+    assert_eq!(place.run(&["run", "steps.yaml", "--run-id", "r2", "--state-item"]).code, 6);
+    assert!(std::fs::read_to_string(item("r2")).unwrap().contains("status: interrupted"));
+    // One that is there is kept up to date.
+    assert_eq!(place.run(&["resume", "r2"]).code, 0);
+    assert!(std::fs::read_to_string(item("r2")).unwrap().contains("status: completed"));
+    assert_eq!(place.run(&["resume", "r1", "--state-item"]).code, 0);
+    assert!(std::fs::read_to_string(item("r1")).unwrap().contains("status: completed"));
+}
+
+#[test]
+fn the_state_item_follows_edits_stops_and_forks() {
+    let place = Place::new();
+    place.graph("steps.yaml", STEPS);
+    let item = |run: &str| place.path(&format!(".ai/knowledge/graphs/steps/{run}.md"));
+    let text = |run: &str| std::fs::read_to_string(item(run)).unwrap();
+    assert_eq!(place.run(&["run", "steps.yaml", "--run-id", "r1", "--state-item"]).code, 6);
+    assert!(text("r1").contains("\"x\": 1"), "{}", text("r1"));
+    let edited = place.run(&["runs", "update", "r1", "--values", r#"{"x": 7}"#]);
+    assert_eq!(edited.code, 0, "{}", edited.stderr);
+    assert!(text("r1").contains("\"x\": 7"), "{}", text("r1"));
+    // A fork has an item of its own where the run has one that it was forked from.
+    let forked = place.run(&["runs", "fork", "r1", "--run-id", "f1", "--values", r#"{"x": 8}"#]);
+    assert_eq!(forked.code, 0, "{}", forked.stderr);
+    assert!(text("f1").contains("graph_run_id: \"f1\"") && text("f1").contains("\"x\": 8"), "{}", text("f1"));
+    assert!(text("r1").contains("\"x\": 7"), "{}", text("r1"));
+    assert_eq!(place.run(&["resume", "f1"]).code, 0);
+    assert!(text("f1").contains("status: completed"), "{}", text("f1"));
+    assert_eq!(place.run(&["runs", "cancel", "r1"]).code, 0);
+    assert!(text("r1").contains("status: cancelled"), "{}", text("r1"));
+    // Nothing is written where nobody asked for it.
+    assert_eq!(place.run(&["run", "steps.yaml", "--run-id", "r2"]).code, 6);
+    assert_eq!(place.run(&["runs", "update", "r2", "--values", r#"{"x": 7}"#]).code, 0);
+    assert_eq!(place.run(&["runs", "fork", "r2", "--run-id", "f2"]).code, 0);
+    assert_eq!(place.run(&["runs", "cancel", "r2"]).code, 0);
+    assert!(!item("r2").exists() && !item("f2").exists());
+}
+
+#[test]
+fn a_run_is_not_begun_anew_by_mistake() {
+    let place = Place::new();
+    rye(&place, "steps.yaml", STEPS);
+    let ran = place.run(&["run", "steps.yaml", "-i", "resume=true"]);
+    let message = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(ran.code == 3 && message.contains("there is no `graph_run_id`"), "{message}");
+    assert_eq!(place.run(&["run", "steps.yaml", "-i", "resume=true", "-i", "graph_run_id=nobody"]).code, 9);
+}
+
+#[test]
+fn the_points_in_which_dialects_differ_are_listed() {
+    let place = Place::new();
+    let told = place.run(&["explain", "rye"]).stdout;
+    for text in
+        ["rye/core/runtimes/state_graph_runtime", "default_escalate_limit", "graph_run_id", "--state-item"]
+    {
+        assert!(told.contains(text), "{text}: {told}");
+    }
+    let (document, _) = place.json(&["explain", "rye"]);
+    assert_eq!(document["executors"]["graph-host"], "graph_host");
+    assert_eq!(document["differences"].as_array().unwrap().len(), 8, "{document}");
+}
+
+#[test]
+fn a_plan_names_the_graph_and_its_dialect() {
+    let place = Place::new();
+    rye(&place, "named.yaml", &format!("name: Two steps\n{STEPS}"));
+    let told = place.run(&["run", "named.yaml", "--plan"]).stdout;
+    assert!(told.contains("Two steps") && told.contains("graph-host explain rye"), "{told}");
+    let (document, _) = place.json(&["run", "named.yaml", "--plan"]);
+    assert_eq!(
+        (&document["name"], document["executor_id"].as_str().unwrap().starts_with("rye/")),
+        (&json!("Two steps"), true)
+    );
+    let drawn = |format: &str| place.run(&["graph", "show", "named.yaml", "--format", format]).stdout;
+    assert!(drawn("mermaid").contains("title: \"Two steps\""), "{}", drawn("mermaid"));
+    assert!(drawn("dot").contains("label=\"Two steps\""), "{}", drawn("dot"));
+}
+
+#[test]
+fn validate_finds_what_a_plan_finds() {
+    let place = Place::with_testkit();
+    place.graph(
+        "flow.yaml",
+        "start: a\nnodes:\n  a: { action: { item_id: t/kit, params: { op: echo, value: 1 } }, next: b }\n  b: { action: { item_id: t/none } }\n",
+    );
+    assert_eq!(place.run(&["validate", "flow.yaml"]).code, 0);
+    let deep = ["validate", "flow.yaml", "--project", ".", "--allow-unsigned"];
+    let (found, code) = place.json(&deep);
+    let (planned, planned_code) =
+        place.json(&["run", "flow.yaml", "--plan", "--caps", "caps.yaml", "--allow-unsigned"]);
+    assert!(code != 0 && planned_code != 0, "{found}\n{planned}");
+    let items = found["files"][0]["items"].as_array().unwrap();
+    assert_eq!((items.len(), &items[0]["node"]), (1, &json!("b")), "{found}");
+    let told = place.run(&deep).stdout;
+    assert!(told.contains("node `b`: ") && told.contains("t/none"), "{told}");
+    // With a manifest, what is not granted is found as well.
+    place.write("nothing.yaml", "dispatch: []\n");
+    let (found, code) = place.json(&[&deep[..], &["--caps", "nothing.yaml"]].concat());
+    assert!(code == 4 && found["files"][0]["items"].as_array().unwrap().len() > 1, "{found}");
+}

@@ -1,0 +1,80 @@
+// Runs instrumented components in V8, by way of jco's bindings, and compares the fuel with that of the engine of graph-host, which
+// its test has printed. Usage: node components.mjs FOLDER, where jco-transpile is installed.
+
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+
+const folder = resolve(process.argv[2]);
+const find = createRequire(join(process.cwd(), "package.json")).resolve;
+const { transpileBytes } = await import(pathToFileURL(find("@bytecodealliance/jco-transpile")).href);
+
+// Imports are there and trap when they are called: `describe` calls none, and what `run` is given leads to none.
+const traps = () => {
+  const trap = function () {
+    throw new Error("an import was called");
+  };
+  return new Proxy(trap, { get: (of, name) => (name === "prototype" || typeof name === "symbol" ? of[name] : traps()) });
+};
+const activation = {
+  runId: "{}", rootRunId: "{}", parentRunId: undefined, graphId: "{}", nodeId: "{}", superstep: 1n, task: "{}", attempt: 1,
+  visit: 1n, argument: undefined, answers: [], idempotencyKey: "{}",
+};
+const calls = { describe: (action) => action.describe(), run: (action) => action.run(activation, "{}") };
+
+const fail = (text) => {
+  console.log(text);
+  process.exit(1);
+};
+
+const listed = JSON.parse(readFileSync(join(folder, "components.json"), "utf8"));
+const table = readFileSync(join(folder, "table"), "utf8").matchAll(/(examples\/\S+\.wasm) +(\d+) +(\d+)/g);
+const expected = new Map(Array.from(table, ([, component, describe, run]) => [component, { describe, run }]));
+console.log(`${"component".padEnd(56)} ${"describe".padStart(12)} ${"run".padStart(12)}   fuel, in wasmtime and V8`);
+let limits = 0;
+for (const [number, { component, file, pages }] of listed.entries()) {
+  const name = `c${number}`;
+  const { files } = await transpileBytes(readFileSync(join(folder, file)), { name, instantiation: "async", nodejsCompat: false });
+  const place = join(folder, name);
+  for (const [path, bytes] of Object.entries(files)) {
+    mkdirSync(dirname(join(place, path)), { recursive: true });
+    writeFileSync(join(place, path), bytes);
+  }
+  writeFileSync(join(place, "package.json"), '{"type": "module"}');
+  const { instantiate } = await import(pathToFileURL(join(place, `${name}.js`)).href);
+  const compiled = new Map();
+  const module = (path) => {
+    if (!compiled.has(path)) compiled.set(path, new WebAssembly.Module(readFileSync(join(place, path))));
+    return compiled.get(path);
+  };
+  // A fresh instance; what its function returned, or threw, and the fuel.
+  const call = async (of, limit) => {
+    const exports = await instantiate(module, new Proxy({}, { get: () => traps() }));
+    exports.graphHostMeterBegin(-limit, BigInt((64 << 20) / 65536 - pages));
+    let outcome;
+    try {
+      outcome = { returned: calls[of](exports["graph-host:node/action@0.1.0"] ?? exports.action) };
+    } catch (error) {
+      // A failure of the node is a result; what traps is no object of the contract.
+      outcome = error instanceof WebAssembly.RuntimeError ? { trapped: error } : { returned: error.payload ?? error };
+    }
+    if (outcome.trapped) return { trapped: true };
+    const used = limit + exports.graphHostMeterFuel();
+    return { ...outcome, fuel: used > limit ? limit : used };
+  };
+  const row = [];
+  for (const of of Object.keys(calls)) {
+    const wanted = expected.get(component)[of];
+    const found = await call(of, 100_000_000n);
+    if (found.trapped || String(found.fuel) !== wanted) fail(`${component}: ${of} used ${found.fuel} fuel, expected ${wanted}`);
+    for (const [limit, stops] of [[found.fuel / 2n, true], [found.fuel + 1n, false]]) {
+      const stopped = (await call(of, limit)).trapped ?? false;
+      if (stopped !== stops) fail(`${component}: with ${limit} fuel, ${of} ${stopped ? "stops" : "returns"}`);
+      limits += 1;
+    }
+    row.push(found.fuel);
+  }
+  console.log(`${component.padEnd(56)} ${String(row[0]).padStart(12)} ${String(row[1]).padStart(12)}`);
+}
+console.log(`${listed.length} components use the same fuel, and stop at ${limits} limits as they have to`);
