@@ -18,11 +18,16 @@ pub fn interface(word: &str) -> Result<String, String> {
     if let Some(interface) = kind.and_then(own_interface) {
         return Ok(interface.to_owned());
     }
+    match offered(word)? {
+        Provision::Kinds { own: Some(_), .. } => Ok(word.to_owned()),
+        _ => Err(format!("`{}` comes along with others and cannot be wanted alone", printable(word))),
+    }
+}
+
+/// What an interface gives, if this host offers it.
+fn offered(word: &str) -> Result<Provision, String> {
     match InterfaceName::parse(word).map(|name| name.provision()) {
-        Ok(Provision::Kinds { own: Some(_), .. }) => Ok(word.to_owned()),
-        Ok(Provision::Kinds { own: None, .. } | Provision::Types) => {
-            Err(format!("`{}` comes along with others and cannot be wanted alone", printable(word)))
-        }
+        Ok(provision @ (Provision::Kinds { .. } | Provision::Types)) => Ok(provision),
         Ok(Provision::OtherVersion { major, minor }) => {
             Err(format!("`{}` is offered in version {major}.{minor} only", printable(word)))
         }
@@ -48,14 +53,14 @@ fn unknown(word: &str) -> String {
 }
 
 /// Refuses a crate whose sources want what no host offers. What is not written out there is found once the component describes
-/// itself.
+/// itself. A node may say why it uses an interface that comes along with another one.
 pub fn check_crate(folder: &Path) -> Result<()> {
     let mut wrong = BTreeMap::new();
     for path in sources(&folder.join("src")) {
         let is_small = fs::metadata(&path).is_ok_and(|file| file.len() <= LARGEST);
         let Some(text) = is_small.then(|| fs::read_to_string(&path).ok()).flatten() else { continue };
         for name in wanted(&text) {
-            if let Err(reason) = interface(&name) {
+            if let Err(reason) = offered(&name) {
                 wrong.entry(name).or_insert_with(|| format!("{}: `wants`: {reason}", shown(&path)));
             }
         }
@@ -138,6 +143,7 @@ mod tests {
             ("wasi:io/poll", "cannot be wanted alone"),
             ("camera", "known are: log, clocks"),
         ] {
+            assert_eq!(offered(word).is_ok(), word == "wasi:io/poll", "{word}");
             assert!(
                 interface(word).is_err_and(|reason| reason.contains(hint)),
                 "{word}: {:?}",

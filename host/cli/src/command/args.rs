@@ -39,13 +39,14 @@ pub(crate) struct SourceArgs {
     /// A trust file whose keys count for this command, in addition to those of your trust store
     #[arg(long, value_name = "FILE", help_heading = "Permissions and items")]
     pub(crate) trust: Vec<PathBuf>,
-    /// A folder in which items are looked for first, as DIR/ID.wasm
+    /// A folder that is searched for items before all others, as DIR/ID.wasm
     #[arg(long, value_name = "DIR", help_heading = "Permissions and items")]
     pub(crate) items: Vec<PathBuf>,
-    /// The project: its .ai/tools has items. Without it, the nearest folder with .ai at or above the graph
+    /// The project whose .ai folder is searched for items; without it, the nearest folder with .ai, upwards from the graph
+    /// (`inspect`: from the current folder)
     #[arg(long, value_name = "DIR", help_heading = "Permissions and items")]
     pub(crate) project: Option<PathBuf>,
-    /// Run components without a signature: for those that you are developing
+    /// Accept components without a signature, for those that you are developing
     #[arg(long, help_heading = "Permissions and items")]
     pub(crate) allow_unsigned: bool,
 }
@@ -69,14 +70,14 @@ impl SourceArgs {
 /// How registries are talked to.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct NetworkArgs {
-    /// Talk to registries without TLS; with those on this machine that is done anyway, unless this is `false`
+    /// Use plain HTTP, without TLS; this is the default for registries on this machine, unless `false` is given
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     plain_http: Option<bool>,
-    /// How long all requests may take together, such as 30s or 10m
+    /// The most time that all requests together may take, such as 30s or 10m
     #[arg(long, value_name = "SPAN", default_value = "5m", value_parser = span)]
     timeout: Duration,
-    /// A host that may make the tokens of a registry and gets your credentials for it, such as `auth.docker.io`; without it,
-    /// only the registry itself. `GRAPH_HOST_REGISTRY_TOKEN_REALM` names one, too
+    /// A host that may issue tokens for a registry and is sent your credentials for it, such as `auth.docker.io`; without
+    /// it, only the registry itself may. `GRAPH_HOST_REGISTRY_TOKEN_REALM` names such a host, too
     #[arg(long, value_name = "HOST")]
     token_realm: Vec<String>,
 }

@@ -24,7 +24,10 @@ use serde_json::{Value, json};
 
 use super::trust::kind;
 
-/// Build a crate into a component, have it describe itself, sign it
+/// Compile a crate to a component and sign it
+///
+/// The new component is called once to describe itself; its signature covers this description, with its id, its version and
+/// its interfaces.
 // `--version` is that of the component.
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true)]
@@ -37,16 +40,17 @@ pub(crate) struct Args {
     /// The key to sign with: the name of one of yours, or a file; without it, nothing is signed
     #[arg(long, value_name = "KEY")]
     sign_with: Option<String>,
-    /// The item that it is; without it, what follows from the file's path
+    /// The item id of the component; without it, the id that follows from the path of its file
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// Its version; without it, the crate's
+    /// The version of the component; without it, that of the crate
     #[arg(long, value_name = "VERSION")]
     version: Option<String>,
-    /// The most that it may be granted besides logging; without it, the kinds of its imports
+    /// The kinds of capability that the component may be granted at most, besides logging; without it, those that it
+    /// imports
     #[arg(long, value_name = "KIND", num_args = 1.., value_delimiter = ',', value_parser = kind)]
     may: Option<Vec<CapabilityKind>>,
-    /// The target folder of cargo; without it, one that all nodes of this user share
+    /// The target folder of cargo; without it, one that all nodes of a user share
     #[arg(long, value_name = "DIR")]
     target_dir: Option<PathBuf>,
     /// Refuse to change the crate's lockfile

@@ -22,9 +22,9 @@ use crate::command::args::SourceArgs;
 
 /// Write a graph with everything that it needs as a folder that runs in a browser
 ///
-/// Any server of static files can offer the folder; the page runs offline, with the same components, the same fuel and the
-/// same digests as `run`. Everything is checked as `run --plan` does, and what a page cannot do is refused. The digests of
-/// all files are signed: the page checks them and shows the key.
+/// Any server of static files can serve the folder. The page runs offline, with the same components, the same fuel and the
+/// same digests as `run`. The graph is checked as by `run --plan`; what a page cannot do is refused. The digests of all
+/// files are signed: the page checks them and shows the key.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Args {
     /// The graph: a file, an item id, or a reference (`oci://…`, `oci-layout:…`)
@@ -38,24 +38,24 @@ pub(crate) struct Args {
     caps: Option<PathBuf>,
     #[command(flatten)]
     sources: SourceArgs,
-    /// The key to sign with, one of yours or its file; without it, this host's. With --verify, the public key that has to
-    /// have signed: a name, a file or 64 hexadecimal digits
+    /// The key to sign with: the name of one of yours, or a file; without it, this host's. With --verify, the public key
+    /// that must have signed the bundle: a name, a file or 64 hexadecimal digits
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
-    /// Pack the files of folders that components may read, and the entries of the project's knowledge that they may.
-    /// Without it, the page asks for folders
+    /// Pack the files of the folders that components may read, and the entries of the project's knowledge that they may
+    /// read. Without it, the page asks for folders
     #[arg(long)]
     files: bool,
-    /// An input that the page begins with; a value that is JSON is that value, anything else is text
+    /// An input that the page starts with; its value is read as JSON if it is JSON, and as text otherwise
     #[arg(long = "input", short = 'i', value_name = "KEY=VALUE", value_parser = inputs::parse_pair, help_heading = "Inputs")]
     input: Vec<(String, Value)>,
-    /// A JSON or YAML file of inputs that the page begins with, `-` for stdin; --input wins over it
+    /// A JSON or YAML file of inputs that the page starts with, `-` for stdin; --input takes precedence over it
     #[arg(long, value_name = "FILE", help_heading = "Inputs")]
     inputs: Option<PathBuf>,
     /// Pack a run that `runs export` wrote, for the page to replay
     #[arg(long, value_name = "FILE")]
     replay: Option<PathBuf>,
-    /// Check a bundle that was written: its signature, and the digest of every file
+    /// Verify an existing bundle: its signature, and the digest of every file
     #[arg(long, value_name = "DIR", conflicts_with_all = ["graph", "out", "caps", "trust", "items", "project", "allow_unsigned", "files", "input", "inputs", "replay"])]
     verify: Option<PathBuf>,
 }

@@ -19,12 +19,12 @@ use serde::Serialize;
 
 use super::runs::parse_span;
 
-/// List and remove what is kept to be faster the next time
+/// List and remove cached components and items
 ///
-/// That is compiled components, items named by a reference, and what nodes are built into.
+/// The caches hold compiled components, items that were fetched by reference, and the target folder that `build` uses.
 ///
-/// Compiled components are kept up to 2 GiB, or as many bytes as `GRAPH_HOST_CACHE_LIMIT` says (`512MiB`; `none`: any number):
-/// those that were not used for the longest time are removed when another one is added.
+/// Compiled components are kept up to 2 GiB, or up to the size in `GRAPH_HOST_CACHE_LIMIT` (such as `512MiB`; `none` for no
+/// limit). When another one is added, the least recently used ones are removed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -33,29 +33,28 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List what is kept, those first that were not used for the longest time
+    /// List what is cached, the least recently used first
     List,
-    /// Remove compiled components, fetched items, and what nodes were built into
+    /// Remove compiled components, fetched items, and the target folder that `build` uses
     ///
-    /// Without a choice, only compiled components beyond the limit are removed, and what killed processes have left. An item is
-    /// never removed that the lockfile of the project around the current folder names, or that a run of it could be resumed
-    /// with.
+    /// Without options, only compiled components beyond the limit and what killed processes left behind are removed. Items
+    /// are never removed if the lockfile of the project around the current folder names them, or if one of its runs needs
+    /// them to be resumed.
     Prune(Prune),
 }
 
 #[derive(Debug, clap::Args)]
 struct Prune {
-    /// All of it
+    /// Remove everything
     #[arg(long, conflicts_with_all = ["older_than", "max_size"])]
     all: bool,
-    /// What was not used for this long, such as 12h, 30d
+    /// Remove what was not used for this long, such as 12h, 30d
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = parse_span)]
     older_than: Option<Duration>,
-    /// Compiled components, those first that were not used for the longest time, until the others take at most SIZE, such as
-    /// 512MiB
+    /// Remove compiled components, the least recently used first, until the rest takes at most SIZE, such as 512MiB
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_size: Option<u64>,
-    /// Say what would be removed, and remove nothing
+    /// Print what would be removed, and remove nothing
     #[arg(long)]
     dry_run: bool,
 }

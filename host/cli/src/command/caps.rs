@@ -26,7 +26,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Write the smallest manifest under which a graph would run, for you to read before you use it
+    /// Print the smallest manifest under which a graph would run; read it before you use it
     Suggest {
         /// The graph: a file, an item id, or a reference (`oci://…`, `oci-layout:…`)
         graph: String,

@@ -11,9 +11,9 @@ use super::completion::VARIABLE;
 
 /// Print the completion script of a shell
 ///
-/// For bash, in ~/.bashrc: `source <(graph-host completions bash)`. For zsh, in ~/.zshrc after `compinit`:
-/// `source <(graph-host completions zsh)`. For fish, save it as ~/.config/fish/completions/graph-host.fish. The script calls
-/// graph-host for each press of the key that completes.
+/// For bash, in ~/.bashrc: `source <(graph-host completions bash)`. For zsh, in ~/.zshrc after `compinit`: `source
+/// <(graph-host completions zsh)`. For fish, save it as ~/.config/fish/completions/graph-host.fish. The script calls
+/// graph-host each time the completion key is pressed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The shell

@@ -22,17 +22,17 @@ use graph_runtime::trust::trusted_keys;
 use serde::Serialize;
 use serde_json::json;
 
-/// Check that everything that graph-host needs is in order here
+/// Check this machine and project for problems
 ///
-/// Nothing is changed but that a missing identity key is made, as a first run would.
+/// Nothing is changed, except that a missing identity key is generated, as the first run would do.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The project to look at; without it, the one around the current folder
+    /// The project to check; without it, the one around the current folder
     #[arg(long, value_name = "DIR")]
     project: Option<std::path::PathBuf>,
 }
 
-/// How something stands.
+/// Whether a finding is in order, worth a note, or bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Health {
@@ -44,7 +44,7 @@ enum Health {
     Bad,
 }
 
-/// One thing that was looked at.
+/// A line of the report.
 #[derive(Debug, Serialize)]
 struct Finding {
     what: &'static str,

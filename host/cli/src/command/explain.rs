@@ -14,8 +14,9 @@ use serde_json::{Value, json};
 
 /// Explain an error code, a key of a document, or Rye's dialect
 ///
-/// `explain GH0302` explains a code, `explain node.retry` the key of one mapping, and `explain retry` every key of that name and
-/// all keys of the mapping; `explain foreach` explains the keys that can have this value. `explain rye` lists the points in which a graph of Rye's behaves as in Rye.
+/// `explain GH0302` explains a code; `explain node.retry`, the key of one mapping; `explain retry`, every key of that name
+/// and all keys of the mapping `retry`; `explain foreach`, the keys that can have this value. `explain rye` lists the
+/// points in which a graph in Rye's dialect behaves as in Rye.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The code, such as GH0302; the key, such as `max_steps` or `node.retry`; or `rye`

@@ -24,35 +24,35 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Make an Ed25519 key pair
+    /// Generate an Ed25519 key pair
     Generate(Generate),
     /// List your key pairs
     List,
     /// Show the public half of a key
     Show(Show),
-    /// Make a key that follows one of yours, and the statement that says so
+    /// Generate a key that succeeds one of yours, and write the signed statement of this succession
     Rotate(Rotate),
-    /// Give this host another key to sign runs with; those that it has signed stay verifiable
+    /// Give this host a new key to sign runs with; runs that the old key has signed stay verifiable
     RotateHost(RotateHost),
 }
 
 #[derive(Debug, clap::Args)]
 struct Generate {
-    /// What to call it: letters, digits, `_` and `-`
+    /// The name of the key: letters, digits, `_` and `-`
     name: String,
-    /// Put the two files into this folder, not into your own space
+    /// Write the two files into this folder instead of your own space
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Replace a key of that name; the old one is gone for good
+    /// Replace a key of that name; the old private key is lost
     #[arg(long)]
     force: bool,
 }
 
 #[derive(Debug, clap::Args)]
 struct Rotate {
-    /// The key that is to be followed: the name of one of yours
+    /// The key to be succeeded: the name of one of yours
     old: String,
-    /// What to call the new one
+    /// The name of the new key
     new: String,
     /// Where to write the statement; without it, NEW.rotation.json next to the new key
     #[arg(long, value_name = "FILE")]
@@ -61,7 +61,7 @@ struct Rotate {
 
 #[derive(Debug, clap::Args)]
 struct RotateHost {
-    /// Destroy the old private key: runs that it has signed can be verified, and not continued
+    /// Destroy the old private key: runs that it has signed can be verified, but no longer resumed
     #[arg(long)]
     destroy: bool,
 }

@@ -18,23 +18,22 @@ use graph_runtime::registry::pull::{Brought, Puller, reference};
 use graph_runtime::trust::trusted_keys;
 use serde_json::{Value, json};
 
-/// Write down what references resolve to, to the byte
+/// Lock references to their current digests
 ///
-/// Without a REF, what is locked is looked up again: a tag that now names a higher version is taken over. Nothing is
-/// installed; `graph-host pull` restores what is locked.
+/// The digests are written to `graph-host.lock`. Without a REF, every reference in that file is resolved again, and a tag
+/// that now names a higher version is locked to it. Nothing is installed; `graph-host pull` installs what is locked.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// `oci://host/repository:tag`, or `oci-layout:DIR:name`
     #[arg(value_name = "REF", conflicts_with = "check")]
     references: Vec<String>,
-    /// Change nothing, and end with exit code 8 if a tag stands for something else than what is locked, or if something else
-    /// is installed
+    /// Change nothing; the exit code is 8 if a tag no longer names what is locked, or if something else is installed
     #[arg(long)]
     check: bool,
-    /// Accept what a tag names now, although it is the same version with other bytes
+    /// Accept a tag that now names other bytes of the same version
     #[arg(long)]
     accept_moved: bool,
-    /// Accept a version that is older
+    /// Accept a version that is older than the locked one
     #[arg(long)]
     allow_downgrade: bool,
     /// Trust the keys of this file too

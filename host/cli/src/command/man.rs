@@ -16,10 +16,10 @@ use graph_runtime::project::user_home::write_atomic;
 
 /// Print the manual page of a command, write all manual pages, or print the reference of all commands
 ///
-/// To read one: `graph-host man runs show | man -l -`. Packages install them: `graph-host man --to DIR`.
+/// To read a page: `graph-host man runs show | man -l -`. A package installs all of them with `graph-host man --to DIR`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The command, for example `runs show`; without it, graph-host itself
+    /// The command, such as `runs show`; without it, graph-host itself
     command: Vec<String>,
     /// Write a page for every command into this folder: graph-host.1, graph-host-run.1 and so on
     #[arg(long, value_name = "DIR", conflicts_with = "command")]

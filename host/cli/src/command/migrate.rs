@@ -12,16 +12,15 @@ use graph_runtime::project::stored_formats::{self, Report, State};
 
 /// Bring the stores of a project up to date
 ///
-/// With --check it only lists what is to be done.
-///
-/// Databases of older versions are brought up to date in one transaction each; so does the first command that writes to them.
-/// What a newer graph-host has written is left unchanged, and named.
+/// Each database of an older version is migrated in one transaction; the first command that writes to such a database
+/// migrates it as well. What a newer graph-host has written is reported and left unchanged.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Change nothing, and end with exit code 5 if something is to be migrated, with 8 if something cannot be read
+    /// Migrate nothing and only list what is to be migrated; the exit code is 5 if there is something to migrate, and 8 if
+    /// something cannot be read
     #[arg(long)]
     check: bool,
-    /// The project to look at; without it, the one around the current folder
+    /// The project to migrate; without it, the one around the current folder
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
 }

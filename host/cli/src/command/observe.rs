@@ -15,14 +15,15 @@ use graph_runtime::telemetry::{self, Config, Telemetry};
 #[derive(Clone, Debug, Default, clap::Args)]
 #[group(skip)]
 pub(crate) struct Args {
-    /// Print what happens as JSON lines on stdout, once it is stored; several with commas. With --json, the result is the
-    /// last line
+    /// Print events of these kinds as JSON lines on stdout, once they are stored; several kinds are separated by commas.
+    /// With --json, the result is the last line
     #[arg(long, value_parser = args::stream(), value_name = "KIND", value_delimiter = ',', help_heading = "Output")]
     stream: Vec<StreamKind>,
-    /// With --stream: whether events of child graphs are printed, too
+    /// With --stream: whether events of child runs are printed, too
     #[arg(long, value_parser = args::namespaces(), value_name = "WHICH", default_value = "all", requires = "stream", help_heading = "Output")]
     namespaces: Namespaces,
-    /// Send traces and metrics to an OpenTelemetry collector, as <http://localhost:4318>; the OTEL_* variables do as well
+    /// Send traces and metrics to an OpenTelemetry collector, such as <http://localhost:4318>; the variables
+    /// `OTEL_EXPORTER_OTLP_*` name one, too
     #[arg(long, value_name = "URL", help_heading = "Output")]
     otlp: Option<String>,
 }

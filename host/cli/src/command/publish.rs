@@ -17,30 +17,30 @@ use serde_json::{Value, json};
 
 /// Publish signed items in a registry or an image-layout directory
 ///
-/// The last word is the target: `oci://host/repository:tag` or `oci-layout:DIR:name` for one item. Without tag or name it is a
-/// base for many items, each named by its id and version: `oci://host/team` and `acme/fetch` 1.2.0 give
-/// `oci://host/team/acme/fetch:1.2.0`.
+/// The last argument is the target. `oci://host/repository:tag` or `oci-layout:DIR:name` is the target of one item. Without
+/// a tag or a name it is the base of several items, each of which is published under its id and version: `oci://host/team`
+/// and `acme/fetch` 1.2.0 give `oci://host/team/acme/fetch:1.2.0`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Files or item ids, and where to
+    /// The items to publish, as files or item ids, and the target
     #[arg(required = true, num_args = 1.., value_names = ["ITEM", "REF"])]
     words: Vec<String>,
-    /// Publish what a graph's nodes name along with it, so that one pull brings it all
+    /// Publish the items that a graph's nodes name as well, so that one pull brings all of them
     #[arg(long)]
     with_items: bool,
-    /// The item that a file is, where its place does not say it
+    /// The item id of a file whose path does not show it
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// The version of a text that does not say its own
+    /// The version of a text that does not state one
     #[arg(long, value_name = "VERSION")]
     version: Option<String>,
-    /// Move a tag that is a version and stands for other bytes already
+    /// Move a tag that is a version and already names other bytes
     #[arg(long)]
     force: bool,
     /// Trust the keys of this file too
     #[arg(long, value_name = "FILE")]
     trust: Vec<PathBuf>,
-    /// A folder in which items are looked for first
+    /// A folder that is searched for items before all others
     #[arg(long, value_name = "DIR")]
     items: Vec<PathBuf>,
     #[command(flatten)]

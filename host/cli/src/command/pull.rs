@@ -22,14 +22,14 @@ use serde_json::{Value, json};
 
 /// Pull signed items from OCI registries or image-layout directories
 ///
-/// Each has to be signed by a key that you trust for it. What a graph was published with comes along. What was pulled is
-/// written down in `graph-host.lock`; without a REF, exactly what is locked there is restored.
+/// Each item must be signed by a key that you trust for it. Items that were published with a graph are pulled with it.
+/// `graph-host.lock` records what was pulled; without a REF, exactly what it locks is installed again.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// `oci://host/repository:tag`, or `oci-layout:DIR:name`; `@sha256:…` pins either
     #[arg(value_name = "REF")]
     references: Vec<String>,
-    /// Pull into this folder, as DIR/tools/ID.wasm, and not into your space
+    /// Install into this folder, as DIR/tools/ID.wasm, instead of your own space
     #[arg(long, value_name = "DIR")]
     into: Option<PathBuf>,
     /// Accept a version that is older than the one that is locked or installed

@@ -16,26 +16,25 @@ use serde_json::json;
 
 use crate::command::number;
 
-/// Run a run again from its journal, and compare every digest
+/// Execute a run again from its journal and compare every digest
 ///
 /// Fuel figures are compared as well.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The run: its id, the beginning of it, or @last
     run: String,
-    /// Repeat calls to the outside world, with the same grants and at most as often, and show the answers of now; the run stays unchanged
-    ///
-    /// What changes something is answered from the journal: requests of other methods than GET, HEAD and OPTIONS, writes to files
-    /// and knowledge, calls of other items.
+    /// Repeat the recorded calls that only read, with the same grants and at most as many of them, and show what is
+    /// answered now; the run is not changed. Calls that change something are answered from the journal: requests with
+    /// methods other than GET, HEAD and OPTIONS, writes to files and knowledge, calls of other items
     #[arg(long, conflicts_with = "times")]
     live: bool,
-    /// With --live: also repeat calls that change something
+    /// With --live: repeat calls that change something, too
     #[arg(long, requires = "live")]
     send: bool,
     /// How many times to replay the run
     #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = number::from_one::<u32>)]
     times: u32,
-    /// The public key to check with, where another host made the run; without it, this host's
+    /// The public key to verify with if another host made the run; without it, this host's
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
     /// The project that the run belongs to; without it, the one around the current folder

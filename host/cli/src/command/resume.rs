@@ -34,43 +34,46 @@ use super::{args, number, observe};
 
 /// Resume a run: answer its questions, give it more steps, continue it
 ///
-/// A run that has ended starts another turn with new inputs; one that was interrupted continues from what was stored.
+/// With new inputs, a run that has ended starts another turn. A run that was interrupted continues from what was stored.
 #[derive(Debug, Default, clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Args {
     /// The run: its id, the beginning of it, or @last
     run: String,
-    /// The answer to the only question, or ID=ANSWER for each; JSON, or text
+    /// The answer to the only open question, or ID=ANSWER for each of several; JSON, or text
     #[arg(long = "answer", value_name = "[ID=]ANSWER", help_heading = "Inputs and answers")]
     pub(super) answers: Vec<String>,
-    /// The new total of supersteps; of a run that starts another turn, those of the turn
+    /// The most supersteps of the whole run from now on; for a run that starts another turn, of that turn
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::from_one::<u64>, help_heading = "How it runs")]
     pub(super) max_steps: Option<u64>,
-    /// A new input, over the old ones; what was pending is discarded. A run that has ended starts another turn with it
+    /// A new input, merged over the old ones; the unfinished superstep is discarded. A run that has ended starts another
+    /// turn
     #[arg(long = "input", short = 'i', value_name = "KEY=VALUE", value_parser = inputs::parse_pair, help_heading = "Inputs and answers")]
     pub(super) input: Vec<(String, Value)>,
     /// A JSON or YAML file of new inputs, `-` for stdin
     #[arg(long, value_name = "FILE", help_heading = "Inputs and answers")]
     inputs: Option<PathBuf>,
-    /// A value for a channel, by way of its reducer, before the run is resumed; its superstep starts again with the new state
+    /// A value to write to a channel, through its reducer, before the run continues; the unfinished superstep starts again
+    /// with the new state
     #[arg(long = "update", value_name = "KEY=VALUE", value_parser = inputs::parse_pair, conflicts_with_all = ["input", "inputs"], help_heading = "Inputs and answers")]
     pub(super) update: Vec<(String, Value)>,
-    /// Resume with the graph, the manifest and the components of now, where they have changed
+    /// Resume with the present graph, manifest and components if they have changed since the run started
     #[arg(long, help_heading = "How it runs")]
     pub(super) accept_changes: bool,
     /// The project that the run belongs to; without it, the one around the current folder
     #[arg(long, value_name = "DIR", help_heading = "Permissions and items")]
     pub(super) project: Option<PathBuf>,
-    /// Let the run sign items of the project that the manifest names without wildcards, with one of your keys or its file
+    /// Let the run sign those items of the project that the manifest names without wildcards, with this key: the name of
+    /// one of yours, or a file
     #[arg(long, value_name = "KEY", help_heading = "Permissions and items")]
     pub(super) sign_with: Option<String>,
-    /// Dispatch every task, even with a `cache`, and keep no results
+    /// Dispatch every task, also those of nodes with a `cache`, and store no results for later tasks
     #[arg(long, help_heading = "How it runs")]
     pub(super) no_cache: bool,
-    /// Write the run's state as knowledge at every step from now on: .ai/knowledge/graphs/GRAPH/RUN.md
+    /// Write the run's state to a knowledge item at every step from now on, .ai/knowledge/graphs/GRAPH/RUN.md
     #[arg(long, help_heading = "How it runs")]
     pub(super) state_item: bool,
-    /// Resume in the background: print the run's id and process and return once it is under way
+    /// Resume in the background: print the run's id and its process id, and return once the run is under way
     #[arg(long, conflicts_with = "stream", help_heading = "How it runs")]
     pub(super) detach: bool,
     /// Print nothing about the steps

@@ -36,8 +36,8 @@ use super::{number, observe, plan_view, resume, resume_by_input};
 
 /// Run a graph
 ///
-/// Nothing is allowed that the manifest (--caps) does not grant. Everything is checked before the first node runs; see
-/// the result with --plan.
+/// Only what the manifest (--caps) grants is allowed. Everything is checked before the first node runs; --plan prints the
+/// result of these checks.
 #[derive(Clone, Debug, clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Args {
@@ -48,14 +48,14 @@ pub(crate) struct Args {
     pub(super) caps: Option<PathBuf>,
     #[command(flatten)]
     pub(super) sources: SourceArgs,
-    /// An input; a value that is JSON is that value, anything else is text. Four are about the run itself, unless the
-    /// graph's `config_schema` declares them: `capabilities`, `depth`, `resume_run_id`, `async`
+    /// An input; its value is read as JSON if it is JSON, and as text otherwise. Four inputs are about the run itself,
+    /// unless the graph's `config_schema` declares them: `capabilities`, `depth`, `resume_run_id`, `async`
     #[arg(long = "input", short = 'i', value_name = "KEY=VALUE", value_parser = inputs::parse_pair, help_heading = "Inputs and answers")]
     input: Vec<(String, Value)>,
-    /// A JSON or YAML file of inputs, `-` for stdin; --input wins over it
+    /// A JSON or YAML file of inputs, `-` for stdin; --input takes precedence over it
     #[arg(long, value_name = "FILE", help_heading = "Inputs and answers")]
     inputs: Option<PathBuf>,
-    /// Refuse inputs that the graph's `config_schema` does not name, which are warned of otherwise
+    /// Refuse inputs that the graph's `config_schema` does not name; without it, they cause a warning
     #[arg(long, help_heading = "Inputs and answers")]
     strict_inputs: bool,
     /// Show items, signers, grants and what is missing, and run nothing
@@ -70,31 +70,33 @@ pub(crate) struct Args {
     /// The run's id; without it, a fresh one
     #[arg(long, value_name = "ID", value_parser = run_id::check, help_heading = "How it runs")]
     pub(super) run_id: Option<String>,
-    /// The run that this one belongs to: its id, the beginning of it, or @last. `runs list --parent` lists it there
+    /// The parent of this run: a run's id, the beginning of it, or @last. `runs list --parent` lists the runs of a parent
     #[arg(long, value_name = "RUN", help_heading = "How it runs")]
     pub(super) parent: Option<String>,
-    /// How many supersteps may run, in place of the graph's `max_steps`
+    /// The most supersteps that may run, in place of the graph's `max_steps`
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::from_one::<u64>, help_heading = "How it runs")]
     pub(super) max_steps: Option<u64>,
-    /// When a step counts as stored, in place of the graph's `durability`
+    /// When a step has to be stored, in place of the graph's `durability`
     #[arg(long, value_enum, value_name = "MODE", help_heading = "How it runs")]
     pub(super) durability: Option<Mode>,
     /// Where the run is kept
     #[arg(long, value_parser = args::store(), value_name = "STORE", default_value = "sqlite", help_heading = "How it runs")]
     pub(super) store: StoreKind,
-    /// Write the run's state as knowledge at every step: .ai/knowledge/graphs/GRAPH/RUN.md; a fork gets an item of its own
+    /// Write the run's state to a knowledge item at every step, .ai/knowledge/graphs/GRAPH/RUN.md; a fork writes an item of
+    /// its own
     #[arg(long, conflicts_with = "plan", help_heading = "How it runs")]
     pub(super) state_item: bool,
-    /// An answer to a question that the run will ask, in order; or NODE=ANSWER
+    /// An answer given in advance: several answer the run's questions in order, and NODE=ANSWER the question of that node
     #[arg(long = "answer", value_name = "ANSWER", help_heading = "Inputs and answers")]
     pub(super) answers: Vec<String>,
-    /// Let the run sign items of the project that the manifest names without wildcards, with one of your keys or its file
+    /// Let the run sign those items of the project that the manifest names without wildcards, with this key: the name of
+    /// one of yours, or a file
     #[arg(long, value_name = "KEY", help_heading = "Permissions and items")]
     pub(super) sign_with: Option<String>,
-    /// Dispatch every task, even with a `cache`, and keep no results
+    /// Dispatch every task, also those of nodes with a `cache`, and store no results for later tasks
     #[arg(long, help_heading = "How it runs")]
     pub(super) no_cache: bool,
-    /// Run in the background: print the run's id and process and return once it is under way
+    /// Run in the background: print the run's id and its process id, and return once the run is under way
     #[arg(long, conflicts_with_all = ["plan", "stream"], help_heading = "How it runs")]
     pub(super) detach: bool,
     /// Print nothing about the steps

@@ -17,9 +17,9 @@ pub(crate) const FOLDER: &str = ".ai/schemas";
 
 /// Print the JSON Schema of a kind of document, or write all schemas
 ///
-/// An editor that knows YAML and JSON Schema then completes keys and marks mistakes. VS Code needs the extension "YAML"
-/// (redhat.vscode-yaml) and, at the top of a file, the line that `--write` prints for its kind. Nothing is fetched from the
-/// network.
+/// With a schema, an editor that supports YAML and JSON Schema completes keys and marks mistakes. VS Code needs the
+/// extension "YAML" (redhat.vscode-yaml) and, at the top of a file, the line that `--write` prints for its kind. Nothing is
+/// fetched from the network.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The kind of document

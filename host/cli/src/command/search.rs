@@ -12,13 +12,13 @@ use serde_json::json;
 
 /// List the items of a registry or an image-layout directory
 ///
-/// What is shown is what their publishers say. Nothing of it has been checked: `graph-host pull` does that.
+/// The list shows what the publishers state. None of it has been checked: `graph-host pull` does that.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// `oci://host`, `oci://host/repository`, or `oci-layout:DIR`
     #[arg(value_name = "REF")]
     place: String,
-    /// Only items whose id or description has this text
+    /// List only items whose id or description contains this text
     text: Option<String>,
     #[command(flatten)]
     network: NetworkArgs,

@@ -30,27 +30,28 @@ use super::trust::{ceiling_text, kind, kind_of_a_component, text_kind};
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true)]
 pub(crate) struct Args {
-    /// A component (`.wasm`; its envelope is written next to it), or a text item (a line is put into it)
+    /// A component (`.wasm`; the envelope is written next to it), or a text item (a signature line is written into it)
     file: PathBuf,
     /// The key to sign with: the name of one of yours, or a file
     #[arg(long, value_name = "KEY")]
     key: String,
-    /// The item that it is; below `.ai/tools` it follows from the path
+    /// The item id; below `.ai/tools` it follows from the path
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// What kind of item a text is; below `.ai` it follows from the path, elsewhere from the text
+    /// The kind of a text item; below `.ai` it follows from the path, elsewhere from the text
     #[arg(long, value_name = "KIND", value_parser = text_kind)]
     kind: Option<TextKind>,
     /// A component's version, as in 1.2.3
     #[arg(long, value_name = "VERSION")]
     version: Option<String>,
-    /// The most that the component may be granted besides logging; without it, the kinds of its imports
+    /// The kinds of capability that the component may be granted at most, besides logging; without it, those that it
+    /// imports
     #[arg(long, value_name = "KIND", num_args = 1.., value_delimiter = ',', value_parser = kind)]
     may: Option<Vec<CapabilityKind>>,
-    /// Add a signature to the statement that a component's envelope already holds
+    /// Add a signature to the existing envelope of a component, whose statement stays unchanged
     #[arg(long, conflicts_with_all = ["time", "version", "may", "kind"])]
     add: bool,
-    /// The time that a text item's line states, for reproducible signatures; without it, now
+    /// The time that the signature line of a text item states, for reproducible signatures; without it, now
     #[arg(long, value_name = "TIME")]
     time: Option<Timestamp>,
 }

@@ -17,27 +17,29 @@ use serde_json::Value;
 
 /// Test graphs with cases: scripted items, expected outcomes
 ///
-/// An item that a case has no double for is the real one, found, verified and granted as in a run; the project is the
-/// nearest folder with .ai at or above the case's graph. Runs every `*.case.yaml` below each path, several at a time, and closes with how many passed and failed. What waits in
-/// a case, such as a back-off, takes no time.
+/// Runs every `*.case.yaml` below each path, several at a time, and ends with how many passed and how many failed. Time in
+/// a case is virtual: waiting, as for a back-off, takes none.
+///
+/// An item for which a case has no double is the real one, found, verified and granted as in a run. The project is the
+/// nearest folder with .ai, upwards from the case's graph.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Files of cases, and folders below which they lie
+    /// Case files, and folders that are searched for them
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Run only cases with this text in their file's path or their name
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
-    /// Also stop each passing case after every one of its persisted writes in turn, as a kill would, resume from
-    /// what is stored, and compare with the undisturbed case: nothing may be lost, and nothing done again whose outcome
-    /// was kept
+    /// Also stop each passing case after each of its persisted writes in turn, as a kill would, resume it from what is
+    /// stored, and compare it with the undisturbed case: nothing may be lost, and no task whose outcome was stored may be
+    /// executed again
     #[arg(long)]
     crash: bool,
-    /// Send the requests of real components that a case has no answer for, and write what comes back into the case, under
+    /// Send those requests of real components for which a case has no answer, and write the answers into the case, under
     /// `http`
     #[arg(long, conflicts_with = "crash")]
     record: bool,
-    /// The manifest with what components are granted; what may be dispatched is for each case to say
+    /// The manifest that components get their grants from; what may be dispatched is in each case, under `caps`
     #[arg(long, value_name = "FILE")]
     caps: Option<PathBuf>,
     #[command(flatten)]

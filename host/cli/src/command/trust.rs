@@ -25,7 +25,10 @@ use serde::Serialize;
 
 use super::trust_set;
 
-/// Say whose signatures count, for which items, how far and how long
+/// Manage the keys whose signatures you trust
+///
+/// For each key, the trust store says which items it may sign, what their components may be granted at most (its ceiling),
+/// and when it is valid.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -34,24 +37,24 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Trust a key, within bounds
+    /// Trust a key to sign certain items
     Add(Add),
-    /// Change what a trusted key may sign, how far and how long
+    /// Change which items a trusted key may sign, its ceiling and its dates
     Set(trust_set::Set),
-    /// Take a key out of the trust store
+    /// Remove a key from the trust store
     Remove(trust_set::Remove),
     /// List the keys that are trusted
     List(List),
     /// Stop trusting a key
     Revoke(Revoke),
-    /// Trust the key that follows one you trust, as its owner's statement says
+    /// Trust the successor of a key that you trust, by the statement of its owner
     Rotate(Rotate),
-    /// Show what was accepted when, and by which keys
+    /// Show what was accepted, when, and by which keys
     Log(Log),
-    /// Write the head of the trust log again that a killed process left without one
+    /// Restore the head of a trust log that a killed process left without one
     ///
-    /// Only the state is repaired that a kill during the very first write leaves, with every line in place and signed by this
-    /// host. No line is changed or removed, and the log says that it was repaired.
+    /// A log is repaired only if it is as a kill during its first write left it: with every line, and each signed by this
+    /// host. No line is changed or removed, and a new line records the repair.
     Repair,
 }
 
@@ -59,30 +62,30 @@ enum Command {
 struct Rotate {
     /// The statement, as `keys rotate` writes it
     statement: PathBuf,
-    /// What to call the new key; without it, the old name followed by a number
+    /// The name of the new key; without it, the old name followed by a number
     #[arg(long)]
     name: Option<String>,
-    /// The time from which the old key is no longer valid; without it, unchanged
+    /// The time after which the old key is no longer valid; without it, its dates stay unchanged
     #[arg(long, value_name = "TIME")]
     until: Option<Timestamp>,
-    /// The time from which the new key is no longer valid; without it, that of the old key
+    /// The time after which the new key is no longer valid; without it, that of the old key
     #[arg(long, value_name = "TIME")]
     not_after: Option<Timestamp>,
-    /// Edit this trust store, not your own
+    /// Edit this trust store instead of your own
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
 struct Log {
-    /// Only check that every line is unchanged
+    /// Only check that no line was changed or removed
     #[arg(long)]
     verify: bool,
 }
 
 #[derive(Debug, clap::Args)]
 struct Add {
-    /// What to call it
+    /// The name of the key in the trust store
     name: String,
     /// The public key: a PEM file, 64 hexadecimal digits, or the name of a key of yours
     #[arg(long, value_name = "KEY")]
@@ -90,17 +93,17 @@ struct Add {
     /// The items that it may sign; `*` matches any characters, as in `acme/*`
     #[arg(long, value_name = "PATTERN", required = true, num_args = 1..)]
     items: Vec<String>,
-    /// The most that its components may be granted besides logging: clocks, random, filesystem, http,
-    /// secrets, knowledge, tools
+    /// The kinds of capability that its components may be granted at most, besides logging: clocks, random, filesystem,
+    /// http, secrets, knowledge, tools
     #[arg(long, value_name = "KIND", num_args = 1.., value_delimiter = ',', value_parser = kind)]
     may: Vec<CapabilityKind>,
     /// The time from which it is valid: 2030-01-31 (its first moment in UTC) or 2030-01-31T12:00:00Z
     #[arg(long, value_name = "TIME")]
     not_before: Option<Timestamp>,
-    /// The time from which it is no longer valid
+    /// The time after which it is no longer valid
     #[arg(long, value_name = "TIME")]
     not_after: Option<Timestamp>,
-    /// Edit this trust store, not your own
+    /// Edit this trust store instead of your own
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
 }
@@ -114,18 +117,18 @@ struct List {
 
 #[derive(Debug, clap::Args)]
 struct Revoke {
-    /// The key's name, its id, or the first twelve digits of its id or more
+    /// The key: its name, its id, or the beginning of its id, at least twelve digits
     key: String,
-    /// The time since when it is not trusted; without it, from the beginning
+    /// The time from which its signatures no longer count; without it, they never count
     #[arg(long, value_name = "TIME")]
     since: Option<Timestamp>,
-    /// Revoke the keys that follow it, too
+    /// Revoke its successors, too
     #[arg(long, conflicts_with = "yes")]
     with_successors: bool,
-    /// Revoke this key alone and ask nothing, though keys follow it; those stay trusted
+    /// Revoke only this key and ask nothing, even if it has successors, which stay trusted
     #[arg(long)]
     yes: bool,
-    /// Edit this trust store, not your own
+    /// Edit this trust store instead of your own
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
 }

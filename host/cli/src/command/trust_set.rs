@@ -18,33 +18,34 @@ use super::trust::{TrustedReport, kind, patterns};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Set {
-    /// The key's name, its id, or the first twelve digits of its id or more
+    /// The key: its name, its id, or the beginning of its id, at least twelve digits
     key: String,
-    /// The items that it may sign from now on, in place of those before
+    /// The items that it may sign from now on, instead of those before
     #[arg(long, value_name = "PATTERN", num_args = 1..)]
     items: Vec<String>,
-    /// The most that its components may be granted from now on besides logging, in place of what it was; `none`: nothing
+    /// The kinds of capability that its components may be granted at most from now on, besides logging, instead of those
+    /// before; `none` for logging only
     #[arg(long, value_name = "KIND", num_args = 1.., value_delimiter = ',', value_parser = kind_or_none, conflicts_with = "also_may")]
     may: Vec<Option<CapabilityKind>>,
-    /// What its components may be granted in addition
+    /// Kinds of capability to add to those that its components may be granted
     #[arg(long, value_name = "KIND", num_args = 1.., value_delimiter = ',', value_parser = kind)]
     also_may: Vec<CapabilityKind>,
-    /// The time from which it is valid; `always`: it is valid already
+    /// The time from which it is valid; `always` removes this bound
     #[arg(long, value_name = "TIME", value_parser = time_or_always)]
     not_before: Option<Moment>,
-    /// The time from which it is no longer valid; `never`: it stays valid
+    /// The time after which it is no longer valid; `never` removes this bound
     #[arg(long, value_name = "TIME", value_parser = time_or_never)]
     not_after: Option<Moment>,
-    /// Edit this trust store, not your own
+    /// Edit this trust store instead of your own
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Remove {
-    /// The key's name, its id, or the first twelve digits of its id or more
+    /// The key: its name, its id, or the beginning of its id, at least twelve digits
     key: String,
-    /// Edit this trust store, not your own
+    /// Edit this trust store instead of your own
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
 }

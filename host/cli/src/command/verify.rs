@@ -27,10 +27,10 @@ use super::trust::{TrustedReport, ceiling_text, kind_of_a_component, text_kind};
 pub(crate) struct Args {
     /// A component (`.wasm`, its envelope next to it), or a text item
     file: PathBuf,
-    /// The item that it is used as; below `.ai/tools` it follows from the path
+    /// The item id that it is used under; below `.ai/tools` it follows from the path
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// What kind of item a text is used as; below `.ai` it follows from the path, elsewhere from the text
+    /// The kind of item that a text is used as; below `.ai` it follows from the path, elsewhere from the text
     #[arg(long, value_name = "KIND", value_parser = text_kind)]
     kind: Option<TextKind>,
     /// The envelope, if it is not next to the component

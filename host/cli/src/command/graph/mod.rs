@@ -16,7 +16,7 @@ use graph_runtime::items::graph_file::locate;
 use graph_runtime::items::locate::ItemLocator;
 use graph_runtime::project;
 
-/// Draw graphs, and report what is doubtful about their shape
+/// Draw graphs and report probable mistakes in their structure
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]

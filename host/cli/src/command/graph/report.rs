@@ -12,8 +12,8 @@ use graph_runtime::error::Result;
 use graph_runtime::run::start::read_manifest;
 use serde_json::json;
 
-/// Tell what is doubtful about the shape of a graph: nodes that nothing leads to, dead ends, lists without a default,
-/// barriers that never open, writes that must conflict, what is read and never written, capabilities that no node needs
+/// Report probable mistakes in the structure of a graph: unreachable nodes, dead ends, conditional edges without a default,
+/// barriers that never open, writes that conflict, keys that are read and never written, capabilities that no node needs
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The graph: a file, or an item id

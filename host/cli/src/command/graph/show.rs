@@ -20,7 +20,7 @@ use graph_runtime::run::pins::Pins;
 use graph_runtime::run::restore;
 use serde_json::json;
 
-/// Draw a graph, or what a run of it went through
+/// Draw a graph, or the path that a run took through it
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The graph: a file, an item id, or a reference (`oci://…`); or a .json file that `graph show --format json` has printed
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     /// Draw the graph of this run, with how often nodes were visited and edges were taken
     #[arg(long, value_name = "RUN", conflicts_with = "graph")]
     run: Option<String>,
-    /// In which form
+    /// The format of the output
     #[arg(long, value_enum, default_value_t = Format::Mermaid)]
     format: Format,
 }

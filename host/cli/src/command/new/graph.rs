@@ -12,12 +12,12 @@ use serde_json::json;
 use super::folder::{self, typed};
 use crate::command::schema;
 
-/// Create a graph: a document that runs, a manifest, a case, hooks of the project, and the schemas for editors
+/// Create a graph: a document that runs, a manifest, a case, hooks of the project, and schemas for editors
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Its name
+    /// The name of the graph and of its folder
     name: String,
-    /// Where its folder is created
+    /// The folder in which that folder is created
     #[arg(long, value_name = "DIR", default_value = ".")]
     dir: PathBuf,
 }

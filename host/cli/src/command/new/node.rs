@@ -14,15 +14,15 @@ use super::folder::{self, typed};
 /// Create a node in Rust: a crate that `graph-host build` compiles to a component, with the SDK that it needs
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Its name
+    /// The name of the node, of its folder and of its crate
     name: String,
-    /// Where its folder is created
+    /// The folder in which that folder is created
     #[arg(long, value_name = "DIR", default_value = ".")]
     dir: PathBuf,
-    /// A folder of graph-sdk to build with, in place of a copy inside the new folder
+    /// A folder with graph-sdk to build with; without it, a copy is written into the new folder
     #[arg(long, value_name = "DIR")]
     sdk: Option<PathBuf>,
-    /// What it uses: a kind of capability, as filesystem, or an interface, as wasi:filesystem/types
+    /// What the node uses: a kind of capability, such as filesystem, or an interface, such as wasi:filesystem/types
     #[arg(long, value_name = "INTERFACE", num_args = 1.., value_delimiter = ',', value_parser = wants::interface)]
     wants: Vec<String>,
 }

@@ -17,9 +17,10 @@ use serde_json::json;
 
 /// Accept the state of a project that you have moved or copied here yourself
 ///
-/// The state of a project, .ai/state, is written only where a marker says that this host made it, in this very folder: a
-/// project from a stranger may bring state along. This signs a new marker. Runs that another host has signed can be
-/// shown and verified afterwards as before, and not resumed; what components have kept as knowledge there, your runs read.
+/// A project from a stranger may contain state. Therefore the state of a project, .ai/state, is written only if a marker
+/// shows that this host made it, in this very folder. This command signs a new marker. Runs that another host has signed
+/// can still be shown and verified, but not resumed. The knowledge that components have stored in that state is what your
+/// runs read from then on.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {}
 

@@ -11,10 +11,10 @@ use super::stop::{self, Waiting};
 
 /// Stop a run once the tasks under way are done
 ///
-/// A resume continues from there.
+/// `resume` continues the run from there.
 ///
-/// The process that runs it reads a file in the project, .ai/threads/RUN/cancel, which other programs may create as
-/// well. A run that waits for an answer, or was cut short, is marked as cancelled.
+/// The request is a file in the project, .ai/threads/RUN/cancel, which other programs may create as well; the process that
+/// executes the run reads it. A run that waits for an answer, or whose process has died, is marked as cancelled.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The run: its id, the beginning of it, or @last

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::relations::Relations;
 use super::row::{bare_json, shown_status, time};
 
-/// Show the chain that a run belongs to: the run at its beginning, and the runs that were forked from it, and from those
+/// Show the chain that a run belongs to: the original run, its forks, and the forks of those
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// A run of the chain: its id, the beginning of it, or @last

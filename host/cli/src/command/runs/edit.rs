@@ -14,10 +14,10 @@ use serde_json::{Map, Value};
 /// Writes from the command line
 #[derive(Debug, clap::Args)]
 pub(super) struct EditArgs {
-    /// Writes to the state, through its reducers: a JSON object, or a file of JSON or YAML, `-` for stdin
+    /// The values to write, through the reducers of the channels: a JSON object, or a JSON or YAML file, `-` for stdin
     #[arg(long, value_name = "JSON|FILE")]
     values: Option<String>,
-    /// Write as this node: its routing takes its place among what is next
+    /// Write as if this node had run: in its place, the nodes that its edges lead to are next
     #[arg(long, value_name = "NODE")]
     as_node: Option<String>,
 }

@@ -15,21 +15,21 @@ use crate::command::number;
 /// How often a run that is under way is looked at.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Print what happened in a run as JSON lines, each with its number
+/// Print the events of a run as JSON lines, each with its offset
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The run: its id, the beginning of it, or @last
     pub(super) run: String,
-    /// Only what comes after this number: a reader continues where it stopped
+    /// Print only events after this offset: a reader continues where it stopped
     #[arg(long, value_name = "OFFSET", default_value_t = 0, allow_negative_numbers = true, value_parser = number::from_zero::<u64>)]
     after: u64,
-    /// Continue until the run has stopped
+    /// Continue to print new events until the run has stopped
     #[arg(long)]
     follow: bool,
-    /// Only these, several with commas; without it, everything
+    /// Print only events of these kinds, separated by commas; without it, of all kinds
     #[arg(long, value_parser = args::stream(), value_name = "KIND", value_delimiter = ',')]
     stream: Vec<StreamKind>,
-    /// Whether events of child graphs are printed, too
+    /// Whether events of child runs are printed, too
     #[arg(long, value_parser = args::namespaces(), value_name = "WHICH", default_value = "all")]
     namespaces: Namespaces,
 }

@@ -15,10 +15,10 @@ use graph_runtime::project::stores::Stores;
 use graph_runtime::project::user_home::is_stream;
 use serde_json::json;
 
-/// Write a whole run to a file, to be checked or kept elsewhere
+/// Write a whole run to a file, to be verified or stored elsewhere
 ///
-/// The file is JSON lines: the run's row, the texts and records with their signatures, and a last line that shows whether
-/// it is whole.
+/// The file consists of JSON lines: the run's row, its texts and records with their signatures, and a last line that shows
+/// that the file is complete.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The run: its id, the beginning of it, or @last

@@ -21,14 +21,14 @@ use crate::command::{number, observe, resume};
 
 /// Make a new run from a checkpoint of another one
 ///
-/// With --go it runs again from there.
+/// With --go, the new run continues from there at once.
 #[derive(Debug, clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(super) struct Args {
     /// The run: its id, the beginning of it, or @last
     run: String,
-    /// The checkpoint: step:N as superstep N left it, node:NAME the newest where that node is next, or its number;
-    /// without it, the newest
+    /// The checkpoint: step:N for the one after superstep N, node:NAME for the newest in which that node is next, or its
+    /// number; without it, the newest
     #[arg(long, value_name = "PLACE", value_parser = parse_selector)]
     at: Option<CheckpointSelector>,
     #[command(flatten)]
@@ -36,19 +36,21 @@ pub(super) struct Args {
     /// The new run's id
     #[arg(long, value_name = "ID", value_parser = graph_runtime::run::run_id::check)]
     run_id: Option<String>,
-    /// Run it at once
+    /// Resume the new run at once
     #[arg(long)]
     go: bool,
-    /// With --go: use graph, manifest and components as they are now, where they have changed
+    /// With --go: use the present graph, manifest and components if they have changed since the original run started
     #[arg(long, requires = "go")]
     accept_changes: bool,
-    /// With --go: the new total of supersteps
+    /// With --go: the most supersteps of the whole run from now on
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::from_one::<u64>, requires = "go")]
     max_steps: Option<u64>,
-    /// With --go: an answer to a question that the fork will ask, in order; or NODE=ANSWER
+    /// With --go: an answer given in advance: several answer the fork's questions in order, and NODE=ANSWER the question of
+    /// that node
     #[arg(long = "answer", value_name = "ANSWER", requires = "go")]
     answers: Vec<String>,
-    /// With --go: let the fork sign items of the project that the manifest names without wildcards, with one of your keys
+    /// With --go: let the fork sign those items of the project that the manifest names without wildcards, with one of your
+    /// keys
     #[arg(long, value_name = "KEY", requires = "go")]
     sign_with: Option<String>,
     /// With --go: run in the background

@@ -20,26 +20,27 @@ use crate::command::number;
 
 /// Remove old runs and checkpoints, and texts that no run needs
 ///
-/// Without a choice, only texts that no run needs are removed. A run that a process holds is never touched, and one that
-/// could be resumed only with --all-statuses.
+/// Without options, only texts that no run needs are removed. A run that a process holds is never removed, and a run that
+/// could be resumed is removed only with --all-statuses.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Runs that have not changed for this long, such as 12h, 30d
+    /// Remove runs that have not changed for this long, such as 12h, 30d
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = parse_span)]
     older_than: Option<Duration>,
-    /// All but the newest N runs of each graph; with --older-than, both have to hold
+    /// Remove all but the newest N runs of each graph; with --older-than, only those to which both apply
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::from_zero::<usize>)]
     keep: Option<usize>,
-    /// Of runs that have ended and stay, all but the newest N checkpoints; `verify` then says where the history begins
+    /// Remove all but the newest N checkpoints of the ended runs that are kept; `runs verify` then reports where the
+    /// history begins
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::from_one::<u64>)]
     checkpoints: Option<u64>,
-    /// Also runs that could be resumed: interrupted, failed, cancelled, cut short
+    /// Remove runs that could be resumed, too: interrupted, failed, cancelled, cut short
     #[arg(long)]
     all_statuses: bool,
-    /// Results that nodes with a `cache` have kept for later tasks: those that have expired, or all
+    /// Remove cached results of nodes with a `cache`: those that have expired, or all
     #[arg(long, value_name = "WHICH", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "expired")]
     cache: Option<Which>,
-    /// Say what would be removed, and remove nothing
+    /// Print what would be removed, and remove nothing
     #[arg(long)]
     dry_run: bool,
 }

@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 use super::row::time;
 use super::{accepted, run_view};
 
-/// List a run's checkpoints: what made each, and what was next
+/// List the checkpoints of a run: what made each, and which nodes were next
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The run: its id, the beginning of it, or @last

@@ -20,23 +20,23 @@ use serde_json::json;
 
 use super::verify::read_key;
 
-/// Take over a run from a file that `export` has written
+/// Store a run from a file that `runs export` has written
 ///
-/// Everything is checked before anything is stored: that the file is whole, every signature and every link between the
+/// Everything is checked before anything is stored: that the file is complete, every signature, and every link between the
 /// records. A run that another host has made can be shown, verified and exported here; only that host can resume it.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The file; `-` for stdin
     file: PathBuf,
-    /// The public key of the host that made the run. Without it, the key in the file is used, which shows that nothing was
-    /// changed since that key signed it, and not whose key it is
+    /// The public key of the host that made the run. Without it, the key in the file is used: this shows that nothing was
+    /// changed since that key signed the run, but not whose key it is
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// The private key that the run was signed with, where a page of yours made it: this host keeps the key, and resumes
-    /// the runs of that page with it
+    /// The private key that the run was signed with, if it was made by a page of yours (see `bundle`): this host stores the
+    /// key, and resumes the runs of that page with it
     #[arg(long, value_name = "FILE", conflicts_with = "key")]
     identity: Option<PathBuf>,
-    /// Where the run is to be kept
+    /// Where the run is stored
     #[arg(long, value_parser = args::store(), default_value = "sqlite")]
     store: StoreKind,
 }

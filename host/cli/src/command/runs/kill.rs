@@ -11,10 +11,11 @@ use super::stop::{self, Waiting};
 
 /// Stop a run at once and discard the tasks under way
 ///
-/// A resume runs those tasks again.
+/// `resume` executes those tasks again.
 ///
-/// The process that runs it reads a file in the project, .ai/threads/RUN/kill. One on this machine that does not
-/// react is ended. A run that waits for an answer, or was cut short, is marked as killed.
+/// The request is a file in the project, .ai/threads/RUN/kill, which the process that executes the run reads. If that
+/// process is on this machine and does not react, it is ended. A run that waits for an answer, or whose process has died,
+/// is marked as killed.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The run: its id, the beginning of it, or @last

@@ -34,7 +34,7 @@ pub(super) struct Args {
     /// Only runs of this graph
     #[arg(long, value_name = "ID")]
     graph: Option<String>,
-    /// Only runs that this one has started: its graphs inside, and those that were run with --parent
+    /// Only runs that this one has started: its child runs, and those that were started with --parent
     #[arg(long, value_name = "RUN")]
     parent: Option<String>,
     /// List at most this many runs

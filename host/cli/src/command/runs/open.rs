@@ -23,11 +23,11 @@ use crate::command::graph::of_row;
 /// Pages that are older are removed.
 const OLDEST: Duration = Duration::from_hours(24 * 7);
 
-/// Show the picture of a run in the browser
+/// Show a picture of a run in the browser
 ///
-/// It says which nodes and edges the run went through, and how often.
+/// The picture shows which nodes and edges the run took, and how often.
 ///
-/// The page is a file of its own in your cache folder, without scripts, and loads nothing from elsewhere.
+/// The page is a single file in your cache folder. It has no scripts and loads nothing from elsewhere.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The run: its id, the beginning of it, or @last

@@ -35,7 +35,7 @@ use crate::command::args::typed_run;
 pub(super) struct Args {
     /// The run: its id, the beginning of it, or @last
     pub(super) run: String,
-    /// Show values in full, which are shortened otherwise
+    /// Show values in full; without it, long ones are shortened
     #[arg(long)]
     all: bool,
 }

@@ -30,16 +30,16 @@ use crate::command::args::typed_run;
 /// Show the state of a run at any of its checkpoints
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The run: its id, the beginning of it, or @last; a graph inside the graph as RUN/NAMESPACE
+    /// The run: its id, the beginning of it, or @last; RUN/NAMESPACE for a child run
     pub(super) run: String,
-    /// A graph inside the graph, by its namespace in events, as 2.0
+    /// The namespace of a child run, as in events, such as 2.0
     #[arg(long, value_name = "NAMESPACE")]
     namespace: Option<String>,
-    /// The checkpoint: step:N as superstep N left it, node:NAME the newest where that node is next, or its number;
-    /// without it, the newest
+    /// The checkpoint: step:N for the one after superstep N, node:NAME for the newest in which that node is next, or its
+    /// number; without it, the newest
     #[arg(long, value_name = "PLACE", value_parser = parse_selector)]
     at: Option<CheckpointSelector>,
-    /// Show values in full, which are shortened otherwise
+    /// Show values in full; without it, long ones are shortened
     #[arg(long)]
     all: bool,
 }

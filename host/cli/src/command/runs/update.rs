@@ -16,16 +16,16 @@ use graph_runtime::run::edit_and_fork::{self, parse_selector};
 use super::edit::{EditArgs, open};
 use crate::command::args::typed_run;
 
-/// Write to the state of a run that waits, as a node would
+/// Write to the state of a run that has stopped, as a node would
 ///
-/// What was pending is discarded.
+/// The unfinished superstep is discarded. The run can then be resumed with the new state.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The run: its id, the beginning of it, or @last
     run: String,
     #[command(flatten)]
     edit: EditArgs,
-    /// Go back to this checkpoint first: step:N, node:NAME or its number. What came after it stays in the history
+    /// Go back to this checkpoint first: step:N, node:NAME or its number. The checkpoints after it stay in the history
     #[arg(long, value_name = "PLACE", value_parser = parse_selector)]
     at: Option<CheckpointSelector>,
 }

@@ -17,12 +17,12 @@ use serde_json::json;
 
 /// Check every signature and digest of a run
 ///
-/// Nothing may be changed, added or left out.
+/// This finds everything that was changed, added or left out since the host signed it.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The run: its id, the beginning of it, or @last
     pub(super) run: String,
-    /// The public key to check with, where another host made the run; without it, this host's
+    /// The public key to verify with if another host made the run; without it, this host's
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
 }

@@ -31,7 +31,7 @@ const HANDOVER: Duration = Duration::from_secs(2);
 pub(super) struct Args {
     /// The run: its id, the beginning of it, or @last
     run: String,
-    /// Give up after this time, such as 500ms, 30s, 2m, with exit code 124
+    /// Give up after this time, such as 500ms, 30s, 2m; the exit code is then 124
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = parse_span)]
     timeout: Option<Duration>,
 }

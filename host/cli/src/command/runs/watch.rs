@@ -26,8 +26,8 @@ const PAGE: usize = 64;
 
 /// Follow a run until it stops; Ctrl-C does not affect the run
 ///
-/// It shows what `run` itself shows, from the beginning or from a place in the history. With --json, these are JSON lines
-/// as those of `runs events`, and the last line is the run's document. The exit code is that of the run, as with
+/// Shows what `run` itself shows, from the beginning or from an offset in the history. With --json, it prints the JSON
+/// lines that `runs events` prints, and then the run's document as the last line. The exit code is that of the run, as with
 /// `wait`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -36,10 +36,10 @@ pub(super) struct Args {
     /// Start with this offset of the run's history: a reader continues where it stopped
     #[arg(long, value_name = "OFFSET", default_value_t = 1, allow_negative_numbers = true, value_parser = number::from_one::<u64>)]
     from: u64,
-    /// Print JSON lines, only of these kinds; several with commas. With --json and without it, everything
+    /// Print JSON lines, only of events of these kinds, separated by commas. With --json and without --stream, of all kinds
     #[arg(long, value_parser = args::stream(), value_name = "KIND", value_delimiter = ',')]
     stream: Vec<StreamKind>,
-    /// Whether events of child graphs are shown, too
+    /// Whether events of child runs are shown, too
     #[arg(long, value_parser = args::namespaces(), value_name = "WHICH", default_value = "all")]
     namespaces: Namespaces,
 }
