@@ -72,7 +72,7 @@ pub struct Step {
     pub operation: Operation,
     /// The line of the operation in the file, from 1.
     pub line: usize,
-    /// The expected outcome.
+    /// What must hold after the operation.
     pub expect: Expect,
 }
 
@@ -85,7 +85,7 @@ pub enum Operation {
     Resume(ResumeOptions),
     /// Requests cancellation of the next operation.
     Cancel,
-    /// Edits the run.
+    /// Edits the run, as `runs update` does.
     Update(TravelOptions),
     /// Forks the run; later operations act on the fork.
     Fork(TravelOptions),
@@ -150,7 +150,7 @@ pub struct ResumeOptions {
 pub struct TravelOptions {
     /// The checkpoint; none for the newest.
     pub at: Option<CheckpointSelector>,
-    /// What is written.
+    /// The writes; none to only go back to the checkpoint.
     pub edit: Option<Edit>,
     /// Drops the driver after this many persisted writes.
     pub crash_after: Option<u64>,

@@ -205,7 +205,7 @@ struct ChildCount {
     begun: u32,
 }
 
-/// Identifies a call.
+/// Identifies one call of a double, so that a repeated call after a crash gets the same answer.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct CallKey {
     task: String,
@@ -259,7 +259,7 @@ impl Doubles {
         counts
     }
 
-    /// An operation begins.
+    /// Forgets which calls were answered: a new operation of the script begins.
     pub(crate) fn begin_operation(&self) {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).answered.clear();
     }

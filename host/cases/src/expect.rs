@@ -61,7 +61,7 @@ pub struct Actual {
 /// An error of a run or of an operation.
 #[derive(Debug, Clone)]
 pub struct ActualError {
-    /// The stable code.
+    /// The error's code, as `run --json` has it.
     pub code: String,
     /// The message as `run --json` has it.
     pub message: String,
@@ -74,11 +74,11 @@ pub struct ActualError {
 /// A difference from the expected outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mismatch {
-    /// The expectation's key.
+    /// The key under `expect`.
     pub key: Cow<'static, str>,
-    /// What was expected.
+    /// The value that the case has for the key.
     pub expected: Value,
-    /// What there is.
+    /// The value that the run has.
     pub actual: Value,
 }
 

@@ -255,7 +255,7 @@ pub static SELECTOR: KeyTable = KeyTable {
     ],
 };
 
-/// What is removed.
+/// The keys of `prune`: which runs and checkpoints are removed.
 pub static PRUNE: KeyTable = KeyTable {
     name: "prune",
     title: "prune",

@@ -124,7 +124,7 @@ impl Report {
         excuses
     }
 
-    /// The JSON document.
+    /// The report as `test --json` prints it.
     pub fn to_json(&self) -> Value {
         let (passed, failed) = self.counts();
         let cases: Vec<_> = self.cases.iter().map(CaseReport::to_json).collect();

@@ -22,7 +22,7 @@ use graph_core::capability::{DispatchPatterns, EffectiveGrant, Manifest};
 use graph_core::digest::Digest;
 use graph_core::document;
 use graph_core::graph::Graph;
-use graph_core::limits::TaskLimits;
+use graph_core::limits::{RunLimits, TaskLimits};
 use graph_core::node::{Activation, Category, Failure};
 use graph_core::time::Timestamp;
 use graph_core::trust::{SigningKey, TrustStore, VerifiedComponent};
@@ -44,7 +44,6 @@ fn main() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let folder = tempfile::tempdir()?;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
-    let node = prepare(&root, folder.path())?;
     let mut table = Table::default();
     // `cargo bench --bench overhead -- sqlite` measures that part alone.
     let named: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
@@ -53,6 +52,7 @@ fn main() -> Result<()> {
     if wanted("process") {
         process(&root, folder.path(), &mut table)?;
     }
+    let node = prepare(&root, folder.path())?;
     runtime.block_on(async {
         if wanted("calls") {
             calls(&node, &mut table).await?;
@@ -221,12 +221,15 @@ impl TaskExecutor for Executor {
 /// What a run of a graph is told, with nothing out of the ordinary.
 fn setup(graph: &Graph, run: &str) -> Result<Setup> {
     let inputs = Arc::new(json!({}));
+    // The longest run here, an append loop of 100,000 supersteps, holds and stores more than the defaults allow.
+    let limits = RunLimits { steps: 1 << 20, state: 1 << 32, stored: 1 << 34, ..RunLimits::DEFAULT };
+    let manifest = Manifest::of_dispatch(DispatchPatterns::parse(["*"])?).with_run_limits(limits);
     Ok(Setup {
         identity: Identity { run: run.into(), root: run.into(), parent: None, namespace: String::new() },
         seed: Setup::default_seed(graph, &inputs),
         inputs,
         initial_state: serde_json::Map::new(),
-        manifest: Arc::new(Manifest::of_dispatch(DispatchPatterns::parse(["*"])?)),
+        manifest: Arc::new(manifest),
         graphs: Arc::default(),
         hooks: Arc::default(),
         pins: Digest::of_bytes(b"bench"),

@@ -43,7 +43,7 @@ pub struct Detached {
 /// The options of the second process, in addition to the run's id.
 #[derive(Debug, Default)]
 pub struct BackgroundOptions {
-    /// Options of `resume`.
+    /// The options that `resume` gets in the second process.
     pub options: Vec<OsString>,
     /// New inputs for the run; none to resume it with its own.
     pub inputs: Option<Map<String, Value>>,

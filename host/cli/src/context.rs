@@ -17,10 +17,10 @@ use graph_runtime::project::{self, Project};
 /// runtime, 61, with an epoch of 5 ms makes a deadline late by up to 0.3 s.
 const EVENT_INTERVAL: u32 = 4;
 
-/// What every command has at hand: how to speak, and where the user's things lie.
+/// What every command uses: the output, and the library with the user's space.
 #[derive(Clone, Debug)]
 pub struct Context {
-    /// How to speak.
+    /// How output is printed: for people, as one JSON document, or as JSON lines.
     pub output: Output,
     /// What the library works with.
     pub host: Host,

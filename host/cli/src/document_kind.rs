@@ -54,7 +54,7 @@ impl DocumentKind {
         format!("{:#}\n", self.schema())
     }
 
-    /// The JSON Schema.
+    /// The JSON Schema of documents of this kind.
     pub fn schema(self) -> Value {
         keys::json_schema(self.as_str(), self.shape())
     }

@@ -29,7 +29,7 @@ pub enum GuestBuildError {
          `rustc-web` and `rust-web-src`"
     )]
     NoToolchain {
-        /// What is missing.
+        /// Which part of the toolchain was not found.
         why: String,
     },
     /// The linker for components is missing.
@@ -48,21 +48,21 @@ pub enum GuestBuildError {
     /// Cargo could not tell what the crate is made of.
     #[error("cargo cannot read the crate in {}:\n{message}", .folder.display())]
     Crate {
-        /// The crate's folder.
+        /// The folder whose crate cannot be read.
         folder: PathBuf,
-        /// What cargo says.
+        /// The error that cargo printed.
         message: String,
     },
     /// The crate does not compile; cargo has said why on standard error.
     #[error("the crate in {} does not build; cargo's messages are above", .folder.display())]
     Failed {
-        /// The crate's folder.
+        /// The folder whose crate does not compile.
         folder: PathBuf,
     },
     /// The crate makes no component.
     #[error("the crate in {} makes no component: its Cargo.toml needs `[lib] crate-type = [\"cdylib\"]`", .folder.display())]
     NoComponent {
-        /// The crate's folder.
+        /// The folder whose crate gave no component.
         folder: PathBuf,
     },
 }

@@ -123,7 +123,7 @@ impl DomainHasher {
         Self(Sha256::new()).field(domain.as_bytes())
     }
 
-    /// Adds a field.
+    /// Adds a field, preceded by its length.
     #[must_use]
     pub fn field(mut self, bytes: &[u8]) -> Self {
         self.0.update((bytes.len() as u64).to_le_bytes());

@@ -27,7 +27,7 @@ pub struct Graph {
     pub digest: Digest,
     /// The whole document as JSON, for the snapshot that a run keeps.
     pub document: Arc<Value>,
-    /// The document's `description`.
+    /// What the graph is for: the document's `description`.
     pub description: Option<String>,
     /// The graph's name for people; if it has none, its id is shown.
     pub name: Option<String>,
@@ -140,7 +140,7 @@ pub struct Node {
     /// `revisit: {feedback: true}`: the result of its last visit is stored. Its templates and edges read it as
     /// `node.previous`, and a request to refine it as `node.feedback`.
     pub feedback: bool,
-    /// Anything, for tools.
+    /// Any value, for tools: the host does not read it.
     pub metadata: Option<Value>,
 }
 
@@ -246,18 +246,18 @@ pub enum ItemType {
     Directive,
 }
 
-/// A node's edges.
+/// Which nodes follow a node.
 #[derive(Debug)]
 pub enum Next {
     /// None: the branch ends.
     End,
-    /// All of these.
+    /// Unconditional edges: all of these nodes are next.
     All(Vec<NodeIndex>),
     /// The first whose condition holds.
     First(Vec<Edge>),
 }
 
-/// A conditional edge.
+/// An edge of a list, of which the first whose condition holds is taken.
 #[derive(Debug)]
 pub struct Edge {
     /// Where to go; an empty list ends the branch.
@@ -277,7 +277,7 @@ pub struct RetryPolicy {
     pub initial_interval: Duration,
     /// What each further wait is multiplied by; at least 1.
     pub backoff: f64,
-    /// The longest wait.
+    /// The longest wait between two attempts, however often it was multiplied.
     pub max_interval: Duration,
     /// Whether the wait is a seeded draw between half and all of it.
     pub jitter: bool,
@@ -351,12 +351,12 @@ pub struct NodeCapabilities {
     pub interfaces: Option<Vec<String>>,
 }
 
-/// A declared channel.
+/// A channel that the graph declares under `channels`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Channel {
-    /// The state key.
+    /// The key of the state that it holds.
     pub name: String,
-    /// How writes fold.
+    /// How the writes of one superstep are folded into its value.
     pub reducer: Reducer,
     /// The value before any write; `None` is the reducer's own.
     pub default: Option<Value>,
@@ -422,7 +422,7 @@ pub enum OnError {
 /// The values of `on_no_match`: whether a branch ends or fails if none of its edges matches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnNoMatch {
-    /// The branch ends.
+    /// The branch ends without a failure.
     #[default]
     End,
     /// The run fails and the superstep does not commit.

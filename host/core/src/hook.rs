@@ -142,7 +142,7 @@ impl fmt::Display for HookEvent {
 /// The layer of a hook. Lower layers are asked first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HookLayer {
-    /// The graph's own.
+    /// The `hooks` of the graph.
     Graph,
     /// The project's: `.ai/hooks.yaml`.
     Project,
@@ -177,9 +177,9 @@ pub struct Hook {
     pub layer: HookLayer,
     /// When it is asked.
     pub event: HookEvent,
-    /// Whether it acts.
+    /// Its action is performed only if this holds.
     pub condition: Condition,
-    /// Its action.
+    /// What it does at the event.
     pub action: HookAction,
     /// Whether the run fails if the hook fails.
     pub required: bool,
@@ -199,7 +199,7 @@ pub enum HookAction {
 /// How a run continues, as a hook decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Control {
-    /// In which way.
+    /// Whether the run retries, fails, continues or aborts.
     pub action: ControlAction,
     /// With `continue` at a limit, how many supersteps more may run.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -22,7 +22,7 @@ pub struct ItemId {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum IdError {
-    /// There is nothing.
+    /// The id is empty.
     #[error("it is empty")]
     Empty,
     /// It is longer than an id may be.
@@ -91,7 +91,7 @@ fn check_name(text: &str, base: usize) -> Result<(), IdError> {
 }
 
 impl ItemId {
-    /// Reads an id.
+    /// Reads an item id, and checks its form.
     pub fn parse(text: &str) -> Result<Self, IdError> {
         if text.is_empty() {
             return Err(IdError::Empty);

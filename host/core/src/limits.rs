@@ -28,7 +28,7 @@ pub struct TaskLimits {
     /// Bytes that may be written to files.
     #[serde(default = "default_written")]
     pub written: u64,
-    /// Requests by HTTP.
+    /// The most HTTP requests that it may send.
     #[serde(default = "default_requests")]
     pub requests: u64,
     /// The body of a request by HTTP, in bytes.
@@ -261,7 +261,7 @@ const fn is_zero(count: &u64) -> bool {
 }
 
 impl HostUse {
-    /// Nothing at all.
+    /// No use of the host.
     pub const NOTHING: Self = Self { calls: 0, bytes: 0, fuel: 0, stored: 0 };
 
     /// Whether nothing was used.

@@ -136,7 +136,7 @@ pub struct Activation {
     pub root_run_id: String,
     /// The run that started this one.
     pub parent_run_id: Option<String>,
-    /// The graph's id.
+    /// The id of the graph that the node belongs to.
     pub graph_id: String,
     /// The node's name in the graph.
     pub node_id: String,

@@ -144,9 +144,9 @@ impl Observer for Observers {
 
 /// Two observers, of which the first stays with its owner.
 pub struct Both<'a>(
-    /// Receives everything first.
+    /// The observer that is notified first.
     pub &'a mut dyn Observer,
-    /// Receives everything second.
+    /// The observer that is notified second.
     pub &'a mut dyn Observer,
 );
 

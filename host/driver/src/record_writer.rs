@@ -45,7 +45,7 @@ pub enum Writing {
 /// The outcome of writing the records up to one of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Written {
-    /// The newest one.
+    /// The newest record that was written.
     id: PersistId,
     /// Why they were refused, if they were.
     refused: Option<Refusal>,
@@ -54,7 +54,7 @@ struct Written {
 /// What the walker learns about the records up to one of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Acknowledged {
-    /// The newest one.
+    /// The newest record that the walker hears about.
     pub(crate) id: PersistId,
     /// Why they are not stored, if they are not.
     pub(crate) failed: Option<String>,

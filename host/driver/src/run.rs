@@ -26,9 +26,9 @@ const TURNS: u32 = 64;
 
 /// What a driver works with.
 pub struct Parts {
-    /// Performs the tasks.
+    /// Performs what the walker dispatches: components, text items and functions.
     pub executor: Arc<dyn TaskExecutor>,
-    /// Keeps the records.
+    /// The store that the records are written to.
     pub store: Arc<dyn CheckpointStore>,
     /// Holds the run in that store.
     pub guard: Arc<RunGuard>,
@@ -67,7 +67,7 @@ pub enum DriveError {
     /// The walker refused the request; nothing has changed.
     #[error("{message}")]
     Refused {
-        /// The stable code.
+        /// The code, which stays the same when the message is worded differently.
         code: ErrorCode,
         /// Why, and what to do.
         message: String,

@@ -91,12 +91,10 @@ impl Tasks {
         self.waiting.push_back((name, Work::Lookup(results.look_up(lookup, &*self.executor))));
     }
 
-    /// Abandons a hook.
     pub(crate) fn abort_hook(&mut self, call: &Arc<str>) {
         self.abort(call, HOOK);
     }
 
-    /// Abandons an attempt.
     pub(crate) fn abort(&mut self, task: &Arc<str>, attempt: u32) {
         let name = (Arc::clone(task), attempt);
         self.waiting.retain(|(waiting, _)| *waiting != name);
@@ -106,7 +104,6 @@ impl Tasks {
         }
     }
 
-    /// Abandons everything.
     pub(super) fn give_up(&mut self) {
         self.waiting.clear();
         self.handles.clear();

@@ -105,7 +105,7 @@ pub struct CallReport {
     pub result: Result<Outcome, Failure>,
     /// The fuel that `run` used, counted from after instantiation; the whole budget if it did not return.
     pub fuel_used: u64,
-    /// How it ended.
+    /// Whether the component returned, trapped or reached a limit, and which.
     pub classification: Classification,
     /// Its log lines, in order.
     pub logs: Vec<LogLine>,

@@ -122,7 +122,7 @@ pub enum DescribeError {
     #[error("`{id}` is not a node: {message}")]
     WrongWorld {
         id: String,
-        /// What is missing.
+        /// Which export of the world is missing or has another type.
         message: String,
     },
     /// `describe` did not return: it trapped, called an import, or went over a limit.

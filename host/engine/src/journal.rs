@@ -63,7 +63,7 @@ struct ToWrite {
 pub(crate) enum Answer {
     /// The world: the entry is still to be recorded.
     World,
-    /// The journal.
+    /// The answer comes from the journal.
     Recorded(RecordedAnswer),
 }
 

@@ -16,7 +16,7 @@ use crate::host::output::EventRecord;
 /// The services for a call that the engine does not have itself. If one is missing, calls of it fail.
 #[derive(Clone, Debug, Default)]
 pub struct Services {
-    /// The project's knowledge.
+    /// The knowledge of the project; none if components have no access to any.
     pub knowledge: Option<Arc<dyn Knowledge>>,
     /// Other items that a component may call.
     pub tools: Option<Arc<dyn Tools>>,
@@ -61,7 +61,7 @@ pub struct HttpAnswer {
 /// How a request is answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DoubledAnswer {
-    /// This answers it.
+    /// The request is answered with this, and not sent.
     Answer(HttpAnswer),
     /// The request is sent to the network.
     Send,

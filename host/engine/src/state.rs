@@ -81,7 +81,6 @@ pub(crate) struct Granted {
     pub(crate) client: Arc<Client>,
     /// Slots for tasks whose components call others.
     pub(crate) chains: Arc<Semaphore>,
-    /// Scopes of knowledge.
     pub(crate) knowledge: Vec<KnowledgeRule>,
 }
 

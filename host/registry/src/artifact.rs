@@ -47,11 +47,11 @@ const EXPORT: &str = "graph-host:node/action@0.1.0";
 pub enum Kind {
     /// A WebAssembly component with its envelope.
     Component,
-    /// A graph document.
+    /// A graph, in YAML.
     Graph,
-    /// A knowledge item.
+    /// Knowledge: a text that graphs load and search.
     Knowledge,
-    /// A directive item.
+    /// A directive: a text with inputs that graphs fill in.
     Directive,
 }
 
@@ -136,9 +136,9 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Use {
-    /// The item's id.
+    /// The id under which it is installed.
     pub id: String,
-    /// What it is.
+    /// Whether it is a component, a graph, knowledge or a directive.
     pub kind: Kind,
     /// The version that the statement or signature line covers.
     pub version: String,
@@ -150,9 +150,9 @@ pub struct Use {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ItemConfig {
-    /// The item's id.
+    /// The id under which it is installed.
     pub id: String,
-    /// What it is.
+    /// Whether it is a graph, knowledge or a directive.
     pub kind: Kind,
     /// The version that the statement or signature line covers.
     pub version: String,
@@ -199,7 +199,7 @@ pub enum Content<'i> {
 pub struct Artifact {
     /// The OCI manifest, whose digest is the identity of the artifact.
     pub manifest: Manifest,
-    /// Configuration and layer.
+    /// The configuration and the layer, in this order.
     pub blobs: Vec<Vec<u8>>,
 }
 

@@ -74,7 +74,7 @@ pub struct Lock {
 /// An item that is locked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Locked {
-    /// What it is.
+    /// Whether it is a component, a graph, knowledge or a directive.
     pub kind: Kind,
     /// Where it was pulled from.
     pub reference: Reference,

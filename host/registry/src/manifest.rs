@@ -20,7 +20,7 @@ pub mod media {
     pub const WASM_CONFIG: &str = "application/vnd.wasm.config.v0+json";
     /// The single layer of a Wasm artifact.
     pub const WASM: &str = "application/wasm";
-    /// A DSSE envelope.
+    /// A DSSE envelope: the signatures of a component.
     pub const ENVELOPE: &str = "application/vnd.dsse.envelope.v1+json";
 }
 
@@ -36,7 +36,7 @@ pub mod annotation {
     pub const DESCRIPTION: &str = "org.opencontainers.image.description";
     /// The name of a manifest in an image layout.
     pub const REF_NAME: &str = "org.opencontainers.image.ref.name";
-    /// The item's id.
+    /// The item id of an artifact.
     pub const ITEM: &str = "dev.graph-host.item.id";
 }
 
@@ -80,7 +80,7 @@ pub struct Manifest {
     /// The artifact type, if the manifest states one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact_type: Option<String>,
-    /// The configuration.
+    /// The blob that describes the content.
     pub config: Descriptor,
     /// The content: exactly one layer in artifacts of this program.
     pub layers: Vec<Descriptor>,
@@ -195,7 +195,7 @@ impl Descriptor {
 }
 
 impl Manifest {
-    /// Reads a manifest.
+    /// Reads a manifest, and checks that it is one: an index or a web page is refused.
     pub fn read(bytes: &[u8]) -> Result<Self, ManifestError> {
         let value = value(bytes)?;
         check(&value, media::MANIFEST)?;
@@ -224,7 +224,7 @@ impl Index {
         }
     }
 
-    /// Reads an index.
+    /// Reads an index of manifests.
     pub fn read(bytes: &[u8]) -> Result<Self, ManifestError> {
         let value = value(bytes)?;
         check(&value, media::INDEX)?;

@@ -22,7 +22,7 @@ pub enum PublishError {
         /// The digest of the new artifact.
         new: Digest,
     },
-    /// The transport failed.
+    /// A request to the registry, or an access to the directory, failed.
     #[error(transparent)]
     Transport(#[from] TransportError),
 }

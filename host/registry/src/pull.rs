@@ -28,7 +28,7 @@ const DEEPEST: usize = 16;
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum PullError {
-    /// The transport failed.
+    /// A request to the registry, or an access to the directory, failed.
     #[error(transparent)]
     Transport(#[from] TransportError),
     /// Its manifest is invalid.
@@ -36,7 +36,6 @@ pub enum PullError {
     Manifest {
         /// What was asked for.
         reference: String,
-        /// What is wrong.
         reason: ManifestError,
     },
     /// The manifest has another digest than the reference.
@@ -102,7 +101,6 @@ pub enum PullError {
         /// What was asked for.
         reference: String,
         what: &'static str,
-        /// The stated digest.
         stated: Digest,
         actual: Digest,
     },
@@ -111,7 +109,6 @@ pub enum PullError {
     Config {
         /// What was asked for.
         reference: String,
-        /// What is wrong.
         reason: String,
     },
     /// The id in the annotations is invalid.
@@ -146,7 +143,6 @@ pub enum PullError {
         reference: String,
         /// The digest of the signature's manifest.
         signature: Digest,
-        /// What is wrong.
         reason: String,
     },
     /// The component was not admitted.
@@ -172,7 +168,6 @@ pub enum PullError {
         id: String,
         /// The kind of item that was expected.
         kind: Kind,
-        /// What is wrong.
         problems: Box<Diagnostics>,
     },
     /// The manifest and the signature state different versions.
@@ -180,9 +175,9 @@ pub enum PullError {
     Version {
         /// What was asked for.
         reference: String,
-        /// The published version.
+        /// The version in the manifest's annotation.
         stated: String,
-        /// The signed one.
+        /// The version that the signature covers.
         actual: String,
     },
     /// The tag is a version, but names an item of another version.
@@ -190,7 +185,7 @@ pub enum PullError {
     Tag {
         /// What was asked for.
         reference: String,
-        /// The signed version.
+        /// The version that the signature covers.
         actual: String,
     },
 }
@@ -198,9 +193,9 @@ pub enum PullError {
 /// An item that was pulled and admitted.
 #[derive(Clone, Debug)]
 pub struct Pulled {
-    /// The item's id.
+    /// The id that the signature covers.
     pub id: String,
-    /// What it is.
+    /// Whether it is a component, a graph, knowledge or a directive.
     pub kind: Kind,
     /// The version that its signature covers.
     pub version: String,
@@ -221,7 +216,7 @@ pub struct Pulled {
 pub enum PulledContent {
     /// A component, verified against the trust store.
     Component {
-        /// The verified bytes.
+        /// The component's bytes, with what its signatures prove.
         component: Box<VerifiedComponent>,
         /// The envelope with its signatures.
         envelope: String,
@@ -242,7 +237,7 @@ pub enum PulledContent {
 /// The trust store and the time that items are judged by.
 #[derive(Clone, Copy, Debug)]
 pub struct Judge<'j> {
-    /// The trust store.
+    /// The trust store that decides which signatures count.
     pub trust: &'j TrustStore,
     /// The time by which keys are judged.
     pub at: Moment,

@@ -13,7 +13,7 @@ const MOST: usize = 500;
 /// An artifact that is offered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// Where it is.
+    /// The reference that pulls it.
     pub reference: Reference,
     /// The kind that it states.
     pub kind: Kind,

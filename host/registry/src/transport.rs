@@ -25,13 +25,12 @@ pub enum TransportError {
         place: String,
         /// What was to be done: `read acme/fetch`.
         action: String,
-        /// The registry's explanation.
+        /// The reason that the registry gives.
         reason: String,
     },
     /// It is larger than may be read.
     #[error("{what} from {place} is larger than {most} bytes")]
     TooLarge {
-        /// What it is.
         what: String,
         place: String,
         /// How many bytes may be read.
@@ -90,16 +89,14 @@ pub enum TransportError {
     /// A file of the directory is invalid.
     #[error("{what} in {place} cannot be used: {reason}")]
     Broken {
-        /// What it is.
+        /// The file, as messages name it.
         what: String,
         place: String,
-        /// What is wrong.
         reason: String,
     },
     /// The directory cannot be read or written.
     #[error("{what} in {place} cannot be {done}: {source}")]
     Io {
-        /// What it is.
         what: String,
         place: String,
         /// `read` or `written`.
@@ -111,9 +108,9 @@ pub enum TransportError {
 /// The name of a manifest: its tag (in a directory: its name) or its digest.
 #[derive(Clone, Copy, Debug)]
 pub enum Wanted<'a> {
-    /// By a tag.
+    /// The manifest that a tag names now.
     Tag(&'a str),
-    /// By its digest.
+    /// The manifest with this digest.
     Digest(&'a Digest),
 }
 

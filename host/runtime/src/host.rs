@@ -13,7 +13,7 @@ use crate::project::user_home::Home;
 /// The user's space, the compiler, the observer of notices, and the functions of the program.
 #[derive(Clone, Debug)]
 pub struct Host {
-    /// The user's space.
+    /// The user's space: keys, trust, installed items and caches.
     pub home: Home,
     /// Compiles components, in this process or in a child process.
     pub compiler: Compiler,

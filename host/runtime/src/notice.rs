@@ -17,19 +17,19 @@ pub enum Notice<'n> {
     Doubtful(&'n Diagnostics),
     /// A component is being compiled.
     Compiling {
-        /// The component.
+        /// The item id of the component.
         id: &'n str,
         /// The size of the component, in bytes.
         bytes: usize,
     },
     /// Compilation of a component has ended, successfully or not.
     Compiled {
-        /// The component.
+        /// The item id of the component.
         id: &'n str,
     },
     /// Compilation of a component takes unusually long.
     SlowCompilation {
-        /// The component.
+        /// The item id of the component.
         id: &'n str,
         /// The size of the component, in bytes.
         bytes: usize,
@@ -40,9 +40,9 @@ pub enum Notice<'n> {
         path: &'n str,
         /// Which item of a `foreach` its task is for.
         item: Option<ItemPlace>,
-        /// The log level.
+        /// How severe the component calls it.
         level: Level,
-        /// The line.
+        /// The line, without control characters.
         message: &'n str,
     },
     /// A component has emitted an event into the run's stream.
@@ -53,25 +53,24 @@ pub enum Notice<'n> {
         item: Option<ItemPlace>,
         /// The name that the component gave the event.
         name: &'n str,
-        /// The event's payload.
+        /// The value that the component gave the event.
         payload: &'n Value,
     },
     /// The run's state item could not be rewritten.
     RunItemOutdated {
         /// The run as a whole.
         run: &'n str,
-        /// Why.
+        /// Why it could not be written.
         error: &'n Error,
     },
 }
 
 /// Receives notices, on whichever thread they occur.
 pub trait NoticeObserver: fmt::Debug + Send + Sync {
-    /// Receives one notice.
+    /// Receives one notice. It must not block for long, because the run waits.
     fn notice(&self, notice: Notice<'_>);
 }
 
-/// Ignores every notice.
 impl NoticeObserver for () {
     fn notice(&self, _notice: Notice<'_>) {}
 }

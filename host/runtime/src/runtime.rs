@@ -279,7 +279,7 @@ pub struct RunHandle {
 }
 
 impl RunHandle {
-    /// The run's id.
+    /// The id by which the run is resumed, shown and verified.
     pub fn id(&self) -> &str {
         &self.id
     }

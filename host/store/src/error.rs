@@ -19,7 +19,6 @@ pub enum StorageError {
     Corrupt {
         /// The location of the store, for users.
         location: String,
-        /// What was found.
         reason: String,
         /// What can still be read, or how.
         readable: String,
@@ -128,7 +127,7 @@ pub enum CreateRunError {
     /// A number is too large to be kept.
     #[error("run {run} cannot be kept: its {what} is {number}, above 2^63 - 1")]
     OutOfRange { run: String, what: &'static str, number: u64 },
-    /// The medium failed.
+    /// The disk, the file or the database failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
 }
@@ -146,7 +145,7 @@ pub enum ImportError {
     /// Its records cannot be read from their source.
     #[error("the records of the run cannot be read: {reason}")]
     Source { reason: String },
-    /// The medium failed.
+    /// The disk, the file or the database failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
 }
@@ -167,7 +166,7 @@ pub enum RemoveError {
     /// Data that has to stay cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The medium failed.
+    /// The disk, the file or the database failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
 }
@@ -182,7 +181,7 @@ pub enum SnapshotError {
     /// The text is too large to be kept.
     #[error("a text of {bytes} bytes cannot be kept: {most} is the most", most = LARGEST_TEXT)]
     TooLarge { bytes: u64 },
-    /// The medium failed.
+    /// The disk, the file or the database failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
 }
@@ -257,7 +256,7 @@ pub enum CommitError {
     /// A number is too large to be kept.
     #[error("the change of run {run} cannot be kept: its {what} is {number}, above 2^63 - 1")]
     OutOfRange { run: String, what: &'static str, number: u64 },
-    /// The medium failed.
+    /// The disk, the file or the database failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
 }
@@ -289,7 +288,7 @@ pub enum ReadError {
     /// More records wait under the newest checkpoint than are read at one time.
     #[error("the records under the newest checkpoint of run {run} take more than {most} bytes", most = LARGEST_PENDING)]
     TooMuchPending { run: String },
-    /// The medium failed.
+    /// The disk, the file or the database failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
 }
@@ -316,7 +315,7 @@ pub enum ResolveError {
         /// There are more than these.
         more: bool,
     },
-    /// The medium failed.
+    /// The disk, the file or the database failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
 }
@@ -342,7 +341,7 @@ pub enum AcquireError {
         location: String,
         reason: String,
     },
-    /// The medium failed.
+    /// The disk, the file or the database failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
 }

@@ -267,7 +267,7 @@ impl Names for MutexGuard<'_, State> {
 }
 
 impl MemoryStore {
-    /// An empty store.
+    /// A store without runs, which ends with the process.
     pub fn new() -> Self {
         Self::default()
     }

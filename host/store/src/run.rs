@@ -33,9 +33,9 @@ pub struct Snapshot {
 /// records.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunRow {
-    /// The run's id.
+    /// The id by which the run is found.
     pub run_id: String,
-    /// The graph's id.
+    /// The item id of the graph that it runs.
     pub graph_id: String,
     /// The path of the graph's file, relative to the project.
     pub graph_path: Option<String>,
@@ -73,7 +73,7 @@ pub struct RunRow {
     pub seed: Digest,
     /// The key that signs its records.
     pub key: KeyId,
-    /// The durability mode.
+    /// When a step of the run counts as stored.
     pub durability: Durability,
     /// What replaces the graph's `max_steps`.
     pub max_steps: Option<u64>,
@@ -91,7 +91,7 @@ pub enum Change<T> {
     Keep,
     /// It gets a value.
     Set(T),
-    /// It goes away.
+    /// It has no value any more.
     Clear,
 }
 
@@ -121,7 +121,7 @@ impl<T> Change<T> {
 pub struct RunUpdate {
     /// When the change was made: the run's time of last change.
     pub at: Timestamp,
-    /// The new status.
+    /// The new status, if it changes.
     pub status: Option<Status>,
     /// How many supersteps of the run itself have committed.
     pub step: Option<u64>,

@@ -335,9 +335,9 @@ pub struct Wanted<'a> {
 /// writing is the [`Fence`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
-    /// The process id.
+    /// The id of the process on its machine.
     pub pid: u32,
-    /// The machine's name.
+    /// The name of the machine that the process runs on.
     pub host: String,
     /// Since when it has held the run.
     pub since: Timestamp,

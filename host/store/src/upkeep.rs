@@ -4,10 +4,10 @@ use std::ops::AddAssign;
 
 use crate::store::Wanted;
 
-/// What was removed.
+/// What a removal has freed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Freed {
-    /// Records and texts.
+    /// How many records and texts were removed.
     pub records: u64,
     /// Their length, in bytes.
     pub bytes: u64,

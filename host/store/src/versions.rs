@@ -13,7 +13,7 @@ use crate::knowledge;
 use crate::sqlite::{APPLICATION_ID, SCHEMA_VERSION};
 use crate::{FileStore, OpenError, Options, SqliteStore};
 
-/// What is stored.
+/// A store that has a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// A database of runs.
@@ -24,7 +24,7 @@ pub enum Format {
     Files,
 }
 
-/// What was found.
+/// What a path holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     /// There is nothing, or an empty file that the first use fills.

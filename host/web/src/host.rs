@@ -24,14 +24,14 @@ impl Random {
         Self(ChaCha20Rng::from_seed(seed))
     }
 
-    /// The next bytes.
+    /// The next bytes of the stream that follows from the seed.
     pub fn bytes(&mut self, length: u32) -> Vec<u8> {
         let mut bytes = vec![0; length as usize];
         self.0.fill_bytes(&mut bytes);
         bytes
     }
 
-    /// The next number.
+    /// The next 64 bits of the stream, as a number.
     pub fn number(&mut self) -> u64 {
         self.0.next_u64()
     }

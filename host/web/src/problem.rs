@@ -8,7 +8,7 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct Problem {
-    /// A stable code.
+    /// A code, which stays the same when the message is worded differently.
     pub code: String,
     /// What is wrong, for a person.
     pub message: String,

@@ -115,7 +115,7 @@ impl Component {
         Ok(Self { verified, declared })
     }
 
-    /// What was verified.
+    /// What was verified, as JSON: the statement, the signers and the expiry.
     pub fn report(&self) -> String {
         let Self { verified, declared } = self;
         let not_after = match verified.standing() {

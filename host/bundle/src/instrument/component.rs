@@ -22,7 +22,7 @@ pub const METER_EXPORTS: [&str; 3] =
 /// A component that counts its own fuel.
 #[derive(Clone, Debug)]
 pub struct InstrumentedComponent {
-    /// The component.
+    /// The bytes of the instrumented component, with [`METER_EXPORTS`].
     pub component: Vec<u8>,
     /// Pages that its memories begin with: they count against what its memories may hold.
     pub pages: u64,

@@ -9,7 +9,7 @@ use super::constants::Constants;
 use super::costs::{Arithmetic, arithmetic, cost, ends_a_stretch, per_unit};
 use super::module::{InstrumentError, Shape, Stop};
 
-/// The canonical NaNs.
+/// The canonical NaN of each width, as bits.
 const NAN32: u32 = 0x7fc0_0000;
 const NAN64: u64 = 0x7ff8_0000_0000_0000;
 /// Pages of a memory whose type has no maximum.

@@ -11,15 +11,15 @@ pub const DOCUMENT: &str = "bundle.json";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Document {
-    /// 1.
+    /// The version of this format: 1. It is also that of the bundle's manifest.
     pub version: u32,
-    /// The graph.
+    /// The graph that the page runs.
     pub graph: GraphDocument,
     /// The graphs that its nodes dispatch, and those that these dispatch.
     pub graphs: Vec<GraphDocument>,
     /// Hooks from outside of the graph.
     pub hooks: HooksDocument,
-    /// What is allowed.
+    /// The capability manifest that the page applies, as a native run would.
     pub manifest: ManifestDocument,
     /// A trust store with the public keys that signed what is in the bundle.
     pub trust: String,
@@ -27,9 +27,9 @@ pub struct Document {
     pub allow_unsigned: bool,
     /// The components that nodes, hooks and components dispatch.
     pub components: Vec<ComponentDocument>,
-    /// Items of knowledge.
+    /// The items of knowledge that the graphs name.
     pub knowledge: Vec<TextDocument>,
-    /// Directives.
+    /// The directives that the graphs name.
     pub directives: Vec<TextDocument>,
     /// What components find in the knowledge of the project.
     pub entries: Vec<EntryDocument>,
@@ -58,13 +58,13 @@ pub struct Document {
     pub export: Option<String>,
 }
 
-/// A graph.
+/// A graph as the walker in the page reads it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GraphDocument {
     /// How messages call its file.
     pub name: String,
-    /// Its item id.
+    /// The item id under which nodes dispatch it.
     pub id: String,
     /// The file, with its signature.
     pub text: String,
@@ -88,11 +88,11 @@ pub struct HooksDocument {
 pub struct HookDocument {
     /// How messages call it.
     pub name: String,
-    /// The file.
+    /// The text of the file, in YAML.
     pub text: String,
 }
 
-/// A capability manifest.
+/// The manifest given with `--caps`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ManifestDocument {
@@ -100,15 +100,15 @@ pub struct ManifestDocument {
     pub name: String,
     /// The folder that its paths are relative to, on the machine that made the bundle: digests depend on it.
     pub folder: String,
-    /// The file.
+    /// The text of the file, in YAML.
     pub text: String,
 }
 
-/// A component.
+/// A component, in its signed form and in the form that the page runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ComponentDocument {
-    /// Its item id.
+    /// The item id under which it is dispatched.
     pub item: String,
     /// Its version, from its statement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -124,7 +124,7 @@ pub struct ComponentDocument {
     pub imports: Vec<String>,
     /// The names of its core modules in its folder.
     pub cores: Vec<String>,
-    /// Its memories.
+    /// How much memory it starts with.
     pub memory: MemoryDocument,
     /// Whether it is instantiated with JavaScript Promise Integration.
     pub waits: bool,
@@ -142,17 +142,17 @@ pub struct MemoryDocument {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeptText {
-    /// Its digest.
+    /// The SHA-256 of the text, by which records name it.
     pub digest: Digest,
-    /// The text.
+    /// The text as a native run would store it.
     pub text: String,
 }
 
-/// A text item.
+/// Knowledge or a directive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TextDocument {
-    /// Its item id.
+    /// The item id under which actions name it.
     pub id: String,
     /// The name of its file, whose extension says how it is read.
     pub name: String,
@@ -164,9 +164,9 @@ pub struct TextDocument {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EntryDocument {
-    /// Its key.
+    /// The key by which components read it.
     pub key: String,
-    /// Its text.
+    /// The text that is stored under the key.
     pub text: String,
 }
 
@@ -176,7 +176,7 @@ pub struct EntryDocument {
 pub struct FolderDocument {
     /// Its path on the machine that made the bundle, as grants name it.
     pub host: String,
-    /// `ro` or `rw`.
+    /// How it is granted: `ro` to read, or `rw` to read and write.
     pub access: String,
     /// Whether its files are in the bundle. Otherwise the page asks for a folder.
     pub packed: bool,
@@ -188,7 +188,7 @@ pub struct FolderDocument {
 pub struct FileDocument {
     /// The path of the file in the bundle: `files/HEX`.
     pub path: String,
-    /// Its digest.
+    /// The SHA-256 of the file.
     pub digest: Digest,
     /// Where it is: the folder as [`FolderDocument::host`] has it, and its path in that folder, with `/`. That of an empty folder
     /// ends with `/`, and its `path` is empty.

@@ -14,7 +14,7 @@ use crate::transpile::{TranspileError, transpile};
 /// A component as a page runs it.
 #[derive(Clone, Debug)]
 pub struct Component {
-    /// Its folder.
+    /// Its folder in the bundle: `components/HEX`.
     pub path: String,
     /// The names of its core modules there.
     pub cores: Vec<String>,

@@ -39,7 +39,7 @@ pub enum ManifestError {
     /// It is of a later version.
     #[error("the bundle is of version {found}, this graph-host reads version {VERSION}")]
     Version {
-        /// Its version.
+        /// The version that the bundle states.
         found: u32,
     },
     /// Its key is none.
@@ -57,9 +57,9 @@ pub enum ManifestError {
     /// A file is not what the manifest says.
     #[error("{path} was changed: its digest is {found}, and {MANIFEST} has {expected}")]
     Changed {
-        /// The file.
+        /// The path of the changed file in the bundle.
         path: String,
-        /// Its digest.
+        /// The digest of the file as it is now.
         found: Digest,
         /// That of the manifest.
         expected: Digest,
@@ -67,13 +67,13 @@ pub enum ManifestError {
     /// A file is missing.
     #[error("{path} is missing")]
     Missing {
-        /// The file.
+        /// The path that the manifest names.
         path: String,
     },
     /// A file is not in the manifest.
     #[error("{path} does not belong to the bundle: {MANIFEST} does not name it")]
     Unknown {
-        /// The file.
+        /// The path of the file that the manifest does not name.
         path: String,
     },
     /// It cannot be written as JSON.
@@ -140,7 +140,7 @@ impl BundleManifest {
         Ok(VerifyingKey::from_bytes(&bytes)?)
     }
 
-    /// Checks a file.
+    /// Checks that the manifest names a file with these bytes.
     pub fn check(&self, path: &str, bytes: &[u8]) -> Result<(), ManifestError> {
         let expected =
             *self.files.get(path).ok_or_else(|| ManifestError::Unknown { path: path.to_owned() })?;

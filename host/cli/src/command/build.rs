@@ -32,7 +32,7 @@ use super::trust::kind;
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true)]
 pub(crate) struct Args {
-    /// The crate's folder
+    /// The folder of the crate
     folder: PathBuf,
     /// The component's file; without it, NAME.wasm in the crate's folder
     #[arg(long, short, value_name = "FILE")]

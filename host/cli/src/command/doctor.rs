@@ -36,11 +36,9 @@ pub(crate) struct Args {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Health {
-    /// In order.
     Good,
     /// Something is missing that only some commands need.
     Note,
-    /// Something is broken.
     Bad,
 }
 

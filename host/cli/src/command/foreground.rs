@@ -30,7 +30,6 @@ pub(super) struct Foreground<'a> {
     pub(super) store: Arc<dyn CheckpointStore>,
     /// The run folder of its project.
     pub(super) folder: RunFolder,
-    /// Its graph's id.
     pub(super) graph: &'a str,
     /// The run as a command takes it.
     pub(super) typed: String,
@@ -44,7 +43,7 @@ pub(super) struct Foreground<'a> {
     pub(super) herald: Option<StartupReporter>,
     /// What was checked of a run that is resumed.
     pub(super) checked: Option<Checked>,
-    /// Who else watches it.
+    /// Which streams and telemetry observe it.
     pub(super) observe: &'a observe::Args,
     pub(super) telemetry: Option<Telemetry>,
 }
@@ -84,7 +83,6 @@ impl Foreground<'_> {
         self.show(&mut session, &ended?, context)
     }
 
-    /// Shows the outcome.
     fn show(&self, session: &mut Session, summary: &Summary, context: &Context) -> Result<Exit> {
         let Self { store, graph, typed, quiet, is_kept, .. } = self;
         let output = context.output;

@@ -12,8 +12,8 @@ use graph_runtime::project::stored_formats::{self, Report, State};
 
 /// Bring the stores of a project up to date
 ///
-/// Each database of an older version is migrated in one transaction; the first command that writes to such a database
-/// migrates it as well. What a newer graph-host has written is reported and left unchanged.
+/// Each database of an older version is migrated in one transaction, as the first command that opens it would do. What a
+/// newer graph-host has written is reported and left unchanged.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Migrate nothing and only list what is to be migrated; the exit code is 5 if there is something to migrate, and 8 if

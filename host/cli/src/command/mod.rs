@@ -88,7 +88,6 @@ impl Command {
         }
     }
 
-    /// Does it.
     pub(crate) fn run(self, context: &Context) -> Result<Exit> {
         match self {
             Self::Run(args) => run::run(args, context),

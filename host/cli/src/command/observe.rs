@@ -50,7 +50,7 @@ impl Args {
         Config::find(self.otlp.as_deref(), variable)?.map(|config| telemetry::start(&config)).transpose()
     }
 
-    /// Everybody who watches a run.
+    /// The observers of a run: its streams and its telemetry.
     pub(super) fn observers(
         &self,
         store: Arc<dyn CheckpointStore>,

@@ -23,7 +23,7 @@ use crate::command::number;
 pub(crate) struct Args {
     /// The run: its id, the beginning of it, or @last
     run: String,
-    /// Repeat the recorded calls that only read, with the same grants and at most as many of them, and show what is
+    /// Repeat the recorded calls that only read, with the same grants and no more often than recorded, and show what is
     /// answered now; the run is not changed. Calls that change something are answered from the journal: requests with
     /// methods other than GET, HEAD and OPTIONS, writes to files and knowledge, calls of other items
     #[arg(long, conflicts_with = "times")]

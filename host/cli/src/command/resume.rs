@@ -43,7 +43,8 @@ pub(crate) struct Args {
     /// The answer to the only open question, or ID=ANSWER for each of several; JSON, or text
     #[arg(long = "answer", value_name = "[ID=]ANSWER", help_heading = "Inputs and answers")]
     pub(super) answers: Vec<String>,
-    /// The most supersteps of the whole run from now on; for a run that starts another turn, of that turn
+    /// The new limit on the supersteps of the run, including those that have run; if the run starts another turn, the limit
+    /// of that turn
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::from_one::<u64>, help_heading = "How it runs")]
     pub(super) max_steps: Option<u64>,
     /// A new input, merged over the old ones; the unfinished superstep is discarded. A run that has ended starts another

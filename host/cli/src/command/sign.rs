@@ -62,7 +62,6 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// What was signed.
 #[derive(Debug, Serialize)]
 struct Report {
     /// The file that carries the signature.

@@ -53,8 +53,8 @@ enum Command {
     Log(Log),
     /// Restore the head of a trust log that a killed process left without one
     ///
-    /// A log is repaired only if it is as a kill during its first write left it: with every line, and each signed by this
-    /// host. No line is changed or removed, and a new line records the repair.
+    /// A log is repaired only if a kill during its first write left it in this state, with every line present and signed by
+    /// this host. No line is changed or removed, and a new line records the repair.
     Repair,
 }
 

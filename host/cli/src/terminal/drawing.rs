@@ -22,7 +22,7 @@ const MARGIN: f64 = 12.0;
 /// Characters of a line that are shown.
 const LONGEST: usize = 60;
 
-/// Draws a graph.
+/// Draws a graph as SVG.
 pub fn svg(topology: &Topology) -> Result<String> {
     let size = topology.nodes.len().max(topology.edges.len());
     if size > MOST {

@@ -35,7 +35,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// All of them.
+    /// All exit codes, in rising order.
     pub const ALL: [Self; 12] = [
         Self::Ok,
         Self::Usage,

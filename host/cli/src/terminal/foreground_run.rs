@@ -19,24 +19,24 @@ use graph_runtime::graph_driver::{Both, Control, Driver, Observer as _, Observer
 use graph_runtime::project::run_folder::{Listener, RunFolder};
 use graph_runtime::run::restore::Checked;
 
-/// A driver with a person before it.
+/// A run in the foreground: its driver, and how the user follows and answers it.
 #[derive(Debug)]
 pub struct Session {
-    /// The run's id.
+    /// The id of the run that is driven.
     pub run: String,
     /// The run as a command takes it: as it was typed, with the options that are needed to find it.
     pub typed: String,
-    /// Drives the run.
+    /// The driver, which holds the run against other processes.
     pub driver: Driver,
     /// Shows the run's progress.
     pub progress: Progress,
-    /// Who else watches it.
+    /// Further observers, such as streams and telemetry.
     pub observers: Observers,
-    /// How to speak.
+    /// How progress and questions are printed.
     pub output: Output,
     /// Answers that were given beforehand, one for each question as it comes.
     pub answers: Given,
-    /// Where others leave word for the run.
+    /// The folder in which other processes leave requests to stop.
     pub thread: RunFolder,
     /// Reports to the process that started this one in the background that the run is under way.
     pub herald: Option<StartupReporter>,

@@ -33,7 +33,7 @@ impl<'e> Document<'e> {
         Self { members, parts: RefCell::default() }
     }
 
-    /// Adds a list.
+    /// Adds a list under a key; its elements are written while they are read.
     #[must_use]
     pub fn with_list(
         self,

@@ -23,7 +23,7 @@ table { border-collapse: collapse; } td, th { text-align: left; padding: .15rem 
 pub struct Page(String);
 
 impl Page {
-    /// With this title.
+    /// An empty page with this title.
     pub fn new(title: &str) -> Self {
         let title = escaped(title);
         Self(format!(

@@ -9,10 +9,10 @@ const SHORTEST: usize = 8;
 /// Columns between two cells.
 const BETWEEN: usize = 2;
 
-/// How the columns of a table give way where it is wider than the terminal.
+/// The columns of a table, and which of them are shortened if it is wider than the terminal.
 #[derive(Clone, Copy, Debug)]
 pub struct Columns<const N: usize> {
-    /// What each holds.
+    /// The headings.
     pub names: [&'static str; N],
     /// Those whose cells are cut.
     pub cut: &'static [usize],

@@ -26,7 +26,7 @@ impl Extent {
     pub const SHORT: Self = Self { entries: 8, lines: 12 };
     /// For what a command is about: the output of a run, a question.
     pub const LONG: Self = Self { entries: 30, lines: 60 };
-    /// All of it.
+    /// Everything, as with `--all`.
     pub const ALL: Self = Self { entries: usize::MAX, lines: usize::MAX };
 }
 
@@ -50,7 +50,7 @@ impl ValueLines {
         self.mapping(members, indent, 0);
     }
 
-    /// Adds one member.
+    /// Adds one member of a mapping, as `key: value`.
     pub fn member(&mut self, key: &str, value: &Value, indent: usize) {
         self.entry(key, value, indent, 0);
     }

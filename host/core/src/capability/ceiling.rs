@@ -27,7 +27,7 @@ impl Ceiling {
         Self { kinds, limits: None }
     }
 
-    /// What both allow.
+    /// The ceiling that allows only what both allow.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         Self {

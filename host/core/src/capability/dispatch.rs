@@ -284,7 +284,7 @@ impl DispatchPatterns {
         ItemId::is_path(id) && permits(&self.patterns) && self.within.iter().all(permits)
     }
 
-    /// What both permit.
+    /// The patterns under which only what both permit may be dispatched.
     #[must_use]
     pub fn narrowed_by(mut self, other: &Self) -> Self {
         self.within.push(other.patterns.clone());

@@ -23,7 +23,7 @@ pub struct GrantRequest<'a> {
     pub ceiling: &'a Ceiling,
     /// The name of that key, for messages.
     pub signer: Option<&'a str>,
-    /// The user's manifest.
+    /// The manifest that the grant is taken from.
     pub manifest: &'a Manifest,
     /// The grant of the run that started this one.
     pub parent: Option<&'a EffectiveGrant>,
@@ -67,7 +67,7 @@ pub enum RefusalReason {
     NoEntry,
     /// The entry that applies to the item does not grant it.
     NotInEntry {
-        /// The entry's pattern.
+        /// The pattern of the entry that applies.
         pattern: String,
     },
     /// The run that started this one does not have it.

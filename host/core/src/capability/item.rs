@@ -52,7 +52,7 @@ enum Token {
 }
 
 impl ItemPattern {
-    /// Reads a pattern.
+    /// Reads a pattern of item ids, such as `acme/*`.
     pub fn parse(text: &str) -> Result<Self, ItemPatternError> {
         let fail = |reason: &str| Err(ItemPatternError { pattern: excerpt(text), reason: reason.to_owned() });
         if text.is_empty() {

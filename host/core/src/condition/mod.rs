@@ -20,7 +20,6 @@ pub struct Condition {
 
 #[derive(Debug, Clone)]
 enum Node {
-    /// The empty condition.
     Always,
     All(Vec<Node>),
     Any(Vec<Node>),

@@ -119,12 +119,12 @@ impl Diagnostic {
         self.severity
     }
 
-    /// What is wrong.
+    /// The message: what is wrong, without position and help.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Where it is.
+    /// The part of the document that it is about.
     pub const fn span(&self) -> Span {
         self.span
     }
@@ -186,7 +186,7 @@ impl Problems {
     /// How many problems are kept: enough to work on, and a bound on what a hostile document can cause.
     pub const MOST: usize = 200;
 
-    /// Nothing found yet.
+    /// A collection without problems.
     pub fn new() -> Self {
         Self::default()
     }

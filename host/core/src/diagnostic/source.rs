@@ -11,9 +11,7 @@ const AROUND: usize = 60;
 /// line of many megabytes would fill the screen, and the layout supports widths up to 65535.
 #[derive(Clone)]
 pub(super) struct Source {
-    /// The document's name.
     pub(super) name: String,
-    /// Its text.
     pub(super) text: String,
 }
 

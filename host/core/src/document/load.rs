@@ -45,7 +45,7 @@ pub struct SignatureLine {
 /// Whose form a signature line has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignatureKind {
-    /// `# graph-host:signed:…`.
+    /// A line of graph-host's: `# graph-host:signed:…`.
     GraphHost,
     /// `# rye:signed:…`, which covers less and never establishes trust.
     Rye,

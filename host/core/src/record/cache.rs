@@ -33,7 +33,7 @@ pub struct CacheEntry {
     pub result: Canonical,
     /// The id of the run that it was computed in.
     pub run: String,
-    /// The task's id.
+    /// The id of the task that computed the result.
     pub task: String,
 }
 

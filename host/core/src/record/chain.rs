@@ -31,7 +31,7 @@ pub enum ChainError {
     /// A channel value does not match the checkpoint's digests.
     #[error("the value of channel `{channel}` at checkpoint {sequence} was changed")]
     Value {
-        /// The checkpoint's number.
+        /// The number of the checkpoint that has the value.
         sequence: u64,
         channel: String,
     },

@@ -78,7 +78,7 @@ pub struct GivenRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CheckpointPlace {
-    /// The record digest.
+    /// The record digest, which identifies the checkpoint in any history.
     pub digest: Digest,
     /// The checkpoint's number in its namespace, from 0.
     pub sequence: u64,
@@ -100,12 +100,12 @@ pub enum ActivationKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PendingActivation {
-    /// A send's argument.
+    /// The argument, for a send.
     #[serde(default, deserialize_with = "crate::node::present", skip_serializing_if = "Option::is_none")]
     pub argument: Option<Canonical>,
-    /// What caused it.
+    /// Whether an edge, a barrier or a send activates it.
     pub kind: ActivationKind,
-    /// The node's name.
+    /// The name of the node that is activated.
     pub node: String,
 }
 
@@ -178,7 +178,7 @@ pub struct Checkpoint {
     /// Channels that no longer exist, in order of their names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gone: Vec<String>,
-    /// The graph's digest.
+    /// The digest of the graph that the checkpoint was made with.
     pub graph: Digest,
     /// Hooks that ran since the checkpoint before, in the order of their calls' ids.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -213,13 +213,13 @@ pub struct Checkpoint {
     pub released: bool,
     /// The result digest: what the run has computed, independent of the host that ran it.
     pub result: ResultDigest,
-    /// The run's id.
+    /// The id of the root run.
     pub run: String,
-    /// The run's seed.
+    /// The seed from which the random numbers of all tasks follow.
     pub seed: Digest,
     /// The checkpoint's number: 0 for the first, then counting boundaries.
     pub sequence: u64,
-    /// What made it.
+    /// Whether a start, a superstep, new inputs, an edit or a fork made it.
     pub source: Source,
     /// The digest of all channels ([`DigestTree`](super::DigestTree)); absent from what release 0.1.0 wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -72,11 +72,11 @@ pub enum Entry<'a> {
     Superstep(&'a [String]),
     /// Something happened in a task.
     Event {
-        /// The task's id.
+        /// The id of the task in its namespace.
         task: &'a str,
         /// The name of the task's node.
         node: &'a str,
-        /// The event itself.
+        /// What happened in the task.
         event: &'a TaskEvent,
     },
     /// A task has settled.

@@ -15,13 +15,13 @@ use crate::time::Timestamp;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedHook {
-    /// What it does.
+    /// What is to be done, with its templates filled in.
     pub action: PlannedAction,
     /// The call's id: `task/error/n/hook`, `task/after_step/hook`, or `superstep/event/hook`.
     pub call: String,
     /// The event that it is asked about.
     pub event: HookEvent,
-    /// The hook's name.
+    /// The name of the hook: its `id`, or its layer and index.
     pub hook: String,
     /// The hook's layer, from 1 to 3.
     pub layer: u8,
@@ -49,7 +49,7 @@ pub enum PlannedAction {
     },
     /// It dispatches an item, if that is permitted.
     Run {
-        /// The item's id.
+        /// The id of the item to dispatch.
         item_id: String,
         /// What kind of item it is.
         item_type: ItemType,
@@ -69,7 +69,7 @@ pub struct HookRecord {
     /// The budget of the run that did not suffice for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
-    /// The call's id.
+    /// The id of the call: see [`PlannedHook::call`].
     pub call: String,
     /// The record digest of the checkpoint it is under.
     pub checkpoint: Digest,
@@ -80,7 +80,7 @@ pub struct HookRecord {
     /// without a dispatch.
     #[serde(default, skip_serializing_if = "is_none_yet")]
     pub dispatches: u32,
-    /// What had happened.
+    /// The event that the hook was asked about.
     pub event: HookEvent,
     /// Why it failed, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -95,7 +95,7 @@ pub struct HookRecord {
     /// What the task (at an error) or the run has used of the host so far, this call included.
     #[serde(default, skip_serializing_if = "HostUse::is_nothing")]
     pub host_total: HostUse,
-    /// The hook's name.
+    /// The name of the hook: its `id`, or its layer and index.
     pub hook: String,
     /// The item that was dispatched, if one was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -112,7 +112,7 @@ pub struct HookRecord {
     /// How often the run had continued after a failure or a limit under its checkpoint.
     #[serde(default, skip_serializing_if = "is_none_yet")]
     pub resumes: u32,
-    /// The run's id.
+    /// The id of the root run.
     pub run: String,
     /// The sequence number of the checkpoint it is under.
     pub sequence: u64,
@@ -125,7 +125,7 @@ pub struct HookRecord {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HookSummary {
-    /// The call's id.
+    /// The id of the call: see [`PlannedHook::call`].
     pub call: String,
     /// How the run continued, if the hook decided that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -133,14 +133,14 @@ pub struct HookSummary {
     /// How often its item was dispatched under its checkpoint; 0 where it was denied, or answers without a dispatch.
     #[serde(default, skip_serializing_if = "is_none_yet")]
     pub dispatches: u32,
-    /// What had happened.
+    /// The event that the hook was asked about.
     pub event: HookEvent,
     /// Why it failed, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
     /// Fuel of the call.
     pub fuel: u64,
-    /// The hook's name.
+    /// The name of the hook: its `id`, or its layer and index.
     pub hook: String,
     /// The item that was dispatched, if one was.
     #[serde(default, skip_serializing_if = "Option::is_none")]

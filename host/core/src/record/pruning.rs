@@ -23,13 +23,13 @@ pub struct Pruning {
     pub entries: Vec<(u64, u64)>,
     /// The first checkpoint that was kept: its record digest.
     pub first: Digest,
-    /// And its number.
+    /// The number of the first checkpoint that was kept.
     pub first_sequence: u64,
     /// The namespace whose checkpoints were removed; empty for the root run.
     pub namespace: String,
     /// The newest checkpoint at that time: its record digest. A history that lacks it was cut at its end as well.
     pub newest: Digest,
-    /// And its number.
+    /// The number of the newest checkpoint at that time.
     pub newest_sequence: u64,
     /// How many checkpoints were removed, those of earlier removals included.
     pub removed: u64,

@@ -59,7 +59,7 @@ impl Landmarks {
         Self { removed, ..Self::default() }
     }
 
-    /// Takes a checkpoint.
+    /// Notes a checkpoint that the history has.
     pub fn add(&mut self, checkpoint: &Checkpoint) {
         self.sequences.add(checkpoint.sequence);
         self.steps.add(checkpoint.step);

@@ -36,7 +36,7 @@ pub struct SignedRecord {
     pub task: String,
     /// The text, in JSON.
     pub body: Arc<str>,
-    /// The record digest.
+    /// The digest of the record's kind and text, which the signature covers.
     pub digest: Digest,
     /// The key that signed.
     pub key_id: KeyId,

@@ -18,9 +18,9 @@ use crate::time::Timestamp;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndedBy {
-    /// Nothing was next.
+    /// No node was next.
     End,
-    /// A `return` node.
+    /// A `return` node ran.
     Return,
     /// `max_steps` with `return_last` or `return_with_flag`.
     MaxSteps,
@@ -143,7 +143,7 @@ pub struct RunError {
     /// The failure's category, if a node failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<crate::node::Category>,
-    /// The stable code.
+    /// The code, which stays the same when the message is worded differently.
     pub code: ErrorCode,
     /// What happened, for a person.
     pub message: String,
@@ -156,14 +156,14 @@ pub struct RunError {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct End {
-    /// How it ended.
+    /// Why it ended.
     pub ended_by: EndedBy,
     /// `on_max_steps: return_with_flag` took effect.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub limit_reached: bool,
-    /// The run's output.
+    /// The output: that of the `return` node, or else that of the graph.
     pub output: Canonical,
-    /// `completed` or `completed_with_errors`.
+    /// The final status: `completed`, or `completed_with_errors` if `on_error: continue` has ignored a failure.
     pub status: Status,
 }
 
@@ -209,11 +209,11 @@ pub struct StatusRecord {
     /// How often the run has continued after a failure or a limit under this checkpoint.
     #[serde(default, skip_serializing_if = "is_none_yet")]
     pub resumes: u32,
-    /// The run's id.
+    /// The id of the root run.
     pub run: String,
     /// The sequence number of the checkpoint it is under.
     pub sequence: u64,
-    /// The new status.
+    /// The status that the run has from this record on.
     pub status: Status,
     /// What the tasks of the active superstep have used so far, by task id.
     pub tasks: BTreeMap<String, TaskUse>,

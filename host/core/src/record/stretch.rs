@@ -37,7 +37,7 @@ pub struct ChainReader {
 pub struct CheckpointLink {
     /// The checkpoint's number in its namespace.
     pub sequence: u64,
-    /// What made it.
+    /// What made the checkpoint; an edit names the one that it restored.
     pub source: Source,
     /// Warnings that its superstep raised.
     pub warnings: Vec<String>,
@@ -193,7 +193,7 @@ pub struct Stretch<'p> {
 pub struct Trusted {
     /// The checkpoint, made whole: with the stamps of all channels and the counts of all nodes.
     pub checkpoint: Checkpoint,
-    /// Its record digest.
+    /// The record digest of the checkpoint, as it is stored.
     pub digest: Digest,
     /// How many checkpoints were read and checked for it, itself included.
     pub checkpoints: u64,

@@ -57,7 +57,7 @@ pub struct TaskSummary {
     pub micros: u64,
     /// The name of the task's node.
     pub node: String,
-    /// The task's id.
+    /// The id of the task in its namespace.
     pub task: String,
 }
 
@@ -105,19 +105,19 @@ pub struct TaskRecord {
     pub namespace: String,
     /// The name of the task's node.
     pub node: String,
-    /// The result.
+    /// The task's result, failure or question.
     pub outcome: PendingOutcome,
     /// How many of its attempts a hook has asked for.
     #[serde(default, skip_serializing_if = "is_none_yet")]
     pub retried: u32,
-    /// The run's id.
+    /// The id of the root run.
     pub run: String,
     /// The sequence number of the checkpoint it is under.
     pub sequence: u64,
     /// Supersteps of its child run so far, and of the runs below that.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub steps: u64,
-    /// The task's id.
+    /// The id of the task in its namespace.
     pub task: String,
     /// Warnings of the task.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -184,11 +184,11 @@ pub struct AnswersRecord {
     pub namespace: String,
     /// The name of the task's node.
     pub node: String,
-    /// The run's id.
+    /// The id of the root run.
     pub run: String,
     /// The sequence number of the checkpoint it is under.
     pub sequence: u64,
-    /// The task's id.
+    /// The id of the task in its namespace.
     pub task: String,
 }
 

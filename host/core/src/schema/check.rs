@@ -27,7 +27,7 @@ pub struct InputSchema {
 pub struct SchemaError {
     /// The keys and indices that lead to the place in the schema.
     pub pointer: Vec<String>,
-    /// What is wrong.
+    /// The message, without the place in the schema.
     pub message: String,
     /// Whether nothing was found to be wrong, but the meter was used up before the schema was compiled. Such an error is
     /// the only one.

@@ -27,7 +27,6 @@ pub(super) enum EvaluationError {
     TooDeep,
 }
 
-/// One evaluation.
 pub(super) struct Run<'p> {
     pub(super) program: &'p Program,
     pub(super) meter: &'p Meter,

@@ -15,7 +15,6 @@ pub(super) type ResourceId = usize;
 /// The names of properties.
 pub(super) type Names = Box<[Box<str>]>;
 
-/// A compiled schema.
 #[derive(Debug)]
 pub(super) struct Program {
     /// Every subschema; the schema itself is the first.
@@ -33,7 +32,6 @@ pub(super) struct SchemaPattern {
     pub(super) compiled: Pattern,
 }
 
-/// One subschema.
 #[derive(Debug, Default)]
 pub(super) struct Node {
     pub(super) resource: ResourceId,

@@ -43,14 +43,14 @@ impl<'v> Seen<'v> {
         self.all_fields = mark.all_fields;
     }
 
-    /// Adds a field.
+    /// Notes that a keyword has evaluated this field, for `unevaluatedProperties`.
     pub(super) fn field(&mut self, field: &'v Value, meter: &Meter) -> Result<(), Exhausted> {
         meter.charge(rates::LOOKUP)?;
         self.parts.push(field);
         Ok(())
     }
 
-    /// Adds an item.
+    /// Notes that a keyword has evaluated this item, for `unevaluatedItems`.
     pub(super) fn item(&mut self, item: &'v Value, meter: &Meter) -> Result<(), Exhausted> {
         self.field(item, meter)
     }

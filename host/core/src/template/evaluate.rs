@@ -37,9 +37,9 @@ pub enum TemplateError {
     /// A pipe was given a value that it does not take.
     #[error("`${{{expression}}}`: `{pipe}` takes {takes}, not {given}")]
     Pipe {
-        /// The pipe's name.
+        /// The name of the pipe that refused the value.
         pipe: &'static str,
-        /// What it takes.
+        /// The kinds of value that the pipe accepts.
         takes: &'static str,
         /// What it was given.
         given: String,

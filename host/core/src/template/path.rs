@@ -26,7 +26,7 @@ pub struct Segment {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct PathSyntaxError {
-    /// What is wrong.
+    /// The message, without the position.
     pub message: String,
     /// What to write instead.
     pub help: Option<String>,

@@ -37,7 +37,7 @@ pub(super) enum Part {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct TemplateSyntaxError {
-    /// What is wrong.
+    /// The message, without the position.
     pub message: String,
     /// What to write instead.
     pub help: Option<String>,
@@ -68,7 +68,7 @@ pub struct PlacedPath<'a> {
 }
 
 impl ValueTemplate {
-    /// Compiles a value.
+    /// Compiles a value of a document, in which any text may be a template.
     pub fn parse(value: &Value) -> Result<Self, TemplateSyntaxError> {
         Self::from_arc(Arc::new(value.clone()))
     }

@@ -28,7 +28,7 @@ pub struct TextItem {
     pub metadata: Map<String, Value>,
     /// Its title: of the metadata, or the first heading.
     pub title: Option<String>,
-    /// The text.
+    /// The text after its metadata.
     pub body: String,
     /// A directive's inputs and outputs; `None` for knowledge.
     pub directive: Option<Directive>,
@@ -37,7 +37,7 @@ pub struct TextItem {
 /// A text item that can be used.
 #[derive(Debug)]
 pub struct ReadText {
-    /// The item.
+    /// The item that was read.
     pub item: TextItem,
     /// The warnings of the document.
     pub warnings: Diagnostics,

@@ -46,15 +46,15 @@ pub struct Searched {
     pub id: String,
     /// The title; empty where the text has none.
     pub title: String,
-    /// The tags.
+    /// The tags of its metadata.
     pub tags: Vec<String>,
-    /// The description.
+    /// The description of its metadata.
     pub description: String,
-    /// The text.
+    /// The text after its metadata.
     pub body: String,
 }
 
-/// A search query.
+/// The words of a query, and the fields that they are searched in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchQuery {
     terms: Vec<String>,

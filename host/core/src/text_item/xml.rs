@@ -10,7 +10,6 @@ const DEEPEST: usize = 64;
 /// How many elements there may be.
 const MOST_ELEMENTS: usize = 10_000;
 
-/// An element.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Element {
     pub(super) name: String,

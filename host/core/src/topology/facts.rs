@@ -37,10 +37,10 @@ pub struct TopologyLimits {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NodeBounds {
-    /// WebAssembly fuel.
+    /// The most fuel that one attempt may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fuel: Option<u64>,
-    /// Bytes of memory.
+    /// The most memory that one attempt may use, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<u64>,
     /// Wall time in milliseconds.
@@ -64,11 +64,11 @@ pub struct TopologyPolicies {
     pub templates: String,
 }
 
-/// A declared channel.
+/// A channel that the graph declares under `channels`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TopologyChannel {
-    /// The state key.
+    /// The key of the state that the channel holds.
     pub name: String,
     /// How the writes of one superstep fold.
     pub reducer: String,
@@ -92,11 +92,11 @@ pub struct NodePolicy {
     pub cache: Option<TopologyCache>,
 }
 
-/// A retry policy.
+/// How often a failed attempt of the node is retried.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TopologyRetry {
-    /// Attempts in all.
+    /// How many attempts there may be, the first included.
     pub max_attempts: u32,
     /// Milliseconds before the second attempt.
     pub initial_interval_ms: u64,
@@ -110,7 +110,7 @@ pub struct TopologyRetry {
     pub retry_on: Vec<String>,
 }
 
-/// A cache policy.
+/// How long results of the node are cached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TopologyCache {

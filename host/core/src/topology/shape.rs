@@ -23,7 +23,7 @@ pub struct Topology {
     /// The version of the format.
     #[serde(default = "first_version", deserialize_with = "known_version")]
     pub version: u64,
-    /// The graph's id.
+    /// The item id of the graph.
     pub id: String,
     /// What people call it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,7 +63,7 @@ pub struct Topology {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TopologyNode {
-    /// The node's name.
+    /// The name under `nodes`.
     pub name: String,
     /// What kind of node it is.
     pub kind: TopologyKind,
@@ -100,9 +100,9 @@ pub enum TopologyKind {
     Foreach,
     /// Waits for other nodes.
     Barrier,
-    /// Ends the run.
+    /// A `return` node, which ends the run.
     Return,
-    /// Asks a person.
+    /// An `ask` node, which asks a person.
     Ask,
     /// A `fail` node, at which the run fails.
     Fail,

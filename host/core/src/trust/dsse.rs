@@ -20,7 +20,7 @@ pub const MAX_SIGNATURES: usize = 16;
 /// Why a text is not a DSSE envelope.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EnvelopeError {
-    /// Longer than [`MAX_ENVELOPE`].
+    /// It is longer than [`MAX_ENVELOPE`].
     #[error("it has {0} bytes, more than the {MAX_ENVELOPE} that are read")]
     TooLong(usize),
     /// Not JSON, or not of the envelope's shape.
@@ -43,7 +43,7 @@ pub enum EnvelopeError {
     /// An empty list of signatures.
     #[error("it carries no signature")]
     NoSignature,
-    /// Too many signatures.
+    /// It has more signatures than are checked.
     #[error("it carries {0} signatures, more than the {MAX_SIGNATURES} that are read")]
     TooManySignatures(usize),
 }

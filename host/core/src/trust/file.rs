@@ -58,9 +58,9 @@ pub enum EditError {
     /// Something else in the store names the key.
     #[error("the key `{name}` is needed: {needed_by}")]
     Needed {
-        /// The key's name.
+        /// The name of the key that cannot be removed.
         name: String,
-        /// What names it.
+        /// The requirement or the key that names it.
         needed_by: String,
     },
 }

@@ -111,7 +111,7 @@ impl SigningKey {
             .map_err(|error| KeyError::Malformed { reason: error.to_string() })
     }
 
-    /// The public half.
+    /// The public half, with which its signatures are verified.
     pub fn verifying_key(&self) -> VerifyingKey {
         VerifyingKey { key: self.key.verifying_key(), id: self.id }
     }
@@ -144,7 +144,7 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-/// A public key.
+/// An Ed25519 public key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct VerifyingKey {
     key: ed25519_dalek::VerifyingKey,
@@ -195,7 +195,7 @@ impl VerifyingKey {
         if key.is_weak() { Err(KeyError::Weak) } else { Ok(Self::of(key)) }
     }
 
-    /// Writes SPKI PEM.
+    /// The key as SPKI in PEM, as `keys show` prints it.
     pub fn to_pem(&self) -> Result<String, KeyError> {
         self.key
             .to_public_key_pem(LineEnding::LF)
@@ -212,7 +212,7 @@ impl VerifyingKey {
         Digest::from_bytes(*self.as_bytes()).hex()
     }
 
-    /// The key's identity.
+    /// The digest by which trust stores and signatures name the key.
     pub const fn id(&self) -> KeyId {
         self.id
     }
@@ -318,7 +318,7 @@ impl Signature {
         Self(bytes)
     }
 
-    /// The 64 bytes.
+    /// The 64 bytes of the Ed25519 signature.
     pub const fn as_bytes(&self) -> &[u8; 64] {
         &self.0
     }

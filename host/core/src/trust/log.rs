@@ -101,7 +101,7 @@ struct Line {
 /// The end of a log: the number of lines, and the digest of the last one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogEnd {
-    /// How many lines.
+    /// How many lines the log has up to here.
     pub lines: u64,
     /// The digest of the last one.
     pub last: Option<Digest>,

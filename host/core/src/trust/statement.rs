@@ -49,7 +49,7 @@ pub struct Predicate {
 pub struct ComponentStatement {
     /// The SHA-256 of the component's bytes.
     pub subject: Digest,
-    /// What is stated.
+    /// The id, version, interfaces and ceiling that are stated about it.
     pub predicate: Predicate,
 }
 
@@ -72,9 +72,8 @@ pub enum StatementError {
     /// The name of the subject differs from the predicate's id.
     #[error("its subject is named `{subject}`, its id is `{id}`")]
     SubjectName {
-        /// The subject's name.
+        /// The name of the statement's only subject.
         subject: String,
-        /// The predicate's id.
         id: String,
     },
     /// A field's value breaks a rule.

@@ -56,7 +56,7 @@ impl From<Timestamp> for Moment {
 }
 
 impl TrustedKey {
-    /// The key's identity.
+    /// The digest by which signatures name the key.
     pub fn id(&self) -> KeyId {
         self.key.id()
     }
@@ -130,7 +130,7 @@ pub enum KeyRefusal {
         /// From when on, if that is known.
         since: Option<Timestamp>,
     },
-    /// Before its time.
+    /// The key is not valid yet.
     #[error("the key {key} is not valid before {not_before}, and it is {at}")]
     NotYetValid {
         key: KeyName,
@@ -139,7 +139,7 @@ pub enum KeyRefusal {
         /// The time of the check.
         at: Timestamp,
     },
-    /// After its time.
+    /// The key had expired at the recorded time.
     #[error("the key {key} expired at {not_after}, and it is {at}")]
     Expired {
         key: KeyName,
@@ -166,7 +166,7 @@ fn patterns_text(patterns: &[ItemPattern]) -> String {
     patterns.iter().map(|pattern| format!("`{pattern}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// Whose signatures count.
+/// The keys whose signatures count, each within its bounds, and the requirements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TrustStore {
     pub(super) keys: Vec<TrustedKey>,

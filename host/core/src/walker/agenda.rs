@@ -44,7 +44,6 @@ impl Step {
         self.kind
     }
 
-    /// A send's argument.
     #[inline]
     pub(super) const fn argument(&self) -> Option<&Arc<Value>> {
         self.argument.as_ref()

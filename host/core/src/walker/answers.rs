@@ -13,13 +13,11 @@ use crate::time::Timestamp;
 
 /// The questions of a suspended run that can be answered.
 pub(super) struct Questions<'a> {
-    /// The open questions.
     pub open: &'a [InterruptRecord],
     /// What else is listed as interrupting the run: static interrupts, which ask nothing.
     pub passive: &'a [InterruptRecord],
     /// Questions that have an answer in a superstep that has not committed. Another answer that names the id replaces it.
     pub answered: Vec<InterruptRecord>,
-    /// The run's status.
     pub status: Status,
 }
 

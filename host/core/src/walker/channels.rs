@@ -597,7 +597,6 @@ impl Channels {
         std::mem::take(&mut self.unpersisted).into_values().flatten().collect()
     }
 
-    /// A channel's value.
     pub(super) fn get(&self, channel: &str) -> Option<&Value> {
         self.slots.get(channel).map(|slot| &slot.value)
     }

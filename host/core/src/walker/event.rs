@@ -28,7 +28,7 @@ pub enum Event {
     Started,
     /// An attempt that [`Effect::RunTask`] asked for has ended.
     TaskDone {
-        /// The task's id.
+        /// The id of the task, with its namespace.
         task: Arc<str>,
         /// The number of the attempt, from 1.
         attempt: u32,
@@ -37,7 +37,7 @@ pub enum Event {
     },
     /// The answer to [`Effect::LookUp`].
     LookedUp {
-        /// The task's id.
+        /// The id of the task, with its namespace.
         task: Arc<str>,
         /// The attempt that would be dispatched.
         attempt: u32,
@@ -51,7 +51,7 @@ pub enum Event {
     },
     /// A hook that [`Effect::RunHook`] asked for has ended.
     HookDone {
-        /// The call's id.
+        /// The id of the call, which the walker gave it.
         hook: Arc<str>,
         /// Its result, and what it used.
         report: TaskReport,
@@ -171,7 +171,7 @@ pub struct Edit {
 /// An edit of a suspended run. Pending writes and interrupts are discarded.
 #[derive(Clone, Debug)]
 pub struct Update {
-    /// The writes.
+    /// What is written, and as which node.
     pub edit: Edit,
     /// The checkpoint of the same run that the edit goes back to; none for the newest.
     pub back_to: Option<Earlier>,
@@ -186,10 +186,10 @@ pub struct Earlier {
     pub inputs: Arc<Value>,
 }
 
-/// Answers to interrupts.
+/// The answers that a resume brings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Answers {
-    /// No answers.
+    /// The run is resumed without an answer.
     #[default]
     None,
     /// One, for the only open interrupt.
@@ -202,7 +202,7 @@ pub enum Answers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PersistId(pub u64);
 
-/// Names a timer.
+/// Names a timer that the walker has set; there is one timer for each name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TimerId {
     /// The wait before the attempt of a task.
@@ -241,7 +241,7 @@ pub enum Effect {
     RunHook(Box<HookSpec>),
     /// Abandon a running hook; its `HookDone` is no longer expected and would be ignored.
     AbortHook {
-        /// The call's id.
+        /// The id of the call to abandon.
         hook: Arc<str>,
     },
     /// Store a record and answer with [`Event::Persisted`] or [`Event::PersistFailed`].
@@ -340,7 +340,7 @@ pub struct TaskSpec {
     pub params: Value,
     /// The activation that the component receives; its `task` and `attempt` name the attempt.
     pub activation: Activation,
-    /// Its limits.
+    /// What the attempt may use at most.
     pub limits: TaskLimits,
     /// The time it reads: the superstep's recorded time.
     pub clock: Timestamp,
@@ -371,11 +371,11 @@ pub enum Notice {
     },
     /// A task has answered, or failed for good.
     TaskFinished {
-        /// The task's id.
+        /// The id of the task, with its namespace.
         task: Arc<str>,
         /// The name of the task's node.
         node: String,
-        /// Attempts in all.
+        /// How many attempts were made, the last included.
         attempts: u32,
         /// Fuel of all attempts.
         fuel: u64,
@@ -384,7 +384,7 @@ pub enum Notice {
     },
     /// A cached result is used instead of a task's dispatch.
     Cached {
-        /// The task's id.
+        /// The id of the task, with its namespace.
         task: Arc<str>,
         /// The name of the task's node.
         node: String,
@@ -395,7 +395,7 @@ pub enum Notice {
     },
     /// A task will be tried again.
     Retrying {
-        /// The task's id.
+        /// The id of the task, with its namespace.
         task: Arc<str>,
         /// The name of the task's node.
         node: String,
@@ -429,7 +429,7 @@ pub enum Notice {
         namespace: Arc<str>,
         /// The path of nodes from the root graph to the node that starts it.
         path: Arc<str>,
-        /// Its graph's id.
+        /// The item id of the graph that it runs.
         graph: String,
         /// The attempt of the task that starts it, without its argument and answers.
         activation: Box<Activation>,

@@ -24,9 +24,9 @@ use crate::time::Timestamp;
 /// A hook's dispatch, for the driver to perform. It is answered with [`Event::HookDone`](super::Event::HookDone).
 #[derive(Clone, Debug)]
 pub struct HookSpec {
-    /// What has happened.
+    /// The event that the hook is asked about.
     pub event: HookEvent,
-    /// The hook's name.
+    /// The name of the hook: its `id`, or its layer and index.
     pub hook: String,
     /// The hook's layer, from 1 to 3.
     pub layer: u8,

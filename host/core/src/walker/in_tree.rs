@@ -173,7 +173,6 @@ impl Walker {
         self.warnings.all()
     }
 
-    /// The open questions.
     pub(super) fn interrupts(&self) -> &[InterruptRecord] {
         self.stop.interrupts()
     }

@@ -60,11 +60,10 @@ pub struct Walker {
     pub(super) unwritten: Unwritten,
     pub(super) visited: Visited,
     pub(super) warnings: Warnings,
-    /// The next activations.
     pub(super) agenda: Agenda,
     /// What was used so far.
     pub(super) totals: Totals,
-    /// What may be.
+    /// The limits that hooks and resumes can raise.
     pub(super) allowance: Allowance,
     pub(super) stop: StopState,
     /// The time of the last event from outside.

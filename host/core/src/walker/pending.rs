@@ -261,7 +261,6 @@ impl Pending {
         }
     }
 
-    /// All of them.
     pub(super) fn tasks(&self) -> impl Iterator<Item = &PendingTask> {
         self.0.values()
     }

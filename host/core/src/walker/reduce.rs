@@ -15,7 +15,6 @@ use crate::work::{Exhausted, Meter, size};
 pub(super) struct Write {
     /// The node that wrote, for messages.
     pub node: NodeIndex,
-    /// The written value.
     pub value: Value,
     /// How it is written. The origin of the write decides this; the value itself plays no part.
     pub mode: WriteMode,

@@ -19,7 +19,7 @@ use crate::record::{
 /// Which run it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The run's id.
+    /// The id of the run in its store; child runs have that of the root run.
     pub run: String,
     /// The run at the top of the tree of runs.
     pub root: String,
@@ -58,7 +58,7 @@ pub struct Setup {
     pub graphs: Arc<Graphs>,
     /// The hooks of the project and of the user, in this order: they come after the graph's own.
     pub hooks: Arc<Vec<Hook>>,
-    /// The run's seed.
+    /// The seed from which the random numbers of all tasks follow.
     pub seed: Digest,
     /// The digest of the run's pins.
     pub pins: Digest,
@@ -115,9 +115,9 @@ pub fn inputs_digest(inputs: &Value) -> Digest {
 /// The stored records that a walker is restored from.
 #[derive(Clone, Debug)]
 pub struct Restored {
-    /// The newest checkpoint.
+    /// The newest checkpoint of the namespace, made whole.
     pub checkpoint: Checkpoint,
-    /// Its record digest.
+    /// The record digest of that checkpoint, as it is stored.
     pub digest: Digest,
     /// The channel values it points at.
     pub values: Vec<ChannelValue>,
@@ -152,13 +152,13 @@ pub enum RestoreError {
     /// A channel's value is missing or does not match the checkpoint.
     #[error("{reason}")]
     Channel {
-        /// Which and why.
+        /// Which channel it is, and what is wrong with its value.
         reason: String,
     },
     /// The channels and counts that are given for the checkpoint do not match its digest.
     #[error("the channels of checkpoint {sequence} are not those of its state digest")]
     State {
-        /// The checkpoint's number.
+        /// The number of the checkpoint whose digest does not match.
         sequence: u64,
     },
     /// A child run cannot be restored.
@@ -183,7 +183,7 @@ pub enum HandleError {
     /// The request cannot be carried out; nothing has changed.
     #[error("{message}")]
     Refused {
-        /// The stable code.
+        /// The code, which stays the same when the message is worded differently.
         code: ErrorCode,
         /// Why, and what to do.
         message: String,
@@ -201,9 +201,9 @@ pub enum HandleError {
 pub struct CheckpointRef {
     /// The checkpoint's number in the root run's namespace.
     pub sequence: u64,
-    /// Its record digest.
+    /// The digest of its text, which the next checkpoint names as its parent.
     pub digest: Digest,
-    /// Its result digest.
+    /// The digest of what the run has computed up to here.
     pub result_digest: ResultDigest,
 }
 
@@ -216,7 +216,7 @@ pub struct Summary {
     pub ended_by: Option<EndedBy>,
     /// `on_max_steps: return_with_flag` took effect.
     pub limit_reached: bool,
-    /// The committed state.
+    /// The state after the last superstep that committed.
     pub state: Map<String, Value>,
     /// The output, if the run has ended.
     pub output: Option<Arc<Value>>,
@@ -232,7 +232,7 @@ pub struct Summary {
     pub cached: BTreeMap<String, u64>,
     /// The nodes that are next, in task order.
     pub next: Vec<String>,
-    /// The open questions.
+    /// The questions that wait for an answer.
     pub interrupts: Vec<InterruptRecord>,
     /// Why the run stopped, if something went wrong.
     pub error: Option<RunError>,
@@ -242,7 +242,7 @@ pub struct Summary {
     pub fuel: u64,
     /// The use of the host, failed attempts included.
     pub host: HostUse,
-    /// The newest checkpoint.
+    /// The newest checkpoint of the root run, once there is one.
     pub checkpoint: Option<CheckpointRef>,
 }
 

@@ -45,7 +45,6 @@ pub(super) struct StopState {
     phase: Phase,
     status: Status,
     error: Option<RunError>,
-    /// The open questions.
     interrupts: Vec<InterruptRecord>,
     /// Static interrupts of the newest boundary have been passed.
     released: bool,
@@ -140,7 +139,6 @@ impl StopState {
         self.error.as_ref()
     }
 
-    /// The open questions.
     #[inline]
     pub(super) fn interrupts(&self) -> &[InterruptRecord] {
         &self.interrupts

@@ -38,7 +38,6 @@ pub(super) struct Superstep {
 pub(super) struct Activated {
     /// The index of the node that is active.
     node: NodeIndex,
-    /// A send's argument.
     argument: Option<Arc<Value>>,
     /// How often the node has been entered, this time included.
     visit: u64,
@@ -64,7 +63,6 @@ impl Activated {
         self.node
     }
 
-    /// A send's argument.
     #[inline]
     pub(super) const fn argument(&self) -> Option<&Arc<Value>> {
         self.argument.as_ref()

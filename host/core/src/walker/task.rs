@@ -174,7 +174,6 @@ impl Task {
         self.dispatch.as_ref()
     }
 
-    /// Sets its dispatch.
     pub(super) fn set_dispatch(&mut self, dispatch: Dispatch) {
         self.dispatch = Some(dispatch);
     }
@@ -185,7 +184,6 @@ impl Task {
         self.dispatch.as_ref().is_some_and(|dispatch| dispatch.is_graph)
     }
 
-    /// Its state.
     #[inline]
     pub(super) const fn state(&self) -> &TaskState {
         &self.state
@@ -199,7 +197,6 @@ impl Task {
         }
     }
 
-    /// Changes its state.
     #[inline]
     pub(super) fn enter(&mut self, state: TaskState) {
         self.state = state;

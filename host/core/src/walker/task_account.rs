@@ -22,7 +22,7 @@ pub(super) struct Used {
 }
 
 impl Used {
-    /// It is dispatched.
+    /// Counts a dispatch.
     pub(super) const fn begin(&mut self) {
         self.dispatches += 1;
         self.ended = false;
@@ -172,7 +172,7 @@ impl TaskAccount {
         self.steps = share.saturating_sub(self.used.steps.saturating_sub(self.start.used.steps));
     }
 
-    /// It is dispatched.
+    /// Counts a dispatch.
     #[inline]
     pub(super) const fn begin(&mut self) {
         self.used.begin();

@@ -9,7 +9,7 @@ use crate::record::Checkpoint;
 /// What a run has used, as far as it has committed, and the host's work since.
 #[derive(Debug)]
 pub(super) struct Totals {
-    /// Fuel of components.
+    /// Fuel of components; that of the host's own work is in `host`.
     fuel: u64,
     /// What everything that has committed used of the host.
     host: HostUse,
@@ -48,7 +48,6 @@ impl Totals {
         }
     }
 
-    /// Fuel of components.
     #[inline]
     pub(super) const fn fuel(&self) -> u64 {
         self.fuel

@@ -58,7 +58,6 @@ struct Sent {
     own: PersistId,
 }
 
-/// A child run.
 #[derive(Debug)]
 struct Child {
     walker: Walker,

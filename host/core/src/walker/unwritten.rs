@@ -27,7 +27,6 @@ impl Unwritten {
         self.tasks.push(task);
     }
 
-    /// Edges have fired.
     pub(super) fn add_fired(&mut self, edges: Fired) {
         for (edge, count) in edges {
             let fired = self.fired.entry(edge).or_default();

@@ -24,7 +24,6 @@ impl Warnings {
         Self { all, written, boundary: 0, raised_by }
     }
 
-    /// All of them.
     #[inline]
     pub(super) fn all(&self) -> &[String] {
         &self.all

@@ -72,9 +72,9 @@ pub struct Entry {
 /// A key and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// The key's text.
+    /// The text of the key, unquoted.
     pub name: String,
-    /// Where it stands.
+    /// The position of the key in the document.
     pub span: Span,
 }
 

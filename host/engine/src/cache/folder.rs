@@ -35,7 +35,7 @@ pub struct CachedComponent {
 /// Which compiled components to remove: each condition selects some.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CachePolicy {
-    /// All of them.
+    /// Remove every entry.
     pub all: bool,
     /// Those that were not used for this long.
     pub older_than: Option<Duration>,

@@ -12,7 +12,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Who compiles components.
+/// Which process compiles components.
 #[derive(Clone, Debug, Default)]
 pub enum Compiler {
     /// This process: for tests and measurements, and for components that are known.
@@ -76,7 +76,7 @@ pub enum CompileError {
     /// The compiled code is too large.
     #[error("it compiles to more than {} MiB", .0 >> 20)]
     Output(u64),
-    /// The compiler crashed.
+    /// The compiler ended with a crash; with what it last printed.
     #[error("the process that compiled it ended: {0}")]
     Crashed(String),
     /// The compiler could not be started.

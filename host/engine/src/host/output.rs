@@ -35,7 +35,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// The level's name.
+    /// The name of the level in logs, in lower case.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Trace => "trace",
@@ -73,7 +73,7 @@ pub struct LogLine {
 pub struct EventRecord {
     /// What kind of record it is: letters, digits, `_`, `-`, `.` and `/`.
     pub name: String,
-    /// What it says.
+    /// The value that the component gave the event.
     pub payload: Value,
 }
 

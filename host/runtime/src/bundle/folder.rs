@@ -103,7 +103,7 @@ impl Builder {
 /// A bundle whose files are what its manifest says.
 #[derive(Debug)]
 pub struct CheckedBundle {
-    /// Its manifest.
+    /// The signed list of its files.
     pub manifest: BundleManifest,
     /// The key that signed it.
     pub key: KeyId,

@@ -274,7 +274,7 @@ pub struct Archive {
     pub carried: bool,
     /// The host that made the run has signed the file as a whole, its row included.
     pub row_is_signed: bool,
-    /// What was checked.
+    /// The records that were verified, and what they contain.
     pub audit: Audit,
 }
 

@@ -48,18 +48,18 @@ pub struct Policy {
 pub enum Cached {
     /// Those that are older than the `ttl` of the node that computed them.
     Expired,
-    /// All of them.
+    /// All cached results, also those that have not expired.
     All,
 }
 
 /// A run that was removed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Removed {
-    /// Its id.
+    /// The id that the run had.
     pub run_id: String,
-    /// Its graph.
+    /// The id of the graph that it ran.
     pub graph: String,
-    /// Its status.
+    /// The status that it last had.
     pub status: Status,
     /// When it last changed.
     pub updated_at: String,
@@ -79,7 +79,7 @@ impl From<&RunRow> for Removed {
 /// A run whose first checkpoints were removed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Pruned {
-    /// Its id.
+    /// The id of the run, which stays.
     pub run_id: String,
     /// How many, of all namespaces.
     pub checkpoints: u64,
@@ -88,7 +88,7 @@ pub struct Pruned {
 /// What was removed, or in a dry run what would be.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
-    /// Nothing was done.
+    /// This is a dry run: nothing was removed.
     pub dry_run: bool,
     /// Runs that are gone.
     pub removed: Vec<Removed>,

@@ -14,12 +14,12 @@ use crate::run::pins::Pins;
 use crate::run::restore;
 use crate::run::stop_notes::StopNote;
 
-/// What was verified.
+/// What a verified run consists of.
 #[derive(Debug)]
 pub struct Audit {
     /// Checkpoints, of all namespaces.
     pub checkpoints: u64,
-    /// Other records.
+    /// Records that are not checkpoints: tasks, answers, hooks, statuses.
     pub records: u64,
     /// The newest checkpoint of the run itself: its record digest and its result digest.
     pub newest: Option<(Digest, ResultDigest)>,

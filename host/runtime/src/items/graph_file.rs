@@ -26,7 +26,7 @@ pub struct GraphFile {
     pub space: Space,
     /// The other items with its id.
     pub precedence: Precedence,
-    /// The graph.
+    /// The graph that was read, with its digest.
     pub graph: Arc<Graph>,
     /// The warnings of its document.
     pub warnings: Diagnostics,

@@ -29,13 +29,13 @@ const MARK: &str = ".pulled";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Origin {
-    /// The item's id.
+    /// The id under which it is installed.
     pub id: String,
-    /// What it is.
+    /// Whether it is a component, a graph, knowledge or a directive.
     pub kind: Kind,
     /// Where it was pulled from.
     pub reference: String,
-    /// Its version.
+    /// The version that its signature covers.
     pub version: String,
     /// The digest of its manifest.
     pub manifest: Digest,
@@ -188,7 +188,7 @@ pub fn mark(root: &Path) -> Result<()> {
 /// The result of installing an item.
 #[derive(Clone, Debug)]
 pub struct Installed {
-    /// The file.
+    /// The file that was written.
     pub path: PathBuf,
     /// The same bytes were installed already.
     pub was_there: bool,

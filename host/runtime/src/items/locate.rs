@@ -37,9 +37,9 @@ const DEEPEST: usize = 16;
 pub enum Space {
     /// A folder that the command line names.
     Named,
-    /// The project.
+    /// The `.ai` folder of the project.
     Project,
-    /// The user's space.
+    /// The user's own items in the user's space.
     User,
     /// What is installed in the user's space.
     Installed,
@@ -90,14 +90,14 @@ struct Root {
 pub enum LocatedItem {
     /// A component, whether it is signed or not.
     Component {
-        /// The component.
+        /// The file with the component's bytes.
         file: ItemFile,
         /// The envelope with its signatures, if there is one.
         envelope: Option<PathBuf>,
     },
-    /// A graph.
+    /// A graph, whether it is signed or not.
     Graph {
-        /// The document.
+        /// The file with the graph's document.
         file: ItemFile,
     },
 }
@@ -105,9 +105,9 @@ pub enum LocatedItem {
 /// The file of an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ItemFile {
-    /// The item's id.
+    /// The id that follows from the path of the file in its space.
     pub id: String,
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
     /// Where it comes from.
     pub space: Space,

@@ -17,7 +17,7 @@ use crate::run::pins::absolute;
 #[derive(Debug)]
 pub struct LockFile {
     path: PathBuf,
-    /// Its entries.
+    /// What it locks, by type and id.
     pub lock: Lock,
 }
 
@@ -42,7 +42,7 @@ impl LockFile {
         Err(format!("{} {reason}", project::shown(&self.path)))
     }
 
-    /// Its file.
+    /// The path of the lockfile, whether it exists or not.
     pub fn path(&self) -> &Path {
         &self.path
     }

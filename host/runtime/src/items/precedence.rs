@@ -35,7 +35,7 @@ use graph_core::diagnostic::printable;
 pub struct Candidate {
     /// Where it comes from.
     pub space: Space,
-    /// The file.
+    /// The path of its file.
     pub path: PathBuf,
     /// It is a link out of its space. It is not read before it is chosen, and then it is refused.
     pub is_outside: bool,
@@ -67,7 +67,7 @@ pub struct Precedence {
 pub struct OtherItem {
     /// Where it comes from.
     pub space: Space,
-    /// Its file.
+    /// The path of its file, as messages show it.
     pub file: String,
     /// Its version, where a trusted key signed it.
     pub version: Option<String>,

@@ -25,7 +25,7 @@ use crate::project::text_file;
 pub struct Text {
     /// Its id, without a version.
     pub id: String,
-    /// Knowledge or directive.
+    /// Whether it is knowledge or a directive.
     pub item_type: ItemType,
     /// How it is written.
     pub format: TextFormat,
@@ -39,7 +39,7 @@ pub struct Text {
     pub content: String,
     /// The digest of that.
     pub digest: Digest,
-    /// Its parsed content.
+    /// Its metadata and its body.
     pub item: TextItem,
     /// The warnings of its document.
     pub warnings: Diagnostics,
@@ -54,9 +54,9 @@ pub enum TextError {
     Unread(Error),
     /// Its signature is invalid or not trusted.
     Refused {
-        /// Its file.
+        /// The path of the file, for messages.
         file: String,
-        /// Why.
+        /// Why the signature is refused.
         refusal: Box<TextRefusal>,
     },
     /// Its document is invalid.
@@ -125,10 +125,10 @@ impl fmt::Display for TextError {
     }
 }
 
-/// Reads text items.
+/// Finds, verifies and reads text items.
 #[derive(Clone, Debug)]
 pub struct Texts {
-    /// Finds the items.
+    /// Where the items are looked for.
     pub places: ItemLocator,
     /// The trust store that decides which signatures count.
     pub trust: TrustStore,

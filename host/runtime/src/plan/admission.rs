@@ -32,7 +32,7 @@ use crate::trust::log::TrustLog;
 pub struct Components {
     /// Compiles and calls components.
     pub engine: Engine,
-    /// Finds items.
+    /// Where components and graphs are looked for.
     pub places: ItemLocator,
     /// The trust store that decides which signatures count.
     pub trust: TrustStore,
@@ -55,7 +55,7 @@ pub struct Components {
 /// A component that was admitted.
 #[derive(Clone)]
 pub struct Admitted {
-    /// Its file.
+    /// The file that its bytes were read from.
     pub path: PathBuf,
     /// The space that it was found in; `None` for a file that the user named.
     pub space: Option<Space>,
@@ -86,9 +86,9 @@ pub enum AdmitError {
     Find(FindError),
     /// It is a graph.
     Graph {
-        /// The id.
+        /// The item id that was to be a component.
         id: String,
-        /// Its file.
+        /// The file of the graph.
         path: PathBuf,
     },
     /// It cannot be read, or it is not admitted.
@@ -97,9 +97,9 @@ pub enum AdmitError {
     Load(LoadError),
     /// It imports more than its statement declares.
     Undeclared {
-        /// The id.
+        /// The item id of the component.
         id: String,
-        /// The interfaces.
+        /// The interfaces that it imports and does not declare.
         interfaces: Vec<String>,
     },
 }

@@ -34,7 +34,7 @@ pub struct Plan {
 
 /// A node with an action, or a hook with one.
 pub struct PlannedNode {
-    /// Where it is.
+    /// The graph that it belongs to, and the manifest as it holds there.
     pub scope: Scope,
     /// Its index in its graph; meaningless for a hook.
     pub index: NodeIndex,
@@ -56,7 +56,7 @@ pub struct PlannedNode {
     pub capability: Option<String>,
     /// The effective grant of its component.
     pub grant: Option<EffectiveGrant>,
-    /// Its component, linked.
+    /// Its component, linked with its grant; `None` if it cannot be called.
     pub ready: Option<PreparedNode>,
     /// What keeps the node from running.
     pub problems: Vec<PlanProblem>,
@@ -65,7 +65,7 @@ pub struct PlannedNode {
 /// A graph under a manifest: a child graph gets what its parents leave of theirs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Scope {
-    /// The graph's digest.
+    /// The digest of the graph, which identifies it among all graphs of the run.
     pub graph: Digest,
     /// The narrowing of the manifest: [`graph_core::capability::Manifest::narrowing`].
     pub narrowing: String,

@@ -9,7 +9,7 @@ use crate::error::{Error, Kind};
 pub struct PlanProblem {
     /// The kind of the error that it becomes.
     pub kind: Kind,
-    /// Its stable name.
+    /// Its code, which stays the same when the message is worded differently.
     pub code: &'static str,
     /// The message, without the help.
     pub message: String,

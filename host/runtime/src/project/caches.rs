@@ -63,9 +63,9 @@ pub struct FetchedItem {
 /// The contents of the caches, least recently used first.
 #[derive(Clone, Debug)]
 pub struct Cached {
-    /// Compiled components.
+    /// Compiled components, for all engines.
     pub compiled: Vec<CachedComponent>,
-    /// Fetched items.
+    /// Items that were named by a reference, with those that came with them.
     pub fetched: Vec<FetchedItem>,
     /// The build folder of nodes, if it exists.
     pub built: Option<BuiltNodes>,

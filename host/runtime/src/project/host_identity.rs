@@ -20,7 +20,7 @@ const ROTATION: &str = ".rotation.json";
 /// The result of a rotation of identity keys.
 #[derive(Clone, Debug)]
 pub struct Followed {
-    /// The one before.
+    /// The key that signed until now.
     pub old: KeyId,
     /// The one that signs from now on.
     pub new: KeyId,

@@ -20,7 +20,7 @@ const LARGEST_KEY_FILE: u64 = 64 << 10;
 pub struct KeyPair {
     /// The name under which commands refer to it.
     pub name: String,
-    /// The public half.
+    /// The public half, which others need to trust its signatures.
     pub public: VerifyingKey,
     /// The file of the private half.
     pub private_file: PathBuf,

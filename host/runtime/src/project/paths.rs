@@ -12,9 +12,9 @@ use crate::project::{self, MARK};
 /// What the end of a path has to be, if it exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
-    /// A folder.
+    /// A folder, not a link to one.
     Folder,
-    /// A regular file.
+    /// A regular file, not a link, a pipe or a device.
     File,
 }
 

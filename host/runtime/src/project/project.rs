@@ -32,7 +32,7 @@ impl Project {
         Self { folder: nearest(&folder).unwrap_or(folder) }
     }
 
-    /// Its folder.
+    /// The folder that contains `.ai`, or will.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

@@ -55,7 +55,7 @@ impl RunFolder {
         paths::path(&self.project, &[THREADS, &self.name], FileKind::Folder)
     }
 
-    /// Makes the folder.
+    /// Creates the folder if it is missing; a link on its path is an error.
     pub fn create(&self) -> Result<PathBuf> {
         paths::folder(&self.project, &[THREADS, &self.name])
     }

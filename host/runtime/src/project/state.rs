@@ -41,7 +41,7 @@ pub fn knowledge(project: &Path) -> Result<PathBuf> {
 /// Which host the state of a project belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ownership {
-    /// There is none.
+    /// The project has no state yet.
     Absent,
     /// It is this host's, and of this folder.
     Own,

@@ -25,7 +25,7 @@ use crate::project::{self, MARK};
 pub enum State {
     /// It has the current version.
     Current,
-    /// It is of an older version: `migrate` brings it up to date, and so does the first command that writes to it.
+    /// It is of an older version: `migrate` brings it up to date, and so does the first command that opens it.
     Older,
     /// It has just been brought up to date.
     Migrated,
@@ -35,7 +35,7 @@ pub enum State {
     Unreadable,
 }
 
-/// A stored file.
+/// A file or folder in a versioned format, and its version.
 #[derive(Clone, Debug, Serialize)]
 pub struct Stored {
     /// The name of its format.

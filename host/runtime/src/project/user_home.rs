@@ -41,7 +41,7 @@ impl Home {
         Self { cache: root.join("cache"), root }
     }
 
-    /// The folder itself.
+    /// The folder of the user's space.
     pub fn root(&self) -> &Path {
         &self.root
     }

@@ -29,7 +29,7 @@ pub(crate) const UNFINISHED: &str = ".fetch-";
 /// An item that was fetched.
 #[derive(Clone, Debug)]
 pub struct Fetched {
-    /// Its file.
+    /// The component, graph or text that the reference names.
     pub file: PathBuf,
     /// The folder that contains it and the items that came with it.
     pub items: PathBuf,

@@ -35,11 +35,11 @@ pub const EPOCH_VARIABLE: &str = "SOURCE_DATE_EPOCH";
 /// An item that may be published: its signature counts here.
 #[derive(Debug)]
 pub struct Ready {
-    /// Its id.
+    /// The id that it is published under.
     pub id: String,
-    /// What it is.
+    /// Whether it is a component, a graph, knowledge or a directive.
     pub kind: Kind,
-    /// Its version.
+    /// The version that its signature covers.
     pub version: String,
     description: Option<String>,
     /// When it was signed, where it says so.
@@ -55,18 +55,18 @@ enum Body {
     Text { text: String, extension: String },
 }
 
-/// What was published.
+/// An item after publishing.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Its id.
+    /// The id that it was published under.
     pub id: String,
-    /// What it is.
+    /// Whether it is a component, a graph, knowledge or a directive.
     pub kind: Kind,
-    /// Its version.
+    /// The version that was published.
     pub version: String,
-    /// Where it is.
+    /// The reference that pulls it.
     pub reference: Reference,
-    /// What came of it.
+    /// The digest of its manifest, and whether it was there before or replaced another one.
     pub published: Published,
 }
 
@@ -84,9 +84,9 @@ pub struct Said<'s> {
 pub struct Publisher<'p> {
     /// Where items are looked for.
     pub places: &'p ItemLocator,
-    /// Whose signatures count.
+    /// The trust store: an item is published only if its signature counts here.
     pub trust: &'p TrustStore,
-    /// Takes it there.
+    /// Asks the target what is there already, with the same network options.
     pub puller: &'p Puller<'p>,
     /// Whether a version that is there may be replaced.
     pub force: bool,

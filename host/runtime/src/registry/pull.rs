@@ -38,7 +38,7 @@ impl Default for Network {
 }
 
 impl Network {
-    /// From now on.
+    /// The options of a command that starts now: its time runs from here.
     pub fn options(&self) -> Options {
         let named = std::env::var(TOKEN_REALM_VARIABLE).ok().filter(|host| !host.is_empty());
         let realms = self.token_realm.iter().cloned().chain(named).collect();
@@ -46,7 +46,7 @@ impl Network {
     }
 }
 
-/// Reads a reference.
+/// Reads a reference, with an error that shows the forms of references.
 pub fn reference(text: &str) -> Result<Reference> {
     text.parse().map_err(|error: ReferenceError| {
         Error::usage(error.to_string()).help(
@@ -140,14 +140,14 @@ impl From<Box<Departure>> for Error {
 pub struct Puller<'p> {
     /// How registries are talked to.
     pub options: Options,
-    /// Whose signatures count.
+    /// The trust store that admits what is pulled.
     pub trust: &'p TrustStore,
 }
 
 /// An item that was brought, and where from.
 #[derive(Clone, Debug)]
 pub struct Brought {
-    /// The item.
+    /// The item, which was verified.
     pub pulled: Pulled,
     /// Where it is from, by its tag.
     pub reference: Reference,

@@ -26,7 +26,7 @@ pub(super) struct Way {
 /// A difference between a replay and what is recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// The superstep.
+    /// The number of the superstep.
     pub step: u64,
     /// The namespace; empty for the run itself.
     pub namespace: String,
@@ -34,11 +34,11 @@ pub struct Difference {
     pub checkpoint: Option<u64>,
     /// The task that differs, if the difference is in one.
     pub task: Option<String>,
-    /// Its node.
+    /// The node of that task.
     pub node: Option<String>,
     /// The first key that differs, of the state, of a task or of the record.
     pub key: String,
-    /// Its recorded value.
+    /// Its value in the record, shortened.
     pub recorded: String,
     /// Its value in the replay.
     pub replayed: String,

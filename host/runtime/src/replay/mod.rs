@@ -110,11 +110,10 @@ impl Replay {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum ReplayError {
-    /// A checkpoint differs.
+    /// A checkpoint of the replay differs from the recorded one.
     #[error("the replay of run {run} differs at {difference}{}", more(*others))]
     Differs {
         run: String,
-        /// The first difference.
         difference: Box<Difference>,
         /// How many more there are.
         others: usize,
@@ -123,7 +122,7 @@ pub enum ReplayError {
     #[error("run {run} is replayed with something else than it ran with:{}", listed(changes))]
     Changed {
         run: String,
-        /// What has changed.
+        /// One line for each item, grant or document that has changed.
         changes: Vec<String>,
     },
 }

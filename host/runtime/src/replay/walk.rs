@@ -23,9 +23,9 @@ use graph_driver::TaskExecutor as _;
 /// A place where the world answers differently.
 #[derive(Clone, Debug, Serialize)]
 pub struct LiveDifference {
-    /// The superstep.
+    /// The number of the superstep.
     pub step: u64,
-    /// The task.
+    /// The id of the task.
     pub task: String,
     /// Its node, with the path of nodes to it.
     pub node: String,

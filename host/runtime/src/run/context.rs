@@ -25,10 +25,10 @@ use crate::history::run_knowledge_item::StateItem;
 use crate::run::edit_and_fork::inputs;
 use crate::run::restore;
 
-/// What is run.
+/// What a run executes and what it may use: everything that its pins cover.
 #[derive(Clone, Debug)]
 pub struct Definition {
-    /// The graph.
+    /// The graph of the root run.
     pub graph: Arc<Graph>,
     /// The graphs inside of it, by item id.
     pub graphs: Arc<Graphs>,
@@ -62,7 +62,7 @@ pub struct Environment {
 /// The parameters of a new run.
 #[derive(Clone, Debug)]
 pub struct Beginning {
-    /// Its id.
+    /// The id of the new run.
     pub run: String,
     /// The path of the graph's file as the project keeps it, if there is a file.
     pub graph_path: Option<String>,
@@ -89,7 +89,7 @@ pub struct Beginning {
 /// The run that started another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunParent {
-    /// Its id.
+    /// The id of the parent.
     pub run_id: String,
     /// The run at the root of its tree.
     pub root_id: String,
@@ -98,11 +98,11 @@ pub struct RunParent {
 /// A run that this process holds, before it is driven. If it is dropped, it can be resumed.
 #[derive(Debug)]
 pub struct Assembled {
-    /// Its id.
+    /// The id of the run.
     pub run: String,
     /// The setup that its walker was made with.
     pub setup: Setup,
-    /// Its walker.
+    /// The walkers of the run and its child runs.
     pub walker: RunTree,
     guard: RunGuard,
 }
@@ -110,7 +110,7 @@ pub struct Assembled {
 /// A run that can be driven.
 #[derive(Debug)]
 pub struct PreparedRun {
-    /// Its id.
+    /// The id of the run.
     pub run: String,
     /// Drives it, and holds it against other processes.
     pub driver: Driver,

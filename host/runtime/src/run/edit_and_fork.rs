@@ -27,7 +27,7 @@ use graph_driver::{SystemClock, TaskExecutor, Writing};
 pub struct EditedRun {
     /// The run as a whole.
     pub run: String,
-    /// Its graph's id.
+    /// The item id of its graph.
     pub graph: String,
     /// Its status and state.
     pub summary: Summary,

@@ -36,11 +36,11 @@ use crate::trust::trusted_keys;
 /// A run that has been restored.
 #[derive(Debug)]
 pub struct Resumable {
-    /// Drives it.
+    /// The driver, which holds the run.
     pub ready: PreparedRun,
-    /// Its graph.
+    /// The graph that it continues with: the recorded one, or an accepted change of it.
     pub graph: Arc<Graph>,
-    /// The open questions.
+    /// The questions that wait for an answer.
     pub open: Vec<InterruptRecord>,
     /// The run was cut short before anything was stored: it starts from its beginning.
     pub from_the_start: bool,

@@ -55,7 +55,7 @@ pub struct Sources {
 /// A graph with everything that is needed to plan it.
 #[derive(Debug)]
 pub struct RunContext {
-    /// The graph.
+    /// The graph's file, with its signature and warnings.
     pub file: GraphFile,
     /// The graphs inside of it.
     pub subgraphs: Subgraphs,

@@ -22,7 +22,7 @@ use crate::run::restore;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StopNote {
-    /// Its digest.
+    /// The record digest.
     pub digest: Digest,
     /// Its kind: a status, or the checkpoint that is the run's end.
     pub kind: RecordKind,

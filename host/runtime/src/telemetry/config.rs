@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 pub struct Config {
     /// Where traces go, whole URL; none where no traces are sent.
     pub traces: Option<String>,
-    /// Where metrics go.
+    /// The URL that metrics are sent to; none to send none.
     pub metrics: Option<String>,
 }
 

@@ -22,7 +22,7 @@ struct Open {
     run: Option<Span>,
     /// Runs inside the run, by namespace.
     children: HashMap<String, Span>,
-    /// By namespace.
+    /// The supersteps under way, by namespace.
     supersteps: HashMap<String, Span>,
     attempts: HashMap<(String, u32), Span>,
 }

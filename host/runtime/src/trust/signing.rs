@@ -28,12 +28,12 @@ const LARGEST_TEXT: u64 = 16 << 20;
 pub enum Target {
     /// A component: its envelope is a file next to it.
     Component {
-        /// Its bytes.
+        /// The component's bytes, whose digest is signed.
         bytes: Arc<[u8]>,
     },
     /// A text: its signature is a line in it.
     Text {
-        /// The text.
+        /// The text, with a signature line or without one.
         text: String,
         /// How its format marks a comment.
         mark: CommentMark,
@@ -114,7 +114,7 @@ pub fn kind_of_text(path: &Path, text: &str) -> TextKind {
 pub struct Claims<'c> {
     /// The item that it is.
     pub id: &'c str,
-    /// Its version.
+    /// The version that is stated.
     pub version: &'c str,
     /// The most that it may be granted; by default, what its imports need.
     pub ceiling: Option<Ceiling>,

@@ -51,7 +51,6 @@ pub struct FileStore {
 /// Is notified of every commit that brought a checkpoint or a status: of the store, and of the run.
 pub type Listener = Arc<dyn Fn(&dyn CheckpointStore, &str) + Send + Sync>;
 
-/// A run's folder.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RunFolder {
     /// Its number in the order of creation.

@@ -31,7 +31,7 @@ pub enum PlaceError {
     /// A link, a pipe, a device.
     #[error("{file} is not a regular file: graph-host keeps its data in one; look at what is there, and move it away", file = file.display())]
     NotRegular {
-        /// What is there.
+        /// The path at which the database was to be.
         file: PathBuf,
     },
     /// It has another name elsewhere.
@@ -61,7 +61,7 @@ impl PlaceError {
     }
 }
 
-/// What is there.
+/// The file at the path of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// There is no file of that name.

@@ -95,7 +95,7 @@ pub enum OpenError {
         /// The write-ahead log next to it.
         wal: PathBuf,
     },
-    /// The medium failed.
+    /// The disk, the file or the database failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
 }
@@ -125,7 +125,6 @@ pub(super) struct Opened {
     pub(super) meter: Meter,
 }
 
-/// Opens the file.
 pub(super) fn open(file: &Path, options: Options) -> Result<Opened, OpenError> {
     match options.access {
         Access::ReadWrite => open_read_write(file, options.busy_timeout),

@@ -74,7 +74,6 @@ pub(super) fn namespace(table: &'static str, row: &Row<'_>) -> Result<String> {
     checked(table, row, 1, namespace, names)
 }
 
-/// A run's row.
 pub(super) fn run(row: &Row<'_>) -> Result<RunRow> {
     let run = unchecked_run(row)?;
     let names = names::row(&run);
@@ -193,7 +192,6 @@ pub(super) fn history(run: &str, row: &Row<'_>) -> Result<Numbered> {
     Ok(Numbered { before: unsigned(row, 10)?, record: kept("history", run, &namespace, row)? })
 }
 
-/// A channel's value.
 pub(super) fn value(row: &Row<'_>) -> Result<ChannelValue> {
     let segment: bool = row.get(2)?;
     let value = ChannelValue {

@@ -256,7 +256,7 @@ pub(super) enum Identity {
     },
     /// It says that it is one of ours, and its tables are not as this program makes them.
     Altered {
-        /// What is not.
+        /// The first difference that was found.
         what: String,
     },
 }

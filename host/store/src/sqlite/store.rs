@@ -80,7 +80,7 @@ impl SqliteStore {
         Ok(Self { shared: Arc::new(Shared { file: file.to_owned(), options, database }) })
     }
 
-    /// The database file.
+    /// The path of the database file.
     pub fn file(&self) -> &Path {
         &self.shared.file
     }

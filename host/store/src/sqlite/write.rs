@@ -179,7 +179,7 @@ fn insert_snapshot(
     Ok(())
 }
 
-/// A run's number.
+/// The number that stands for a run's id in all tables; `None` if the run is not stored.
 pub(super) fn key(connection: &Connection, run: &str) -> rusqlite::Result<Option<i64>> {
     connection.prepare_cached(sql::RUN_KEY)?.query_row([run], |row| row.get(0)).optional()
 }

@@ -22,7 +22,7 @@ pub(super) struct WriteCache {
 /// How a run stands.
 #[derive(Debug)]
 struct CachedRun {
-    /// The run's number.
+    /// The number that stands for the run's id in all tables.
     id: i64,
     /// The number of the last entry of its history.
     length: Option<i64>,
@@ -52,7 +52,6 @@ impl WriteCache {
         Ok(())
     }
 
-    /// The run's number.
     pub(super) fn id(&self, run: &str) -> Option<i64> {
         self.runs.get(run).map(|standing| standing.id)
     }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clap::{Arg, Command};
 
-/// The page.
+/// The page: a section for each command that is not hidden.
 pub(super) fn page(root: &Command) -> String {
     let mut text = "# Commands\n\nThis page is generated: `graph-host man --markdown` prints it. Every command takes the options of \
                     [graph-host](#graph-host) itself, and `--help`.\n"

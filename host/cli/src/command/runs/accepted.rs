@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use super::row::time;
 
-/// For programs.
 pub(super) fn document(accepted: &[(u64, Accepted)]) -> Value {
     let documents = accepted.iter().map(|(under, accepted)| {
         json!({
@@ -24,7 +23,6 @@ pub(super) fn document(accepted: &[(u64, Accepted)]) -> Value {
     documents.collect()
 }
 
-/// For people.
 pub(super) fn show(accepted: &[(u64, Accepted)], output: Output) -> Result<()> {
     for (under, accepted) in accepted {
         output.line(format_args!(

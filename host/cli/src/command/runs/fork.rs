@@ -42,7 +42,7 @@ pub(super) struct Args {
     /// With --go: use the present graph, manifest and components if they have changed since the original run started
     #[arg(long, requires = "go")]
     accept_changes: bool,
-    /// With --go: the most supersteps of the whole run from now on
+    /// With --go: the new limit on the supersteps of the run, including those before the fork
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::from_one::<u64>, requires = "go")]
     max_steps: Option<u64>,
     /// With --go: an answer given in advance: several answer the fork's questions in order, and NODE=ANSWER the question of

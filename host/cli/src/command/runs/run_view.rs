@@ -32,7 +32,6 @@ pub(super) struct RunView {
     /// Where the steps begin, if the host has removed what was before.
     pub(super) begins: Option<Pruning>,
     steps: Steps,
-    /// All warnings.
     pub(super) warnings: Vec<String>,
     /// The record digest of the newest checkpoint.
     digest: Option<Digest>,

@@ -45,7 +45,7 @@ struct RunHolder {
     lock: Option<PathBuf>,
 }
 
-/// What has become of the wish.
+/// The outcome of a request to stop.
 struct Outcome {
     row: RunRow,
     /// No process ran the run: it was marked.

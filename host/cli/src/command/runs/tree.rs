@@ -106,7 +106,6 @@ impl ChildRun {
         self.graph.as_deref()
     }
 
-    /// The status.
     pub(super) fn status(&self) -> Status {
         match (self.end, &self.status) {
             (Some(end), _) => end,
@@ -115,7 +114,6 @@ impl ChildRun {
         }
     }
 
-    /// The namespace.
     pub(super) fn namespace(&self) -> &str {
         &self.namespace
     }

@@ -21,9 +21,9 @@ pub(super) struct Usage {
     fuel: u64,
     /// Fuel of the host's work for them.
     host_fuel: u64,
-    /// Calls of theirs that asked the world.
+    /// Their calls of the host that reached the outside world.
     calls: u64,
-    /// What those asked and were answered, in bytes.
+    /// The bytes of these calls and of their answers.
     bytes: u64,
     /// Microseconds of all of them.
     micros: u64,

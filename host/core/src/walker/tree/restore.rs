@@ -16,7 +16,7 @@ use crate::record::{Accepted, Status};
 /// The stored records that a tree of runs is restored from.
 #[derive(Clone, Debug)]
 pub struct RestoredTree {
-    /// The run itself.
+    /// The records of the root run.
     pub root: Restored,
     /// The child runs of the superstep under way, and theirs: those that [`is_child_of`](super::is_child_of) says.
     pub children: Vec<RestoredChild>,

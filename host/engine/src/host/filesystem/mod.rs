@@ -78,7 +78,7 @@ pub struct OpenFile {
     writable: bool,
 }
 
-/// An open folder.
+/// A folder that a component has open, with what it may do there.
 #[derive(Clone)]
 pub struct OpenFolder {
     /// None where a journal answers, except for the granted folders themselves.

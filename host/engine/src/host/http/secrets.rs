@@ -33,7 +33,7 @@ impl fmt::Debug for Secret {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum SecretError {
-    /// It is missing.
+    /// The environment variable with its value is not set.
     #[error("the secret `{name}` is to come from the environment variable `{variable}`, which is not set")]
     Unset { name: String, variable: String },
     /// Its file cannot be read.

@@ -46,7 +46,6 @@ impl fmt::Debug for Request {
     }
 }
 
-/// A whole response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Response {
     pub(super) status: u16,

@@ -106,7 +106,6 @@ impl CurrentSources<'_> {
         Ok(graphs)
     }
 
-    /// The manifest.
     pub(crate) fn manifest(&mut self) -> Result<Manifest> {
         let kept = &self.kept.manifest;
         let Some(path) = &self.kept.pins.caps_file else { return Ok(kept.clone()) };
