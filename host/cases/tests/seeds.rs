@@ -64,7 +64,7 @@ impl Seeds {
              The seeds are the documents that graph-host implements: 000 to 002 are Rye's state graphs (the page for users, the\n\
              directive, the design), 003 is the graphs of AgentEnsemble, 004 the graph runtime of TinyAgents. A row is one thing that\n\
              they name. It is shown by cases (`tests/cases`), by other tests, or a sentence says why it is different here.\n\n\
-             This page is generated from the `seeds` of cases and from `docs/design/seeds-notes.tsv`:\n\
+             This page is generated from the `seeds` of cases and from `host/docs/design/seeds-notes.tsv`:\n\
              `SEEDS_UPDATE=1 cargo test -p graph-cases --test seeds`.\n\n\
              | Row | Named in the seed | Where it is |\n|---|---|---|\n",
         );

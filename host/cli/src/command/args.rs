@@ -114,7 +114,7 @@ pub(crate) fn store() -> impl TypedValueParser<Value = StoreKind> {
     choice(&[
         ("sqlite", "In the project's database, .ai/state/runs.db", StoreKind::Sqlite),
         ("file", "As files in .ai/state/files, and as knowledge that graphs can load", StoreKind::File),
-        ("memory", "Nowhere: it is gone when it ends", StoreKind::Memory),
+        ("memory", "Nowhere: nothing is left of the run when the command ends", StoreKind::Memory),
     ])
 }
 
@@ -137,7 +137,7 @@ pub(crate) fn stream() -> impl TypedValueParser<Value = StreamKind> {
 /// Which runs of a tree of runs are shown.
 pub(crate) fn namespaces() -> impl TypedValueParser<Value = Namespaces> {
     choice(&[
-        ("all", "The run, and the graphs inside of it", Namespaces::All),
-        ("top", "The run at the top alone", Namespaces::Top),
+        ("all", "The run and its child runs", Namespaces::All),
+        ("top", "The run itself, without its child runs", Namespaces::Top),
     ])
 }

@@ -1,4 +1,4 @@
-//! `graph-host lock`: which artifacts a project depends on, to the byte.
+//! `graph-host lock`: which artifacts a project depends on, by digest.
 
 use crate::command::args::NetworkArgs;
 use graph_host::context::current_project;

@@ -212,7 +212,7 @@ fn precedence_line(precedence: &Precedence, space: Option<Space>) -> String {
     line.map(|line| format!("\n      {line}")).unwrap_or_default()
 }
 
-/// A graph inside the graph, as the plan shows it.
+/// The graph of a child run, as the plan shows it.
 fn graph_line(id: &str, file: &graph_runtime::items::graph_file::GraphFile) -> String {
     format!(
         "  {} {}  graph {}  {}{}",

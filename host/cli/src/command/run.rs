@@ -267,7 +267,7 @@ struct Opening {
     /// Who signed the graph, if anyone.
     signed: String,
     components: u64,
-    /// A line for each graph inside the graph.
+    /// A line for each graph that a node dispatches.
     inside: Vec<String>,
 }
 

@@ -266,7 +266,7 @@ fn cycles(path: &Path, graph: &Graph, context: &Context) -> Vec<String> {
     let project = std::path::absolute(path).ok().and_then(|path| project::nearest(path.parent()?));
     let places = ItemLocator::new(&[], project.as_deref(), &context.host.home, &keeper);
     let all = DispatchPatterns::parse(["execute.tool.*"]).map(Manifest::of_dispatch).unwrap_or_default();
-    // A graph inside that cannot be used is for its own validation, and for `run`.
+    // A dispatched graph that cannot be used is reported by its own validation, and by `run`.
     let graphs = trusted_keys::load(&context.host.home, &[], &*context.host.notices)
         .and_then(|trust| Subgraphs::resolve(graph, Graphs::new(), &places, &trust, &all, |_| false))
         .map(|found| found.graphs)

@@ -20,7 +20,7 @@ use crate::terminal::width::one_line;
 pub struct HistoryLines {
     /// The nodes that were next at the newest checkpoint of each namespace.
     next: BTreeMap<String, Vec<String>>,
-    /// The ids of graphs inside the graph.
+    /// The ids of the graphs of child runs.
     graphs: BTreeMap<Digest, String>,
     /// The graph of each namespace.
     current: BTreeMap<String, Digest>,
@@ -31,7 +31,7 @@ pub struct HistoryLines {
 }
 
 impl HistoryLines {
-    /// Nothing yet, of a run with these graphs inside its own, and these `foreach` nodes in all of them.
+    /// Nothing yet, of a run whose child runs are of these graphs, with these `foreach` nodes in all of them.
     pub fn of(graphs: BTreeMap<Digest, String>, foreach: BTreeSet<(Digest, String)>) -> Self {
         Self { graphs, foreach, ..Self::default() }
     }
@@ -148,14 +148,14 @@ impl HistoryLines {
         }
     }
 
-    /// The path of nodes to a graph inside the graph, without the numbers of their tasks, as events are shown while it runs.
+    /// The path of nodes to a child run, without the numbers of their tasks, as events are shown while it runs.
     fn nodes_above(&self, namespace: &str) -> String {
         let path = self.path(namespace);
         let nodes = path.split('/').map(|node| node.split('#').next().unwrap_or(node));
         nodes.collect::<Vec<_>>().join("/")
     }
 
-    /// The path of nodes to a graph inside the graph, as far as it is known from what came before; else its tasks' ids.
+    /// The path of nodes to a child run, as far as it is known from what came before; else its tasks' ids.
     fn path(&self, namespace: &str) -> String {
         if namespace.is_empty() {
             return String::new();

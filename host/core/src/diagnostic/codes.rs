@@ -576,7 +576,7 @@ Steps that are not XML belong below the fence.";
 
 Declare the input, or correct the name.";
     LOCK_ENTRY = "GH1001", "an entry of the lockfile cannot be read",
-"`graph-host.lock` says for each item that was pulled what it was, to the byte. It is written by `graph-host pull` and \
+"`graph-host.lock` says for each item that was pulled which digest it had. It is written by `graph-host pull` and \
 `graph-host lock`, and an entry that was changed by hand, or came out of a merge, may not hold together any more.
 
     tools:

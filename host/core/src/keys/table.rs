@@ -77,6 +77,16 @@ impl KeyTable {
         self.keys.iter().find(|row| row.name == key)
     }
 
+    /// The only key of this table whose value is a mapping with that key; none where several are.
+    pub fn owner_below(&self, key: &str) -> Option<&'static str> {
+        let mut owners = self.keys.iter().filter(|row| {
+            let mut below = Vec::new();
+            row.shape.tables(&mut below);
+            below.iter().any(|table| table.find(key).is_some())
+        });
+        owners.next().filter(|_| owners.next().is_none()).map(|row| row.name)
+    }
+
     /// The names of all keys.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + Clone + use<> {
         self.keys.iter().map(|row| row.name)

@@ -49,6 +49,26 @@ fn unknown_keys(table: &'static KeyTable, load: impl Fn(&str) -> Option<Box<Diag
 }
 
 #[test]
+fn a_key_that_belongs_one_level_below_is_told_where() {
+    let help = |node: &str| -> String {
+        let text = format!("tool_type: graph\nconfig: {{ start: a, nodes: {{ a: {node} }} }}\n");
+        let problems = load("g", &text, "g").unwrap_err();
+        problems.iter().filter_map(|problem| problem.help_text()).collect::<Vec<_>>().join("\n")
+    };
+    for (node, owner) in [
+        ("{ type: ask, ask: { question: x }, choices: [a] }", "ask: { choices: … }"),
+        ("{ max_attempts: 3 }", "retry: { max_attempts: … }"),
+        ("{ params: {}, action: { item_id: a } }", "action: { params: … }"),
+        ("{ when: { path: state.a }, next: a }", "next: { when: … }"),
+    ] {
+        assert!(help(node).contains(owner), "{node}: {}", help(node));
+    }
+    // Nothing one level below has the first; the other is nearly a key of a node itself.
+    assert!(help("{ colour: red }").contains("known keys: "));
+    assert!(help("{ nxt: a }").contains("did you mean `next`?"));
+}
+
+#[test]
 fn tables_and_loaders_agree() {
     let none: Vec<String> = Vec::new();
     assert_eq!(unknown_keys(&graph::TOOL, |text| load("g", text, "g").err()), none);

@@ -212,10 +212,11 @@ impl<'n> Fields<'n> {
             }
             let message = format!("`{}` is not a key of {}", crate::diagnostic::excerpt(name), self.what);
             let problem = Diagnostic::error(codes::UNKNOWN_KEY, entry.key.span, message).label("unknown key");
-            let help = match nearest(name, self.table.names()) {
-                Some(known) => format!("did you mean `{known}`?"),
-                None if self.table.keys.is_empty() => "it has no keys".to_owned(),
-                None => format!("known keys: {}", self.known_sorted()),
+            let help = match (self.table.owner_below(name), nearest(name, self.table.names())) {
+                (Some(owner), _) => format!("it is a key of `{owner}`: {owner}: {{ {name}: … }}"),
+                (None, Some(known)) => format!("did you mean `{known}`?"),
+                (None, None) if self.table.keys.is_empty() => "it has no keys".to_owned(),
+                (None, None) => format!("known keys: {}", self.known_sorted()),
             };
             self.problems.push(problem.help(help));
         }

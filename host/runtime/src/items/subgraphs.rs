@@ -1,4 +1,4 @@
-//! The graphs inside a graph: found before a run starts, with what their signatures are worth.
+//! The graphs that nodes of a graph dispatch, found before a run starts, with how far each is trusted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -30,7 +30,7 @@ use crate::run::restore;
 pub struct Definition {
     /// The graph of the root run.
     pub graph: Arc<Graph>,
-    /// The graphs inside of it, by item id.
+    /// The graphs that its nodes dispatch, by item id.
     pub graphs: Arc<Graphs>,
     /// The hooks of the project and of the user.
     pub hooks: Arc<Vec<Hook>>,

@@ -53,7 +53,7 @@ pub struct Pins {
     pub hooks_text: Option<Digest>,
     /// The compatibility digest of the engine.
     pub engine: Digest,
-    /// The graphs inside the graph, by item id.
+    /// The graphs of child runs, by item id.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub graphs: BTreeMap<String, PinnedGraph>,
     /// The components, by item id.
@@ -71,7 +71,7 @@ pub struct Pins {
     pub unsandboxed: BTreeSet<String>,
 }
 
-/// A graph inside a run's graph.
+/// The graph of a child run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PinnedGraph {
@@ -106,7 +106,7 @@ impl Pins {
         }
     }
 
-    /// Adds who has signed the graph and the graphs inside of it, as far as they were found.
+    /// Adds who has signed the graph and the graphs of its child runs, as far as they were found.
     pub fn of_signed_graphs<'g>(
         &mut self,
         graph: Option<&TextStanding>,

@@ -57,7 +57,7 @@ pub struct Sources {
 pub struct RunContext {
     /// The graph's file, with its signature and warnings.
     pub file: GraphFile,
-    /// The graphs inside of it.
+    /// The graphs that its nodes dispatch.
     pub subgraphs: Subgraphs,
     /// Finds, verifies and links what it dispatches.
     pub components: Components,

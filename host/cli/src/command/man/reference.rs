@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use clap::{Arg, Command};
+use clap::{Arg, ArgAction, Command};
 
 /// The page: a section for each command that is not hidden.
 pub(super) fn page(root: &Command) -> String {
@@ -23,7 +23,10 @@ fn add(text: &mut String, command: &Command, is_root: bool) {
     let _ = writeln!(text, "\n```text\n{}\n```", usage.trim_start_matches("Usage: ").trim());
     let is_shown = |arg: &&Arg| {
         !arg.is_hide_set()
-            && !matches!(arg.get_id().as_str(), "help" | "version")
+            && !matches!(
+                arg.get_action(),
+                ArgAction::Help | ArgAction::HelpShort | ArgAction::HelpLong | ArgAction::Version
+            )
             && (is_root || !arg.is_global_set())
     };
     let mut args = command.get_arguments().filter(is_shown).peekable();

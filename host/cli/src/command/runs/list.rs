@@ -101,7 +101,7 @@ struct Selection<'a> {
 }
 
 impl Selection<'_> {
-    /// Visits each, its graphs inside last, and gives the rows that were refused.
+    /// Visits each run, then its child runs, and gives the rows that were refused.
     fn each(
         &self,
         stores: &Stores,
@@ -144,7 +144,7 @@ impl Selection<'_> {
 /// A run that is listed.
 enum Found<'a> {
     Run(&'a dyn CheckpointStore, Box<RunRow>),
-    /// A graph inside the graph of a run, which has these.
+    /// A child run of a run, which has these.
     Child(&'a RunRow, &'a ChildRun, &'a [ChildRun]),
 }
 

@@ -1,4 +1,4 @@
-//! The names of graphs inside the graph: `RUN/NAMESPACE`, as in events and lists.
+//! The names of child runs: `RUN/NAMESPACE`, as in events and lists.
 
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_store::CheckpointStore;
@@ -8,7 +8,7 @@ pub(super) fn split(name: &str) -> (&str, &str) {
     name.split_once('/').unwrap_or((name, ""))
 }
 
-/// The id of a graph inside the graph.
+/// The id of a child run.
 pub(super) fn join(run: &str, namespace: &str) -> String {
     if namespace.is_empty() { run.to_owned() } else { format!("{run}/{namespace}") }
 }
@@ -23,6 +23,6 @@ pub(super) fn check(store: &dyn CheckpointStore, run: &str, namespace: &str) -> 
     if namespace.is_empty() || store.namespaces(run)?.iter().any(|known| known == namespace) {
         return Ok(());
     }
-    Err(Error::not_found(format!("run {run} has no graph inside with the namespace `{namespace}`"))
+    Err(Error::not_found(format!("run {run} has no child run with the namespace `{namespace}`"))
         .help(format!("those that it has started: graph-host runs list --parent {run}")))
 }

@@ -92,7 +92,7 @@ pub(super) fn run(args: &Args, stores: &Stores, project: &Path, context: &Contex
     Ok(Exit::Ok)
 }
 
-/// The run as it was typed, and the namespace of the graph inside it that is meant.
+/// The run as it was typed, and the namespace of the child run that is meant.
 fn run_and_namespace(args: &Args) -> Result<(&str, &str)> {
     let (name, inside) = namespace::split(&args.run);
     match &args.namespace {

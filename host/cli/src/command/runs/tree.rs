@@ -118,7 +118,7 @@ impl ChildRun {
         &self.namespace
     }
 
-    /// Its columns in a list of runs, as far as a graph inside the graph has them. `all`: the child runs of the same run.
+    /// Its columns in a list of runs, as far as a child run has them. `all`: the child runs of the same run.
     pub(super) fn columns(&self, row: &RunRow, all: &[Self]) -> Map<String, Value> {
         let started =
             all.iter().filter(|other| namespace::is_directly_in(&other.namespace, &self.namespace)).count();

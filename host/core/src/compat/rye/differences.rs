@@ -17,8 +17,8 @@ pub struct Difference {
 pub const DIFFERENCES: [Difference; 8] = [
     Difference {
         point: "the result of a node that runs a graph",
-        rye: "`{success, state, steps, status}`, and `output` where the graph inside declares one",
-        graph_host: "the output of the graph inside",
+        rye: "`{success, state, steps, status}`, and `output` where the dispatched graph declares one",
+        graph_host: "the output of the child run",
     },
     Difference {
         point: "`collect` of a `foreach`",

@@ -142,7 +142,7 @@ fn next_of(targets: Vec<NodeIndex>, shape: &Shape) -> Next {
     }
 }
 
-/// A sketch with those of the graphs inside of it.
+/// A sketch with those of its child runs.
 #[derive(Clone, Debug)]
 pub(super) struct Nest {
     pub(super) outer: Sketch,
@@ -150,7 +150,7 @@ pub(super) struct Nest {
     pub(super) leaf: Sketch,
     /// Which nodes start the graph below theirs, a bit each.
     starts: u8,
-    /// Which nodes of the graphs inside pause once they have committed, a bit each.
+    /// Which nodes of child runs pause once they have committed, a bit each.
     pauses: u8,
 }
 

@@ -457,7 +457,7 @@ fn asked(graph: &Graph, node: &Node, params: &Value, meter: &Meter) -> Result<As
     let CheckedInputs { inputs, parameters } = checked;
     if let Some(run) = &parameters.resume_run_id {
         return Err(invalid(format!(
-            "`resume_run_id` is `{run}`, and a graph inside a graph is resumed with its parent run only"
+            "`resume_run_id` is `{run}`, and a child run is resumed with its parent run only"
         )));
     }
     // Of a `foreach` it says that its items are dispatched side by side.

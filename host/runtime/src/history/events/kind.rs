@@ -24,7 +24,7 @@ pub enum StreamKind {
 /// Which runs of a tree of runs are reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Namespaces {
-    /// The run, and the graphs inside of it
+    /// The run and its child runs
     #[default]
     All,
     /// The run at the top alone

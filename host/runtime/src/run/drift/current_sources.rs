@@ -61,7 +61,7 @@ impl CurrentSources<'_> {
         }
     }
 
-    /// The graphs inside the graph.
+    /// The graphs of child runs.
     pub(crate) fn graphs(
         &mut self,
         graph: &Graph,
@@ -76,7 +76,7 @@ impl CurrentSources<'_> {
                 let help = error.help_text().map(|help| format!("; {help}")).unwrap_or_default();
                 let message = error.message();
                 self.changes
-                    .push(format!("a graph inside the graph cannot be used any more: {message}{help}"));
+                    .push(format!("the graph of a child run cannot be used any more: {message}{help}"));
                 return Ok(self.kept.graphs.clone());
             }
         };
