@@ -191,6 +191,10 @@ impl runs_of::GuestRun for Run {
         Self::new(run::Run::fork(&setup, &stored, checkpoint))
     }
 
+    fn verify(run: String, key: String, stored: String) -> Result<String, Problem> {
+        run::Run::verify(&run, &key, &stored).map_err(problem)
+    }
+
     fn handle(&self, now: u64, event: String) -> Result<String, Problem> {
         // Nothing calls back into the component, so no other call has it borrowed.
         self.0.borrow_mut().handle(now, &event).map_err(problem)

@@ -13,7 +13,7 @@ use graph_core::walker::{
 };
 use serde_json::{Value, json};
 
-use super::document::{Beginning, EventDocument, TimerDocument, resume};
+use super::document::{Beginning, EventDocument, TimerDocument, public_key, resume};
 use super::effects;
 use super::stored::{Stored, StoredText};
 use crate::trust::Component;
@@ -47,7 +47,7 @@ impl Run {
     /// Continues a run from what was stored of it. Its first event is `resumed`.
     pub fn restore(setup: &str, stored: &str) -> Result<Self, Problem> {
         let mut beginning = Beginning::read(setup)?;
-        let stored = Stored::read(stored, beginning.key.verifying_key())?;
+        let stored = Stored::read(stored, beginning.stored_by)?;
         let restored = stored.tree()?;
         if let Some(inputs) = stored.inputs(&restored.root.checkpoint)? {
             beginning.set_inputs(inputs);
@@ -60,7 +60,7 @@ impl Run {
     /// Begins a run where a stored run was at a checkpoint. Its first event is `forked`.
     pub fn fork(setup: &str, stored: &str, checkpoint: u64) -> Result<Self, Problem> {
         let mut beginning = Beginning::read(setup)?;
-        let stored = Stored::read(stored, beginning.key.verifying_key())?;
+        let stored = Stored::read(stored, beginning.stored_by)?;
         let (restored, visited) = stored.at(checkpoint)?;
         if let Some(inputs) = stored.inputs(&restored.checkpoint)? {
             beginning.set_inputs(inputs);
@@ -68,6 +68,12 @@ impl Run {
         let Beginning { graph, setup, key, .. } = beginning;
         let tree = RunTree::fork(graph, setup, restored, &visited).map_err(Problem::integrity)?;
         Ok(Self::of(tree, key))
+    }
+
+    /// Checks everything that was stored of a run, with the public key of the host that made it.
+    pub fn verify(run: &str, key: &str, stored: &str) -> Result<String, Problem> {
+        let verified = Stored::read(stored, public_key(key)?)?.verify(run)?;
+        Ok(json!(verified).to_string())
     }
 
     fn of(tree: RunTree, key: SigningKey) -> Self {
