@@ -25,7 +25,8 @@ async function publicKey(seed: string): Promise<string> {
   return pem("PUBLIC KEY", new Uint8Array([...digits("302a300506032b6570032100"), ...raw]));
 }
 
-function field(bytes: Uint8Array): Uint8Array[] {
+/** Bytes behind their length, as digests and signatures of more than one part have them. */
+export function field(bytes: Uint8Array): Uint8Array[] {
   const length = new DataView(new ArrayBuffer(8));
   length.setBigUint64(0, BigInt(bytes.length), true);
   return [new Uint8Array(length.buffer), bytes];

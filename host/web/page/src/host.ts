@@ -5,6 +5,8 @@ import { Driver, type Checkpoint } from "./driver";
 import { Performer, type Item } from "./performer";
 import { Pool } from "./pool";
 import type { LoadedComponent, LogLine, Setup } from "./protocol";
+import type { Replayed } from "./replay";
+import { replayFile, type ReplaySummary } from "./replay_file";
 import { Store } from "./store";
 import { open, Refused, type Key, type Opened } from "./verify";
 import { exported, privateKey } from "./export";
@@ -22,6 +24,7 @@ export type Wish =
   | { wish: "export"; run: string }
   | { wish: "key" }
   | { wish: "verify"; run: string }
+  | { wish: "replay"; file?: File }
   | { wish: "remove"; run: string };
 
 export interface PlannedItem {
@@ -44,6 +47,8 @@ export interface Plan {
   folders: string[];
   items: PlannedItem[];
   problems: string[];
+  /** The bundle has a run to replay. */
+  replayable: boolean;
   inputsSchema: string;
   exampleInputs: string;
 }
@@ -60,6 +65,9 @@ export type News =
   | { news: "stopped"; run: string; status: string; summary: string }
   | { news: "exported"; name: string; text: string }
   | { news: "verified"; records: number }
+  | { news: "replaying"; run: string; key: string }
+  | { news: "replayed"; step: Replayed }
+  | { news: "replay ended"; summary: ReplaySummary }
   | { news: "removed"; runs: { run: string; status: string }[] };
 
 /** Steps are told together, so that many of them do not keep the page from drawing. */
@@ -81,6 +89,8 @@ function tell(news: News): void {
 }
 
 interface Loaded {
+  /** The run that is in the bundle, as it was exported. */
+  packed: Uint8Array<ArrayBuffer>;
   setup: Setup;
   bundle: Bundle;
   walker: Walker;
@@ -158,9 +168,10 @@ async function openBundle(base: string): Promise<Loaded> {
       else files.set(at, new Blob([await opened.read(path)]));
     }),
   );
+  const packed = bundle.export === undefined ? new Uint8Array() : await opened.read(bundle.export);
   const plan = planOf(bundle, walker, items, problems, opened);
   const setup: Setup = { walker: walkerSetup, components: [...components.values()], files, empty };
-  const opening: Loaded = { bundle, walker, items, setup, pool: undefined, store: await Store.open(), plan };
+  const opening: Loaded = { packed, bundle, walker, items, setup, pool: undefined, store: await Store.open(), plan };
   // Its workers load what they need, so that a run needs no network any more.
   if (problems.length === 0 && plan.folders.length === 0) await poolOf(opening);
   return opening;
@@ -229,6 +240,7 @@ function planOf(bundle: Bundle, walker: Walker, items: Map<string, Item>, proble
     folders: bundle.folders.filter(({ packed }) => !packed).map(({ host }) => host),
     items: [...planned.values()],
     problems: [...new Set(problems)],
+    replayable: bundle.export !== undefined,
     inputsSchema: JSON.stringify(bundle.inputs_schema ?? null),
     exampleInputs: JSON.stringify(bundle.example_inputs ?? {}),
   };
@@ -277,9 +289,26 @@ async function go(of: Loaded, event: string): Promise<void> {
   tell({ news: "stopped", run, status, summary: current.run.summary() });
 }
 
-async function begin(of: Loaded, run: string, given: string): Promise<void> {
+function checkReady(of: Loaded): void {
   if (of.plan.problems.length > 0) throw new Refused(of.plan.problems.join("\n"));
   if (of.plan.folders.length > 0) throw new Refused("choose the folders that the components are to read first");
+}
+
+/** Replays the run that is in the bundle, or one of a file. */
+async function replayOf(of: Loaded, file: File | undefined): Promise<void> {
+  checkReady(of);
+  if (file === undefined && of.bundle.export === undefined) throw new Refused("there is no run in this bundle: choose a file");
+  const bytes = file ? new Uint8Array(await file.arrayBuffer()) : of.packed;
+  const performer = new Performer(await poolOf(of), of.items, () => undefined);
+  const summary = await replayFile(bytes, { ...of, performer }, {
+    began: (run, key) => tell({ news: "replaying", run, key }),
+    step: (step) => tell({ news: "replayed", step }),
+  });
+  tell({ news: "replay ended", summary });
+}
+
+async function begin(of: Loaded, run: string, given: string): Promise<void> {
+  checkReady(of);
   const { name, id, text: graph } = of.bundle.graph;
   const inputs = of.walker.documents.checkInputs(name, id, graph, given);
   if ((await of.store.runs()).some((one) => one.run === run)) throw new Refused(`there is a run \`${run}\` in this page already: choose another name`);
@@ -367,6 +396,8 @@ async function grantWish(wish: Wish): Promise<void> {
       return;
     case "verify":
       return verify(loaded, wish.run);
+    case "replay":
+      return replayOf(loaded, wish.file);
     case "remove":
       await loaded.store.remove(wish.run);
       tell({ news: "removed", runs: await runsOf(loaded) });

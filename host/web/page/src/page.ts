@@ -1,6 +1,7 @@
 // The page: it asks the worker that holds the walker, and shows what that tells.
 
 import type { News, Plan, Step, Wish } from "./host";
+import { ReplayView } from "./replay_view";
 import { line } from "./steps";
 
 /** Older steps are not shown any more. */
@@ -33,6 +34,11 @@ class Page {
   private run = "";
   private pending: string[] = [];
   private framed = false;
+  private readonly replay = new ReplayView((wish) => {
+    say("");
+    this.busy(true);
+    this.wish(wish);
+  });
 
   constructor(base: string) {
     this.worker.onmessage = ({ data }: MessageEvent<News>) => this.told(data);
@@ -70,6 +76,7 @@ class Page {
   private busy(busy: boolean): void {
     at<HTMLButtonElement>("cancel").disabled = !busy;
     for (const button of document.querySelectorAll<HTMLButtonElement>("#start [type=submit], #runs button")) button.disabled = busy;
+    this.replay.busy(busy);
   }
 
   private told(news: News): void {
@@ -79,6 +86,7 @@ class Page {
       case "refused":
         at("loading").hidden = true;
         this.busy(false);
+        this.replay.refused();
         return say(news.message);
       case "steps":
         return this.steps(news.steps);
@@ -94,6 +102,13 @@ class Page {
       case "verified":
         at("verified").textContent = `${news.records} records: signatures, links and digests are right.`;
         return;
+      case "replaying":
+        return this.replay.began(news.run, news.key);
+      case "replayed":
+        return this.replay.step(news.step);
+      case "replay ended":
+        this.busy(false);
+        return this.replay.ended(news.summary);
       case "removed":
         return this.runs(news.runs);
     }
@@ -117,6 +132,7 @@ class Page {
     );
     at("plan").hidden = false;
     at("begin").hidden = plan.problems.length > 0 || plan.folders.length > 0;
+    this.replay.offer(plan.replayable, !at("begin").hidden);
     at<HTMLInputElement>("name").value = `run-${Date.now().toString(36)}`;
     at<HTMLTextAreaElement>("inputs").value = plan.exampleInputs;
     this.runs(runs);

@@ -4,6 +4,7 @@ import type { BundledComponent } from "./bundle";
 import { object } from "./json";
 import type { Pool } from "./pool";
 import type { Limits, LogLine, Mount } from "./protocol";
+import type { Played } from "./replay";
 import { problem, words, type Run, type VerifiedComponent } from "./walker";
 
 export interface Item {
@@ -39,8 +40,14 @@ export class Performer {
     if (id !== undefined) this.pool.abort(id);
   }
 
-  /** Performs an attempt, and gives its report; nothing for one that was given up. */
-  async perform(run: Run, effect: Map<string, string>, activation: Map<string, string>, name: string): Promise<string | undefined> {
+  /** Performs an attempt, and gives its report; nothing for one that was given up. In a replay, its journal answers its calls. */
+  async perform(
+    run: Run,
+    effect: Map<string, string>,
+    activation: Map<string, string>,
+    name: string,
+    played?: Played,
+  ): Promise<string | undefined> {
     const value = <T>(field: string): T => JSON.parse(effect.get(field) ?? "null") as T;
     const id = value<string>("item_id");
     if (value("primary") !== "execute" || value("item_type") !== "tool") {
@@ -72,9 +79,11 @@ export class Performer {
       clock: value("clock"),
       limits,
       mounts: granted.grant.filesystem,
+      ...(played && { played: played.entries }),
     });
     if (this.underWay.get(name) !== call) return undefined;
     this.underWay.delete(name);
+    if (played && done.difference !== undefined) played.difference = done.difference;
     for (const line of done.logs) this.logged(value<string | null>("node") ?? id, line);
     return done.report;
   }

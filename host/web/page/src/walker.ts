@@ -39,7 +39,12 @@ export interface Walker {
   digests: { canonical(text: string): string; ofBytes(bytes: Uint8Array): string; ofManifest(name: string, folder: string, text: string): string };
   host: { readJson(text: string): string; Random: new (seed: Uint8Array) => Random };
   runs: {
-    Run: { start(setup: string): Run; restore(setup: string, stored: string): Run; fork(setup: string, stored: string, checkpoint: bigint): Run };
+    Run: {
+      start(setup: string): Run;
+      restore(setup: string, stored: string): Run;
+      fork(setup: string, stored: string, checkpoint: bigint): Run;
+      verify(run: string, key: string, stored: string): string;
+    };
   };
 }
 

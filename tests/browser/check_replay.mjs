@@ -1,0 +1,165 @@
+// Runs of the command line, replayed in the page without server and network: every checkpoint, damaged files, and differences.
+
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { EXAMPLES } from "./examples.mjs";
+import { linesOf, resealed, resigned } from "./exports.mjs";
+import { Native } from "./native.mjs";
+import { Page } from "./page.mjs";
+import { bundleExample } from "./prepare.mjs";
+import { serve } from "./serve.mjs";
+
+/** Runs an example natively, and exports it. */
+export function recorded(native, { name, run, tree, scratch, graph = "graph.yaml", folder = `examples/${name}`, ...options }) {
+  const at = join(tree, folder);
+  const files = { graph: join(at, graph), caps: join(at, "caps.yaml"), trust: join(tree, "examples/trust.yaml") };
+  native.run(run, { ...files, ...options });
+  const file = join(scratch, `${run}.jsonl`);
+  native.call([0], "runs", "export", run, "--output", file);
+  return file;
+}
+
+/** Opens a site, and takes server and network away. */
+async function opened(browser, site) {
+  const server = await serve(site);
+  const page = await Page.open(browser, `http://localhost:${server.port}/`);
+  assert.deepEqual([await page.message(), await page.problems()], ["", []]);
+  await page.context.setOffline(true);
+  server.close();
+  return page;
+}
+
+/** Replays, and gives what the page says and its rows. */
+async function replayed(page, begin) {
+  await begin();
+  const idle = () => document.getElementById("cancel").disabled && !document.getElementById("replay-file").disabled;
+  await page.page.waitForFunction(idle, null, { timeout: 120_000 });
+  assert.deepEqual(page.errors, []);
+  const rows = await page.page.evaluate(() => Array.from(document.querySelectorAll("#replay-steps tr"), (row) => Array.from(row.cells, (cell) => cell.textContent)));
+  return { said: await page.text("#replayed"), message: await page.message(), rows };
+}
+
+const choose = (page, file) => () => page.page.setInputFiles("#replay-file", file);
+
+/** The same rows, of the command line. */
+function expectedOf(native, run) {
+  const { supersteps, equal } = native.json([0], "replay", run);
+  assert.equal(equal, true);
+  const { history } = native.json([0], "runs", "show", run);
+  const results = new Map(history.map(({ step, result_digest: result }) => [step, result]));
+  return supersteps.map(({ namespace, step, made_by: made, nodes, fuel, equal: same }) => {
+    const what = made === "superstep" ? nodes.join(", ") : made;
+    return [namespace || run, String(step), what, String(fuel), namespace ? undefined : results.get(step), same ? "equal" : "different"];
+  });
+}
+
+/** Every checkpoint of every example is equal, also with the run in the bundle. */
+export async function replays({ native, browser, sites, tree, scratch, root }) {
+  let checkpoints = 0;
+  for (const [number, { name, inputs = {}, suspensions = [] }] of EXAMPLES.entries()) {
+    const run = `replay-${number}`;
+    const file = recorded(native, { name, run, tree, scratch, inputs, suspensions });
+    const packed = name === "approval" || name === "nested-graphs";
+    const site = packed ? join(scratch, "packed", name) : join(sites, name);
+    if (packed) bundleExample(site, name, { native, tree, assets: join(root, "host/bundle/assets"), replay: file });
+    const page = await opened(browser, site);
+    assert.equal(await page.page.locator("#replay").isVisible(), packed);
+    const { said, message, rows } = await replayed(page, packed ? () => page.page.click("#replay") : choose(page, file));
+    assert.equal(message, "");
+    assert.match(said, /replays equal/, `${name}: ${said}`);
+    const expected = expectedOf(native, run);
+    // The digests of child runs are not in what the command line shows of a run.
+    assert.deepEqual(rows.map((row, at) => (expected[at]?.[4] === undefined ? row.with(4, undefined) : row)), expected, name);
+    checkpoints += rows.length;
+    // Nothing of a replay is stored.
+    assert.equal(await page.page.locator("#runs li").count(), 0);
+    await page.close();
+  }
+  console.log(`${EXAMPLES.length} runs of the examples: ${checkpoints} checkpoints replay equal without server and network`);
+}
+
+/** A file that was damaged, cut off or put together is refused, with what is wrong and where. */
+export async function damaged({ native, browser, sites, tree, scratch }) {
+  const suspensions = ["louder", "accept"];
+  const file = recorded(native, { name: "approval", run: "damaged-1", tree, scratch, suspensions });
+  const other = recorded(native, { name: "approval", run: "damaged-2", tree, scratch, suspensions });
+  const foreign = recorded(native, { name: "etl", run: "damaged-3", tree, scratch });
+  const bytes = readFileSync(file);
+  const lines = linesOf(file);
+  const copy = join(scratch, "damaged.jsonl");
+  const page = await opened(browser, join(sites, "approval"));
+  let tried = 0;
+  const refused = async (what, content, words) => {
+    writeFileSync(copy, content);
+    const { said, message, rows } = await replayed(page, choose(page, copy));
+    assert.match(message, words, `${what}: ${message || said}`);
+    assert.deepEqual([said, rows], ["", []], what);
+    tried += 1;
+    return message;
+  };
+  for (let part = 1; part < 24; part += 1) {
+    const flipped = Buffer.from(bytes);
+    flipped[Math.floor((bytes.length * part) / 24)] ^= 1;
+    await refused(`a flipped byte, ${part} of 24`, flipped, /damaged at line \d+|does not say so|digest/);
+  }
+  const text = bytes.toString();
+  await refused("cut within a line", text.slice(0, -100), /line \d+: it ends within a line: it is not whole/);
+  await refused("without its last line", `${text.trimEnd().split("\n").slice(0, -1).join("\n")}\n`, /it was cut off/);
+  await refused("without a line", text.split("\n").toSpliced(-3, 1).join("\n"), /lines are missing/);
+  await refused("with more behind its end", `${text}{}\n`, /something follows its last line/);
+  await refused("empty", "", /not the file of a run/);
+  await refused("no run", "{}\n", /not the file of a run/);
+  await refused("another version", text.replace('"version":3', '"version":2'), /version 2, and this page reads version 3/);
+
+  // What is whole by its last line, and was changed nevertheless.
+  const change = (work) => {
+    const changed = structuredClone(lines);
+    work(changed, changed.flatMap((line) => (line.record ? [line.record] : [])));
+    return resealed(changed);
+  };
+  await refused("a changed body", change((_, records) => (records[2].body = records[2].body.replace('"step":', '"step":1'))), /was changed: its digest does not match its text/);
+  await refused("a changed value", change((_, records) => (records.find(({ values }) => values.length > 0).values[0].json = '"x"')), /checkpoint \d+/);
+  await refused("another signature", change((_, records) => (records[1].signature = "A".repeat(86) + "==")), /is not signed by this host's key/);
+  await refused("a missing checkpoint", change((all) => all.splice(all.findIndex(({ record }) => record?.sequence === 2), 1)), /checkpoint \d+/);
+  await refused("a changed text", change((all) => (all.find((line) => line.text).text.text += " ")), /a text of run damaged-1 was changed/);
+  await refused("the row of another run", change((all) => (all[1] = linesOf(other)[1])), /the row is of another run/);
+  await refused("a record of another run", change((all) => (all[all.findIndex((line) => line.record)] = linesOf(other).find((line) => line.record))), /does not belong there|damaged-2/);
+  await refused("another graph", readFileSync(foreign), /run damaged-3 is of another graph: it ran `etl`/);
+  await page.close();
+  console.log(`${tried} damaged files are refused before anything is executed`);
+}
+
+/** What differs is said in the words of the command line, and the steps after it are replayed nevertheless. */
+export async function differences({ native, browser, sites, tree, scratch }) {
+  const file = recorded(native, { name: "approval", run: "differs", tree, scratch, suspensions: ["louder", "accept"] });
+  const lines = linesOf(file);
+  const told = [];
+  const changes = {
+    "a fuel figure": [2, (body) => body.replace(/("attempts":\d+,"dispatches":\d+,(?:"events":\[.*?\],)?"fuel":)\d+/, "$11")],
+    "an answer": [2, (body) => body.replace('"answers":["louder"]', '"answers":["accept"]')],
+    "a call in a journal": [1, (body) => body.replace(/"function":"[a-z-]+(?:\.[a-z-]+)*"/, '"function":"other"')],
+  };
+  const page = await opened(browser, join(sites, "approval"));
+  for (const [what, [sequence, change]] of Object.entries(changes)) {
+    const changed = join(scratch, "changed.jsonl");
+    const content = resigned(lines, sequence, (body) => {
+      const after = change(body);
+      assert.notEqual(after, body, `${what}: ${body}`);
+      return after;
+    });
+    writeFileSync(changed, content);
+    const elsewhere = new Native(native.binary);
+    elsewhere.call([0], "runs", "import", changed);
+    const { stdout } = elsewhere.call([8], "replay", "differs", "--json");
+    const { error } = JSON.parse(stdout);
+    const { said, message, rows } = await replayed(page, choose(page, changed));
+    assert.equal(message, "");
+    assert.equal(said, error.message, what);
+    assert.ok(rows.length >= lines.filter(({ record }) => record?.kind === "checkpoint").length - 1, what);
+    told.push(said);
+  }
+  await page.close();
+  console.log(`${told.length} differences in the words of the command line:\n  ${told.join("\n  ")}`);
+}
