@@ -1,7 +1,9 @@
 // Runs of the command line, replayed in the page without server and network: every checkpoint, damaged files, and differences.
 
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { EXAMPLES } from "./examples.mjs";
@@ -119,7 +121,8 @@ export async function damaged({ native, browser, sites, tree, scratch }) {
     work(changed, changed.flatMap((line) => (line.record ? [line.record] : [])));
     return resealed(changed);
   };
-  await refused("a changed body", change((_, records) => (records[2].body = records[2].body.replace('"step":', '"step":1'))), /was changed: its digest does not match its text/);
+  const checkpoint = (records, wanted) => records.find(({ kind, sequence }) => kind === "checkpoint" && sequence === wanted);
+  await refused("a changed body", change((_, records) => (checkpoint(records, 2).body = checkpoint(records, 2).body.replace('"step":', '"step":1'))), /was changed: its digest does not match its text/);
   await refused("a changed value", change((_, records) => (records.find(({ values }) => values.length > 0).values[0].json = '"x"')), /checkpoint \d+/);
   await refused("another signature", change((_, records) => (records[1].signature = "A".repeat(86) + "==")), /is not signed by this host's key/);
   await refused("a missing checkpoint", change((all) => all.splice(all.findIndex(({ record }) => record?.sequence === 2), 1)), /checkpoint \d+/);
@@ -162,4 +165,74 @@ export async function differences({ native, browser, sites, tree, scratch }) {
   }
   await page.close();
   console.log(`${told.length} differences in the words of the command line:\n  ${told.join("\n  ")}`);
+}
+
+/** A server in a process of its own, as a native run blocks this one: every answer is another one. */
+const SERVER = `let asked = 0;
+const server = require("node:http").createServer((request, response) => {
+  asked += 1;
+  response.setHeader("content-type", "text/plain");
+  response.end("answer " + asked + " to " + request.method + " " + request.url);
+});
+server.listen(0, "127.0.0.1", () => console.log(server.address().port));`;
+
+/** Answers of the network are in the journal: the server that gave them has stopped. */
+export async function netReplay({ native, browser, tree, scratch, root }) {
+  const answers = spawn(process.execPath, ["-e", SERVER], { stdio: ["ignore", "pipe", "inherit"] });
+  const [line] = await once(answers.stdout, "data");
+  const port = Number(String(line));
+  const folder = "examples/nodes";
+  const fetched = (node, path, next) =>
+    `    ${node}: { action: { item_id: examples/testkit-net, params: { op: fetch, url: "http://127.0.0.1:${port}/${path}", times: 2 } }, assign: { ${node}: "\${result}" }, next: ${next} }\n`;
+  const head = "version: \"1\"\ntool_type: graph\nexecutor_id: graph-host\ncategory: tests\ndescription: Asks a server\nconfig:\n  start: a\n  nodes:\n";
+  const end = '    end: { type: return, output: { a: "${state.a}", b: "${state.b}" } }\n';
+  const grant = `http: [{ host: 127.0.0.1, schemes: [http], ports: [${port}], addresses: [127.0.0.1] }]`;
+  mkdirSync(join(tree, folder), { recursive: true });
+  writeFileSync(join(tree, folder, "asks.yaml"), head + fetched("a", "one", "b") + fetched("b", "two", "end") + end);
+  const caps = join(tree, folder, "caps.yaml");
+  const before = readFileSync(caps, "utf8");
+  writeFileSync(join(tree, folder, "token"), "not used");
+  const trust = join(tree, "examples/trust.yaml");
+  const trusted = readFileSync(trust, "utf8");
+  writeFileSync(trust, trusted.replace("filesystem]", "filesystem, http, secrets, knowledge, tools]"));
+  writeFileSync(caps, `dispatch: [execute.tool.examples.testkit-net]\nitems:\n  examples/testkit-net:\n    ${grant}\n    tools: true\n    knowledge: [{ scope: notes/ }]\n    secrets: [{ name: TOKEN, from: { file: token }, header: authorization, host: 127.0.0.1, schemes: [http] }]\n`);
+  try {
+    const run = "net-replay";
+    const file = recorded(native, { name: "asks", run, tree, scratch, folder, graph: "asks.yaml" });
+    answers.kill();
+    await once(answers, "exit");
+    const site = join(scratch, "packed", "asks");
+    try {
+      bundleExample(site, "nodes/asks", { native, tree, assets: join(root, "host/bundle/assets"), replay: file });
+    } catch (error) {
+      assert.match(error.message, /which a page does not offer/);
+      console.log("left out: this release bundles no component that imports `wasi:http`");
+      return;
+    }
+    const page = await opened(browser, site);
+    const { said, message, rows } = await replayed(page, () => page.page.click("#replay"));
+    assert.equal(message, "");
+    assert.match(said, /replays equal/);
+    assert.deepEqual(rows, expectedOf(native, run));
+    await page.close();
+    console.log(`answers of a server that has stopped: ${said}`);
+  } finally {
+    answers.kill();
+    writeFileSync(caps, before);
+    writeFileSync(trust, trusted);
+  }
+}
+
+/** Nothing is stored: a replay needs no storage. */
+export async function fullReplay({ native, browser, sites, tree, scratch }) {
+  const file = recorded(native, { name: "approval", run: "full-replay", tree, scratch, suspensions: ["accept"] });
+  const server = await serve(join(sites, "approval"));
+  const url = `http://localhost:${server.port}`;
+  const page = await Page.open(browser, url);
+  const session = await page.context.newCDPSession(page.page);
+  await session.send("Storage.overrideQuotaForOrigin", { origin: url, quotaSize: 1 });
+  const { said } = await replayed(page, choose(page, file));
+  assert.match(said, /replays equal/);
+  await page.close();
+  server.close();
 }

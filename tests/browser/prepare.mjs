@@ -19,13 +19,13 @@ export function copyTree(root, tree) {
 }
 
 /** Bundles a graph of the tree; `assets` takes the place of what is built into the command line. */
-export function bundleExample(out, name, { native, tree, assets, replay }) {
+export function bundleExample(out, name, { native, tree, assets, replay, more = [] }) {
   const [folder, file] = name.includes("/") ? ["examples/nodes", `${name.split("/")[1]}.yaml`] : [`examples/${name}`, "graph.yaml"];
   const at = join(tree, folder);
   rmSync(out, { recursive: true, force: true });
   mkdirSync(dirname(out), { recursive: true });
   const words = ["bundle", join(at, file), "--caps", join(at, "caps.yaml"), "--trust", join(tree, "examples/trust.yaml")];
-  native.call([0], ...words, "--files", ...(replay ? ["--replay", replay] : []), "-o", out);
+  native.call([0], ...words, "--files", ...(replay ? ["--replay", replay] : []), ...more, "-o", out);
   rmSync(join(out, "assets"), { recursive: true });
   cpSync(assets, join(out, "assets"), { recursive: true });
   renameSync(join(out, "assets/index.html"), join(out, "index.html"));

@@ -216,8 +216,13 @@ class Page {
 
   private ask(interrupts: { id: string; node?: string; payload?: unknown }[]): void {
     at("questions").hidden = interrupts.length === 0;
+    const isQuestion = ({ payload }: { payload?: unknown }): boolean => payload !== undefined && payload !== null;
     const fields = interrupts.map(({ id, node, payload }, place) => {
       const field = document.createElement("div");
+      if (!isQuestion({ payload })) {
+        field.append(element("p", `The run pauses at ${node ?? "a node"}.`));
+        return field;
+      }
       const label = element("label", `${node ?? "Question"}: answer, as JSON or as text`) as HTMLLabelElement;
       const input = document.createElement("textarea");
       input.id = `answer-${place}`;
@@ -232,7 +237,7 @@ class Page {
       field.append(asked, label, input);
       return field;
     });
-    const send = element("button", "Answer") as HTMLButtonElement;
+    const send = element("button", interrupts.some(isQuestion) ? "Answer" : "Continue") as HTMLButtonElement;
     send.type = "submit";
     const buttons = document.createElement("div");
     buttons.className = "buttons";
