@@ -45,11 +45,11 @@ async function inPage(page, run, text) {
   return { ...found, message };
 }
 
-/** RANDOM is a folder of graphs that a test of `graph-core` has written: see `run`. */
+/** RANDOM_GRAPHS is a folder of graphs that a test of `graph-core` has written: see `run`. */
 export async function random({ native, browser, sites, tree, scratch }) {
-  const folder = process.env.RANDOM ?? "";
+  const folder = process.env.RANDOM_GRAPHS ?? "";
   if (!existsSync(join(folder, "graph-0.yaml"))) {
-    console.log("RANDOM names no folder of graphs: left out");
+    console.log("RANDOM_GRAPHS names no folder of graphs: left out");
     return;
   }
   // One site: only the graph in `bundle.json` is another one each time.
