@@ -2,6 +2,7 @@
 
 export { examples } from "./check_examples.mjs";
 export { ends } from "./check_ends.mjs";
+export { reach, remembered, withoutJspi } from "./check_reach.mjs";
 export { assets, components } from "./check_refusals.mjs";
 export { accessible, frames, insecure, offline, reload, storage } from "./check_page.mjs";
 export { handover } from "./check_handover.mjs";

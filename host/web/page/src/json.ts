@@ -66,10 +66,16 @@ export function object(fields: Record<string, string | undefined>): string {
   return `{${each.join(",")}}`;
 }
 
-export type Plain = null | boolean | number | string | Plain[] | { [name: string]: Plain };
+/** A JSON text that is canonical already, as a part of a value: its integers stay exact. */
+export class Raw {
+  constructor(readonly text: string) {}
+}
 
-/** Canonical JSON (RFC 8785) of a value without large integers. */
+export type Plain = null | boolean | number | string | Raw | Plain[] | { [name: string]: Plain };
+
+/** Canonical JSON (RFC 8785) of a value whose large integers are in texts. */
 export function canonical(value: Plain): string {
+  if (value instanceof Raw) return value.text;
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (typeof value === "object" && value !== null) {
     return `{${Object.keys(value).sort().map((name) => `${JSON.stringify(name)}:${canonical(value[name] as Plain)}`).join(",")}}`;

@@ -1,6 +1,8 @@
 // The page: it asks the worker that holds the walker, and shows what that tells.
 
-import type { News, Plan, Step, Wish } from "./host";
+import { PageFetches } from "./fetching";
+import type { News, Step, Wish } from "./host";
+import type { Plan } from "./opening";
 import { ReplayView } from "./replay_view";
 import { line } from "./steps";
 
@@ -34,6 +36,7 @@ class Page {
   private run = "";
   private pending: string[] = [];
   private framed = false;
+  private readonly fetches = new PageFetches((wish) => this.wish(wish));
   private readonly replay = new ReplayView((wish) => {
     say("");
     this.busy(true);
@@ -83,6 +86,9 @@ class Page {
     switch (news.news) {
       case "opened":
         return this.opened(news.plan, news.runs);
+      case "fetch":
+      case "give up":
+        return this.fetches.take(news);
       case "refused":
         at("loading").hidden = true;
         this.busy(false);
@@ -123,6 +129,8 @@ class Page {
     at("public").textContent = plan.key.public;
     at("unchecked").replaceChildren(...plan.unchecked.map((one) => element("li", `not checked here: ${one}`)));
     at("folders").replaceChildren(...plan.folders.map((folder, place) => this.folder(folder, place)));
+    // What was entered stays, as the plan is shown again once a folder is chosen.
+    if (at("secrets").childElementCount !== plan.secrets.length) at("secrets").replaceChildren(...plan.secrets.map((secret, place) => this.secret(secret, place)));
     at("files").textContent = String(plan.files);
     at("problems").replaceChildren(...plan.problems.map((problem) => element("li", problem)));
     at("items").replaceChildren(
@@ -150,6 +158,19 @@ class Page {
       const files = Array.from(input.files ?? [], (file): [string, File] => [file.webkitRelativePath.split("/").slice(1).join("/"), file]);
       this.wish({ wish: "grant", folder, files });
     };
+    field.append(label, input);
+    return field;
+  }
+
+  /** A field for the value of a secret. It is kept in memory alone, and sent to its host alone. */
+  private secret({ name, host }: { name: string; host: string }, place: number): HTMLElement {
+    const field = document.createElement("div");
+    const label = element("label", `Secret ${name}, sent to ${host} only, and not stored`) as HTMLLabelElement;
+    const input = document.createElement("input");
+    input.type = "password";
+    input.autocomplete = "off";
+    input.id = label.htmlFor = `secret-${place}`;
+    input.oninput = () => this.wish({ wish: "secret", name, value: input.value });
     field.append(label, input);
     return field;
   }
