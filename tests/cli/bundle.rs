@@ -181,8 +181,7 @@ fn a_page_may_reach_what_the_manifest_permits_and_needs_no_secret_to_be_made() {
     );
     let document = document(&place.path("site"));
     assert_eq!(document["needs_jspi"], serde_json::json!(["a"]));
-    let named: Vec<_> =
-        document["interfaces"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let named: Vec<_> = document["interfaces"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     let imports = document["components"][0]["imports"].as_array().unwrap();
     let path = |name: &str| name.split_once('@').map_or(name, |(path, _)| path).to_owned();
     assert!(imports.iter().all(|name| named.contains(&path(name.as_str().unwrap()).as_str())));

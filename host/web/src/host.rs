@@ -93,9 +93,7 @@ impl Outgoing {
         body: Vec<u8>,
     ) -> Result<(Vec<HttpField>, Vec<u8>), String> {
         let received = self.0.receive(host, HttpResponse { status, fields, body });
-        received
-            .map(|HttpResponse { fields, body, .. }| (fields, body))
-            .map_err(|error| error.to_string())
+        received.map(|HttpResponse { fields, body, .. }| (fields, body)).map_err(|error| error.to_string())
     }
 }
 
@@ -109,10 +107,7 @@ mod tests {
         let grant = r#"{"kinds": [], "filesystem": [], "limits": {"fuel": 1, "memory": 1, "timeout": 1, "output": 1, "log": 1},
             "http": [{"host": "a.example", "schemes": ["https"], "ports": [443], "methods": ["GET"]}],
             "secrets": [{"name": "TOKEN", "from": {"env": "TOKEN"}, "header": "authorization", "host": "a.example", "schemes": ["https"]}]}"#;
-        assert_eq!(
-            Outgoing::open(grant, &[]).unwrap_err(),
-            "the value of the secret `TOKEN` is missing"
-        );
+        assert_eq!(Outgoing::open(grant, &[]).unwrap_err(), "the value of the secret `TOKEN` is missing");
         let value = |value: &str| [("TOKEN".to_owned(), value.to_owned())];
         assert!(Outgoing::open(grant, &value("short")).unwrap_err().contains("8 to 8192 bytes"));
         let outgoing = Outgoing::open(grant, &value("s3cr3t-value")).unwrap();
