@@ -126,6 +126,7 @@ export async function reach(given) {
   const site = await serve(out);
   const page = await Page.open(given.browser, `http://localhost:${site.port}/`);
   const differences = [];
+  const exports = [];
   let [equal, entries] = [0, 0];
   try {
     assert.deepEqual([await page.message(), await page.problems()], ["", []]);
@@ -147,7 +148,10 @@ export async function reach(given) {
       const [download] = await Promise.all([page.page.waitForEvent("download"), page.page.click("#export")]);
       const exported = readFileSync(await download.path(), "utf8");
       assert.ok(!exported.includes(SECRET));
-      const [kept, own] = [given.native.call([0], "runs", "export", name).stdout, exported].map(journals);
+      const file = join(given.scratch, `${name}.jsonl`);
+      given.native.call([0], "runs", "export", name, "--output", file);
+      exports.push([`${name}, ${text.slice(0, 200)}`, file]);
+      const [kept, own] = [readFileSync(file, "utf8"), exported].map(journals);
       if (journal && JSON.stringify(kept) !== JSON.stringify(own)) differences.push(`${text.slice(0, 200)}:\nnative ${kept.join("\n")}\npage   ${own.join("\n")}`);
       entries += own.length;
       assert.ok(!found.output.includes(SECRET) && !JSON.stringify(expected).includes(SECRET));
@@ -156,13 +160,23 @@ export async function reach(given) {
     // Natively and in the page, once with the value and once with the handle in another field.
     assert.deepEqual(seen.map(({ headers }) => headers.authorization ?? headers["x-own"]), [`Bearer ${SECRET}`, `Bearer ${SECRET}`, "Bearer {{secret:TOKEN}}", "Bearer {{secret:TOKEN}}"]);
     assert.ok(!(await page.page.content()).includes(SECRET));
+    // What was recorded natively replays without the network, and without the secret.
+    server.close();
+    await page.context.setOffline(true);
+    await page.page.fill("#secrets input", "");
+    for (const [name, file] of exports) {
+      await page.page.setInputFiles("#replay-file", file);
+      await page.page.waitForFunction(() => document.getElementById("cancel").disabled && !document.getElementById("replay-file").disabled);
+      const said = await page.text("#replayed");
+      if (!said.includes("replays equal")) differences.push(`${name}: ${said} ${await page.message()}`);
+    }
   } finally {
     await page.close();
     site.close();
     server.close();
   }
   assert.deepEqual(differences, [], differences.join("\n\n"));
-  console.log(`${equal} calls of the world: equal digests, fuel and words, and ${entries} equal entries of their journals`);
+  console.log(`${equal} calls of the world: equal digests, fuel and words, and ${entries} equal entries of their journals; ${exports.length} native runs replay in the page`);
 }
 
 /** Knowledge outlasts the page. */

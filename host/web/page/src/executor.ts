@@ -11,7 +11,7 @@ import { Handles, streams } from "./interfaces/streams";
 import { lateCall, tools, type ToolCall, type ToolReport } from "./interfaces/tools";
 import { clocks, random } from "./interfaces/world";
 import { deadlineOf, Journal, type Entry } from "./journal";
-import { canonical, members, object } from "./json";
+import { canonical, members, object, plain } from "./json";
 import { failed, reported, run, type Instance, type Outcome } from "./outcome";
 import type { Call, Done, Grant, KnowledgeQuestion, Limits, LoadedComponent, LogLine, Question, RequestTold, Setup, Told, ToolTold } from "./protocol";
 import { Waits } from "./waits";
@@ -88,13 +88,14 @@ export class Executor {
   }
 
   async call(call: Call): Promise<Done> {
-    const deadline = call.played && deadlineOf(call.played);
+    const played = call.played?.map((entry) => plain(entry) as unknown as Entry);
+    const deadline = played && deadlineOf(played);
     if (deadline) return { id: call.id, logs: [], report: object({ failure: failed(deadline), fuel: String(call.limits.fuel) }) };
-    const { outcome, fuel, output, journal } = await this.perform({ ...call, seed: seedOf(call.seed), depth: 0 });
+    const { outcome, fuel, output, journal } = await this.perform({ ...call, played, seed: seedOf(call.seed), depth: 0 });
     journal.finish();
     const { difference } = journal;
     const answer = reported(difference === undefined ? outcome : { failure: { category: "internal", message: difference } });
-    const entries = (call.played ?? journal.entries) as unknown as Parameters<typeof canonical>[0];
+    const entries = (played ?? journal.entries) as unknown as Parameters<typeof canonical>[0];
     const report = object({
       ...answer,
       fuel: String(fuel),

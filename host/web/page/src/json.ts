@@ -83,6 +83,14 @@ export function canonical(value: Plain): string {
   return JSON.stringify(value);
 }
 
+/** A JSON text as a value, with its large integers as texts. The text is known to be JSON. */
+export function plain(text: string): Plain {
+  if (text.startsWith("[")) return elements(text).map(plain);
+  if (text.startsWith("{")) return Object.fromEntries([...members(text)].map(([name, value]) => [name, plain(value)]));
+  const value = JSON.parse(text) as Plain;
+  return typeof value === "number" && /^-?\d+$/.test(text) && !Number.isSafeInteger(value) ? new Raw(text) : value;
+}
+
 const TURNS = /[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u;
 
 /** Escapes what could change how a page or a terminal shows the text around it, as the native host does. */

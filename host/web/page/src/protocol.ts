@@ -1,7 +1,6 @@
 // What the page, the worker of the run and the workers of its calls tell each other.
 
 import type { Cores } from "./walker";
-import type { Entry } from "./journal";
 import type { Failure } from "./fault";
 import type { Plain } from "./json";
 
@@ -71,7 +70,8 @@ export interface Call {
   limits: Limits;
   /** The grant: a JSON text. */
   grant: string;
-  played?: Entry[];
+  /** The entries of a journal that answers it: JSON texts. */
+  played?: string[];
 }
 
 export interface LogLine {

@@ -1,7 +1,6 @@
 // What is recorded of a run, as a replay looks it up. As `host/runtime/src/replay/recorded.rs`.
 
 import { storedOf, type Archive, type RecordLine } from "./archive";
-import type { Entry } from "./journal";
 import { elements, members } from "./json";
 
 /** A checkpoint, with the texts of its fields. */
@@ -193,7 +192,7 @@ export class Recorded {
 }
 
 /** The calls of an attempt, out of the journals of its task. */
-export function entriesOf(journal: string[], attempt: string, dispatch: number): Entry[] {
+export function entriesOf(journal: string[], attempt: string, dispatch: number): string[] {
   const found = journal.map(members).find((one) => one.get("attempt") === attempt && one.get("dispatch") === String(dispatch));
-  return JSON.parse(found?.get("entries") ?? "[]") as Entry[];
+  return elements(found?.get("entries") ?? "[]");
 }

@@ -3,7 +3,6 @@
 
 import type { Archive } from "./archive";
 import { compare, saidOf, shortened, type Difference } from "./compare";
-import type { Entry } from "./journal";
 import { elements, members, object } from "./json";
 import { entriesOf, namespaceOf, Recorded, string, taskOfChild, type Mark } from "./recorded";
 import { problem, type Run, type Walker } from "./walker";
@@ -32,7 +31,8 @@ export interface Replay {
 
 /** A call of a component that its journal answers. */
 export interface Played {
-  entries: Entry[];
+  /** Its entries, as JSON texts. */
+  entries: string[];
   /** Where the call was not what the journal says. */
   difference?: string;
 }

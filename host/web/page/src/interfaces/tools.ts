@@ -2,7 +2,7 @@
 
 import { Fault, type Failure } from "../fault";
 import type { Answer, HostUse, Journal } from "../journal";
-import { elements, members, object, Raw, type Plain } from "../json";
+import { canonical, elements, members, object, Raw, type Plain } from "../json";
 import type { EventRecord } from "../protocol";
 import { errorOf } from "../walker";
 
@@ -60,7 +60,7 @@ function keptReport({ result, fuel, host, events }: ToolReport): Plain {
 
 /** Reads what an entry has; nothing for what is no report. */
 function reportAgain(kept: Plain): ToolReport | undefined {
-  const fields = members(JSON.stringify(kept, (_, value: unknown) => (value instanceof Raw ? (JSON.parse(value.text) as unknown) : value)));
+  const fields = members(canonical(kept));
   const [fuel, value, failed] = [fields.get("fuel"), fields.get("result"), fields.get("failure")];
   if (fuel === undefined || (value === undefined && failed === undefined)) return undefined;
   const events = elements(fields.get("events") ?? "[]").map((event) => {
