@@ -17,7 +17,8 @@ function natively(native, run, { graph, caps, trust, inputs }) {
   const ENDS = [0, 4, 5, 6, 7];
   let told = native.json(ENDS, "run", graph, "--caps", caps, "--trust", trust, "--run-id", run, "--inputs", inputs);
   for (let resumes = 0; resumes < RESUMES && told.status === "interrupted"; resumes += 1) {
-    const asked = told.interrupts.filter(({ payload }) => payload !== null);
+    // An interrupt before or after a node asks nothing.
+    const asked = told.interrupts.filter(({ id }) => !/\/(before|after)\//.test(id));
     const resumed = native.json([...ENDS, 2], "resume", run, ...asked.flatMap(({ id }) => ["--answer", `${id}="${ANSWER}"`]));
     if (resumed.status === undefined) break;
     told = resumed;

@@ -18,7 +18,8 @@ const pkcs8 = (seed: string): Uint8Array<ArrayBuffer> => new Uint8Array([...digi
 /** The private key, for `graph-host runs import --identity`. */
 export const privateKey = (seed: string): string => pem("PRIVATE KEY", pkcs8(seed));
 
-async function publicKey(seed: string): Promise<string> {
+/** The public key of a seed, in PEM. */
+export async function publicKey(seed: string): Promise<string> {
   const key = await crypto.subtle.importKey("pkcs8", pkcs8(seed), "Ed25519", true, ["sign"]);
   const { x = "" } = await crypto.subtle.exportKey("jwk", key);
   const raw = Array.from(atob(x.replaceAll("-", "+").replaceAll("_", "/")), (character) => character.charCodeAt(0));

@@ -8,7 +8,7 @@ import type { LogLine } from "./protocol";
 import type { Replayed } from "./replay";
 import { replayFile, type ReplaySummary } from "./replay_file";
 import { Refused } from "./verify";
-import { exported, privateKey } from "./export";
+import { exported, privateKey, publicKey } from "./export";
 import { words, type Run } from "./walker";
 import { members, object } from "./json";
 
@@ -160,11 +160,11 @@ async function runsOf(of: Loaded): Promise<{ run: string; status: string }[]> {
   return runs.map(({ run, status }) => ({ run, status }));
 }
 
-/** Reads a stored run as `restore` does: every signature, link and digest is checked. */
+/** Checks every signature, link and digest of a stored run, of all namespaces. */
 async function verify(of: Loaded, run: string): Promise<void> {
   const known = (await of.store.runs()).find((one) => one.run === run);
   if (!known) throw new Refused(`there is no run \`${run}\` in this page`);
-  of.walker.runs.Run.restore(known.setup, await storedOf(of, run));
+  of.walker.runs.Run.verify(run, await publicKey(await of.store.key()), await storedOf(of, run));
   tell({ news: "verified", records: (await of.store.persisted(run)).length });
 }
 

@@ -11,6 +11,9 @@ const STEPS = 200;
 /** How many steps a frame adds. */
 const A_FRAME = 20;
 
+/** The id of an interrupt before or after a node, which asks nothing. */
+const PAUSE = /(^|\/)\d+\/(before|after)\/[^/]+$/;
+
 const at = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
 
 function element(name: string, text: string): HTMLElement {
@@ -237,10 +240,10 @@ class Page {
 
   private ask(interrupts: { id: string; node?: string; payload?: unknown }[]): void {
     at("questions").hidden = interrupts.length === 0;
-    const isQuestion = ({ payload }: { payload?: unknown }): boolean => payload !== undefined && payload !== null;
+    const isQuestion = ({ id }: { id: string }): boolean => !PAUSE.test(id);
     const fields = interrupts.map(({ id, node, payload }, place) => {
       const field = document.createElement("div");
-      if (!isQuestion({ payload })) {
+      if (!isQuestion({ id })) {
         field.append(element("p", `The run pauses at ${node ?? "a node"}.`));
         return field;
       }
