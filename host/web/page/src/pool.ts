@@ -91,11 +91,10 @@ export class Pool {
         try {
           told = await answering(question, asking.signal);
         } catch (error) {
-          if (!asking.signal.aborted) {
-            ended(failed(call, "internal", `the host broke down while it performed this task: ${words(error)}`, 0));
-            void this.replace(slot);
-          }
-          return;
+          if (asking.signal.aborted) return;
+          clearTimeout(timer);
+          done(failed(call, "internal", `the host broke down while it performed this task: ${words(error)}`, 0));
+          return this.replace(slot);
         }
         if (!asking.signal.aborted) worker.postMessage({ answered: asked, told } satisfies Answered);
       };
