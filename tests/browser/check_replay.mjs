@@ -223,6 +223,23 @@ export async function netReplay({ native, browser, tree, scratch, root }) {
   }
 }
 
+/** What only the command line replays is refused before anything is executed, with the reason. */
+export async function unsupported({ native, browser, tree, scratch, root }) {
+  const folder = "examples/nodes";
+  const action = "action: { item_id: examples/testkit, params: { op: echo, value: 1 } }, cache: { ttl: 1h }";
+  const config = `config:\n  start: a\n  nodes:\n    a: { ${action}, next: b }\n    b: { ${action} }\n`;
+  const head = 'version: "1"\ntool_type: graph\nexecutor_id: graph-host\ncategory: tests\ndescription: Twice the same\n';
+  writeFileSync(join(tree, folder, "twice.yaml"), head + config);
+  const file = recorded(native, { name: "twice", run: "twice", tree, scratch, folder, graph: "twice.yaml" });
+  const site = join(scratch, "packed", "twice");
+  bundleExample(site, "nodes/twice", { native, tree, assets: join(root, "host/bundle/assets"), replay: file });
+  const page = await opened(browser, site);
+  const { message, rows } = await replayed(page, () => page.page.click("#replay"));
+  assert.match(message, /run twice cannot be replayed in a page: node `[ab]` used a result from the cache of its host\n.*graph-host replay/);
+  assert.deepEqual(rows, []);
+  await page.close();
+}
+
 /** Nothing is stored: a replay needs no storage. */
 export async function fullReplay({ native, browser, sites, tree, scratch }) {
   const file = recorded(native, { name: "approval", run: "full-replay", tree, scratch, suspensions: ["accept"] });
