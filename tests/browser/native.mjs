@@ -12,7 +12,7 @@ export class Native {
   }
 
   call(codes, ...words) {
-    const done = spawnSync(this.binary, words, { cwd: this.folder, encoding: "utf8", maxBuffer: 1 << 30 });
+    const done = spawnSync(this.binary, words, { cwd: this.folder, env: { ...process.env, ...this.env }, encoding: "utf8", maxBuffer: 1 << 30 });
     if (!codes.includes(done.status)) throw new Error(`graph-host ${words.join(" ")}: exit code ${done.status}\n${done.stdout}\n${done.stderr}`);
     return done;
   }
@@ -22,7 +22,8 @@ export class Native {
   }
 
   /** Runs a graph to its end: its checkpoints, and how long it took without questions. */
-  run(run, { graph, caps, trust, inputs = {}, suspensions = [], codes = [0] }) {
+  run(run, { graph, caps, trust, inputs = {}, suspensions = [], codes = [0], env = {} }) {
+    this.env = env;
     const given = Object.entries(inputs).flatMap(([name, value]) => ["--input", `${name}=${value}`]);
     const began = performance.now();
     let told = this.json([...codes, 6], "run", graph, "--caps", caps, "--trust", trust, "--run-id", run, ...given);
@@ -32,6 +33,7 @@ export class Native {
     }
     const took = performance.now() - began;
     const { history, graph_id: id } = this.json([0], "runs", "show", run);
+    this.env = {};
     const checkpoints = history.map(({ step, result_digest: result, fuel }) => ({ step: String(step), result, fuel: String(fuel) }));
     return { id, status: told.status, output: told.output, error: told.error, fuel: String(told.fuel), checkpoints, took };
   }

@@ -1,7 +1,7 @@
 // Bundles of the repository's examples, over a copy of the files that they see.
 
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import { seal } from "./bundle.mjs";
@@ -19,16 +19,27 @@ export function copyTree(root, tree) {
 }
 
 /** Bundles a graph of the tree; `assets` takes the place of what is built into the command line. */
-export function bundleExample(out, name, { native, tree, assets }) {
+export function bundleExample(out, name, { native, tree, assets, replay, more }) {
   const [folder, file] = name.includes("/") ? ["examples/nodes", `${name.split("/")[1]}.yaml`] : [`examples/${name}`, "graph.yaml"];
   const at = join(tree, folder);
+  const files = { graph: join(at, file), caps: join(at, "caps.yaml"), trust: join(tree, "examples/trust.yaml") };
+  bundleGraph(out, files, { native, assets, replay, more });
+}
+
+const CONNECT = /connect-src [^;]*/;
+
+/** The same of any graph. */
+export function bundleGraph(out, { graph, caps, trust }, { native, assets, replay, more = [] }) {
   rmSync(out, { recursive: true, force: true });
   mkdirSync(dirname(out), { recursive: true });
-  const words = ["bundle", join(at, file), "--caps", join(at, "caps.yaml"), "--trust", join(tree, "examples/trust.yaml")];
-  native.call([0], ...words, "--files", "-o", out);
+  const words = ["bundle", graph, "--caps", caps, "--trust", trust, "--files"];
+  native.call([0], ...words, ...(replay ? ["--replay", replay] : []), ...more, "-o", out);
+  // Which origins a page may reach is the bundle's.
+  const [origins] = CONNECT.exec(readFileSync(join(out, "index.html"), "utf8"));
   rmSync(join(out, "assets"), { recursive: true });
   cpSync(assets, join(out, "assets"), { recursive: true });
   renameSync(join(out, "assets/index.html"), join(out, "index.html"));
+  writeFileSync(join(out, "index.html"), readFileSync(join(out, "index.html"), "utf8").replace(CONNECT, origins));
   seal(out);
 }
 

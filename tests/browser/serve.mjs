@@ -5,10 +5,11 @@ import { createServer } from "node:http";
 import { join, normalize } from "node:path";
 
 const TYPES = { html: "text/html", js: "text/javascript", css: "text/css", wasm: "application/wasm", json: "application/json" };
-const POLICY =
-  "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/** The policy of a bundle's own page, and what only a header can say. */
+const policyOf = (folder) => `${/content="(default-src[^"]*)"/.exec(readFileSync(join(folder, "index.html"), "utf8"))?.[1]}; frame-ancestors 'none'`;
 
 export async function serve(folder) {
+  const policy = policyOf(folder);
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url, "http://localhost");
     const path = normalize(pathname.endsWith("/") ? `${pathname}index.html` : pathname);
@@ -16,7 +17,7 @@ export async function serve(folder) {
       const bytes = readFileSync(join(folder, path));
       response.writeHead(200, {
         "content-type": TYPES[path.slice(path.lastIndexOf(".") + 1)] ?? "application/octet-stream",
-        "content-security-policy": POLICY,
+        "content-security-policy": policy,
         "cache-control": "no-cache",
       });
       response.end(bytes);

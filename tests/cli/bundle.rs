@@ -153,7 +153,11 @@ fn what_cannot_run_is_refused_before_anything_is_written() {
     let ran = place.run(&["bundle", "graph.yaml", "-o", "site"]);
     assert_ne!(ran.code, 0);
     assert!(!place.path("site").exists());
-    // One whose imports a page does not offer.
+}
+
+#[test]
+fn a_page_may_reach_what_the_manifest_permits_and_needs_no_secret_to_be_made() {
+    let place = Place::new();
     fs::copy(crate::place::kit("testkit-net"), place.path(".ai/tools/t/net.wasm")).unwrap();
     place.graph(
         "graph.yaml",
@@ -161,15 +165,32 @@ fn what_cannot_run_is_refused_before_anything_is_written() {
     );
     place.write(
         "net.yaml",
-        "dispatch: ['execute.tool.t.*']\nitems:\n  t/net:\n    http: [{ host: example.org }]\n    knowledge: [{ scope: t/, access: rw }]\n    tools: true\n    \
-         secrets: [{ name: token, from: { env: TOKEN }, header: authorization, host: example.org }]\n",
+        "dispatch: ['execute.tool.t.*']\nitems:\n  t/net:\n    http: [{ host: example.org, schemes: [https], ports: [443, 8443] }]\n    \
+         knowledge: [{ scope: t/, access: rw }]\n    tools: true\n    \
+         secrets: [{ name: token, from: { env: NOT_SET_ANYWHERE }, header: authorization, host: example.org }]\n",
     );
-    let mut command =
-        place.command(&["bundle", "graph.yaml", "--caps", "net.yaml", "--allow-unsigned", "-o", "site"]);
-    let output = command.env("TOKEN", "visible-text").output().unwrap();
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(text.contains("cannot run in a page: it imports"), "{text}");
-    assert!(!place.path("site").exists());
+    let sources = ["graph.yaml", "--caps", "net.yaml", "--allow-unsigned"];
+    let native = place.run(&[&["run"][..], &sources].concat());
+    assert!(native.stderr.contains("NOT_SET_ANYWHERE"), "{}", native.stderr);
+    let ran = place.run(&[&["bundle"][..], &sources, &["-o", "site"]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let page = place.read("site/index.html");
+    assert!(
+        page.contains("connect-src 'self' https://example.org:443 https://example.org:8443; img-src"),
+        "{page}"
+    );
+    let document = document(&place.path("site"));
+    assert_eq!(document["needs_jspi"], serde_json::json!(["a"]));
+    let named: Vec<_> = document["interfaces"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let imports = document["components"][0]["imports"].as_array().unwrap();
+    let path = |name: &str| name.split_once('@').map_or(name, |(path, _)| path).to_owned();
+    assert!(imports.iter().all(|name| named.contains(&path(name.as_str().unwrap()).as_str())));
+    let checks = document["missing_checks"].to_string();
+    for part in ["which address a request goes to", "where a redirect leads", "(CORS)"] {
+        assert!(checks.contains(part), "{checks}");
+    }
+    let plain = place.run(&["bundle", "--verify", "site"]);
+    assert_eq!(plain.code, 0, "{}", plain.stderr);
 }
 
 #[test]

@@ -13,6 +13,14 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
   }
   
   
+  function toUint16(val) {
+    
+    val >>>= 0;
+    val %= 2 ** 16;
+    return val;
+  }
+  
+  
   function toUint32(val) {
     
     return val >>> 0;
@@ -2660,6 +2668,10 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     let postReturn3Async;
     let postReturn4;
     let postReturn4Async;
+    let postReturn5;
+    let postReturn5Async;
+    let postReturn6;
+    let postReturn6Async;
     let documents010CheckGraph;
     
     function checkGraph(arg0, arg1, arg2) {
@@ -3716,7 +3728,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     handleTable0._componentIdx = 0;
     const finalizationRegistry0 = finalizationRegistryCreate((handle) => {
       const { rep } = rscTableRemove(handleTable0, handle);
-      exports0['2'](rep);
+      exports0['3'](rep);
     });
     
     HANDLE_TABLES[0] = handleTable0;
@@ -3853,7 +3865,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                   const handleEntry = rscTableRemove(handleTable0, handle6);
                   rsc5[symbolDispose] = emptyFunc;
                   rsc5[symbolRscHandle] = undefined;
-                  exports0['2'](handleEntry.rep);
+                  exports0['3'](handleEntry.rep);
                 }});
                 variant13= {
                   tag: 'ok',
@@ -4073,7 +4085,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                   const handleEntry = rscTableRemove(handleTable0, handle6);
                   rsc5[symbolDispose] = emptyFunc;
                   rsc5[symbolRscHandle] = undefined;
-                  exports0['2'](handleEntry.rep);
+                  exports0['3'](handleEntry.rep);
                 }});
                 variant13= {
                   tag: 'ok',
@@ -5799,7 +5811,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     handleTable2._componentIdx = 0;
     const finalizationRegistry2 = finalizationRegistryCreate((handle) => {
       const { rep } = rscTableRemove(handleTable2, handle);
-      exports0['0'](rep);
+      exports0['1'](rep);
     });
     
     HANDLE_TABLES[2] = handleTable2;
@@ -5899,7 +5911,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                 const handleEntry = rscTableRemove(handleTable2, handle2);
                 rsc1[symbolDispose] = emptyFunc;
                 rsc1[symbolRscHandle] = undefined;
-                exports0['0'](handleEntry.rep);
+                exports0['1'](handleEntry.rep);
               }});
               _debugLog('[iface="graph-host:walker/host@0.1.0", function="[constructor]random"][Instruction::Return]', {
                 funcName: '[constructor]random',
@@ -6121,6 +6133,591 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
       });
       
     };
+    
+    const handleTable3 = [T_FLAG, 0];
+    handleTable3._createdReps = new Set();
+    handleTable3._componentIdx = 0;
+    const finalizationRegistry3 = finalizationRegistryCreate((handle) => {
+      const { rep } = rscTableRemove(handleTable3, handle);
+      exports0['0'](rep);
+    });
+    
+    HANDLE_TABLES[3] = handleTable3;
+    let host010StaticOutgoingOpen;
+    
+    class Outgoing{
+      constructor () {
+        throw new Error('"Outgoing" resource does not define a constructor');
+      }
+    }
+    
+    Outgoing.open = function open(arg0, arg1) {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'host010StaticOutgoingOpen',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'throw-result-err',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg0, realloc0, memory0);
+            var ptr0= encodeRes.ptr;
+            var len0 = encodeRes.len;
+            
+            var vec4 = arg1;
+            var len4 = vec4.length;
+            var result4 = realloc0(0, 0, 4, len4 * 16);
+            for (let i = 0; i < vec4.length; i++) {
+              const e = vec4[i];
+              const base = result4 + i * 16;var [tuple1_0, tuple1_1] = e;
+              
+              var encodeRes = _utf8AllocateAndEncode(tuple1_0, realloc0, memory0);
+              var ptr2= encodeRes.ptr;
+              var len2 = encodeRes.len;
+              
+              dataView(memory0).setUint32(base + 4, len2, true);
+              dataView(memory0).setUint32(base + 0, ptr2, true);
+              
+              var encodeRes = _utf8AllocateAndEncode(tuple1_1, realloc0, memory0);
+              var ptr3= encodeRes.ptr;
+              var len3 = encodeRes.len;
+              
+              dataView(memory0).setUint32(base + 12, len3, true);
+              dataView(memory0).setUint32(base + 8, ptr3, true);
+            }
+            _debugLog('[iface="graph-host:walker/host@0.1.0", function="[static]outgoing.open"][Instruction::CallWasm] enter', {
+              funcName: '[static]outgoing.open',
+              paramCount: 4,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => host010StaticOutgoingOpen(ptr0, len0, result4, len4),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            let variant8;
+            switch (dataView(memory0).getUint8(ret + 0, true)) {
+              case 0: {
+                var handle6 = dataView(memory0).getInt32(ret + 4, true);
+                var rsc5 = new.target === Outgoing ? this : Object.create(Outgoing.prototype);
+                Object.defineProperty(rsc5, symbolRscHandle, { writable: true, value: handle6});
+                finalizationRegistry3.register(rsc5, handle6, rsc5);
+                Object.defineProperty(rsc5, symbolDispose, { writable: true, value: function () {
+                  finalizationRegistry3.unregister(rsc5);
+                  const handleEntry = rscTableRemove(handleTable3, handle6);
+                  rsc5[symbolDispose] = emptyFunc;
+                  rsc5[symbolRscHandle] = undefined;
+                  exports0['0'](handleEntry.rep);
+                }});
+                variant8= {
+                  tag: 'ok',
+                  val: rsc5
+                };
+                break;
+              }
+              case 1: {
+                var ptr7 = dataView(memory0).getUint32(ret + 4, true);
+                var len7 = dataView(memory0).getUint32(ret + 8, true);
+                var result7 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr7, len7));
+                variant8= {
+                  tag: 'err',
+                  val: result7
+                };
+                break;
+              }
+              default: {
+                throw new TypeError('invalid variant discriminant for expected');
+              }
+            }
+            _debugLog('[iface="graph-host:walker/host@0.1.0", function="[static]outgoing.open"][Instruction::Return]', {
+              funcName: '[static]outgoing.open',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            const retCopy = variant8;
+            task.resolve([retCopy.val]);
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn2(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            
+            
+            
+            if (typeof retCopy === 'object' && retCopy.tag === 'err') {
+              throw new ComponentError(retCopy.val);
+            }
+            return retCopy.val;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    let host010MethodOutgoingPrepare;
+    
+    Outgoing.prototype.prepare = function prepare(arg1, arg2, arg3, arg4, arg5) {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'host010MethodOutgoingPrepare',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'throw-result-err',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var handle1 = this[symbolRscHandle];
+            if (!handle1 || (handleTable3[(handle1 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"Outgoing\" resource.');
+            }
+            var handle0 = handleTable3[(handle1 << 1) + 1] & ~T_FLAG;
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg1, realloc0, memory0);
+            var ptr2= encodeRes.ptr;
+            var len2 = encodeRes.len;
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg2, realloc0, memory0);
+            var ptr3= encodeRes.ptr;
+            var len3 = encodeRes.len;
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg4, realloc0, memory0);
+            var ptr4= encodeRes.ptr;
+            var len4 = encodeRes.len;
+            
+            var vec8 = arg5;
+            var len8 = vec8.length;
+            var result8 = realloc0(0, 0, 4, len8 * 16);
+            for (let i = 0; i < vec8.length; i++) {
+              const e = vec8[i];
+              const base = result8 + i * 16;var [tuple5_0, tuple5_1] = e;
+              
+              var encodeRes = _utf8AllocateAndEncode(tuple5_0, realloc0, memory0);
+              var ptr6= encodeRes.ptr;
+              var len6 = encodeRes.len;
+              
+              dataView(memory0).setUint32(base + 4, len6, true);
+              dataView(memory0).setUint32(base + 0, ptr6, true);
+              var val7 = tuple5_1;
+              var len7 = Array.isArray(val7) ? val7.length : val7.byteLength;
+              var ptr7 = realloc0(0, 0, 1, len7 * 1);
+              
+              let valData7;
+              const valLenBytes7 = len7 * 1;
+              if (Array.isArray(val7)) {
+                // Regular array likely containing numbers, write values to memory
+                let offset = 0;
+                const dv7 = new DataView(memory0.buffer);
+                for (const v of val7) {
+                  _requireValidNumericPrimitive.bind(null, 'u8')(v);
+                  dv7.setUint8(ptr7+ offset, v, true);
+                  offset += 1;
+                }
+              } else {
+                // TypedArray / ArrayBuffer-like, direct copy
+                valData7 = new Uint8Array(val7.buffer || val7, val7.byteOffset, valLenBytes7);
+                const out7 = new Uint8Array(memory0.buffer, ptr7, valLenBytes7);
+                out7.set(valData7);
+              }
+              
+              dataView(memory0).setUint32(base + 12, len7, true);
+              dataView(memory0).setUint32(base + 8, ptr7, true);
+            }
+            _debugLog('[iface="graph-host:walker/host@0.1.0", function="[method]outgoing.prepare"][Instruction::CallWasm] enter', {
+              funcName: '[method]outgoing.prepare',
+              paramCount: 10,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => host010MethodOutgoingPrepare(handle0, ptr2, len2, ptr3, len3, toUint16(arg3), ptr4, len4, result8, len8),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            let variant13;
+            switch (dataView(memory0).getUint8(ret + 0, true)) {
+              case 0: {
+                var len11 = dataView(memory0).getUint32(ret + 8, true);
+                var base11 = dataView(memory0).getUint32(ret + 4, true);
+                if (base11 % 4 !== 0) throw new TypeError(`list pointer [${base11}] is not aligned to 4`);
+                var result11 = [];
+                for (let i = 0; i < len11; i++) {
+                  const base = base11 + i * 16;
+                  var ptr9 = dataView(memory0).getUint32(base + 0, true);
+                  var len9 = dataView(memory0).getUint32(base + 4, true);
+                  var result9 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr9, len9));
+                  var ptr10 = dataView(memory0).getUint32(base + 8, true);
+                  var len10 = dataView(memory0).getUint32(base + 12, true);
+                  if (ptr10 % 1 !== 0) throw new TypeError(`list pointer [${ptr10}] is not aligned to 1`);
+                  var result10 = new Uint8Array(memory0.buffer.slice(ptr10, ptr10 + len10 * 1));
+                  result11.push([result9, result10]);
+                }
+                variant13= {
+                  tag: 'ok',
+                  val: result11
+                };
+                break;
+              }
+              case 1: {
+                var ptr12 = dataView(memory0).getUint32(ret + 4, true);
+                var len12 = dataView(memory0).getUint32(ret + 8, true);
+                var result12 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr12, len12));
+                variant13= {
+                  tag: 'err',
+                  val: result12
+                };
+                break;
+              }
+              default: {
+                throw new TypeError('invalid variant discriminant for expected');
+              }
+            }
+            _debugLog('[iface="graph-host:walker/host@0.1.0", function="[method]outgoing.prepare"][Instruction::Return]', {
+              funcName: '[method]outgoing.prepare',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            const retCopy = variant13;
+            task.resolve([retCopy.val]);
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn4(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            
+            
+            
+            if (typeof retCopy === 'object' && retCopy.tag === 'err') {
+              throw new ComponentError(retCopy.val);
+            }
+            return retCopy.val;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    let host010MethodOutgoingReceive;
+    
+    Outgoing.prototype.receive = function receive(arg1, arg2, arg3, arg4) {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'host010MethodOutgoingReceive',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'throw-result-err',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var handle1 = this[symbolRscHandle];
+            if (!handle1 || (handleTable3[(handle1 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"Outgoing\" resource.');
+            }
+            var handle0 = handleTable3[(handle1 << 1) + 1] & ~T_FLAG;
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg1, realloc0, memory0);
+            var ptr2= encodeRes.ptr;
+            var len2 = encodeRes.len;
+            
+            var vec6 = arg3;
+            var len6 = vec6.length;
+            var result6 = realloc0(0, 0, 4, len6 * 16);
+            for (let i = 0; i < vec6.length; i++) {
+              const e = vec6[i];
+              const base = result6 + i * 16;var [tuple3_0, tuple3_1] = e;
+              
+              var encodeRes = _utf8AllocateAndEncode(tuple3_0, realloc0, memory0);
+              var ptr4= encodeRes.ptr;
+              var len4 = encodeRes.len;
+              
+              dataView(memory0).setUint32(base + 4, len4, true);
+              dataView(memory0).setUint32(base + 0, ptr4, true);
+              var val5 = tuple3_1;
+              var len5 = Array.isArray(val5) ? val5.length : val5.byteLength;
+              var ptr5 = realloc0(0, 0, 1, len5 * 1);
+              
+              let valData5;
+              const valLenBytes5 = len5 * 1;
+              if (Array.isArray(val5)) {
+                // Regular array likely containing numbers, write values to memory
+                let offset = 0;
+                const dv5 = new DataView(memory0.buffer);
+                for (const v of val5) {
+                  _requireValidNumericPrimitive.bind(null, 'u8')(v);
+                  dv5.setUint8(ptr5+ offset, v, true);
+                  offset += 1;
+                }
+              } else {
+                // TypedArray / ArrayBuffer-like, direct copy
+                valData5 = new Uint8Array(val5.buffer || val5, val5.byteOffset, valLenBytes5);
+                const out5 = new Uint8Array(memory0.buffer, ptr5, valLenBytes5);
+                out5.set(valData5);
+              }
+              
+              dataView(memory0).setUint32(base + 12, len5, true);
+              dataView(memory0).setUint32(base + 8, ptr5, true);
+            }
+            var val7 = arg4;
+            var len7 = Array.isArray(val7) ? val7.length : val7.byteLength;
+            var ptr7 = realloc0(0, 0, 1, len7 * 1);
+            
+            let valData7;
+            const valLenBytes7 = len7 * 1;
+            if (Array.isArray(val7)) {
+              // Regular array likely containing numbers, write values to memory
+              let offset = 0;
+              const dv7 = new DataView(memory0.buffer);
+              for (const v of val7) {
+                _requireValidNumericPrimitive.bind(null, 'u8')(v);
+                dv7.setUint8(ptr7+ offset, v, true);
+                offset += 1;
+              }
+            } else {
+              // TypedArray / ArrayBuffer-like, direct copy
+              valData7 = new Uint8Array(val7.buffer || val7, val7.byteOffset, valLenBytes7);
+              const out7 = new Uint8Array(memory0.buffer, ptr7, valLenBytes7);
+              out7.set(valData7);
+            }
+            
+            _debugLog('[iface="graph-host:walker/host@0.1.0", function="[method]outgoing.receive"][Instruction::CallWasm] enter', {
+              funcName: '[method]outgoing.receive',
+              paramCount: 8,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => host010MethodOutgoingReceive(handle0, ptr2, len2, toUint16(arg2), result6, len6, ptr7, len7),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            let variant13;
+            switch (dataView(memory0).getUint8(ret + 0, true)) {
+              case 0: {
+                var len10 = dataView(memory0).getUint32(ret + 8, true);
+                var base10 = dataView(memory0).getUint32(ret + 4, true);
+                if (base10 % 4 !== 0) throw new TypeError(`list pointer [${base10}] is not aligned to 4`);
+                var result10 = [];
+                for (let i = 0; i < len10; i++) {
+                  const base = base10 + i * 16;
+                  var ptr8 = dataView(memory0).getUint32(base + 0, true);
+                  var len8 = dataView(memory0).getUint32(base + 4, true);
+                  var result8 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr8, len8));
+                  var ptr9 = dataView(memory0).getUint32(base + 8, true);
+                  var len9 = dataView(memory0).getUint32(base + 12, true);
+                  if (ptr9 % 1 !== 0) throw new TypeError(`list pointer [${ptr9}] is not aligned to 1`);
+                  var result9 = new Uint8Array(memory0.buffer.slice(ptr9, ptr9 + len9 * 1));
+                  result10.push([result8, result9]);
+                }
+                var ptr11 = dataView(memory0).getUint32(ret + 12, true);
+                var len11 = dataView(memory0).getUint32(ret + 16, true);
+                if (ptr11 % 1 !== 0) throw new TypeError(`list pointer [${ptr11}] is not aligned to 1`);
+                var result11 = new Uint8Array(memory0.buffer.slice(ptr11, ptr11 + len11 * 1));
+                variant13= {
+                  tag: 'ok',
+                  val: [result10, result11]
+                };
+                break;
+              }
+              case 1: {
+                var ptr12 = dataView(memory0).getUint32(ret + 4, true);
+                var len12 = dataView(memory0).getUint32(ret + 8, true);
+                var result12 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr12, len12));
+                variant13= {
+                  tag: 'err',
+                  val: result12
+                };
+                break;
+              }
+              default: {
+                throw new TypeError('invalid variant discriminant for expected');
+              }
+            }
+            _debugLog('[iface="graph-host:walker/host@0.1.0", function="[method]outgoing.receive"][Instruction::Return]', {
+              funcName: '[method]outgoing.receive',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            const retCopy = variant13;
+            task.resolve([retCopy.val]);
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn5(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            
+            
+            
+            if (typeof retCopy === 'object' && retCopy.tag === 'err') {
+              throw new ComponentError(retCopy.val);
+            }
+            return retCopy.val;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
     let host010ReadJson;
     
     function readJson(arg0) {
@@ -6227,7 +6824,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             let cstate = getOrCreateAsyncState(0);
             cstate.mayLeave = false;
-            postReturn4(ret);
+            postReturn6(ret);
             cstate.mayLeave = true;
             task.exit();
             
@@ -6251,13 +6848,137 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
       });
       
     }
+    let host010CallSeed;
+    
+    function callSeed(arg0, arg1, arg2) {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'host010CallSeed',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'none',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            var val0 = arg0;
+            var len0 = Array.isArray(val0) ? val0.length : val0.byteLength;
+            var ptr0 = realloc0(0, 0, 1, len0 * 1);
+            
+            let valData0;
+            const valLenBytes0 = len0 * 1;
+            if (Array.isArray(val0)) {
+              // Regular array likely containing numbers, write values to memory
+              let offset = 0;
+              const dv0 = new DataView(memory0.buffer);
+              for (const v of val0) {
+                _requireValidNumericPrimitive.bind(null, 'u8')(v);
+                dv0.setUint8(ptr0+ offset, v, true);
+                offset += 1;
+              }
+            } else {
+              // TypedArray / ArrayBuffer-like, direct copy
+              valData0 = new Uint8Array(val0.buffer || val0, val0.byteOffset, valLenBytes0);
+              const out0 = new Uint8Array(memory0.buffer, ptr0, valLenBytes0);
+              out0.set(valData0);
+            }
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg2, realloc0, memory0);
+            var ptr1= encodeRes.ptr;
+            var len1 = encodeRes.len;
+            
+            _debugLog('[iface="graph-host:walker/host@0.1.0", function="call-seed"][Instruction::CallWasm] enter', {
+              funcName: 'call-seed',
+              paramCount: 5,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => host010CallSeed(ptr0, len0, toUint64(arg1), ptr1, len1),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            var ptr2 = dataView(memory0).getUint32(ret + 0, true);
+            var len2 = dataView(memory0).getUint32(ret + 4, true);
+            if (ptr2 % 1 !== 0) throw new TypeError(`list pointer [${ptr2}] is not aligned to 1`);
+            var result2 = new Uint8Array(memory0.buffer.slice(ptr2, ptr2 + len2 * 1));
+            _debugLog('[iface="graph-host:walker/host@0.1.0", function="call-seed"][Instruction::Return]', {
+              funcName: 'call-seed',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            task.resolve([result2]);
+            const retCopy = result2;
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn0(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            return retCopy;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    }
     
     const handleTable1 = [T_FLAG, 0];
     handleTable1._createdReps = new Set();
     handleTable1._componentIdx = 0;
     const finalizationRegistry1 = finalizationRegistryCreate((handle) => {
       const { rep } = rscTableRemove(handleTable1, handle);
-      exports0['1'](rep);
+      exports0['2'](rep);
     });
     
     HANDLE_TABLES[1] = handleTable1;
@@ -6348,7 +7069,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                   const handleEntry = rscTableRemove(handleTable1, handle2);
                   rsc1[symbolDispose] = emptyFunc;
                   rsc1[symbolRscHandle] = undefined;
-                  exports0['1'](handleEntry.rep);
+                  exports0['2'](handleEntry.rep);
                 }});
                 variant9= {
                   tag: 'ok',
@@ -6533,7 +7254,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                   const handleEntry = rscTableRemove(handleTable1, handle3);
                   rsc2[symbolDispose] = emptyFunc;
                   rsc2[symbolRscHandle] = undefined;
-                  exports0['1'](handleEntry.rep);
+                  exports0['2'](handleEntry.rep);
                 }});
                 variant10= {
                   tag: 'ok',
@@ -6718,7 +7439,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                   const handleEntry = rscTableRemove(handleTable1, handle3);
                   rsc2[symbolDispose] = emptyFunc;
                   rsc2[symbolRscHandle] = undefined;
-                  exports0['1'](handleEntry.rep);
+                  exports0['2'](handleEntry.rep);
                 }});
                 variant10= {
                   tag: 'ok',
@@ -6794,6 +7515,188 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             let cstate = getOrCreateAsyncState(0);
             cstate.mayLeave = false;
             postReturn3(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            
+            
+            
+            if (typeof retCopy === 'object' && retCopy.tag === 'err') {
+              throw new ComponentError(retCopy.val);
+            }
+            return retCopy.val;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    let runs010StaticRunVerify;
+    
+    Run.verify = function verify(arg0, arg1, arg2) {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'runs010StaticRunVerify',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'throw-result-err',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg0, realloc0, memory0);
+            var ptr0= encodeRes.ptr;
+            var len0 = encodeRes.len;
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg1, realloc0, memory0);
+            var ptr1= encodeRes.ptr;
+            var len1 = encodeRes.len;
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg2, realloc0, memory0);
+            var ptr2= encodeRes.ptr;
+            var len2 = encodeRes.len;
+            
+            _debugLog('[iface="graph-host:walker/runs@0.1.0", function="[static]run.verify"][Instruction::CallWasm] enter', {
+              funcName: '[static]run.verify',
+              paramCount: 6,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => runs010StaticRunVerify(ptr0, len0, ptr1, len1, ptr2, len2),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            let variant10;
+            switch (dataView(memory0).getUint8(ret + 0, true)) {
+              case 0: {
+                var ptr3 = dataView(memory0).getUint32(ret + 4, true);
+                var len3 = dataView(memory0).getUint32(ret + 8, true);
+                var result3 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr3, len3));
+                variant10= {
+                  tag: 'ok',
+                  val: result3
+                };
+                break;
+              }
+              case 1: {
+                var ptr4 = dataView(memory0).getUint32(ret + 4, true);
+                var len4 = dataView(memory0).getUint32(ret + 8, true);
+                var result4 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr4, len4));
+                var ptr5 = dataView(memory0).getUint32(ret + 12, true);
+                var len5 = dataView(memory0).getUint32(ret + 16, true);
+                var result5 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr5, len5));
+                let variant7;
+                switch (dataView(memory0).getUint8(ret + 20, true)) {
+                  case 0: {
+                    variant7 = undefined;
+                    break;
+                  }
+                  case 1: {
+                    var ptr6 = dataView(memory0).getUint32(ret + 24, true);
+                    var len6 = dataView(memory0).getUint32(ret + 28, true);
+                    var result6 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr6, len6));
+                    variant7 = result6;
+                    break;
+                  }
+                  default: {
+                    throw new TypeError('invalid variant discriminant for option');
+                  }
+                }
+                let variant9;
+                switch (dataView(memory0).getUint8(ret + 32, true)) {
+                  case 0: {
+                    variant9 = undefined;
+                    break;
+                  }
+                  case 1: {
+                    var ptr8 = dataView(memory0).getUint32(ret + 36, true);
+                    var len8 = dataView(memory0).getUint32(ret + 40, true);
+                    var result8 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr8, len8));
+                    variant9 = result8;
+                    break;
+                  }
+                  default: {
+                    throw new TypeError('invalid variant discriminant for option');
+                  }
+                }
+                variant10= {
+                  tag: 'err',
+                  val: {
+                    code: result4,
+                    message: result5,
+                    help: variant7,
+                    details: variant9,
+                  }
+                };
+                break;
+              }
+              default: {
+                throw new TypeError('invalid variant discriminant for expected');
+              }
+            }
+            _debugLog('[iface="graph-host:walker/runs@0.1.0", function="[static]run.verify"][Instruction::Return]', {
+              funcName: '[static]run.verify',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            const retCopy = variant10;
+            task.resolve([retCopy.val]);
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn1(ret);
             cstate.mayLeave = true;
             task.exit();
             
@@ -7285,6 +8188,378 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
       });
       
     };
+    let runs010MethodRunCheckCall;
+    
+    Run.prototype.checkCall = function checkCall(arg1, arg2, arg3) {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'runs010MethodRunCheckCall',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'throw-result-err',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var handle1 = this[symbolRscHandle];
+            if (!handle1 || (handleTable1[(handle1 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"Run\" resource.');
+            }
+            var handle0 = handleTable1[(handle1 << 1) + 1] & ~T_FLAG;
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg1, realloc0, memory0);
+            var ptr2= encodeRes.ptr;
+            var len2 = encodeRes.len;
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg2, realloc0, memory0);
+            var ptr3= encodeRes.ptr;
+            var len3 = encodeRes.len;
+            
+            _debugLog('[iface="graph-host:walker/runs@0.1.0", function="[method]run.check-call"][Instruction::CallWasm] enter', {
+              funcName: '[method]run.check-call',
+              paramCount: 6,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => runs010MethodRunCheckCall(handle0, ptr2, len2, ptr3, len3, toUint32(arg3)),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            let variant10;
+            switch (dataView(memory0).getUint8(ret + 0, true)) {
+              case 0: {
+                variant10= {
+                  tag: 'ok',
+                  val: undefined
+                };
+                break;
+              }
+              case 1: {
+                var ptr4 = dataView(memory0).getUint32(ret + 4, true);
+                var len4 = dataView(memory0).getUint32(ret + 8, true);
+                var result4 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr4, len4));
+                var ptr5 = dataView(memory0).getUint32(ret + 12, true);
+                var len5 = dataView(memory0).getUint32(ret + 16, true);
+                var result5 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr5, len5));
+                let variant7;
+                switch (dataView(memory0).getUint8(ret + 20, true)) {
+                  case 0: {
+                    variant7 = undefined;
+                    break;
+                  }
+                  case 1: {
+                    var ptr6 = dataView(memory0).getUint32(ret + 24, true);
+                    var len6 = dataView(memory0).getUint32(ret + 28, true);
+                    var result6 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr6, len6));
+                    variant7 = result6;
+                    break;
+                  }
+                  default: {
+                    throw new TypeError('invalid variant discriminant for option');
+                  }
+                }
+                let variant9;
+                switch (dataView(memory0).getUint8(ret + 32, true)) {
+                  case 0: {
+                    variant9 = undefined;
+                    break;
+                  }
+                  case 1: {
+                    var ptr8 = dataView(memory0).getUint32(ret + 36, true);
+                    var len8 = dataView(memory0).getUint32(ret + 40, true);
+                    var result8 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr8, len8));
+                    variant9 = result8;
+                    break;
+                  }
+                  default: {
+                    throw new TypeError('invalid variant discriminant for option');
+                  }
+                }
+                variant10= {
+                  tag: 'err',
+                  val: {
+                    code: result4,
+                    message: result5,
+                    help: variant7,
+                    details: variant9,
+                  }
+                };
+                break;
+              }
+              default: {
+                throw new TypeError('invalid variant discriminant for expected');
+              }
+            }
+            _debugLog('[iface="graph-host:walker/runs@0.1.0", function="[method]run.check-call"][Instruction::Return]', {
+              funcName: '[method]run.check-call',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            const retCopy = variant10;
+            task.resolve([retCopy.val]);
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn3(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            
+            
+            
+            if (typeof retCopy === 'object' && retCopy.tag === 'err') {
+              throw new ComponentError(retCopy.val);
+            }
+            return retCopy.val;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    let runs010MethodRunGrantCall;
+    
+    Run.prototype.grantCall = function grantCall(arg1, arg2, arg3) {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'runs010MethodRunGrantCall',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'throw-result-err',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var handle1 = this[symbolRscHandle];
+            if (!handle1 || (handleTable1[(handle1 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"Run\" resource.');
+            }
+            var handle0 = handleTable1[(handle1 << 1) + 1] & ~T_FLAG;
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg1, realloc0, memory0);
+            var ptr2= encodeRes.ptr;
+            var len2 = encodeRes.len;
+            
+            
+            var handle4 = arg2[symbolRscHandle];
+            if (!handle4 || (handleTable0[(handle4 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"Component\" resource.');
+            }
+            var handle3 = handleTable0[(handle4 << 1) + 1] & ~T_FLAG;
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg3, realloc0, memory0);
+            var ptr5= encodeRes.ptr;
+            var len5 = encodeRes.len;
+            
+            _debugLog('[iface="graph-host:walker/runs@0.1.0", function="[method]run.grant-call"][Instruction::CallWasm] enter', {
+              funcName: '[method]run.grant-call',
+              paramCount: 6,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => runs010MethodRunGrantCall(handle0, ptr2, len2, handle3, ptr5, len5),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            let variant13;
+            switch (dataView(memory0).getUint8(ret + 0, true)) {
+              case 0: {
+                var ptr6 = dataView(memory0).getUint32(ret + 4, true);
+                var len6 = dataView(memory0).getUint32(ret + 8, true);
+                var result6 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr6, len6));
+                variant13= {
+                  tag: 'ok',
+                  val: result6
+                };
+                break;
+              }
+              case 1: {
+                var ptr7 = dataView(memory0).getUint32(ret + 4, true);
+                var len7 = dataView(memory0).getUint32(ret + 8, true);
+                var result7 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr7, len7));
+                var ptr8 = dataView(memory0).getUint32(ret + 12, true);
+                var len8 = dataView(memory0).getUint32(ret + 16, true);
+                var result8 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr8, len8));
+                let variant10;
+                switch (dataView(memory0).getUint8(ret + 20, true)) {
+                  case 0: {
+                    variant10 = undefined;
+                    break;
+                  }
+                  case 1: {
+                    var ptr9 = dataView(memory0).getUint32(ret + 24, true);
+                    var len9 = dataView(memory0).getUint32(ret + 28, true);
+                    var result9 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr9, len9));
+                    variant10 = result9;
+                    break;
+                  }
+                  default: {
+                    throw new TypeError('invalid variant discriminant for option');
+                  }
+                }
+                let variant12;
+                switch (dataView(memory0).getUint8(ret + 32, true)) {
+                  case 0: {
+                    variant12 = undefined;
+                    break;
+                  }
+                  case 1: {
+                    var ptr11 = dataView(memory0).getUint32(ret + 36, true);
+                    var len11 = dataView(memory0).getUint32(ret + 40, true);
+                    var result11 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr11, len11));
+                    variant12 = result11;
+                    break;
+                  }
+                  default: {
+                    throw new TypeError('invalid variant discriminant for option');
+                  }
+                }
+                variant13= {
+                  tag: 'err',
+                  val: {
+                    code: result7,
+                    message: result8,
+                    help: variant10,
+                    details: variant12,
+                  }
+                };
+                break;
+              }
+              default: {
+                throw new TypeError('invalid variant discriminant for expected');
+              }
+            }
+            _debugLog('[iface="graph-host:walker/runs@0.1.0", function="[method]run.grant-call"][Instruction::Return]', {
+              funcName: '[method]run.grant-call',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            const retCopy = variant13;
+            task.resolve([retCopy.val]);
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn1(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            
+            
+            
+            if (typeof retCopy === 'object' && retCopy.tag === 'err') {
+              throw new ComponentError(retCopy.val);
+            }
+            return retCopy.val;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
     let runs010MethodRunCacheKey;
     
     Run.prototype.cacheKey = function cacheKey(arg1, arg2) {
@@ -7473,19 +8748,26 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     function trampoline1(handle) {
       const handleEntry = rscTableRemove(handleTable1, handle);
       if (handleEntry.own) {
-        exports0['1'](handleEntry.rep);
+        exports0['2'](handleEntry.rep);
       }
     }
     function trampoline2(handle) {
       const handleEntry = rscTableRemove(handleTable0, handle);
       if (handleEntry.own) {
-        exports0['2'](handleEntry.rep);
+        exports0['3'](handleEntry.rep);
       }
     }
     const trampoline3 = rscTableCreateOwn.bind(null, handleTable1);
     const trampoline4 = rscTableCreateOwn.bind(null, handleTable2);
     function trampoline5(handle) {
       const handleEntry = rscTableRemove(handleTable2, handle);
+      if (handleEntry.own) {
+        exports0['1'](handleEntry.rep);
+      }
+    }
+    const trampoline6 = rscTableCreateOwn.bind(null, handleTable3);
+    function trampoline7(handle) {
+      const handleEntry = rscTableRemove(handleTable3, handle);
       if (handleEntry.own) {
         exports0['0'](handleEntry.rep);
       }
@@ -7494,7 +8776,9 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     ({ exports: exports0 } = yield instantiateCore(yield module1));
     ({ exports: exports1 } = yield instantiateCore(yield module0, {
       '[export]graph-host:walker/host@0.1.0': {
+        '[resource-drop]outgoing': Object.assign(_guardMayLeave(0, trampoline7), { _jcoMaySuspend: false }),
         '[resource-drop]random': Object.assign(_guardMayLeave(0, trampoline5), { _jcoMaySuspend: false }),
+        '[resource-new]outgoing': Object.assign(_guardMayLeave(0, trampoline6), { _jcoMaySuspend: false }),
         '[resource-new]random': Object.assign(_guardMayLeave(0, trampoline4), { _jcoMaySuspend: false }),
       },
       '[export]graph-host:walker/runs@0.1.0': {
@@ -7509,9 +8793,10 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     ({ exports: exports2 } = yield instantiateCore(yield module2, {
       '': {
         $imports: exports0.$imports,
-        '0': Object.assign(exports1['graph-host:walker/host@0.1.0#[dtor]random'], { _jcoMaySuspend: false }),
-        '1': Object.assign(exports1['graph-host:walker/runs@0.1.0#[dtor]run'], { _jcoMaySuspend: false }),
-        '2': Object.assign(exports1['graph-host:walker/trust@0.1.0#[dtor]component'], { _jcoMaySuspend: false }),
+        '0': Object.assign(exports1['graph-host:walker/host@0.1.0#[dtor]outgoing'], { _jcoMaySuspend: false }),
+        '1': Object.assign(exports1['graph-host:walker/host@0.1.0#[dtor]random'], { _jcoMaySuspend: false }),
+        '2': Object.assign(exports1['graph-host:walker/runs@0.1.0#[dtor]run'], { _jcoMaySuspend: false }),
+        '3': Object.assign(exports1['graph-host:walker/trust@0.1.0#[dtor]component'], { _jcoMaySuspend: false }),
       },
     }));
     memory0 = exports1.memory;
@@ -7547,20 +8832,36 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
       postReturn2Async = exports1['cabi_post_graph-host:walker/documents@0.1.0#explain'];
     }
     
-    postReturn3 = exports1['cabi_post_graph-host:walker/runs@0.1.0#[static]run.fork'];
+    postReturn3 = exports1['cabi_post_graph-host:walker/runs@0.1.0#[method]run.check-call'];
     
     try {
-      postReturn3Async = WebAssembly.promising(exports1['cabi_post_graph-host:walker/runs@0.1.0#[static]run.fork']);
+      postReturn3Async = WebAssembly.promising(exports1['cabi_post_graph-host:walker/runs@0.1.0#[method]run.check-call']);
     } catch(err) {
-      postReturn3Async = exports1['cabi_post_graph-host:walker/runs@0.1.0#[static]run.fork'];
+      postReturn3Async = exports1['cabi_post_graph-host:walker/runs@0.1.0#[method]run.check-call'];
     }
     
-    postReturn4 = exports1['cabi_post_graph-host:walker/host@0.1.0#read-json'];
+    postReturn4 = exports1['cabi_post_graph-host:walker/host@0.1.0#[method]outgoing.prepare'];
     
     try {
-      postReturn4Async = WebAssembly.promising(exports1['cabi_post_graph-host:walker/host@0.1.0#read-json']);
+      postReturn4Async = WebAssembly.promising(exports1['cabi_post_graph-host:walker/host@0.1.0#[method]outgoing.prepare']);
     } catch(err) {
-      postReturn4Async = exports1['cabi_post_graph-host:walker/host@0.1.0#read-json'];
+      postReturn4Async = exports1['cabi_post_graph-host:walker/host@0.1.0#[method]outgoing.prepare'];
+    }
+    
+    postReturn5 = exports1['cabi_post_graph-host:walker/host@0.1.0#[method]outgoing.receive'];
+    
+    try {
+      postReturn5Async = WebAssembly.promising(exports1['cabi_post_graph-host:walker/host@0.1.0#[method]outgoing.receive']);
+    } catch(err) {
+      postReturn5Async = exports1['cabi_post_graph-host:walker/host@0.1.0#[method]outgoing.receive'];
+    }
+    
+    postReturn6 = exports1['cabi_post_graph-host:walker/host@0.1.0#read-json'];
+    
+    try {
+      postReturn6Async = WebAssembly.promising(exports1['cabi_post_graph-host:walker/host@0.1.0#read-json']);
+    } catch(err) {
+      postReturn6Async = exports1['cabi_post_graph-host:walker/host@0.1.0#read-json'];
     }
     
     documents010CheckGraph = exports1['graph-host:walker/documents@0.1.0#check-graph'];
@@ -7585,13 +8886,20 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     host010ConstructorRandom = exports1['graph-host:walker/host@0.1.0#[constructor]random'];
     host010MethodRandomBytes = exports1['graph-host:walker/host@0.1.0#[method]random.bytes'];
     host010MethodRandomNumber = exports1['graph-host:walker/host@0.1.0#[method]random.number'];
+    host010StaticOutgoingOpen = exports1['graph-host:walker/host@0.1.0#[static]outgoing.open'];
+    host010MethodOutgoingPrepare = exports1['graph-host:walker/host@0.1.0#[method]outgoing.prepare'];
+    host010MethodOutgoingReceive = exports1['graph-host:walker/host@0.1.0#[method]outgoing.receive'];
     host010ReadJson = exports1['graph-host:walker/host@0.1.0#read-json'];
+    host010CallSeed = exports1['graph-host:walker/host@0.1.0#call-seed'];
     runs010StaticRunStart = exports1['graph-host:walker/runs@0.1.0#[static]run.start'];
     runs010StaticRunRestore = exports1['graph-host:walker/runs@0.1.0#[static]run.restore'];
     runs010StaticRunFork = exports1['graph-host:walker/runs@0.1.0#[static]run.fork'];
+    runs010StaticRunVerify = exports1['graph-host:walker/runs@0.1.0#[static]run.verify'];
     runs010MethodRunHandle = exports1['graph-host:walker/runs@0.1.0#[method]run.handle'];
     runs010MethodRunSummary = exports1['graph-host:walker/runs@0.1.0#[method]run.summary'];
     runs010MethodRunGrant = exports1['graph-host:walker/runs@0.1.0#[method]run.grant'];
+    runs010MethodRunCheckCall = exports1['graph-host:walker/runs@0.1.0#[method]run.check-call'];
+    runs010MethodRunGrantCall = exports1['graph-host:walker/runs@0.1.0#[method]run.grant-call'];
     runs010MethodRunCacheKey = exports1['graph-host:walker/runs@0.1.0#[method]run.cache-key'];
     const digests010 = {
       canonical: canonical,
@@ -7613,7 +8921,9 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
       
     };
     const host010 = {
+      Outgoing: Outgoing,
       Random: Random,
+      callSeed: callSeed,
       readJson: readJson,
       
     };

@@ -6,8 +6,17 @@ use std::path::Path;
 use js_component_bindgen::{AsyncMode, InstantiationMode, TranspileOpts, transpile as generate};
 
 /// Functions of the host that keep a component waiting in a page: the interface without its version, and the function.
-const WAITING: [(&str, &str); 2] =
-    [("wasi:http/outgoing-handler", "handle"), ("graph-host:host/tools", "call")];
+const WAITING: [(&str, &str); 7] = [
+    ("wasi:http/outgoing-handler", "handle"),
+    // A request whose body is finished last is sent then.
+    ("wasi:http/types", "[static]outgoing-body.finish"),
+    ("graph-host:host/tools", "call"),
+    // The worker that owns the page's storage answers: what was put is durable, and seen by every other task.
+    ("graph-host:host/knowledge", "get"),
+    ("graph-host:host/knowledge", "put"),
+    ("graph-host:host/knowledge", "search"),
+    ("graph-host:host/knowledge", "list"),
+];
 /// Functions of a node, from which those are called.
 const OF_NODES: [(&str, &str); 2] =
     [("graph-host:node/action", "run"), ("graph-host:node/action", "describe")];

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use graph_core::capability::{CapabilityKind, EffectiveGrant};
+use graph_core::capability::{CapabilityKind, EffectiveGrant, Outgoing};
 use wasmtime::component::Linker;
 use wasmtime_wasi::p2::bindings::io;
 use wasmtime_wasi_http::WasiHttp;
@@ -13,7 +13,7 @@ use crate::bindings::{ComponentPre, graph_host, wasi};
 use crate::engine::{Engine, EngineInner, LoadedComponent};
 use crate::error::{MissingInterface, PrepareError};
 use crate::host::filesystem::Mounts;
-use crate::host::http::{Outgoing, Secret};
+use crate::host::http::read_secret;
 use crate::interface::kinds_for;
 use crate::state::{Granted, HasState, HasTable, TaskState};
 
@@ -44,7 +44,7 @@ impl Engine {
         let mounts =
             if grant.kinds.contains(&CapabilityKind::Filesystem) { &grant.filesystem[..] } else { &[] };
         let mounts = Mounts::open(mounts).map_err(|unusable| unusable.granted_to(loaded.id()))?;
-        let secrets = grant.secrets.iter().map(Secret::read).collect::<Result<_, _>>();
+        let secrets = grant.secrets.iter().map(read_secret).collect::<Result<_, _>>();
         let secrets =
             secrets.map_err(|source| PrepareError::Secret { id: loaded.id().to_owned(), source })?;
         let granted = Granted {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use graph_core::capability::KnowledgeRule;
+use graph_core::capability::{KnowledgeRule, Outgoing};
 use graph_core::limits::TaskLimits;
 use graph_core::time::Timestamp;
 use tokio::sync::Semaphore;
@@ -11,7 +11,7 @@ use wasmtime::component::{HasData, ResourceTable};
 
 use crate::host::clocks::VirtualClock;
 use crate::host::filesystem::Mounts;
-use crate::host::http::{Client, HttpState, Outgoing};
+use crate::host::http::{Client, HttpState};
 use crate::host::output::Output;
 use crate::host::random::SeededRandom;
 use crate::journal::SharedJournal;

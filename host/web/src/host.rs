@@ -2,8 +2,11 @@
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng as _, SeedableRng as _};
+use graph_core::capability::{self, EffectiveGrant, HttpField, HttpResponse, Scheme, SecretValue};
 use graph_core::digest::Digest;
 use graph_core::json;
+
+use crate::read;
 
 /// Reads a JSON text of a component, and gives it in canonical form; the error says what is wrong with it.
 pub fn read_json(text: &str) -> Result<String, String> {
@@ -20,8 +23,7 @@ pub struct Random(ChaCha20Rng);
 impl Random {
     /// At the beginning of what a seed of 32 bytes gives. A seed of another length is that of its digest.
     pub fn of(seed: &[u8]) -> Self {
-        let seed = <[u8; 32]>::try_from(seed).unwrap_or_else(|_| *Digest::of_bytes(seed).as_bytes());
-        Self(ChaCha20Rng::from_seed(seed))
+        Self(ChaCha20Rng::from_seed(whole(seed)))
     }
 
     /// The next bytes of the stream that follows from the seed.
@@ -37,9 +39,87 @@ impl Random {
     }
 }
 
+/// A seed of 32 bytes; one of another length is that of its digest.
+fn whole(seed: &[u8]) -> [u8; 32] {
+    <[u8; 32]>::try_from(seed).unwrap_or_else(|_| *Digest::of_bytes(seed).as_bytes())
+}
+
+/// The seed of a component that another one calls.
+pub fn call_seed(seed: &[u8], number: u64, item: &str) -> [u8; 32] {
+    *capability::call_seed(&whole(seed), number, item).as_bytes()
+}
+
+/// The requests of a component, with the secrets that it is granted.
+#[derive(Debug)]
+pub struct Outgoing(capability::Outgoing);
+
+impl Outgoing {
+    /// From a grant, as JSON, and the values of its secrets, by name.
+    pub fn open(grant: &str, secrets: &[(String, String)]) -> Result<Self, String> {
+        let grant: EffectiveGrant = read::document("grant", grant).map_err(|problem| problem.message)?;
+        let secrets = grant.secrets.iter().map(|rule| {
+            let value = secrets.iter().find(|(name, _)| *name == rule.name);
+            let (_, value) =
+                value.ok_or_else(|| format!("the value of the secret `{}` is missing", rule.name))?;
+            SecretValue::new(rule, value.clone()).map_err(|error| error.to_string())
+        });
+        let secrets = secrets.collect::<Result<_, _>>()?;
+        Ok(Self(capability::Outgoing { rules: grant.http, secrets }))
+    }
+
+    /// Checks a request, and gives the fields to send: with the values of secrets.
+    pub fn prepare(
+        &self,
+        scheme: &str,
+        host: &str,
+        port: u16,
+        method: &str,
+        mut fields: Vec<HttpField>,
+    ) -> Result<Vec<HttpField>, String> {
+        let known = [Scheme::Http, Scheme::Https].into_iter().find(|known| known.as_str() == scheme);
+        let scheme = known.ok_or("a request goes by http or https")?;
+        match self.0.prepare(scheme, host, port, method, &mut fields) {
+            Ok(_) => Ok(fields),
+            Err(denied) => Err(denied.to_string()),
+        }
+    }
+
+    /// Removes the values of secrets from what a host answered: gives its fields and its body.
+    pub fn receive(
+        &self,
+        host: &str,
+        status: u16,
+        fields: Vec<HttpField>,
+        body: Vec<u8>,
+    ) -> Result<(Vec<HttpField>, Vec<u8>), String> {
+        let received = self.0.receive(host, HttpResponse { status, fields, body });
+        received.map(|HttpResponse { fields, body, .. }| (fields, body)).map_err(|error| error.to_string())
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn a_request_has_the_secret_for_its_host() {
+        let grant = r#"{"kinds": [], "filesystem": [], "limits": {"fuel": 1, "memory": 1, "timeout": 1, "output": 1, "log": 1},
+            "http": [{"host": "a.example", "schemes": ["https"], "ports": [443], "methods": ["GET"]}],
+            "secrets": [{"name": "TOKEN", "from": {"env": "TOKEN"}, "header": "authorization", "host": "a.example", "schemes": ["https"]}]}"#;
+        assert_eq!(Outgoing::open(grant, &[]).unwrap_err(), "the value of the secret `TOKEN` is missing");
+        let value = |value: &str| [("TOKEN".to_owned(), value.to_owned())];
+        assert!(Outgoing::open(grant, &value("short")).unwrap_err().contains("8 to 8192 bytes"));
+        let outgoing = Outgoing::open(grant, &value("s3cr3t-value")).unwrap();
+        let fields = vec![("authorization".to_owned(), b"Bearer {{secret:TOKEN}}".to_vec())];
+        let sent = outgoing.prepare("https", "a.example", 443, "GET", fields.clone()).unwrap();
+        assert_eq!(sent[0].1, b"Bearer s3cr3t-value");
+        assert!(outgoing.prepare("https", "b.example", 443, "GET", fields.clone()).is_err());
+        assert!(outgoing.prepare("ftp", "a.example", 443, "GET", fields.clone()).is_err());
+        let received = outgoing.receive("a.example", 200, sent, b"s3cr3t-value".to_vec()).unwrap();
+        assert_eq!(received.0[0], fields[0]);
+        assert_eq!(received.1, b"{{secret:TOKEN}}");
+    }
 
     #[test]
     fn a_text_is_read_strictly() {

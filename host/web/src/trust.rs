@@ -158,15 +158,16 @@ impl Component {
                 (node.capabilities.as_ref(), node.limits)
             }
         };
-        self.granted(&manifest, capabilities, limits)
+        self.granted(&manifest, capabilities, limits, None)
     }
 
-    /// What the component is granted, as JSON with its digest.
+    /// What the component is granted, as JSON with its digest; no more than `parent`.
     pub(crate) fn granted(
         &self,
         manifest: &Manifest,
         node: Option<&NodeCapabilities>,
         node_limits: NodeLimits,
+        parent: Option<&EffectiveGrant>,
     ) -> Result<String, Problem> {
         let signer = match self.verified.standing() {
             Standing::Signed { key, .. } => Some(key.name.as_str()),
@@ -178,7 +179,7 @@ impl Component {
             ceiling: &self.verified.ceiling(),
             signer,
             manifest,
-            parent: None,
+            parent,
             node,
             node_limits,
         };

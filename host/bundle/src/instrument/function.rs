@@ -171,8 +171,14 @@ impl<'a> Writer<'a> {
 
     /// Stops, and says why, if the last value is not 0.
     fn stop_if(&mut self, why: Stop) {
+        self.stop_if_after(why, []);
+    }
+
+    /// The same, after these instructions.
+    fn stop_if_after(&mut self, why: Stop, first: impl IntoIterator<Item = Instruction<'a>>) {
+        self.push([Instruction::If(BlockType::Empty)]);
+        self.push(first);
         self.push([
-            Instruction::If(BlockType::Empty),
             Instruction::I32Const(why as i32),
             Instruction::GlobalSet(self.meter.stop),
             Instruction::Unreachable,
@@ -223,7 +229,13 @@ impl<'a> Writer<'a> {
             Instruction::I64GtS,
             Instruction::I32And,
         ]);
-        self.stop_if(Stop::Memory);
+        // Such an end is charged in full: the global of the fuel can say what was wanted.
+        let wanted = [
+            Instruction::LocalGet(delta),
+            Instruction::I64ExtendI32U,
+            Instruction::GlobalSet(self.meter.fuel),
+        ];
+        self.stop_if_after(Stop::Memory, wanted);
         self.push([
             Instruction::LocalGet(delta),
             instruction,
@@ -255,7 +267,15 @@ impl<'a> Writer<'a> {
                 Instruction::I64GtU,
                 Instruction::I32And,
             ]);
-            self.stop_if(Stop::Table);
+            let wanted = [
+                Instruction::TableSize(table),
+                Instruction::I64ExtendI32U,
+                Instruction::LocalGet(delta),
+                Instruction::I64ExtendI32U,
+                Instruction::I64Add,
+                Instruction::GlobalSet(self.meter.fuel),
+            ];
+            self.stop_if_after(Stop::Table, wanted);
             self.push([Instruction::LocalGet(delta)]);
         }
         self.push([instruction]);

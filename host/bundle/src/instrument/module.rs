@@ -22,9 +22,9 @@ const GLOBALS: u32 = 3;
 pub enum Stop {
     /// The fuel is used up.
     Fuel = 1,
-    /// Its memories would be larger than they may be.
+    /// Its memories would be larger than they may be. The global `fuel` has how many pages it asked for.
     Memory = 2,
-    /// A table would be larger than it may be.
+    /// A table would be larger than it may be. The global `fuel` has how many elements it would have.
     Table = 3,
 }
 

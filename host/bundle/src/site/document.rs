@@ -25,6 +25,8 @@ pub struct Document {
     pub trust: String,
     /// Whether components without a signature run.
     pub allow_unsigned: bool,
+    /// The interfaces that the page gives to components.
+    pub interfaces: Vec<String>,
     /// The components that nodes, hooks and components dispatch.
     pub components: Vec<ComponentDocument>,
     /// The items of knowledge that the graphs name.

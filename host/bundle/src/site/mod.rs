@@ -8,8 +8,8 @@ mod document;
 mod files;
 mod manifest;
 
-/// The interfaces that the page gives to components, without versions.
-pub const INTERFACES: [&str; 13] = [
+/// The interfaces that the page gives to components, without versions. `bundle.json` names them, and the page checks that it has them.
+pub const INTERFACES: [&str; 18] = [
     "graph-host:node/types",
     "graph-host:host/log",
     "graph-host:host/events",
@@ -23,6 +23,11 @@ pub const INTERFACES: [&str; 13] = [
     "wasi:io/streams",
     "wasi:io/poll",
     "wasi:io/error",
+    "wasi:http/types",
+    "wasi:http/outgoing-handler",
+    "graph-host:host/secrets",
+    "graph-host:host/knowledge",
+    "graph-host:host/tools",
 ];
 
 pub use assets::ASSETS;

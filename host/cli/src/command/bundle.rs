@@ -83,12 +83,14 @@ async fn make(args: &Args, graph: &str, context: &Context) -> Result<Bundle> {
         Some(key) => signing_key(&context.host.home, key)?,
         None => context.host.home.identity()?,
     };
-    let scene = RunContext::open(graph, args.caps.as_deref(), &sources, &project, &context.host)?;
+    let mut scene = RunContext::open(graph, args.caps.as_deref(), &sources, &project, &context.host)?;
     if !scene.file.warnings.is_empty() {
         context.output.report(&scene.file.warnings);
     }
     let given = inputs::gather(args.inputs.as_deref(), args.input.clone())?;
     let example_inputs = example(&scene, given)?;
+    // The page asks for the values of secrets.
+    scene.components.without_secrets = true;
     let components = &scene.components;
     let plan = Plan::make(&scene.file.graph, &scene.subgraphs.graphs, &scene.hooks.hooks, components).await;
     let export = args.replay.as_deref().map(read_export).transpose()?;

@@ -69,6 +69,8 @@ pub enum RequestDenied {
     Port { host: String, port: u16 },
     #[error("its grant does not allow {method} to `{host}`")]
     Method { host: String, method: String },
+    #[error("the secret `{name}` is for {host} by {schemes} alone")]
+    Secret { name: String, host: String, schemes: String },
 }
 
 /// The rule that allows a request; otherwise what the closest rule lacks.

@@ -8,9 +8,12 @@ mod http;
 mod interface;
 mod item;
 mod manifest;
+mod nested;
+mod outgoing;
 mod path;
 mod reach;
 mod read;
+mod spelled;
 mod suggest;
 
 pub use ceiling::Ceiling;
@@ -21,6 +24,8 @@ pub use http::{AddressRange, HttpRule, ParseAddressError, RequestDenied, Scheme,
 pub use interface::{InterfaceName, ParseInterfaceError, Provision};
 pub use item::{ItemPattern, ItemPatternError, Specificity};
 pub use manifest::{ItemEntry, Manifest, ManifestMount};
+pub use nested::{call_seed, check_call};
+pub use outgoing::{HttpField, HttpResponse, Outgoing, SecretValue, UnsearchableResponse, UnusableSecret};
 pub use reach::{KnowledgeRule, SecretRule, SecretSource, is_key};
 pub use read::read_run_limits;
 pub use suggest::{DispatchUse, ItemNeeds, Suggestion, suggest};

@@ -132,6 +132,7 @@ mod travel;
 mod tree;
 mod unwritten;
 mod warnings;
+mod way;
 mod writes;
 
 pub use cache::{Answered, Lookup};
@@ -145,6 +146,7 @@ pub(crate) use reduce::fold_fuel;
 pub use setup::{
     CheckpointRef, Graphs, HandleError, Identity, RestoreError, Restored, Setup, Summary, inputs_digest,
 };
+pub use way::{warnings_on, way_to};
 
 pub use tree::{RestoredChild, RestoredTree, RunTree, cycles, is_child_of, named, task_of_child};
 

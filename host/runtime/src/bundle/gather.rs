@@ -93,6 +93,7 @@ pub fn gather(
     if is_open(context, plan) {
         gatherer.permitted();
     }
+    gatherer.site.permit_origins(&page::origins(&gatherer.grants));
     let components = gatherer.components()?;
     let (knowledge, directives) = gatherer.text_documents();
     let trust = gatherer.trust()?;
@@ -122,6 +123,7 @@ pub fn gather(
         manifest,
         trust,
         allow_unsigned: context.components.allow_unsigned,
+        interfaces: INTERFACES.map(str::to_owned).to_vec(),
         components,
         knowledge,
         directives,

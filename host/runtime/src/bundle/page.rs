@@ -1,5 +1,7 @@
 //! What a page cannot do that this host does.
 
+use std::collections::BTreeSet;
+
 use graph_bundle::site::MissingCheck;
 use graph_core::capability::{Access, EffectiveGrant, Scheme};
 use graph_core::diagnostic::printable;
@@ -26,6 +28,22 @@ pub(super) fn missing_checks(node: &PlannedNode) -> Vec<MissingCheck> {
     requests(grant).into_iter().chain(folders(grant)).map(check).collect()
 }
 
+/// The origins that granted requests go to, as a Content Security Policy names them.
+pub(super) fn origins(grants: &[EffectiveGrant]) -> BTreeSet<String> {
+    let rules = grants.iter().flat_map(|grant| &grant.http);
+    let each = rules.flat_map(|rule| {
+        let host = if rule.host.contains(':') { format!("[{}]", rule.host) } else { rule.host.clone() };
+        let of = move |scheme: Scheme, port: u16| format!("{scheme}://{host}:{port}");
+        let schemes = rule.schemes.iter();
+        schemes.flat_map(move |scheme| {
+            let of = of.clone();
+            rule.ports.iter().map(move |port| of(*scheme, *port))
+        })
+    });
+    // A host that was read from a manifest has no character that ends a source or a directive.
+    each.filter(|origin| !origin.contains([';', ',', ' ', '\'', '"', '<', '>'])).collect()
+}
+
 fn requests(grant: &EffectiveGrant) -> Vec<String> {
     let mut missing = Vec::new();
     if !grant.http.is_empty() {
@@ -35,6 +53,10 @@ fn requests(grant: &EffectiveGrant) -> Vec<String> {
         );
         missing.push(
             "a page does not see where a redirect leads: a response that redirects is an error".to_owned(),
+        );
+        missing.push(
+            "a page sees only those fields of a response that the server permits (CORS), and reaches only servers that permit the page"
+                .to_owned(),
         );
     }
     let plain: Vec<_> = grant.http.iter().filter(|rule| rule.schemes.contains(&Scheme::Http)).collect();

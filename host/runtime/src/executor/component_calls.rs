@@ -4,9 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use graph_core::capability::{DispatchPatterns, EffectiveGrant, capability_name};
-use graph_core::digest::DomainHasher;
-use graph_core::graph::{ItemType, Primary};
+use graph_core::capability::{EffectiveGrant, call_seed, check_call};
 use graph_core::limits::{HostUse, TaskLimits};
 use graph_core::node::{Activation, Category, Failure, Outcome};
 use graph_core::record::JournalEntry;
@@ -52,15 +50,9 @@ impl Tools for Caller {
 impl Caller {
     async fn perform(&self, call: ToolCall) -> Result<ToolReport, Failure> {
         let ToolCall { item, params, fuel, host, timeout, number } = call;
-        self.permit(&item)?;
         let depth = self.depth + 1;
-        let most = self.spec.manifest.run_limits().depth;
-        if depth > most {
-            let message = format!(
-                "`{item}` would be called {depth} levels deep; the manifest's `run: {{ depth: {most} }}` allows no more"
-            );
-            return Err(Failure::new(Category::Limit, message));
-        }
+        let (own, _) = self.place.restrictions(&self.spec.graph);
+        check_call(&self.spec.manifest, own, &item, depth)?;
         let ready = self.shared.callee((&self.spec, self.place), &item, &self.grant).await?;
         if let Some(failure) = ready.expired(&item, self.spec.clock) {
             return Err(failure);
@@ -70,11 +62,7 @@ impl Caller {
         let HostUse { calls, bytes, .. } = own.host().min(host);
         let limits =
             TaskLimits { fuel: own.fuel.min(fuel), timeout: own.timeout.min(timeout), calls, bytes, ..own };
-        let seed = DomainHasher::new("graph-host/call-seed/v1")
-            .field(&self.seed)
-            .field(&number.to_le_bytes())
-            .field(item.as_bytes())
-            .finish();
+        let seed = call_seed(&self.seed, number, &item);
         let key = format!("{}/{number}", self.spec.activation.idempotency_key);
         let activation =
             Activation { idempotency_key: key, answers: Vec::new(), ..self.spec.activation.clone() };
@@ -114,25 +102,5 @@ impl Caller {
         };
         let result = result.map_err(|what| Failure::new(Category::InvalidInput, format!("`{item}` {what}")));
         Ok(ToolReport { result, fuel, host, events })
-    }
-
-    /// Whether the item may be dispatched at all: the manifest has to permit it, and the node's own `capabilities` must
-    /// not leave it out.
-    fn permit(&self, item: &str) -> Result<(), Failure> {
-        let (own, _) = self.place.restrictions(&self.spec.graph);
-        // The patterns were checked with the document; one that cannot be read permits nothing.
-        let own = own
-            .and_then(|own| own.dispatch.as_deref())
-            .map(|patterns| DispatchPatterns::parse(patterns).unwrap_or_default());
-        let permits = |patterns: &DispatchPatterns| patterns.permits(Primary::Execute, ItemType::Tool, item);
-        if permits(self.spec.manifest.dispatch()) && own.as_ref().is_none_or(permits) {
-            return Ok(());
-        }
-        let name = capability_name(Primary::Execute, ItemType::Tool, item);
-        let message = format!(
-            "`{}` is not permitted: no pattern of `dispatch` that holds at this node covers it",
-            graph_core::diagnostic::printable(&name)
-        );
-        Err(Failure::new(Category::Denied, message))
     }
 }

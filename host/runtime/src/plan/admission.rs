@@ -48,6 +48,9 @@ pub struct Components {
     pub log: Option<TrustLog>,
     /// The key with which the user lets the run sign.
     pub signing_key: Option<SigningKey>,
+    /// Whether the values of secrets are entered elsewhere, as in a page: then none is read here, and nothing that is linked can
+    /// send one.
+    pub without_secrets: bool,
     /// The items that the program performs itself.
     pub functions: Arc<Functions>,
 }
@@ -281,6 +284,10 @@ impl Components {
         grant: &EffectiveGrant,
     ) -> Result<PreparedNode, Option<PrepareError>> {
         let loaded = admitted.loaded.as_ref().ok_or(None)?;
+        if self.without_secrets && !grant.secrets.is_empty() {
+            let bare = EffectiveGrant { secrets: Vec::new(), ..grant.clone() };
+            return self.engine.prepare(loaded, &bare).map_err(Some);
+        }
         self.engine.prepare(loaded, grant).map_err(Some)
     }
 

@@ -225,6 +225,7 @@ pub fn components(
         recorded: None,
         log: None,
         signing_key: None,
+        without_secrets: false,
         functions: Arc::default(),
     }
 }

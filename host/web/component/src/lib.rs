@@ -144,9 +144,43 @@ impl digests_of::Guest for Walker {
 
 impl host_of::Guest for Walker {
     type Random = Random;
+    type Outgoing = Outgoing;
 
     fn read_json(text: String) -> Result<String, String> {
         host::read_json(&text)
+    }
+
+    fn call_seed(seed: Vec<u8>, number: u64, item: String) -> Vec<u8> {
+        host::call_seed(&seed, number, &item).to_vec()
+    }
+}
+
+struct Outgoing(host::Outgoing);
+
+impl host_of::GuestOutgoing for Outgoing {
+    fn open(grant: String, secrets: Vec<(String, String)>) -> Result<host_of::Outgoing, String> {
+        host::Outgoing::open(&grant, &secrets).map(|opened| host_of::Outgoing::new(Self(opened)))
+    }
+
+    fn prepare(
+        &self,
+        scheme: String,
+        host: String,
+        port: u16,
+        method: String,
+        fields: Vec<host_of::Field>,
+    ) -> Result<Vec<host_of::Field>, String> {
+        self.0.prepare(&scheme, &host, port, &method, fields)
+    }
+
+    fn receive(
+        &self,
+        host: String,
+        status: u16,
+        fields: Vec<host_of::Field>,
+        body: Vec<u8>,
+    ) -> Result<(Vec<host_of::Field>, Vec<u8>), String> {
+        self.0.receive(&host, status, fields, body)
     }
 }
 
@@ -191,6 +225,10 @@ impl runs_of::GuestRun for Run {
         Self::new(run::Run::fork(&setup, &stored, checkpoint))
     }
 
+    fn verify(run: String, key: String, stored: String) -> Result<String, Problem> {
+        run::Run::verify(&run, &key, &stored).map_err(problem)
+    }
+
     fn handle(&self, now: u64, event: String) -> Result<String, Problem> {
         // Nothing calls back into the component, so no other call has it borrowed.
         self.0.borrow_mut().handle(now, &event).map_err(problem)
@@ -202,6 +240,19 @@ impl runs_of::GuestRun for Run {
 
     fn grant(&self, task: String, component: trust_of::ComponentBorrow<'_>) -> Result<String, Problem> {
         self.0.borrow().grant(&task, &component.get::<Component>().0).map_err(problem)
+    }
+
+    fn check_call(&self, task: String, item: String, depth: u32) -> Result<(), Problem> {
+        self.0.borrow().check_call(&task, &item, depth).map_err(problem)
+    }
+
+    fn grant_call(
+        &self,
+        task: String,
+        component: trust_of::ComponentBorrow<'_>,
+        caller: String,
+    ) -> Result<String, Problem> {
+        self.0.borrow().grant_call(&task, &component.get::<Component>().0, &caller).map_err(problem)
     }
 
     fn cache_key(&self, task: String, performer: String) -> Result<String, Problem> {

@@ -30,10 +30,12 @@ export interface Bundle {
   trust: string;
   /** Components without a signature are taken, as `--allow-unsigned` does. */
   allow_unsigned: boolean;
+  /** What the page gives to components: its executors check that they do. */
+  interfaces: string[];
   components: BundledComponent[];
   knowledge: unknown[];
   directives: unknown[];
-  entries: unknown[];
+  entries: { key: string; text: string }[];
   /** Folders that components are granted; those that are not packed are asked for. */
   folders: { host: string; access: string; packed: boolean }[];
   /** `at` is where it is, on the host that wrote the bundle; that of an empty folder, which has no path, ends in a slash. */
@@ -48,26 +50,9 @@ export interface Bundle {
   export?: string;
 }
 
-/** What a page can give to a component. */
-const GIVEN = [
-  "graph-host:host/log",
-  "graph-host:host/events",
-  "graph-host:node/types",
-  "wasi:clocks/wall-clock",
-  "wasi:clocks/monotonic-clock",
-  "wasi:random/random",
-  "wasi:random/insecure",
-  "wasi:random/insecure-seed",
-  "wasi:filesystem/types",
-  "wasi:filesystem/preopens",
-  "wasi:io/streams",
-  "wasi:io/poll",
-  "wasi:io/error",
-];
-
 /** The interfaces of these that a page cannot give. */
-export function missing(imports: string[]): string[] {
-  return imports.filter((name) => !GIVEN.includes(name.replace(/@.*$/, "")));
+export function missing(bundle: Bundle, imports: string[]): string[] {
+  return imports.filter((name) => !bundle.interfaces.includes(name.replace(/@.*$/, "")));
 }
 
 export function read(text: string): Bundle {
@@ -79,6 +64,7 @@ export function read(text: string): Bundle {
     manifest: "object",
     trust: "string",
     allow_unsigned: "boolean",
+    interfaces: "object",
     components: "object",
     knowledge: "object",
     directives: "object",

@@ -1,21 +1,23 @@
-// A worker that calls components: every call in a fresh instance, metered by the instance itself. As `host/engine/src/call.rs`.
+// A worker that calls components: every call in a fresh instance, metered by the instance itself. As `host/engine/src/call.rs` and, for
+// components that call others, `host/runtime/src/executor/component_calls.rs`.
 
-import { classify, type Failure } from "./fault";
+import { classify, Fault, tooMuchMemory } from "./fault";
 import { Files, filesystem } from "./interfaces/filesystem";
+import { http } from "./interfaces/http";
+import { knowledge } from "./interfaces/knowledge";
 import { Output } from "./interfaces/output";
+import { secrets } from "./interfaces/secrets";
+import { Handles, streams } from "./interfaces/streams";
+import { lateCall, tools, type ToolCall, type ToolReport } from "./interfaces/tools";
 import { clocks, random } from "./interfaces/world";
-import { deadlineOf, Journal } from "./journal";
-import { elements, escape, members, object } from "./json";
-import type { Call, Done, LoadedComponent, Setup } from "./protocol";
-import { errorOf, load, type Walker } from "./walker";
+import { deadlineOf, Journal, type Entry } from "./journal";
+import { canonical, members, object, plain } from "./json";
+import { failed, reported, run, type Instance, type Outcome } from "./outcome";
+import type { Call, Done, Grant, KnowledgeQuestion, Limits, LoadedComponent, LogLine, Question, RequestTold, Setup, Told, ToolTold } from "./protocol";
+import { Waits } from "./waits";
+import { load, type Walker } from "./walker";
 
 const PAGE = 65536;
-/** The longest failure message that is kept, in bytes. */
-const MAX_MESSAGE = 8 << 10;
-
-interface Instance {
-  "graph-host:node/action@0.1.0": { run(activation: object, params: string): Outcome };
-}
 
 /** The globals that all core modules of a component count with: `host/docs/design/fuel.md`. */
 interface Meter {
@@ -24,158 +26,194 @@ interface Meter {
   stop: WebAssembly.Global<"i32">;
 }
 
-interface Outcome {
-  tag: "result" | "interrupt" | "command";
-  val: string | { update: string; goto: { node: string; argument?: string }[] };
-}
-
 interface Ready {
   component: LoadedComponent;
   instantiate: (imports: object, seen: (core: WebAssembly.Exports) => void) => Promise<Instance>;
 }
 
-const length = (text: string): number => new TextEncoder().encode(text).length;
-const failed = ({ category, message, details }: Failure): string =>
-  object({ category: JSON.stringify(category), message: JSON.stringify(message), details });
+/** One component that is called: that of a task, or one that another component calls. */
+interface Frame {
+  component: string;
+  activation: string;
+  params: string;
+  seed: Uint8Array;
+  clock: number;
+  limits: Limits;
+  grant: string;
+  /** How many calls of components are around it. */
+  depth: number;
+  played?: Entry[] | undefined;
+}
+
+interface Ended {
+  outcome: Outcome;
+  fuel: bigint;
+  /** Its time was over while it waited. */
+  late: boolean;
+  /** How many milliseconds it has waited. */
+  waited: number;
+  output: Output;
+  journal: Journal;
+}
+
+export const hasJspi = (): boolean => "Suspending" in WebAssembly;
 
 export class Executor {
   private constructor(
     private readonly walker: Walker,
     private readonly ready: Map<string, Ready>,
     private readonly files: Files,
+    private readonly ask: (question: Question) => Promise<unknown>,
   ) {}
 
-  static async of(setup: Setup): Promise<Executor> {
+  static async of(setup: Setup, ask: (question: Question) => Promise<unknown>): Promise<Executor> {
     const walker = await (await load<Walker>(setup.walker.url, setup.walker.cores))({});
     const ready = new Map<string, Ready>();
     for (const component of setup.components) {
       ready.set(component.digest, { component, instantiate: await load<Instance>(component.url, component.cores) });
     }
-    return new Executor(walker, ready, new Files(setup.files, setup.empty));
+    const executor = new Executor(walker, ready, new Files(setup.files, setup.empty), ask);
+    executor.check(setup.interfaces);
+    return executor;
+  }
+
+  /** Every interface that bundles are made for is there, and no other: types alone need nothing. */
+  private check(interfaces: string[]): void {
+    const frame = { seed: new Uint8Array(32), clock: 0, depth: 0, limits: {} as Limits, grant: "{}", component: "", activation: "", params: "" };
+    const grant = { kinds: [], filesystem: [], limits: frame.limits };
+    const journal = new Journal(frame.limits, () => "");
+    const given = Object.keys(this.imports(frame, grant, journal, new Output(0, String), new Waits(0), () => undefined)).sort();
+    const wanted = interfaces.filter((name) => name !== "graph-host:node/types").sort();
+    if (given.join() !== wanted.join()) throw new Error(`the page gives ${given.join(", ")}, and the bundle was made for ${wanted.join(", ")}`);
   }
 
   async call(call: Call): Promise<Done> {
-    const deadline = call.played && deadlineOf(call.played);
+    const played = call.played?.map((entry) => plain(entry) as unknown as Entry);
+    const deadline = played && deadlineOf(played);
     if (deadline) return { id: call.id, logs: [], report: object({ failure: failed(deadline), fuel: String(call.limits.fuel) }) };
-    const journal = new Journal(call.limits, (bytes) => this.walker.digests.ofBytes(bytes), call.played);
-    const output = new Output(call.limits.log, (text) => this.walker.host.readJson(text));
-    const limit = BigInt(call.limits.fuel);
-    let fuel = limit;
-    let answer: { outcome?: string; failure?: string };
+    const { outcome, fuel, output, journal } = await this.perform({ ...call, played, seed: seedOf(call.seed), depth: 0 });
+    journal.finish();
+    const { difference } = journal;
+    const answer = reported(difference === undefined ? outcome : { failure: { category: "internal", message: difference } });
+    const entries = (played ?? journal.entries) as unknown as Parameters<typeof canonical>[0];
+    const report = object({
+      ...answer,
+      fuel: String(fuel),
+      events: `[${output.events.map(({ name, payload }) => object({ name: JSON.stringify(name), payload })).join(",")}]`,
+      journal: canonical(entries),
+    });
+    return { id: call.id, report, logs: output.logs, ...(difference === undefined ? {} : { difference }) };
+  }
+
+  private async perform(frame: Frame): Promise<Ended> {
+    const { limits } = frame;
+    const journal = new Journal(limits, (bytes) => this.walker.digests.ofBytes(bytes), frame.played);
+    const output = new Output(limits.log, (text) => this.walker.host.readJson(text));
+    const limit = BigInt(limits.fuel);
+    const used = (): bigint => {
+      const counted = meter ? limit + meter.fuel.value : limit;
+      return counted > limit ? limit : counted;
+    };
     let meter: Meter | undefined;
+    const waits = new Waits(limits.timeout);
     try {
-      const ready = this.ready.get(call.component);
-      if (!ready) throw new Error(`component ${call.component} is not in the bundle`);
-      const imports: Record<string, object> = {
-        ...output.imports(),
-        ...clocks(call.clock),
-        ...random(() => new this.walker.host.Random(seedOf(call.seed))),
-        ...filesystem(call.mounts, this.files, journal),
-      };
+      const ready = this.ready.get(frame.component);
+      if (!ready) throw new Error(`component ${frame.component} is not in the bundle`);
+      if (ready.component.waits && !hasJspi()) throw new Fault("denied", "it waits for the host, which takes JavaScript Promise Integration: this browser has none");
+      const begins = ready.component.pages * PAGE;
+      if (begins > limits.memory) throw new Fault("limit", tooMuchMemory(BigInt(begins), limits.memory));
+      const grant = JSON.parse(frame.grant) as Grant;
+      const imports = this.imports(frame, grant, journal, output, waits, () => meter);
       // By the core module itself: no function of a component can be called any more once it has trapped.
       const instance = await ready.instantiate(imports, (core) => {
         if ("graph-host-meter-stop" in core) meter = core as unknown as Meter;
       });
-      if (meter === undefined) throw new Error(`component ${call.component} counts no fuel`);
-      const pages = Math.floor(call.limits.memory / PAGE) - ready.component.pages;
+      if (meter === undefined) throw new Error(`component ${frame.component} counts no fuel`);
+      const pages = Math.floor(limits.memory / PAGE) - ready.component.pages;
       meter.fuel.value = -limit;
-      meter.pages.value = BigInt(Math.max(pages, 0));
+      meter.pages.value = BigInt(pages);
       meter.stop.value = 0;
-      const outcome = this.run(instance, call);
-      const used = limit + meter.fuel.value;
-      fuel = used > limit ? limit : used;
-      answer = outcome;
+      const outcome = await run(instance, frame.activation, frame.params, limits.output, (text) => this.walker.host.readJson(text));
+      return { outcome, fuel: used(), late: false, waited: waits.spent(), output, journal };
     } catch (error) {
-      answer = { failure: failed(classify(error, meter?.stop.value ?? 0, call.limits.memory)) };
+      const failure = classify(error, { stop: meter?.stop.value ?? 0, wanted: meter?.fuel.value ?? 0n, pages: meter?.pages.value ?? 0n }, limits.memory);
+      // Waiting takes time and no fuel; any other end is charged in full.
+      const late = error instanceof Fault && error.category === "timeout";
+      return { outcome: { failure }, fuel: late ? used() : limit, late, waited: waits.spent(), output, journal };
     }
-    journal.finish();
-    if (journal.difference !== undefined) answer = { failure: failed({ category: "internal", message: journal.difference }) };
-    const report = object({
-      ...answer,
-      fuel: String(fuel),
-      events: `[${output.events.join(",")}]`,
-      journal: JSON.stringify(call.played ?? journal.entries),
-    });
-    return { id: call.id, report, logs: output.logs, ...(journal.difference === undefined ? {} : { difference: journal.difference }) };
   }
 
-  /** Calls `run`, and reads what it answered: strict JSON, within the output limit. */
-  private run(instance: Instance, call: Call): { outcome: string } | { failure: string } {
-    let returned: Outcome;
-    let failure: { category: string; message: string; details?: string } | undefined;
-    try {
-      returned = instance["graph-host:node/action@0.1.0"].run(activationOf(call.activation), call.params);
-    } catch (error) {
-      failure = errorOf(error) as typeof failure;
-      if (failure === undefined) throw error;
-    }
-    let left = call.limits.output;
-    const spend = (bytes: number): void => {
-      left -= bytes;
-      if (left < 0) throw { category: "limit", message: `what it answered has more than ${call.limits.output} bytes` } satisfies Failure;
+  /** Everything that a component may import: what it is not granted, it was refused before. */
+  private imports(frame: Frame, grant: Grant, journal: Journal, output: Output, waits: Waits, meter: () => Meter | undefined): Record<string, object> {
+    const handles = new Handles();
+    const asked = <T>(question: Question, late: string): Promise<T> => waits.until(this.ask(question) as Promise<T>, late);
+    const sender = {
+      send: (request: Parameters<Parameters<typeof http>[3]["send"]>[0], firstByte: number | undefined) =>
+        asked<RequestTold>(
+          { ask: "request", grant: frame.grant, request, most: frame.limits.response_body, firstByte },
+          "it ran past its deadline while it waited for a server",
+        ),
+      warn: (message: string): void => output.hostLine("warn", message),
     };
-    const json = (text: string, what: string): string => {
-      spend(length(text));
-      try {
-        return this.walker.host.readJson(text);
-      } catch (error) {
-        const reason = String(errorOf(error) ?? error);
-        throw { category: "internal", message: `${what} is not valid JSON: ${reason}` } satisfies Failure;
-      }
+    const caller = {
+      depth: frame.depth,
+      readJson: (text: string): string => this.walker.host.readJson(text),
+      fuel: (): bigint => -(meter()?.fuel.value ?? 0n),
+      setFuel: (fuel: bigint): void => {
+        const counted = meter();
+        if (counted) counted.fuel.value = -fuel;
+      },
+      call: (call: ToolCall): Promise<ToolReport> => this.callee(frame, call, waits, output.logs),
+      addEvent: (event: { name: string; payload: string }): void => output.addEvent(event),
     };
-    try {
-      if (failure) {
-        const details = failure.details === undefined ? undefined : json(failure.details, "the details of its failure");
-        const category = failure.category as Failure["category"];
-        return { failure: failed({ category, message: shortened(failure.message), ...(details === undefined ? {} : { details }) }) };
-      }
-      const { tag, val } = returned!;
-      if (typeof val === "string") {
-        return { outcome: object({ [tag]: json(val, tag === "result" ? "its result" : "its question") }) };
-      }
-      const update = json(val.update, "the update of its command");
-      if (!update.startsWith("{")) throw { category: "internal", message: "the update of its command is not a JSON object" } satisfies Failure;
-      const goto = val.goto.map(({ node, argument }) => {
-        spend(length(node) + 1);
-        const given = argument === undefined ? undefined : json(argument, "an argument in its command");
-        return object({ node: JSON.stringify(node), argument: given });
-      });
-      return { outcome: object({ command: object({ update, goto: `[${goto.join(",")}]` }) }) };
-    } catch (refused) {
-      return { failure: failed(refused as Failure) };
-    }
+    return {
+      ...output.imports(),
+      ...clocks(frame.clock),
+      ...random(() => new this.walker.host.Random(frame.seed)),
+      ...streams(),
+      ...filesystem(grant.filesystem, this.files, journal, handles),
+      ...http(frame.limits, journal, handles, sender),
+      ...secrets(grant.secrets),
+      ...knowledge(grant.knowledge ?? [], journal, (question: KnowledgeQuestion) =>
+        asked<Told>(question, "it ran past its deadline while it waited for the project's knowledge"),
+      ),
+      ...tools(journal, caller),
+    };
   }
-}
 
-/** A failure message, escaped, and not longer than is kept. */
-function shortened(message: string): string {
-  const bytes = new TextEncoder().encode(message);
-  if (bytes.length <= MAX_MESSAGE) return escape(message);
-  let end = MAX_MESSAGE;
-  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
-  return `${escape(new TextDecoder().decode(bytes.subarray(0, end)))}…`;
+  /** Performs a component that another one calls, within what that one has left and is granted. */
+  private async callee(caller: Frame, { item, params, fuel, host, number }: ToolCall, waits: Waits, logs: LogLine[]): Promise<ToolReport> {
+    const nothing = { fuel: 0n, host: { calls: 0, bytes: 0 }, events: [] };
+    const depth = caller.depth + 1;
+    const told = (await waits.until(this.ask({ ask: "tool", caller: caller.grant, item, depth }), lateCall().message)) as ToolTold;
+    if ("failure" in told) return { result: told, ...nothing };
+    const own = (JSON.parse(told.grant) as Grant).limits;
+    const left = waits.left();
+    const limits = {
+      ...own,
+      fuel: Math.min(own.fuel, Number(fuel)),
+      timeout: Math.min(own.timeout, left),
+      calls: Math.min(own.calls, host.calls),
+      bytes: Math.min(own.bytes, host.bytes),
+    };
+    const activation = members(caller.activation);
+    const key = JSON.parse(activation.get("idempotency_key") ?? '""') as string;
+    const given = { ...Object.fromEntries(activation), answers: "[]", idempotency_key: JSON.stringify(`${key}/${number}`) };
+    const seed = this.walker.host.callSeed(caller.seed, BigInt(number), item);
+    const ended = await this.perform({ component: told.component, activation: object(given), params, seed, clock: caller.clock, limits, grant: told.grant, depth });
+    waits.spend(ended.waited);
+    logs.push(...ended.output.logs);
+    // Where both have the same deadline, it is the caller that ends first.
+    if (ended.late && left <= own.timeout) throw lateCall();
+    const used = { fuel: ended.fuel, host: ended.journal.used(), events: ended.output.events };
+    const refused = (what: string): ToolReport => ({ result: { failure: { category: "invalid-input", message: `\`${item}\` ${what}` } }, ...used });
+    if ("interrupt" in ended.outcome) return refused("asks a question, which cannot be answered inside of a call");
+    if ("command" in ended.outcome) return refused("routes the graph, which it cannot do inside of a call");
+    return { result: "failure" in ended.outcome ? ended.outcome : { value: ended.outcome.result }, ...used };
+  }
 }
 
 function seedOf(digest: string): Uint8Array {
   const digits = digest.slice(digest.indexOf(":") + 1);
   return Uint8Array.from({ length: 32 }, (_, at) => Number.parseInt(digits.slice(2 * at, 2 * at + 2), 16));
-}
-
-function activationOf(text: string): object {
-  const fields = members(text);
-  const value = (name: string): unknown => JSON.parse(fields.get(name) ?? "null");
-  return {
-    runId: value("run_id"),
-    rootRunId: value("root_run_id"),
-    parentRunId: value("parent_run_id") ?? undefined,
-    graphId: value("graph_id"),
-    nodeId: value("node_id"),
-    superstep: BigInt(fields.get("superstep") ?? 0),
-    task: value("task"),
-    attempt: value("attempt"),
-    visit: BigInt(fields.get("visit") ?? 0),
-    argument: fields.get("argument"),
-    answers: elements(fields.get("answers") ?? "[]"),
-    idempotencyKey: value("idempotency_key"),
-  };
 }

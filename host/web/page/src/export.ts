@@ -18,14 +18,16 @@ const pkcs8 = (seed: string): Uint8Array<ArrayBuffer> => new Uint8Array([...digi
 /** The private key, for `graph-host runs import --identity`. */
 export const privateKey = (seed: string): string => pem("PRIVATE KEY", pkcs8(seed));
 
-async function publicKey(seed: string): Promise<string> {
+/** The public key of a seed, in PEM. */
+export async function publicKey(seed: string): Promise<string> {
   const key = await crypto.subtle.importKey("pkcs8", pkcs8(seed), "Ed25519", true, ["sign"]);
   const { x = "" } = await crypto.subtle.exportKey("jwk", key);
   const raw = Array.from(atob(x.replaceAll("-", "+").replaceAll("_", "/")), (character) => character.charCodeAt(0));
   return pem("PUBLIC KEY", new Uint8Array([...digits("302a300506032b6570032100"), ...raw]));
 }
 
-function field(bytes: Uint8Array): Uint8Array[] {
+/** Bytes behind their length, as digests and signatures of more than one part have them. */
+export function field(bytes: Uint8Array): Uint8Array[] {
   const length = new DataView(new ArrayBuffer(8));
   length.setBigUint64(0, BigInt(bytes.length), true);
   return [new Uint8Array(length.buffer), bytes];

@@ -34,13 +34,27 @@ const TRAPS: [RegExp, string][] = [
   [/signature mismatch|call type mismatch/, "wasm trap: indirect call type mismatch"],
 ];
 
-/** The failure that an error of a call becomes. `stop` is what the meter says, `memory` the limit in bytes. */
-export function classify(error: unknown, stop: number, memory: number): Failure {
+/** Why the meter of a call has stopped it, what was asked for then, and the pages that were left: `host/docs/design/fuel.md`. */
+export interface Stopped {
+  stop: number;
+  wanted: bigint;
+  pages: bigint;
+}
+
+const PAGE = 65536n;
+/** The most elements of a table. */
+const MAX_TABLE_ELEMENTS = 100_000;
+
+/** The refusal of more memory than a call may have. */
+export const tooMuchMemory = (wanted: bigint, memory: number): string => `it asked for ${wanted} bytes of memory; ${memory} are allowed`;
+
+/** The failure that an error of a call becomes. `memory` is the limit in bytes. */
+export function classify(error: unknown, { stop, wanted, pages }: Stopped, memory: number): Failure {
   const over = (message: string): Failure => ({ category: "limit", message });
   if (error instanceof Fault) return { category: error.category, message: error.message };
   if (stop === 1) return over("it used up its fuel");
-  if (stop === 2) return over(`it asked for more memory than the ${memory} bytes that are allowed`);
-  if (stop === 3) return over("it asked for a larger table than is allowed");
+  if (stop === 2) return over(tooMuchMemory((BigInt(Math.floor(memory / Number(PAGE))) - pages + wanted) * PAGE, memory));
+  if (stop === 3) return over(`it asked for a table of ${wanted} elements; ${MAX_TABLE_ELEMENTS} are allowed`);
   if (error instanceof RangeError) return over("it used up its stack: its calls nest too deeply");
   const message = error instanceof Error ? error.message : String(error);
   if (error instanceof WebAssembly.RuntimeError) {

@@ -15,7 +15,18 @@ export interface Entry {
   result: Plain;
 }
 
-export type Answer = { ok: boolean; result: Plain };
+/** What the world answered: as the component gets it, and as an entry has it. */
+export interface Answer<T> {
+  ok: boolean;
+  value: T;
+  kept: Plain;
+}
+
+/** How much of the host was used: calls, and the bytes of what was asked and answered. */
+export interface HostUse {
+  calls: number;
+  bytes: number;
+}
 
 const length = (text: string): number => new TextEncoder().encode(text).length;
 
@@ -23,6 +34,9 @@ const size = (entry: Entry): number =>
   length(canonical(entry.request)) + length(canonical(entry.result)) + entry.interface.length + entry.function.length;
 
 const fault = (error: Fault): Plain => ({ fault: { category: error.category, message: error.message } });
+
+const faultOf = (entry: Entry): { category: Category; message: string } | undefined =>
+  entry.ok ? undefined : (entry.result as { fault?: { category: Category; message: string } } | null)?.fault;
 
 const called = (entry: Entry): string => {
   const request = canonical(entry.request);
@@ -35,6 +49,8 @@ export class Journal {
   private bytes = 0;
   private keep = KEPT_BYTES;
   private next = 0;
+  /** Calls of components that this one called. */
+  private inner = 0;
 
   constructor(
     private readonly limits: Limits,
@@ -44,13 +60,12 @@ export class Journal {
 
   /** Makes a call of the host: the world answers it, or the journal does. An error that is no `Fault` is the answer's error. */
   call<T>(name: string, of: string, request: Plain, world: () => { value: T; kept: Plain }, again: (kept: Plain) => T): T {
-    if (this.played) return this.replay(this.played, name, of, request, again);
-    const entry = (ok: boolean, result: Plain): Entry => ({ function: of, interface: name, ok, request, result });
-    if (this.entries.length >= this.limits.calls) {
-      const error = new Fault("limit", `it called functions of the host more than ${this.limits.calls} times`);
-      this.entries.push(entry(false, fault(error)));
-      throw error;
+    const recorded = this.begin(name, of, request);
+    if (recorded) {
+      if (recorded.ok) return again(recorded.result);
+      throw recorded.result;
     }
+    const entry = (ok: boolean, result: Plain): Entry => ({ function: of, interface: name, ok, request, result });
     try {
       const { value, kept } = world();
       this.record(entry(true, kept));
@@ -60,6 +75,43 @@ export class Journal {
       else if (error instanceof Fault && this.entries.at(-1)?.request !== request) this.entries.push(entry(false, fault(error)));
       throw error;
     }
+  }
+
+  /** The same of a call that waits for its answer. A `Fault` of the world ends the attempt. `again` gives nothing for what is no answer. */
+  async ask<T>(
+    name: string,
+    of: string,
+    request: Plain,
+    world: () => Promise<Answer<T>>,
+    again: (kept: Plain, ok: boolean) => T | undefined,
+  ): Promise<T> {
+    const recorded = this.begin(name, of, request);
+    if (recorded) {
+      const value = again(recorded.result, recorded.ok);
+      if (value === undefined) throw this.contentDiffers("its result is not one of this function");
+      return value;
+    }
+    let answer: Answer<T>;
+    try {
+      answer = await world();
+    } catch (error) {
+      if (error instanceof Fault) this.entries.push({ function: of, interface: name, ok: false, request, result: fault(error) });
+      throw error;
+    }
+    this.record({ function: of, interface: name, ok: answer.ok, request, result: answer.kept });
+    return answer.value;
+  }
+
+  /** Begins a call of the host: gives the entry that answers it, or nothing if the world does. */
+  private begin(name: string, of: string, request: Plain): Entry | undefined {
+    const found: Entry = { function: of, interface: name, ok: false, request, result: null };
+    if (this.played) return this.replay(this.played, found);
+    if (this.entries.length + this.inner >= this.limits.calls) {
+      const error = new Fault("limit", `it called functions of the host more than ${this.limits.calls} times`);
+      this.entries.push({ ...found, result: fault(error) });
+      throw error;
+    }
+    return undefined;
   }
 
   private record(entry: Entry): void {
@@ -72,18 +124,17 @@ export class Journal {
     this.entries.push(entry);
   }
 
-  private replay<T>(played: Entry[], name: string, of: string, request: Plain, again: (kept: Plain) => T): T {
+  private replay(played: Entry[], found: Entry): Entry {
     const expected = played[this.next];
-    const found: Entry = { function: of, interface: name, ok: true, request, result: null };
-    if (!expected || called({ ...expected, ok: true }) !== called(found) || canonical(expected.request) !== canonical(request)) {
+    const same = expected && expected.interface === found.interface && expected.function === found.function;
+    if (!same || canonical(expected.request) !== canonical(found.request)) {
       const is = expected ? called(expected) : "missing";
       throw this.differs(`entry ${this.next} of the journal is ${is}, and the component called ${called(found)}`);
     }
     this.next += 1;
-    if (expected.ok) return again(expected.result);
-    const ended = (expected.result as { fault?: { category: Category; message: string } } | null)?.fault;
+    const ended = faultOf(expected);
     if (ended) throw new Fault(ended.category, ended.message);
-    throw expected.result;
+    return expected;
   }
 
   private differs(message: string): Difference {
@@ -103,13 +154,36 @@ export class Journal {
     if (left) this.difference ??= `the component ended, and entry ${this.next} of the journal is ${called(left)}`;
   }
 
+  /** How much use of the host is left for a component that is called; the call itself has been subtracted. */
+  left(): HostUse {
+    const { calls, bytes } = this.limits;
+    return { calls: Math.max(calls - this.entries.length - this.inner - 1, 0), bytes: Math.max(bytes - this.bytes, 0) };
+  }
+
+  /** Charges what a called component has used of the host. */
+  usedInside({ calls, bytes }: HostUse): void {
+    this.inner += calls;
+    this.bytes += bytes;
+  }
+
+  /** What all calls have used, those of called components included; a call that was refused has used nothing. */
+  used(): HostUse {
+    const used = { calls: 0, bytes: 0 };
+    for (const entry of this.entries) {
+      if (faultOf(entry)?.category === "limit") continue;
+      const inside = (entry.result as { host?: Partial<HostUse> } | null)?.host;
+      const { calls = 0, bytes = 0 } = (entry.interface === "graph-host:host/tools" && inside) || {};
+      used.calls += 1 + calls;
+      used.bytes += size(entry) + bytes;
+    }
+    return used;
+  }
+
   /** Bytes that can be had again, as an entry has them. */
   content(bytes: Uint8Array): Plain {
     if (bytes.length > this.keep) return this.digested(bytes);
     this.keep -= bytes.length;
-    let text = "";
-    for (const byte of bytes) text += String.fromCharCode(byte);
-    return { bytes: btoa(text), length: bytes.length };
+    return kept(bytes);
   }
 
   digested(bytes: Uint8Array): Plain {
@@ -117,9 +191,10 @@ export class Journal {
   }
 
   /** The bytes of an entry; `read` reads them again where the entry has their digest alone. */
-  contentAgain(kept: Plain, path: string, read: (length: number) => Uint8Array): Uint8Array {
-    const { bytes, length: wanted, sha256 } = kept as { bytes?: string; length: number; sha256?: string };
-    if (bytes !== undefined) return Uint8Array.from(atob(bytes), (character) => character.charCodeAt(0));
+  contentAgain(entry: Plain, path: string, read: (length: number) => Uint8Array): Uint8Array {
+    const whole = asKept(entry);
+    if (whole) return whole;
+    const { length: wanted, sha256 } = entry as { length: number; sha256?: string };
     let found: Uint8Array;
     try {
       found = read(wanted);
@@ -131,10 +206,21 @@ export class Journal {
   }
 }
 
+/** Bytes that an entry has whole. */
+export function kept(bytes: Uint8Array): Plain {
+  let text = "";
+  for (const byte of bytes) text += String.fromCharCode(byte);
+  return { bytes: btoa(text), length: bytes.length };
+}
+
+/** The bytes that `kept` wrote; nothing for any other value. */
+export function asKept(entry: Plain | undefined): Uint8Array | undefined {
+  const bytes = (entry as { bytes?: Plain } | null | undefined)?.bytes;
+  return typeof bytes === "string" ? Uint8Array.from(atob(bytes), (character) => character.charCodeAt(0)) : undefined;
+}
+
 /** The failure of an attempt that was ended because its time was over, out of its journal. */
 export function deadlineOf(entries: Entry[]): { category: Category; message: string } | undefined {
   const last = entries.at(-1);
-  if (last?.interface !== "graph-host:host" || last.function !== "deadline") return undefined;
-  return (last.result as { fault?: { category: Category; message: string } }).fault;
+  return last?.interface === "graph-host:host" && last.function === "deadline" ? faultOf(last) : undefined;
 }
-

@@ -66,15 +66,29 @@ export function object(fields: Record<string, string | undefined>): string {
   return `{${each.join(",")}}`;
 }
 
-export type Plain = null | boolean | number | string | Plain[] | { [name: string]: Plain };
+/** A JSON text that is canonical already, as a part of a value: its integers stay exact. */
+export class Raw {
+  constructor(readonly text: string) {}
+}
 
-/** Canonical JSON (RFC 8785) of a value without large integers. */
+export type Plain = null | boolean | number | string | Raw | Plain[] | { [name: string]: Plain };
+
+/** Canonical JSON (RFC 8785) of a value whose large integers are in texts. */
 export function canonical(value: Plain): string {
+  if (value instanceof Raw) return value.text;
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (typeof value === "object" && value !== null) {
     return `{${Object.keys(value).sort().map((name) => `${JSON.stringify(name)}:${canonical(value[name] as Plain)}`).join(",")}}`;
   }
   return JSON.stringify(value);
+}
+
+/** A JSON text as a value, with its large integers as texts. The text is known to be JSON. */
+export function plain(text: string): Plain {
+  if (text.startsWith("[")) return elements(text).map(plain);
+  if (text.startsWith("{")) return Object.fromEntries([...members(text)].map(([name, value]) => [name, plain(value)]));
+  const value = JSON.parse(text) as Plain;
+  return typeof value === "number" && /^-?\d+$/.test(text) && !Number.isSafeInteger(value) ? new Raw(text) : value;
 }
 
 const TURNS = /[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u;

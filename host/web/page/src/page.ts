@@ -1,12 +1,18 @@
 // The page: it asks the worker that holds the walker, and shows what that tells.
 
-import type { News, Plan, Step, Wish } from "./host";
+import { PageFetches } from "./fetching";
+import type { News, Step, Wish } from "./host";
+import type { Plan } from "./opening";
+import { ReplayView } from "./replay_view";
 import { line } from "./steps";
 
 /** Older steps are not shown any more. */
 const STEPS = 200;
 /** How many steps a frame adds. */
 const A_FRAME = 20;
+
+/** The id of an interrupt before or after a node, which asks nothing. */
+const PAUSE = /(^|\/)\d+\/(before|after)\/[^/]+$/;
 
 const at = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
 
@@ -33,6 +39,12 @@ class Page {
   private run = "";
   private pending: string[] = [];
   private framed = false;
+  private readonly fetches = new PageFetches((wish) => this.wish(wish));
+  private readonly replay = new ReplayView((wish) => {
+    say("");
+    this.busy(true);
+    this.wish(wish);
+  });
 
   constructor(base: string) {
     this.worker.onmessage = ({ data }: MessageEvent<News>) => this.told(data);
@@ -70,15 +82,20 @@ class Page {
   private busy(busy: boolean): void {
     at<HTMLButtonElement>("cancel").disabled = !busy;
     for (const button of document.querySelectorAll<HTMLButtonElement>("#start [type=submit], #runs button")) button.disabled = busy;
+    this.replay.busy(busy);
   }
 
   private told(news: News): void {
     switch (news.news) {
       case "opened":
         return this.opened(news.plan, news.runs);
+      case "fetch":
+      case "give up":
+        return this.fetches.take(news);
       case "refused":
         at("loading").hidden = true;
         this.busy(false);
+        this.replay.refused();
         return say(news.message);
       case "steps":
         return this.steps(news.steps);
@@ -94,6 +111,13 @@ class Page {
       case "verified":
         at("verified").textContent = `${news.records} records: signatures, links and digests are right.`;
         return;
+      case "replaying":
+        return this.replay.began(news.run, news.key);
+      case "replayed":
+        return this.replay.step(news.step);
+      case "replay ended":
+        this.busy(false);
+        return this.replay.ended(news.summary);
       case "removed":
         return this.runs(news.runs);
     }
@@ -108,6 +132,8 @@ class Page {
     at("public").textContent = plan.key.public;
     at("unchecked").replaceChildren(...plan.unchecked.map((one) => element("li", `not checked here: ${one}`)));
     at("folders").replaceChildren(...plan.folders.map((folder, place) => this.folder(folder, place)));
+    // What was entered stays, as the plan is shown again once a folder is chosen.
+    if (at("secrets").childElementCount !== plan.secrets.length) at("secrets").replaceChildren(...plan.secrets.map((secret, place) => this.secret(secret, place)));
     at("files").textContent = String(plan.files);
     at("problems").replaceChildren(...plan.problems.map((problem) => element("li", problem)));
     at("items").replaceChildren(
@@ -117,6 +143,7 @@ class Page {
     );
     at("plan").hidden = false;
     at("begin").hidden = plan.problems.length > 0 || plan.folders.length > 0;
+    this.replay.offer(plan.replayable, !at("begin").hidden);
     at<HTMLInputElement>("name").value = `run-${Date.now().toString(36)}`;
     at<HTMLTextAreaElement>("inputs").value = plan.exampleInputs;
     this.runs(runs);
@@ -134,6 +161,19 @@ class Page {
       const files = Array.from(input.files ?? [], (file): [string, File] => [file.webkitRelativePath.split("/").slice(1).join("/"), file]);
       this.wish({ wish: "grant", folder, files });
     };
+    field.append(label, input);
+    return field;
+  }
+
+  /** A field for the value of a secret. It is kept in memory alone, and sent to its host alone. */
+  private secret({ name, host }: { name: string; host: string }, place: number): HTMLElement {
+    const field = document.createElement("div");
+    const label = element("label", `Secret ${name}, sent to ${host} only, and not stored`) as HTMLLabelElement;
+    const input = document.createElement("input");
+    input.type = "password";
+    input.autocomplete = "off";
+    input.id = label.htmlFor = `secret-${place}`;
+    input.oninput = () => this.wish({ wish: "secret", name, value: input.value });
     field.append(label, input);
     return field;
   }
@@ -200,8 +240,13 @@ class Page {
 
   private ask(interrupts: { id: string; node?: string; payload?: unknown }[]): void {
     at("questions").hidden = interrupts.length === 0;
+    const isQuestion = ({ id }: { id: string }): boolean => !PAUSE.test(id);
     const fields = interrupts.map(({ id, node, payload }, place) => {
       const field = document.createElement("div");
+      if (!isQuestion({ id })) {
+        field.append(element("p", `The run pauses at ${node ?? "a node"}.`));
+        return field;
+      }
       const label = element("label", `${node ?? "Question"}: answer, as JSON or as text`) as HTMLLabelElement;
       const input = document.createElement("textarea");
       input.id = `answer-${place}`;
@@ -216,7 +261,7 @@ class Page {
       field.append(asked, label, input);
       return field;
     });
-    const send = element("button", "Answer") as HTMLButtonElement;
+    const send = element("button", interrupts.some(isQuestion) ? "Answer" : "Continue") as HTMLButtonElement;
     send.type = "submit";
     const buttons = document.createElement("div");
     buttons.className = "buttons";

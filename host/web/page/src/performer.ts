@@ -1,9 +1,11 @@
 // Performs tasks with components: what `host/runtime/src/executor` is natively.
 
 import type { BundledComponent } from "./bundle";
-import { object } from "./json";
+import { members, object } from "./json";
 import type { Pool } from "./pool";
-import type { Limits, LogLine, Mount } from "./protocol";
+import type { Call, Grant, Limits, LogLine } from "./protocol";
+import type { Played } from "./replay";
+import type { Services } from "./services";
 import { problem, words, type Run, type VerifiedComponent } from "./walker";
 
 export interface Item {
@@ -15,8 +17,10 @@ export interface Item {
   again(recorded: bigint): void;
 }
 
+/** A grant: as a JSON text, and its limits. */
 interface Granted {
-  grant: { filesystem: Mount[]; limits: Limits };
+  text: string;
+  limits: Limits;
 }
 
 const refused = (category: string, message: string): string => object({ failure: JSON.stringify({ category, message }), fuel: "0" });
@@ -30,6 +34,8 @@ export class Performer {
     private readonly pool: Pool,
     private readonly items: Map<string, Item>,
     private readonly logged: (node: string, line: LogLine) => void,
+    /** What components ask beyond their own call; a replay asks nobody. */
+    private readonly services?: Services,
   ) {}
 
   /** Gives an attempt up. */
@@ -39,8 +45,14 @@ export class Performer {
     if (id !== undefined) this.pool.abort(id);
   }
 
-  /** Performs an attempt, and gives its report; nothing for one that was given up. */
-  async perform(run: Run, effect: Map<string, string>, activation: Map<string, string>, name: string): Promise<string | undefined> {
+  /** Performs an attempt, and gives its report; nothing for one that was given up. In a replay, its journal answers its calls. */
+  async perform(
+    run: Run,
+    effect: Map<string, string>,
+    activation: Map<string, string>,
+    name: string,
+    played?: Played,
+  ): Promise<string | undefined> {
     const value = <T>(field: string): T => JSON.parse(effect.get(field) ?? "null") as T;
     const id = value<string>("item_id");
     if (value("primary") !== "execute" || value("item_type") !== "tool") {
@@ -56,14 +68,15 @@ export class Performer {
       return refused("denied", problem(error)?.message ?? words(error));
     }
     const own = value<Limits>("limits");
-    const theirs = granted.grant.limits;
+    const theirs = granted.limits;
     const limits = Object.fromEntries(
       Object.entries(own).map(([of, limit]) => [of, Math.min(limit as number, theirs[of as keyof Limits])]),
     ) as unknown as Limits;
     this.next += 1;
     const call = this.next;
     this.underWay.set(name, call);
-    const done = await this.pool.call({
+    const place = { run, task: JSON.parse(activation.get("task") ?? "null") as string, clock: value<number>("clock") };
+    const given: Call = {
       id: call,
       component: item.bundled.digest,
       activation: effect.get("activation") ?? "{}",
@@ -71,10 +84,16 @@ export class Performer {
       seed: value("seed"),
       clock: value("clock"),
       limits,
-      mounts: granted.grant.filesystem,
+      grant: granted.text,
+      ...(played && { played: played.entries }),
+    };
+    const done = await this.pool.call(given, (question, signal) => {
+      if (!this.services) throw new Error("a replay asks nobody");
+      return this.services.answer(place, question, signal);
     });
     if (this.underWay.get(name) !== call) return undefined;
     this.underWay.delete(name);
+    if (played && done.difference !== undefined) played.difference = done.difference;
     for (const line of done.logs) this.logged(value<string | null>("node") ?? id, line);
     return done.report;
   }
@@ -84,7 +103,8 @@ export class Performer {
     const place = `${effect.get("graph_digest")} ${effect.get("node")} ${effect.get("narrowing")} ${id}`;
     const known = this.given.get(place);
     if (known) return known;
-    const granted = JSON.parse(run.grant(JSON.parse(activation.get("task") ?? "null") as string, item.verified)) as Granted;
+    const text = members(run.grant(JSON.parse(activation.get("task") ?? "null") as string, item.verified)).get("grant") ?? "{}";
+    const granted = { text, limits: (JSON.parse(text) as Grant).limits };
     this.given.set(place, granted);
     return granted;
   }

@@ -1,19 +1,26 @@
 // The workers that call components, and what waits for one.
 
 import { object } from "./json";
-import type { Call, Done, Setup } from "./protocol";
+import type { Answered, Asked, Call, Done, Question, Setup } from "./protocol";
+import { words } from "./walker";
 
-/** How many times its timeout a call may take: it waits for nothing, so that its fuel ends it, however slow the machine is. */
+/** How many times its timeout a call may take: its fuel ends it, however slow the machine is, and its waits have the timeout as it is. */
 const PATIENCE = 10;
+
+/** Answers what a call asks. The signal says that nobody waits for the answer any more. */
+export type Answering = (question: Question, signal: AbortSignal) => Promise<unknown>;
 
 interface Waiting {
   call: Call;
+  answering: Answering;
   done: (done: Done) => void;
 }
 
 interface Slot {
   worker: Worker;
   id?: number;
+  /** Gives up what its call has asked. */
+  asking?: AbortController;
 }
 
 export class Pool {
@@ -42,9 +49,9 @@ export class Pool {
   }
 
   /** Performs a call, as soon as a worker is free. */
-  call(call: Call): Promise<Done> {
+  call(call: Call, answering: Answering): Promise<Done> {
     return new Promise((done) => {
-      this.waiting.push({ call, done });
+      this.waiting.push({ call, answering, done });
       this.advance();
     });
   }
@@ -62,30 +69,52 @@ export class Pool {
       if (slot.id !== undefined) continue;
       const next = this.waiting.shift();
       if (!next) return;
-      const { call, done } = next;
+      const { call, answering, done } = next;
+      const { worker } = slot;
+      const asking = new AbortController();
       slot.id = call.id;
+      slot.asking = asking;
       const timer = setTimeout(() => {
         done(late(call));
         void this.replace(slot);
       }, call.limits.timeout * PATIENCE);
       const ended = (result: Done): void => {
         clearTimeout(timer);
+        asking.abort();
         if (slot.id !== call.id) return;
         delete slot.id;
         done(result);
         this.advance();
       };
-      slot.worker.onmessage = ({ data }: MessageEvent<Done>) => ended(data);
-      slot.worker.onerror = (event) => {
+      const answer = async ({ asked, question }: Asked): Promise<void> => {
+        let told: unknown;
+        try {
+          told = await answering(question, asking.signal);
+        } catch (error) {
+          if (asking.signal.aborted) return;
+          clearTimeout(timer);
+          done(failed(call, "internal", `the host broke down while it performed this task: ${words(error)}`, 0));
+          return this.replace(slot);
+        }
+        if (!asking.signal.aborted) worker.postMessage({ answered: asked, told } satisfies Answered);
+      };
+      worker.onmessage = ({ data }: MessageEvent<Done | Asked>) => {
+        if ("asked" in data) void answer(data);
+        else ended(data);
+      };
+      worker.onerror = (event) => {
         ended(failed(call, "internal", `the host broke down while it performed this task: ${event.message}`, 0));
       };
-      slot.worker.postMessage(call);
+      worker.postMessage(call);
     }
   }
 
   /** A worker that does not come back ends, and another takes its place. */
   private async replace(slot: Slot): Promise<void> {
+    slot.asking?.abort();
     slot.worker.terminate();
+    // Nothing is handed to it before the other one is there.
+    slot.id ??= 0;
     slot.worker = await this.begin();
     delete slot.id;
     this.advance();

@@ -1,7 +1,8 @@
 // What the page, the worker of the run and the workers of its calls tell each other.
 
 import type { Cores } from "./walker";
-import type { Entry } from "./journal";
+import type { Failure } from "./fault";
+import type { Plain } from "./json";
 
 /** What a call may use up, as effects and grants have it. */
 export interface Limits {
@@ -13,6 +14,9 @@ export interface Limits {
   calls: number;
   bytes: number;
   written: number;
+  requests: number;
+  request_body: number;
+  response_body: number;
 }
 
 export interface Mount {
@@ -21,16 +25,34 @@ export interface Mount {
   access: string;
 }
 
+export interface KnowledgeRule {
+  scope: string;
+  access: "ro" | "rw";
+}
+
+/** What a component is granted, as the walker says it. */
+export interface Grant {
+  kinds: string[];
+  filesystem: Mount[];
+  secrets?: { name: string; host: string }[];
+  knowledge?: KnowledgeRule[];
+  limits: Limits;
+}
+
 export interface LoadedComponent {
   digest: string;
   url: string;
   cores: Cores;
   pages: number;
+  /** It takes JavaScript Promise Integration. */
+  waits: boolean;
 }
 
 /** Sets a worker of calls up. */
 export interface Setup {
   walker: { url: string; cores: Cores };
+  /** The interfaces that the bundle was made for. */
+  interfaces: string[];
   components: LoadedComponent[];
   files: Map<string, Blob>;
   /** Folders without files. */
@@ -46,13 +68,21 @@ export interface Call {
   seed: string;
   clock: number;
   limits: Limits;
-  mounts: Mount[];
-  played?: Entry[];
+  /** The grant: a JSON text. */
+  grant: string;
+  /** The entries of a journal that answers it: JSON texts. */
+  played?: string[];
 }
 
 export interface LogLine {
   level: string;
   message: string;
+}
+
+/** An event of a component; its payload is a JSON text. */
+export interface EventRecord {
+  name: string;
+  payload: string;
 }
 
 export interface Done {
@@ -62,4 +92,58 @@ export interface Done {
   logs: LogLine[];
   /** Where a replayed call was not what its journal says. */
   difference?: string;
+}
+
+/** A request of a component, with handles in the place of secrets. */
+export interface HttpRequest {
+  method: string;
+  scheme: "http" | "https";
+  /** A name in lower case, or an address without brackets. */
+  host: string;
+  port: number;
+  path: string;
+  fields: [name: string, value: Uint8Array][];
+  body: Uint8Array;
+}
+
+export interface HttpAnswer {
+  status: number;
+  fields: [name: string, value: Uint8Array][];
+  body: Uint8Array;
+}
+
+/** Why a request failed: the case of `error-code`, and details for readers of the log. */
+export interface HttpProblem {
+  error: string;
+  message: string;
+}
+
+export type KnowledgeQuestion =
+  | { ask: "knowledge"; of: "get"; key: string }
+  | { ask: "knowledge"; of: "put"; key: string; text: string }
+  | { ask: "knowledge"; of: "search"; prefix: string; query: string; limit: number }
+  | { ask: "knowledge"; of: "list"; prefix: string; after: string | null; limit: number };
+
+/** What knowledge answers: as an entry of a journal has it, or an error. */
+export type Told = { kept: Plain } | { error: string; message: string };
+
+/** What a call asks the worker that holds the walker. `grant` and `caller` are the grant of the component that asks. */
+export type Question =
+  | KnowledgeQuestion
+  | { ask: "request"; grant: string; request: HttpRequest; most: number; firstByte: number | undefined }
+  | { ask: "tool"; caller: string; item: string; depth: number };
+
+/** The component of an item that another one calls, and what it is granted; or why it is not called. */
+export type ToolTold = { component: string; grant: string } | { failure: Failure };
+
+export type RequestTold = { response: HttpAnswer } | { problem: HttpProblem };
+
+/** A question on its way, and its answer. */
+export interface Asked {
+  asked: number;
+  question: Question;
+}
+export interface Answered {
+  answered: number;
+  told: unknown;
 }

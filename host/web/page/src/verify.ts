@@ -79,7 +79,7 @@ async function checkSignature(manifest: Uint8Array<ArrayBuffer>, key: string, en
 }
 
 /** The id of a key, as the command line prints it: that of securesystemslib. */
-async function keyId(digits: string): Promise<string> {
+export async function keyIdOf(digits: string): Promise<string> {
   const described = `{"keytype":"ed25519","keyval":{"public":"${digits}"},"scheme":"ed25519"}`;
   return (await digestOf(new TextEncoder().encode(described))).slice("sha256:".length);
 }
@@ -109,5 +109,5 @@ export async function open(base: string): Promise<Opened> {
     return bytes;
   };
   const digits = Array.from(bytesOf(manifest.key), (byte) => byte.toString(16).padStart(2, "0")).join("");
-  return { key: { id: await keyId(digits), public: digits }, paths: Object.keys(manifest.files), read };
+  return { key: { id: await keyIdOf(digits), public: digits }, paths: Object.keys(manifest.files), read };
 }

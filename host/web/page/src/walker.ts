@@ -16,6 +16,14 @@ export interface Run {
   handle(now: bigint, event: string): string;
   summary(): string;
   grant(task: string, component: VerifiedComponent): string;
+  checkCall(task: string, item: string, depth: number): void;
+  grantCall(task: string, component: VerifiedComponent, caller: string): string;
+}
+
+/** The requests of a component, with the secrets that it is granted. */
+export interface Outgoing {
+  prepare(scheme: string, host: string, port: number, method: string, fields: [string, Uint8Array][]): [string, Uint8Array][];
+  receive(host: string, status: number, fields: [string, Uint8Array][], body: Uint8Array): [[string, Uint8Array][], Uint8Array];
 }
 
 export interface Random {
@@ -37,9 +45,19 @@ export interface Walker {
     };
   };
   digests: { canonical(text: string): string; ofBytes(bytes: Uint8Array): string; ofManifest(name: string, folder: string, text: string): string };
-  host: { readJson(text: string): string; Random: new (seed: Uint8Array) => Random };
+  host: {
+    readJson(text: string): string;
+    callSeed(seed: Uint8Array, number: bigint, item: string): Uint8Array;
+    Random: new (seed: Uint8Array) => Random;
+    Outgoing: { open(grant: string, secrets: [string, string][]): Outgoing };
+  };
   runs: {
-    Run: { start(setup: string): Run; restore(setup: string, stored: string): Run; fork(setup: string, stored: string, checkpoint: bigint): Run };
+    Run: {
+      start(setup: string): Run;
+      restore(setup: string, stored: string): Run;
+      fork(setup: string, stored: string, checkpoint: bigint): Run;
+      verify(run: string, key: string, stored: string): string;
+    };
   };
 }
 

@@ -14,7 +14,7 @@ use graph_core::node::{Failure, Outcome};
 use graph_core::parameters;
 use graph_core::record::{JournalEntry, SignedCacheEntry};
 use graph_core::time::Timestamp;
-use graph_core::trust::SigningKey;
+use graph_core::trust::{SigningKey, VerifyingKey};
 use graph_core::walker::{Answers, CustomEvent, Edit, Identity, Resume, Setup, TaskReport, TimerId, Timing};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
@@ -56,6 +56,9 @@ struct SetupDocument {
     max_concurrency: Option<u32>,
     /// PKCS#8 in PEM, or the 32 bytes of the seed (RFC 8032) in hexadecimal digits.
     key: String,
+    /// The public key that signed what was stored, where another host did.
+    #[serde(default)]
+    stored_by: Option<String>,
 }
 
 /// The hooks from outside of the graph.
@@ -84,6 +87,8 @@ pub(super) struct Beginning {
     pub(super) graph: Arc<Graph>,
     pub(super) setup: Setup,
     pub(super) key: SigningKey,
+    /// The key that signed what was stored.
+    pub(super) stored_by: VerifyingKey,
     /// What the user allows, before inputs narrow it.
     pub(super) manifest: Manifest,
 }
@@ -96,6 +101,7 @@ impl Beginning {
             return Err(Problem::new("invalid_json", message));
         }
         let key = signing_key(&document.key)?;
+        let stored_by = document.stored_by.as_deref().map_or_else(|| Ok(key.verifying_key()), public_key)?;
         let graph = Arc::new(document.graph.load()?);
         let manifest = document.manifest.as_ref().map(ManifestText::load).transpose()?.unwrap_or_default();
         let mut graphs = BTreeMap::new();
@@ -122,7 +128,7 @@ impl Beginning {
             max_steps: document.max_steps,
             max_concurrency: document.max_concurrency,
         };
-        Ok(Self { graph, setup, key, manifest })
+        Ok(Self { graph, setup, key, stored_by, manifest })
     }
 
     /// Takes the inputs that a stored run has had last in place of those of the setup.
@@ -155,6 +161,12 @@ fn signing_key(text: &str) -> Result<SigningKey, Problem> {
         refused("expected a private key in PEM, or the 64 hexadecimal digits of its seed".to_owned())
     })?;
     Ok(SigningKey::from_seed(seed.as_bytes()))
+}
+
+/// A public key, in PEM or as the command line takes it.
+pub(super) fn public_key(text: &str) -> Result<VerifyingKey, Problem> {
+    VerifyingKey::parse(text)
+        .map_err(|error| Problem::new("invalid_json", format!("the public key cannot be used: {error}")))
 }
 
 /// An event, as it is read.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use graph_core::capability::{EffectiveGrant, check_call};
 use graph_core::graph::NodeLimits;
 use graph_core::json;
 use graph_core::record::Record;
@@ -13,7 +14,7 @@ use graph_core::walker::{
 };
 use serde_json::{Value, json};
 
-use super::document::{Beginning, EventDocument, TimerDocument, resume};
+use super::document::{Beginning, EventDocument, TimerDocument, public_key, resume};
 use super::effects;
 use super::stored::{Stored, StoredText};
 use crate::trust::Component;
@@ -47,7 +48,7 @@ impl Run {
     /// Continues a run from what was stored of it. Its first event is `resumed`.
     pub fn restore(setup: &str, stored: &str) -> Result<Self, Problem> {
         let mut beginning = Beginning::read(setup)?;
-        let stored = Stored::read(stored, beginning.key.verifying_key())?;
+        let stored = Stored::read(stored, beginning.stored_by)?;
         let restored = stored.tree()?;
         if let Some(inputs) = stored.inputs(&restored.root.checkpoint)? {
             beginning.set_inputs(inputs);
@@ -60,7 +61,7 @@ impl Run {
     /// Begins a run where a stored run was at a checkpoint. Its first event is `forked`.
     pub fn fork(setup: &str, stored: &str, checkpoint: u64) -> Result<Self, Problem> {
         let mut beginning = Beginning::read(setup)?;
-        let stored = Stored::read(stored, beginning.key.verifying_key())?;
+        let stored = Stored::read(stored, beginning.stored_by)?;
         let (restored, visited) = stored.at(checkpoint)?;
         if let Some(inputs) = stored.inputs(&restored.checkpoint)? {
             beginning.set_inputs(inputs);
@@ -68,6 +69,12 @@ impl Run {
         let Beginning { graph, setup, key, .. } = beginning;
         let tree = RunTree::fork(graph, setup, restored, &visited).map_err(Problem::integrity)?;
         Ok(Self::of(tree, key))
+    }
+
+    /// Checks everything that was stored of a run, with the public key of the host that made it.
+    pub fn verify(run: &str, key: &str, stored: &str) -> Result<String, Problem> {
+        let verified = Stored::read(stored, public_key(key)?)?.verify(run)?;
+        Ok(json!(verified).to_string())
     }
 
     fn of(tree: RunTree, key: SigningKey) -> Self {
@@ -100,12 +107,34 @@ impl Run {
 
     /// What a verified component is granted for a task, or for a hook, that was handed out and has not been answered.
     pub fn grant(&self, task: &str, component: &Component) -> Result<String, Problem> {
-        let Some(UnderWay { spec, is_hook }) = self.under_way.get(task) else {
-            return Err(Problem::new("not_found", format!("no attempt of task `{task}` is under way")));
-        };
+        let UnderWay { spec, is_hook } = self.under_way(task)?;
         let node = (!is_hook).then(|| spec.graph.node(spec.node));
         let limits = node.map_or_else(NodeLimits::default, |node| node.limits);
-        component.granted(&spec.manifest, node.and_then(|node| node.capabilities.as_ref()), limits)
+        component.granted(&spec.manifest, node.and_then(|node| node.capabilities.as_ref()), limits, None)
+    }
+
+    fn under_way(&self, task: &str) -> Result<&UnderWay, Problem> {
+        let missing = || Problem::new("not_found", format!("no attempt of task `{task}` is under way"));
+        self.under_way.get(task).ok_or_else(missing)
+    }
+
+    /// Whether a component that performs a task may call an item, with so many calls around it.
+    pub fn check_call(&self, task: &str, item: &str, depth: u32) -> Result<(), Problem> {
+        let UnderWay { spec, is_hook } = self.under_way(task)?;
+        let node = (!is_hook).then(|| spec.graph.node(spec.node));
+        let own = node.and_then(|node| node.capabilities.as_ref());
+        check_call(&spec.manifest, own, item, depth)
+            .map_err(|failure| Problem::new(failure.category.as_str(), failure.message))
+    }
+
+    /// What a component is granted that is called by another one: no more than `caller`, the grant of that one as JSON.
+    pub fn grant_call(&self, task: &str, component: &Component, caller: &str) -> Result<String, Problem> {
+        let UnderWay { spec, is_hook } = self.under_way(task)?;
+        let node = (!is_hook).then(|| spec.graph.node(spec.node));
+        let limits = node.map_or(spec.graph.limits, |node| node.limits);
+        let own = node.and_then(|node| node.capabilities.as_ref());
+        let caller: EffectiveGrant = read::document("grant", caller)?;
+        component.granted(&spec.manifest, own, limits, Some(&caller))
     }
 
     /// What results of a task are stored under, if `performer` performs it.

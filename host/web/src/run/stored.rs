@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use graph_core::digest::Digest;
-use graph_core::record::{
-    ChainVerifier, Checkpoint, CheckpointPlace, Record, RecordKind, SignedRecord, Source,
-};
+use graph_core::digest::{Digest, DomainHasher};
+use graph_core::json;
+use graph_core::record::{ChainVerifier, Checkpoint, Record, RecordKind, SignedRecord};
 use graph_core::trust::VerifyingKey;
-use graph_core::walker::{Restored, RestoredChild, RestoredTree, is_child_of};
+use graph_core::walker::{
+    Restored, RestoredChild, RestoredTree, inputs_digest, is_child_of, warnings_on, way_to,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -30,6 +31,15 @@ pub(super) struct StoredText {
     pub(super) text: String,
 }
 
+/// What was found intact.
+#[derive(Debug, Serialize)]
+pub(super) struct Verified {
+    checkpoints: usize,
+    /// Records that are not checkpoints.
+    records: usize,
+    texts: usize,
+}
+
 /// Everything that was stored of a run.
 pub(super) struct Stored {
     records: Vec<SignedRecord>,
@@ -37,10 +47,21 @@ pub(super) struct Stored {
     key: VerifyingKey,
 }
 
-/// The checkpoints of a namespace, each checked against those before it.
+/// The checkpoints of a namespace with their record digests, each checked against those before it.
 struct Line<'s> {
     records: Vec<&'s SignedRecord>,
-    checkpoints: Vec<Checkpoint>,
+    checkpoints: Vec<(Digest, Checkpoint)>,
+}
+
+/// Whether a text matches its digest, in one of the ways in which a run names texts.
+fn is_named(digest: &Digest, text: &str) -> bool {
+    let as_inputs = || {
+        let value = read::value("text", text).ok()?;
+        (json::canonical_string(&value) == text).then(|| inputs_digest(&value))
+    };
+    Digest::of_bytes(text.as_bytes()) == *digest
+        || DomainHasher::new("graph-host/pins/v1").field(text.as_bytes()).finish() == *digest
+        || as_inputs() == Some(*digest)
 }
 
 impl Stored {
@@ -56,6 +77,51 @@ impl Stored {
             texts: document.texts.into_iter().map(|text| (text.digest, text.text)).collect(),
             key,
         })
+    }
+
+    /// Checks every record and every text: that the records are of this run, their signatures and digests, the links and
+    /// values of checkpoints, and that every other record is under a checkpoint of its namespace.
+    pub(super) fn verify(&self, run: &str) -> Result<Verified, Problem> {
+        let mut verified = Verified { checkpoints: 0, records: 0, texts: self.texts.len() };
+        let namespaces: BTreeSet<&str> = self.records.iter().map(|record| &*record.namespace).collect();
+        for record in self.records.iter().filter(|record| record.run != run) {
+            let (kind, sequence) = (record.kind.as_str(), record.sequence);
+            let message = format!("the {kind} record {sequence} is of run {}, not of {run}", record.run);
+            return Err(Problem::integrity(message));
+        }
+        if !namespaces.contains("") {
+            return Err(Problem::new("not_found", format!("nothing of run {run} was stored")));
+        }
+        for namespace in namespaces {
+            let line = self.line(namespace)?;
+            verified.checkpoints += line.records.len();
+            for record in self.records.iter().filter(|record| record.namespace == namespace) {
+                let under = match record.kind {
+                    RecordKind::Checkpoint => continue,
+                    _ => match record.open(&self.key).map_err(Problem::integrity)? {
+                        Record::Task(task) => task.checkpoint,
+                        Record::Answers(answers) => answers.checkpoint,
+                        Record::Hook(hook) => hook.checkpoint,
+                        Record::Status(status) => status.checkpoint,
+                        Record::Checkpoint(_) => record.digest,
+                    },
+                };
+                let above = line.records.binary_search_by_key(&record.sequence, |above| above.sequence);
+                if !above.is_ok_and(|at| line.records[at].digest == under) {
+                    let (kind, sequence) = (record.kind.as_str(), record.sequence);
+                    let message =
+                        format!("the {kind} record {sequence} of run {run} is not under a checkpoint of it");
+                    return Err(Problem::integrity(message));
+                }
+                verified.records += 1;
+            }
+        }
+        match self.texts.iter().find(|(digest, text)| !is_named(digest, text)) {
+            Some((digest, _)) => Err(Problem::integrity(format!(
+                "a text of run {run} was changed: its digest is not {digest}"
+            ))),
+            None => Ok(verified),
+        }
     }
 
     /// What the run is resumed from, with its child runs.
@@ -96,7 +162,7 @@ impl Stored {
         };
         let visited = line.way_to(place)?;
         let visited =
-            visited.iter().flat_map(|place| line.checkpoints[*place].visited.iter().cloned()).collect();
+            visited.iter().flat_map(|place| line.checkpoints[*place].1.visited.iter().cloned()).collect();
         Ok((line.restored(place)?, visited))
     }
 
@@ -150,7 +216,7 @@ impl Stored {
             let mut checkpoint = verifier.checkpoint(record).map_err(Problem::integrity)?;
             verifier.standing().clone().complete(&mut checkpoint);
             records.push(record);
-            checkpoints.push(checkpoint);
+            checkpoints.push((record.digest, checkpoint));
         }
         Ok(Line { records, checkpoints })
     }
@@ -159,7 +225,7 @@ impl Stored {
 impl Line<'_> {
     /// What a run has at a checkpoint, without anything pending.
     fn restored(&self, at: usize) -> Result<Restored, Problem> {
-        let checkpoint = self.checkpoints[at].clone();
+        let (digest, checkpoint) = self.checkpoints[at].clone();
         let mut values = Vec::new();
         for (channel, stamp) in &checkpoint.channels {
             let written = self.records.iter().flat_map(|record| &record.values).filter(|value| {
@@ -169,15 +235,10 @@ impl Line<'_> {
         }
         checkpoint.check_values(&values).map_err(Problem::integrity)?;
         let way = self.way_to(at)?;
-        let raised = way.iter().rev().find(|place| !self.checkpoints[**place].warnings.is_empty());
-        let warned = raised.map(|place| {
-            let record = self.records[*place];
-            CheckpointPlace { digest: record.digest, sequence: record.sequence }
-        });
-        let warnings = way.iter().flat_map(|place| self.checkpoints[*place].warnings.clone()).collect();
+        let (warnings, warned) = warnings_on(&self.checkpoints, &way);
         Ok(Restored {
             checkpoint,
-            digest: self.records[at].digest,
+            digest,
             values,
             pending: Vec::new(),
             answers: Vec::new(),
@@ -188,25 +249,9 @@ impl Line<'_> {
         })
     }
 
-    /// The places of the checkpoints that lead to one of them: an update that goes back leaves out what came since.
+    /// The places of the checkpoints that lead to one of them.
     fn way_to(&self, at: usize) -> Result<Vec<usize>, Problem> {
-        let (mut way, mut place) = (vec![at], at);
-        while place > 0 {
-            let before = match &self.checkpoints[place].source {
-                Source::Update { restored: Some(restored), .. } => self.records[..place]
-                    .iter()
-                    .position(|record| {
-                        record.sequence == restored.sequence && record.digest == restored.digest
-                    })
-                    .ok_or_else(|| {
-                        Problem::integrity("an edit goes back to a checkpoint that was not stored")
-                    })?,
-                _ => place - 1,
-            };
-            place = before;
-            way.push(place);
-        }
-        way.reverse();
-        Ok(way)
+        way_to(&self.checkpoints, at)
+            .ok_or_else(|| Problem::integrity("an edit goes back to a checkpoint that was not stored"))
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use graph_core::trust::SigningKey;
 use serde_json::{Value, json};
 
 use super::Run;
@@ -195,4 +196,65 @@ fn what_is_no_setup_and_no_event_is_refused() {
     }
     drive(&mut run, json!({ "event": "started" }));
     assert_eq!(summary(&run)["status"], "completed");
+}
+
+/// What was stored with a change in one record.
+fn changed(stored: &Value, change: impl FnOnce(&mut Vec<Value>)) -> String {
+    let mut stored = stored.clone();
+    change(stored["records"].as_array_mut().unwrap());
+    stored.to_string()
+}
+
+#[test]
+fn everything_that_was_stored_is_verified_with_the_public_key() {
+    let mut run = Run::start(&many().to_string()).unwrap();
+    let (_, stored) = drive(&mut run, json!({ "event": "started" }));
+    let key = SigningKey::from_seed(&[7; 32]).verifying_key().to_pem().unwrap();
+    let other = SigningKey::from_seed(&[8; 32]).verifying_key().to_pem().unwrap();
+    let verify = |key: &str, stored: &str| Run::verify("r", key, stored).map_err(|problem| problem.message);
+    let found: Value = serde_json::from_str(&verify(&key, &stored.to_string()).unwrap()).unwrap();
+    let count = |wanted: bool| {
+        let records = stored["records"].as_array().unwrap().iter();
+        records.filter(|record| (record["kind"] == "checkpoint") == wanted).count()
+    };
+    assert_eq!(found, json!({ "checkpoints": count(true), "records": count(false), "texts": 1 }));
+
+    let is_refused = |told: Result<String, String>, words: &str| {
+        let message = told.unwrap_err();
+        assert!(message.contains(words), "{message}");
+    };
+    is_refused(verify(&other, &stored.to_string()), "is not signed by this host's key");
+    is_refused(Run::verify("s", &key, &stored.to_string()).map_err(|problem| problem.message), "is of run r");
+    // In a child run that has ended, and in a record under a checkpoint that is not the newest.
+    let child = |records: &mut Vec<Value>| {
+        let record = records.iter_mut().find(|record| record["namespace"] != "").unwrap();
+        record["body"] = json!(record["body"].as_str().unwrap().replacen("\"step\":0", "\"step\":1", 1));
+    };
+    is_refused(verify(&key, &changed(&stored, child)), "its digest does not match its text");
+    let task = |records: &mut Vec<Value>| {
+        let record = records.iter_mut().find(|record| record["kind"] == "task").unwrap();
+        record["signature"] = json!("A".repeat(86) + "==");
+    };
+    is_refused(verify(&key, &changed(&stored, task)), "is not signed by this host's key");
+    let missing = |records: &mut Vec<Value>| {
+        let place = records.iter().position(|record| record["kind"] == "checkpoint").unwrap();
+        records.remove(place);
+    };
+    is_refused(verify(&key, &changed(&stored, missing)), "checkpoint");
+    let mut texts = stored.clone();
+    texts["texts"][0]["text"] = json!("{}");
+    is_refused(verify(&key, &texts.to_string()), "a text of run r was changed");
+}
+
+#[test]
+fn a_run_of_another_host_is_executed_again_from_its_records() {
+    let mut run = Run::start(&many().to_string()).unwrap();
+    let (_, stored) = drive(&mut run, json!({ "event": "started" }));
+    let mut own = many();
+    own["key"] = json!("08".repeat(32));
+    assert_eq!(refusal(Run::restore(&own.to_string(), &stored.to_string())), "integrity");
+    own["stored_by"] = json!(SigningKey::from_seed(&[7; 32]).verifying_key().to_pem().unwrap());
+    let mut restored = Run::restore(&own.to_string(), &stored.to_string()).unwrap();
+    drive(&mut restored, json!({ "event": "resumed" }));
+    assert_eq!(summary(&restored)["status"], "completed");
 }

@@ -12,15 +12,15 @@ use crate::graph::{Durability, Graph};
 use crate::hook::HookEvent;
 use crate::limits::RunLimits;
 use crate::record::{
-    ChainError, ChainVerifier, Checkpoint, CheckpointPlace, Entry, Record, SignedCacheEntry, SignedRecord,
-    Source, Status, Stretch, TaskEvent, Trusted,
+    ChainError, ChainVerifier, Checkpoint, Entry, Record, SignedCacheEntry, SignedRecord, Status, Stretch,
+    TaskEvent, Trusted,
 };
 use crate::time::Timestamp;
 use crate::trust::SigningKey;
 use crate::walker::{
     Answered, Answers, Effect, Event, Graphs, HandleError, HookSpec, Identity, Lookup, Notice, Persist,
     PersistId, Restored, RestoredChild, RestoredTree, Resume, RunTree, Setup, Summary, TaskSpec, TimerId,
-    is_child_of,
+    is_child_of, warnings_on, way_to,
 };
 
 /// What a store would hold.
@@ -95,8 +95,8 @@ impl Stored {
     /// The nodes visited on the way to a checkpoint of the run at the top.
     pub(super) fn visited(&self, at: usize) -> Vec<String> {
         let line = self.line("");
-        let way = way_to(&line, at);
-        way.iter().flat_map(|place| line[*place].visited.clone()).collect()
+        let way = way_to(&line, at).unwrap();
+        way.iter().flat_map(|place| line[*place].1.visited.clone()).collect()
     }
 
     /// A checkpoint of a namespace as it is read from there backwards.
@@ -112,11 +112,11 @@ impl Stored {
     }
 
     /// The checkpoints of a namespace, as their texts have them.
-    fn line(&self, namespace: &str) -> Vec<Checkpoint> {
+    fn line(&self, namespace: &str) -> Vec<(Digest, Checkpoint)> {
         let key = SigningKey::from_seed(&[7; 32]).verifying_key();
         let of_namespace = self.checkpoints.iter().filter(|signed| signed.namespace == namespace);
         let opened = of_namespace.map(|signed| match signed.open(&key).unwrap() {
-            Record::Checkpoint(checkpoint) => *checkpoint,
+            Record::Checkpoint(checkpoint) => (signed.digest, *checkpoint),
             other => panic!("{other:?} among the checkpoints"),
         });
         opened.collect()
@@ -146,14 +146,8 @@ impl Stored {
         };
         let values: Vec<_> = checkpoint.channels.iter().flat_map(span).collect();
         let line = self.line(namespace);
-        let way = way_to(&line, at);
-        let raised = |place: &&usize| !line[**place].warnings.is_empty();
-        let place = |place: &usize| {
-            let signed = self.checkpoints.iter().filter(|signed| signed.namespace == namespace).nth(*place);
-            signed.map(|signed| CheckpointPlace { digest: signed.digest, sequence: signed.sequence }).unwrap()
-        };
-        let warned = way.iter().rev().find(raised).map(place);
-        let warnings = way.iter().flat_map(|place| line[*place].warnings.clone()).collect();
+        let way = way_to(&line, at).unwrap();
+        let (warnings, warned) = warnings_on(&line, &way);
         let trusted = self.trusted(namespace, at);
         assert_eq!((&trusted.checkpoint, trusted.warned), (&checkpoint, warned));
         assert_eq!(checkpoint.check_values(&values), Ok(()));
@@ -228,22 +222,6 @@ impl Stored {
         }
         Some(restored)
     }
-}
-
-/// The places of the checkpoints on the way to one of them: an update that goes back leaves out what came since.
-fn way_to(line: &[Checkpoint], at: usize) -> Vec<usize> {
-    let (mut way, mut place) = (vec![at], at);
-    while place > 0 {
-        place = match &line[place].source {
-            Source::Update { restored: Some(restored), .. } => {
-                line.iter().position(|one| one.sequence == restored.sequence).unwrap()
-            }
-            _ => place - 1,
-        };
-        way.push(place);
-    }
-    way.reverse();
-    way
 }
 
 /// How much work walkers do before they give control back: often little, so that every piece of work is interrupted

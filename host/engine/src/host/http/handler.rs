@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use graph_core::capability::{Scheme, permit};
+use graph_core::capability::{HttpResponse as Response, Scheme, permit};
 use graph_core::node::{Category, Failure};
 use graph_core::record::journal::{as_kept, digested, kept, with_received};
 use http_body_util::{BodyExt as _, Full};
@@ -19,8 +19,7 @@ use wasmtime_wasi_http::p2::types::{HostFutureIncomingResponse, HostOutgoingRequ
 use super::body::{Body, Unfinished};
 use super::problem::{Kind, Problem};
 use super::received::Received;
-use super::secrets;
-use super::send::{Request, Response};
+use super::send::Request;
 use crate::bindings::wasi::http::outgoing_handler;
 use crate::classify::GuestFault;
 use crate::host::escape;
@@ -238,24 +237,17 @@ async fn send(
     options: RequestOptions,
 ) -> Result<Response, Problem> {
     let (outgoing, client) = (&granted.outgoing, &granted.client);
-    let rule = permit(&outgoing.rules, request.scheme, &request.host, request.port, &request.method)
+    let Request { scheme, host, port, method, fields, .. } = &mut request;
+    let rule = outgoing
+        .prepare(*scheme, host, *port, method, fields)
         .map_err(|denied| Problem::new(Kind::Denied, denied.to_string()))?;
-    secrets::put_in(&outgoing.secrets, &mut request)?;
-    let is_searched = secrets::is_told_any(&outgoing.secrets, &request.host);
-    if is_searched {
-        // The response is searched for secret values, so it must arrive as a whole and without encoding.
-        request.fields.retain(|(name, _)| !["accept-encoding", "range", "if-range"].contains(&name.as_str()));
-        request.fields.push(("accept-encoding".to_owned(), b"identity".to_vec()));
-    }
+    let host = request.host.clone();
     let sent = client.send(request, rule, options.connect_timeout, most, received);
     let first_byte = options.first_byte_timeout.unwrap_or(Duration::MAX);
     let response = tokio::time::timeout(first_byte, sent)
         .await
         .map_err(|_| Problem::new(Kind::ResponseTimeout, "the server did not answer in time"))??;
-    if is_searched {
-        secrets::check_searchable(&response)?;
-    }
-    Ok(secrets::take_out(&outgoing.secrets, response))
+    outgoing.receive(&host, response).map_err(|error| Problem::new(Kind::Encoding, error.to_string()))
 }
 
 /// A request of a component, in a normalised form.

@@ -14,11 +14,10 @@ mod received;
 mod resolver;
 mod secrets;
 mod send;
-mod spelled;
 
 use std::sync::Arc;
 
-use graph_core::capability::HttpRule;
+use graph_core::capability::Outgoing;
 use hyper::header::{self, HeaderName};
 use wasmtime_wasi_http::{
     DEFAULT_FORBIDDEN_HEADERS, Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpCtx,
@@ -28,8 +27,8 @@ use wasmtime_wasi_http::{
 use body::Unfinished;
 pub(crate) use body::add_to_linker;
 pub use resolver::{Resolver, Resolving, SystemResolver};
-pub(crate) use secrets::Secret;
 pub use secrets::SecretError;
+pub(crate) use secrets::read as read_secret;
 pub(crate) use send::Client;
 
 use crate::state::TaskState;
@@ -40,13 +39,6 @@ const MAX_FIELDS: usize = 128 << 10;
 const MAX_CHUNKS: usize = 4096;
 /// The longest of these pieces, in bytes.
 const MAX_CHUNK: usize = 16 << 10;
-
-/// What one component may send.
-#[derive(Default)]
-pub(crate) struct Outgoing {
-    pub(crate) rules: Vec<HttpRule>,
-    pub(crate) secrets: Vec<Secret>,
-}
 
 /// The requests of one call.
 pub(crate) struct HttpState {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use graph_core::capability::{HttpRule, Scheme};
+use graph_core::capability::{HttpResponse as Response, HttpRule, Scheme};
 use graph_http::{Tls, TlsError, TlsStream};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::client::conn::http1;
@@ -44,13 +44,6 @@ impl fmt::Debug for Request {
         // The fields may contain secrets.
         f.debug_struct("Request").field("host", &self.host).finish_non_exhaustive()
     }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Response {
-    pub(super) status: u16,
-    pub(super) fields: Vec<(String, Vec<u8>)>,
-    pub(super) body: Vec<u8>,
 }
 
 /// Sends requests: a resolver and the TLS configuration.

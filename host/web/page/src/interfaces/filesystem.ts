@@ -4,16 +4,11 @@ import { Fault } from "../fault";
 import type { Journal } from "../journal";
 import type { Plain } from "../json";
 import type { Mount } from "../protocol";
-import { Pollable } from "./world";
+import { Held, InputStream, OutputStream, type Handles } from "./streams";
 
 const TYPES = "wasi:filesystem/types";
 const MAX_CHUNK = 1 << 20;
 const MAX_ENTRIES = 100_000;
-/** How many handles a component may hold at a time. */
-const MAX_HANDLES = 256;
-
-/** What the transpiled component calls as it drops a handle. */
-const DISPOSE: unique symbol = (Symbol.dispose ?? Symbol.for("dispose")) as never;
 
 type Kind = "directory" | "regular-file";
 const KIND_NAMES: Record<Kind, string> = { directory: "folder", "regular-file": "file" };
@@ -102,12 +97,7 @@ function resolve(root: string, folder: string, path: string): string {
   return [root.replace(/\/$/, ""), ...parts].join("/") || "/";
 }
 
-export function filesystem(mounts: Mount[], files: Files, journal: Journal): Record<string, object> {
-  let handles = 0;
-  const taken = (): void => {
-    handles += 1;
-    if (handles > MAX_HANDLES) throw new Fault("limit", "it holds too many handles of the host at once");
-  };
+export function filesystem(mounts: Mount[], files: Files, journal: Journal, handles: Handles): Record<string, object> {
   const stat = (type: Kind, size: number): Stat => ({ type, linkCount: 1n, size: BigInt(size) });
   const keptStat = (found: Stat): Plain => ({ kind: KIND_NAMES[found.type], size: Number(found.size) });
   const asStat = (kept: Plain): Stat => {
@@ -120,61 +110,15 @@ export function filesystem(mounts: Mount[], files: Files, journal: Journal): Rec
     return kind;
   };
 
-  class Held {
-    constructor() {
-      taken();
-    }
-
-    [DISPOSE](): void {
-      handles -= 1;
-    }
-  }
-
-  class InputStream extends Held {
-    constructor(
-      private readonly descriptor: Descriptor,
-      private position: number,
-    ) {
-      super();
-    }
-
-    read(size: bigint): Uint8Array {
-      if (size === 0n) return new Uint8Array();
-      const length = Number(size < BigInt(MAX_CHUNK) ? size : BigInt(MAX_CHUNK));
-      const bytes = this.descriptor.content("input-stream.read", this.position, length);
-      if (bytes.length === 0) throw { tag: "closed" };
-      this.position += bytes.length;
-      return bytes;
-    }
-
-    blockingRead(size: bigint): Uint8Array {
-      return this.read(size);
-    }
-
-    skip(size: bigint): bigint {
-      return BigInt(this.read(size).length);
-    }
-
-    blockingSkip(size: bigint): bigint {
-      return this.skip(size);
-    }
-
-    subscribe(): Pollable {
-      return new Pollable();
-    }
-  }
-
   class DirectoryEntryStream extends Held {
     constructor(private readonly left: { name: string; type: Kind }[]) {
-      super();
+      super(handles);
     }
 
     readDirectoryEntry(): { name: string; type: Kind } | undefined {
       return this.left.shift();
     }
   }
-
-  class OutputStream extends Held {}
 
   class Descriptor extends Held {
     /** `host`: where it is in the files; `path`: where the component sees it; `root`: the mount's folder. */
@@ -184,7 +128,7 @@ export function filesystem(mounts: Mount[], files: Files, journal: Journal): Rec
       readonly path: string,
       private readonly type: Kind,
     ) {
-      super();
+      super(handles);
     }
 
     private below(path: string): string {
@@ -215,15 +159,21 @@ export function filesystem(mounts: Mount[], files: Files, journal: Journal): Rec
 
     readViaStream(offset: bigint): InputStream {
       this.file();
-      return new InputStream(this, Number(offset));
+      let position = Number(offset);
+      return new InputStream(handles, (size) => {
+        const length = Number(size < BigInt(MAX_CHUNK) ? size : BigInt(MAX_CHUNK));
+        const bytes = this.content("input-stream.read", position, length);
+        position += bytes.length;
+        return bytes;
+      });
     }
 
-    writeViaStream(): never {
+    writeViaStream(): OutputStream {
       this.file();
       throw "bad-descriptor";
     }
 
-    appendViaStream(): never {
+    appendViaStream(): OutputStream {
       return this.writeViaStream();
     }
 
@@ -413,7 +363,5 @@ export function filesystem(mounts: Mount[], files: Files, journal: Journal): Rec
     "wasi:filesystem/preopens": {
       getDirectories: () => mounts.map((mount) => [new Descriptor(mount.host, mount.host, mount.guest, "directory"), mount.guest]),
     },
-    "wasi:io/streams": { InputStream, OutputStream },
-    "wasi:io/error": { Error: class extends Held {} },
   };
 }

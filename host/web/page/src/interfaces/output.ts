@@ -2,7 +2,7 @@
 
 import { Fault } from "../fault";
 import { escape } from "../json";
-import type { LogLine } from "../protocol";
+import type { EventRecord, LogLine } from "../protocol";
 import { errorOf } from "../walker";
 
 /** What a line or an event costs in addition to its text. */
@@ -12,8 +12,7 @@ const length = (text: string): number => new TextEncoder().encode(text).length;
 
 export class Output {
   readonly logs: LogLine[] = [];
-  /** JSON texts of events, as a report has them. */
-  readonly events: string[] = [];
+  readonly events: EventRecord[] = [];
   private left: number;
 
   constructor(
@@ -26,6 +25,20 @@ export class Output {
   private spend(bytes: number): void {
     this.left -= OVERHEAD + bytes;
     if (this.left < 0) throw new Fault("limit", `its log lines and events take more than ${this.limit} bytes`);
+  }
+
+  /** Adds a line of the host about the component; it is dropped if the budget is used up. */
+  hostLine(level: string, message: string): void {
+    const cost = OVERHEAD + length(message);
+    if (cost > this.left) return;
+    this.left -= cost;
+    this.logs.push({ level, message: escape(message) });
+  }
+
+  /** Adds an event of a called component, which was checked before. */
+  addEvent(event: EventRecord): void {
+    this.spend(length(event.name) + length(event.payload));
+    this.events.push(event);
   }
 
   imports(): Record<string, object> {
@@ -50,7 +63,7 @@ export class Output {
             const reason = String(errorOf(error) ?? error);
             throw new Fault("invalid-input", `the payload of its event \`${name}\` is not JSON: ${reason}`);
           }
-          this.events.push(`{"name":${JSON.stringify(name)},"payload":${text}}`);
+          this.events.push({ name, payload: text });
         },
       },
     };

@@ -18,6 +18,7 @@ mod model;
 mod real;
 mod render;
 mod value;
+mod written;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};

@@ -27,6 +27,18 @@ fn values(map: &Fields) -> String {
 
 /// The graph as a document's `config`, each line behind `indent`.
 pub(super) fn config(graph: &Graph, indent: &str) -> String {
+    config_with(graph, indent, &|at, node| {
+        let params = node.params.as_ref()?.written();
+        Some(format!("{{item_id: t/n{at}, params: {params}}}"))
+    })
+}
+
+/// The same, with other actions.
+pub(super) fn config_with(
+    graph: &Graph,
+    indent: &str,
+    action: &dyn Fn(usize, &Node) -> Option<String>,
+) -> String {
     let mut out = String::new();
     let mut line = |key: &str, value: String| writeln!(out, "{indent}{key}: {value}").unwrap();
     line(
@@ -73,12 +85,12 @@ pub(super) fn config(graph: &Graph, indent: &str) -> String {
     writeln!(out, "{indent}nodes:").unwrap();
     for (at, node) in graph.nodes.iter().enumerate() {
         writeln!(out, "{indent}  n{at}:").unwrap();
-        out += &keys(at, node, &format!("{indent}    "));
+        out += &keys(node, action(at, node), &format!("{indent}    "));
     }
     out
 }
 
-fn keys(at: usize, node: &Node, indent: &str) -> String {
+fn keys(node: &Node, action: Option<String>, indent: &str) -> String {
     let mut out = String::new();
     let mut line = |key: &str, value: String| writeln!(out, "{indent}{key}: {value}").unwrap();
     match &node.kind {
@@ -99,8 +111,8 @@ fn keys(at: usize, node: &Node, indent: &str) -> String {
             line("on_item_error", (*on_item_error).to_owned());
         }
     }
-    if let Some(params) = &node.params {
-        line("action", format!("{{item_id: t/n{at}, params: {}}}", params.written()));
+    if let Some(action) = action {
+        line("action", action);
     }
     if !node.assign.is_empty() {
         let writes =

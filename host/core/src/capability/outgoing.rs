@@ -1,0 +1,307 @@
+//! Requests as they leave and responses as they arrive: what is granted, where secret values are inserted and removed.
+//!
+//! This is what all hosts decide in the same way; how a request travels is theirs.
+
+use std::fmt;
+
+use super::http::{HttpRule, RequestDenied, Scheme, permit};
+use super::reach::SecretRule;
+use super::spelled::Forms;
+
+/// The shortest value: a shorter one would occur in responses by chance.
+const SHORTEST: usize = 8;
+/// The longest value, in bytes.
+const LONGEST: usize = 8 << 10;
+
+/// A field of a request or a response: its name in lower case, and its value.
+pub type HttpField = (String, Vec<u8>);
+
+/// What one component may send.
+#[derive(Debug, Default)]
+pub struct Outgoing {
+    /// The requests that are granted.
+    pub rules: Vec<HttpRule>,
+    /// The secrets that are granted, with their values.
+    pub secrets: Vec<SecretValue>,
+}
+
+/// A granted secret with its value.
+pub struct SecretValue {
+    rule: SecretRule,
+    handle: String,
+    value: String,
+    forms: Forms,
+}
+
+impl fmt::Debug for SecretValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SecretValue").field("name", &self.rule.name).finish_non_exhaustive()
+    }
+}
+
+/// A value that cannot be sent in a header. The message does not show it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the value of the secret `{name}` cannot be used: it has to be {SHORTEST} to {LONGEST} bytes of visible ASCII"
+)]
+pub struct UnusableSecret {
+    /// The name of the secret.
+    pub name: String,
+}
+
+/// A response in which secret values cannot be found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnsearchableResponse {
+    /// Its body is compressed, or encoded in another way.
+    #[error("the server, which a secret is for, encoded its response, against what was asked")]
+    Encoded,
+    /// A part of a value could be in it.
+    #[error("the server, which a secret is for, sent a part of a response, which cannot be searched")]
+    Partial,
+}
+
+/// What a server answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpResponse {
+    /// The HTTP status.
+    pub status: u16,
+    /// The fields of its head.
+    pub fields: Vec<HttpField>,
+    /// The whole body.
+    pub body: Vec<u8>,
+}
+
+impl SecretValue {
+    /// The longest value, in bytes.
+    pub const LONGEST: usize = LONGEST;
+
+    /// A value for a granted secret.
+    pub fn new(rule: &SecretRule, value: String) -> Result<Self, UnusableSecret> {
+        let is_visible = value.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+        if !(SHORTEST..=LONGEST).contains(&value.len()) || !is_visible {
+            return Err(UnusableSecret { name: rule.name.clone() });
+        }
+        let forms = Forms::of(&value);
+        Ok(Self { handle: handle(&rule.name), rule: rule.clone(), value, forms })
+    }
+
+    /// The name by which components ask for it.
+    pub fn name(&self) -> &str {
+        &self.rule.name
+    }
+
+    /// The text that components write instead of the value.
+    pub fn handle(&self) -> &str {
+        &self.handle
+    }
+}
+
+/// The handle of a secret: always the same for a name.
+fn handle(name: &str) -> String {
+    format!("{{{{secret:{name}}}}}")
+}
+
+impl Outgoing {
+    /// Checks a request and inserts the values of the secrets that it names. To a host that a secret is for, it asks for a
+    /// response that can be searched: whole and without encoding.
+    pub fn prepare(
+        &self,
+        scheme: Scheme,
+        host: &str,
+        port: u16,
+        method: &str,
+        fields: &mut Vec<HttpField>,
+    ) -> Result<&HttpRule, RequestDenied> {
+        let rule = permit(&self.rules, scheme, host, port, method)?;
+        for secret in &self.secrets {
+            secret.insert(scheme, host, fields)?;
+        }
+        if self.is_told_any(host) {
+            fields.retain(|(name, _)| !["accept-encoding", "range", "if-range"].contains(&name.as_str()));
+            fields.push(("accept-encoding".to_owned(), b"identity".to_vec()));
+        }
+        Ok(rule)
+    }
+
+    /// Removes secret values from what a host answered.
+    pub fn receive(&self, host: &str, response: HttpResponse) -> Result<HttpResponse, UnsearchableResponse> {
+        if self.is_told_any(host) {
+            check_searchable(&response)?;
+        }
+        Ok(self.take_out(response))
+    }
+
+    /// Whether any secret is for this host. Then the host may know its value from an earlier request, also of another
+    /// attempt.
+    fn is_told_any(&self, host: &str) -> bool {
+        self.secrets.iter().any(|secret| secret.rule.host == host)
+    }
+
+    /// Replaces all values that a server has sent back, in any known form, by their handles. A field whose name contains a
+    /// value is removed: a handle is no valid name.
+    fn take_out(&self, response: HttpResponse) -> HttpResponse {
+        let clean = |bytes: Vec<u8>| {
+            let secrets = self.secrets.iter();
+            secrets.fold(bytes, |bytes, secret| secret.forms.replaced(bytes, secret.handle.as_bytes()))
+        };
+        let names_a_value = |name: &str| {
+            let lower = |secret: &SecretValue| secret.value.to_ascii_lowercase();
+            self.secrets.iter().any(|secret| name.to_ascii_lowercase().contains(&lower(secret)))
+        };
+        let fields = response.fields.into_iter().filter(|(name, _)| !names_a_value(name));
+        HttpResponse {
+            status: response.status,
+            fields: fields.map(|(name, value)| (name, clean(value))).collect(),
+            body: clean(response.body),
+        }
+    }
+}
+
+impl SecretValue {
+    /// Inserts the value where a request has the handle in the granted header. A handle in a request to a host that the
+    /// secret is not for is an error.
+    fn insert(&self, scheme: Scheme, host: &str, fields: &mut [HttpField]) -> Result<(), RequestDenied> {
+        let Self { rule, handle, value: own, .. } = self;
+        for (name, value) in fields {
+            if *name != rule.header || find(value, handle.as_bytes()).is_none() {
+                continue;
+            }
+            if host != rule.host || !rule.schemes.contains(&scheme) {
+                let schemes: Vec<_> = rule.schemes.iter().map(|scheme| scheme.as_str()).collect();
+                return Err(RequestDenied::Secret {
+                    name: rule.name.clone(),
+                    host: rule.host.clone(),
+                    schemes: schemes.join(" or "),
+                });
+            }
+            *value = replaced(value, handle.as_bytes(), own.as_bytes());
+        }
+        Ok(())
+    }
+}
+
+/// Checks that a response can be searched: it must be neither encoded nor partial, as part of a value could be in it.
+fn check_searchable(response: &HttpResponse) -> Result<(), UnsearchableResponse> {
+    let is_other_than = |name: &str, plain: &str| {
+        let mut values = response.fields.iter().filter(|(field, _)| field == name).map(|(_, value)| value);
+        values.any(|value| !value.is_empty() && !value.eq_ignore_ascii_case(plain.as_bytes()))
+    };
+    if is_other_than("content-encoding", "identity") || is_other_than("transfer-encoding", "chunked") {
+        return Err(UnsearchableResponse::Encoded);
+    }
+    if response.status == 206 || response.fields.iter().any(|(name, _)| name == "content-range") {
+        return Err(UnsearchableResponse::Partial);
+    }
+    Ok(())
+}
+
+fn find(bytes: &[u8], part: &[u8]) -> Option<usize> {
+    // Values and handles are never empty.
+    bytes.windows(part.len()).position(|window| window == part)
+}
+
+fn replaced(bytes: &[u8], part: &[u8], by: &[u8]) -> Vec<u8> {
+    let (mut rest, mut whole) = (bytes, Vec::with_capacity(bytes.len()));
+    while let Some(at) = find(rest, part) {
+        whole.extend_from_slice(&rest[..at]);
+        whole.extend_from_slice(by);
+        rest = &rest[at + part.len()..];
+    }
+    whole.extend_from_slice(rest);
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::super::reach::SecretSource;
+    use super::*;
+
+    fn outgoing() -> Outgoing {
+        let rule = SecretRule {
+            name: "TOKEN".to_owned(),
+            from: SecretSource::Env("TOKEN".to_owned()),
+            header: "authorization".to_owned(),
+            host: "api.acme.com".to_owned(),
+            schemes: vec![Scheme::Https],
+        };
+        let to = |host: &str| HttpRule {
+            host: host.to_owned(),
+            schemes: vec![Scheme::Http, Scheme::Https],
+            ports: vec![443],
+            methods: vec!["GET".to_owned()],
+            addresses: Vec::new(),
+        };
+        let secrets = vec![SecretValue::new(&rule, "s3cr3t-value".to_owned()).unwrap()];
+        Outgoing { rules: vec![to("api.acme.com"), to("evil.example")], secrets }
+    }
+
+    fn response(status: u16, name: &str, value: &str) -> HttpResponse {
+        let fields = vec![(name.to_owned(), value.as_bytes().to_vec())];
+        HttpResponse { status, fields, body: value.as_bytes().to_vec() }
+    }
+
+    #[test]
+    fn values_leave_for_their_host_alone() {
+        let outgoing = outgoing();
+        let fields = |name: &str| vec![(name.to_owned(), b"Bearer {{secret:TOKEN}}".to_vec())];
+        let mut granted = fields("authorization");
+        outgoing.prepare(Scheme::Https, "api.acme.com", 443, "GET", &mut granted).unwrap();
+        assert_eq!(granted[0].1, b"Bearer s3cr3t-value");
+        assert_eq!(granted[1], ("accept-encoding".to_owned(), b"identity".to_vec()));
+        for (host, scheme) in [("evil.example", Scheme::Https), ("api.acme.com", Scheme::Http)] {
+            let denied = outgoing.prepare(scheme, host, 443, "GET", &mut fields("authorization"));
+            let message = denied.unwrap_err().to_string();
+            assert_eq!(message, "the secret `TOKEN` is for api.acme.com by https alone");
+        }
+        let mut other = fields("x-other");
+        outgoing.prepare(Scheme::Https, "evil.example", 443, "GET", &mut other).unwrap();
+        assert_eq!(other, fields("x-other"));
+        let denied = outgoing.prepare(Scheme::Https, "evil.example", 80, "GET", &mut other).unwrap_err();
+        assert_eq!(denied, RequestDenied::Port { host: "evil.example".to_owned(), port: 80 });
+    }
+
+    #[test]
+    fn what_comes_back_has_the_handle() {
+        let outgoing = outgoing();
+        let cleaned =
+            outgoing.receive("evil.example", response(200, "x", "a s3cr3t-value b czNjcjN0LXZhbHVl"));
+        assert_eq!(cleaned, Ok(response(200, "x", "a {{secret:TOKEN}} b {{secret:TOKEN}}")));
+        let part = response(200, "x", "s3cr3t");
+        assert_eq!(outgoing.receive("evil.example", part.clone()), Ok(part));
+        let named = outgoing.receive("evil.example", response(200, "x-s3cr3t-value", "")).unwrap();
+        assert_eq!(named.fields, []);
+        assert!(!format!("{outgoing:?}").contains("s3cr3t"));
+    }
+
+    #[test]
+    fn answers_that_cannot_be_searched_are_refused() {
+        let outgoing = outgoing();
+        for plain in [
+            response(200, "content-encoding", "Identity"),
+            response(200, "transfer-encoding", "chunked"),
+            response(200, "content-encoding", ""),
+        ] {
+            assert_eq!(outgoing.receive("api.acme.com", plain.clone()), Ok(plain));
+        }
+        for (other, why) in [
+            (response(200, "content-encoding", "gzip"), UnsearchableResponse::Encoded),
+            (response(200, "content-encoding", "identity, br"), UnsearchableResponse::Encoded),
+            (response(200, "transfer-encoding", "gzip, chunked"), UnsearchableResponse::Encoded),
+            (response(206, "x", "y"), UnsearchableResponse::Partial),
+            (response(200, "content-range", "bytes 0-4/9"), UnsearchableResponse::Partial),
+        ] {
+            assert_eq!(outgoing.receive("api.acme.com", other.clone()), Err(why), "{other:?}");
+            assert!(outgoing.receive("evil.example", other).is_ok());
+        }
+    }
+
+    #[test]
+    fn values_have_to_fit_a_header() {
+        let rule = &outgoing().secrets[0].rule;
+        for value in ["", "short", "with\na line end", "ünicode-value", "nul\0-in-value"] {
+            let refused = SecretValue::new(rule, value.to_owned()).unwrap_err();
+            assert_eq!(refused.name, "TOKEN", "{value:?}");
+        }
+    }
+}

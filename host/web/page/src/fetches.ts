@@ -1,0 +1,36 @@
+// Requests that the worker of the run has the page send.
+
+import type { Sending, Sent } from "./fetching";
+
+/** What the page is asked to send, and to give up. */
+export type FetchNews = { news: "fetch"; id: number; sending: Sending } | { news: "give up"; id: number };
+/** What came of a request. */
+export interface FetchWish {
+  wish: "fetched";
+  id: number;
+  sent: Sent;
+}
+
+export class Fetches {
+  private next = 0;
+  private readonly waiting = new Map<number, (sent: Sent) => void>();
+
+  constructor(private readonly tell: (news: FetchNews) => void) {}
+
+  readonly send = (sending: Sending, signal: AbortSignal): Promise<Sent> =>
+    new Promise((resolve) => {
+      this.next += 1;
+      const id = this.next;
+      this.waiting.set(id, resolve);
+      signal.addEventListener("abort", () => {
+        if (this.waiting.delete(id)) this.tell({ news: "give up", id });
+      });
+      this.tell({ news: "fetch", id, sending });
+    });
+
+  /** Takes what came of a request. */
+  fetched({ id, sent }: FetchWish): void {
+    this.waiting.get(id)?.(sent);
+    this.waiting.delete(id);
+  }
+}

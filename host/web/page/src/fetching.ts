@@ -1,0 +1,112 @@
+// Sends requests, in the page itself: its Content Security Policy, which names the origins that the manifest permits, applies there,
+// whatever the server of the page sends with its workers.
+
+import type { FetchNews, FetchWish } from "./fetches";
+import type { HttpProblem } from "./protocol";
+
+/** A request that was checked, with its secrets. */
+export interface Sending {
+  url: string;
+  method: string;
+  fields: [name: string, value: string][];
+  body: Uint8Array<ArrayBuffer>;
+  /** The most bytes of a body that are read. */
+  most: number;
+  /** How long the whole response may take, in milliseconds. */
+  within: number | undefined;
+}
+
+/** What came of it. Values of fields have one character for each byte. */
+export type Sent = { status: number; fields: [name: string, value: string][]; body: Uint8Array<ArrayBuffer> } | HttpProblem;
+
+const MAX_FIELDS = 128;
+const MAX_HEAD = 64 << 10;
+
+/** Fields that a browser writes itself, and does not let a page write: `fetch` would leave them out without a word. */
+const OF_THE_BROWSER =
+  /^(accept-charset|access-control-.*|cookie2?|date|dnt|origin|permissions-policy|referer|set-cookie|via|x-http-method(-override)?|x-method-override|proxy-.*|sec-.*)$/;
+
+/** What a browser cannot send. */
+function refusal({ method, fields, body }: Sending): HttpProblem | undefined {
+  const denied = (message: string): HttpProblem => ({ error: "HTTP-request-denied", message });
+  const own = fields.find(([name]) => OF_THE_BROWSER.test(name));
+  if (own) return denied(`a browser writes the field \`${own[0]}\` itself: a page cannot send it`);
+  if (["CONNECT", "TRACE", "TRACK"].includes(method)) return denied(`a browser sends no ${method} request of a page`);
+  if (["GET", "HEAD"].includes(method) && body.length > 0) return denied(`a browser sends no body with ${method}`);
+  return undefined;
+}
+
+async function read(response: Response, most: number): Promise<Uint8Array<ArrayBuffer> | HttpProblem> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  const reader = response.body?.getReader();
+  while (reader) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    length += value.length;
+    if (length > most) {
+      await reader.cancel();
+      return { error: "HTTP-response-body-size", message: `the response is longer than ${most} bytes` };
+    }
+    pieces.push(value);
+  }
+  return new Uint8Array(await new Blob(pieces as BlobPart[]).arrayBuffer());
+}
+
+function fieldsOf(response: Response): [string, string][] {
+  const fields = [...response.headers];
+  // The browser has decoded the body: its encoding, and the length that it had, are not those of the bytes here.
+  const isEncoded = response.headers.has("content-encoding");
+  return fields.filter(([name]) => !isEncoded || !["content-encoding", "content-length"].includes(name));
+}
+
+async function send(sending: Sending, given: AbortSignal): Promise<Sent> {
+  const refused = refusal(sending);
+  if (refused) return refused;
+  const { url, method, fields, body, most, within } = sending;
+  const late = within === undefined ? undefined : AbortSignal.timeout(within);
+  const signal = late ? AbortSignal.any([given, late]) : given;
+  const failed = (error: string, message: string): HttpProblem =>
+    late?.aborted ? { error: "HTTP-response-timeout", message: "the server did not answer in time" } : { error, message };
+  let response: Response;
+  try {
+    // Redirects are not followed. With `manual`, unlike with `error`, they can be told apart from a server that was not reached.
+    const how = { redirect: "manual", credentials: "omit", cache: "no-store", mode: "cors", referrerPolicy: "no-referrer" } as const;
+    const headers = fields.filter(([name]) => name !== "accept-encoding");
+    response = await fetch(url, { ...how, method, headers, ...(body.length > 0 ? { body } : {}), signal });
+  } catch {
+    return failed("connection-refused", "the browser did not reach the server, or the server does not permit requests of this page (CORS)");
+  }
+  if (response.type === "opaqueredirect") return { error: "HTTP-protocol-error", message: "the server redirects, and a page does not see where to" };
+  const head = fieldsOf(response);
+  if (head.length > MAX_FIELDS || head.reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0) > MAX_HEAD) {
+    return { error: "HTTP-response-header-section-size", message: `the response has more than ${MAX_FIELDS} fields or ${MAX_HEAD} bytes of them` };
+  }
+  try {
+    const whole = await read(response, most);
+    return whole instanceof Uint8Array ? { status: response.status, fields: head, body: whole } : whole;
+  } catch {
+    return failed("connection-terminated", "the server ended the connection before its response was complete");
+  }
+}
+
+/** The requests that the page sends for the worker of the run. */
+export class PageFetches {
+  private readonly under = new Map<number, AbortController>();
+
+  constructor(private readonly tell: (wish: FetchWish) => void) {}
+
+  take(news: FetchNews): void {
+    if (news.news === "give up") {
+      this.under.get(news.id)?.abort();
+      return;
+    }
+    const { id, sending } = news;
+    const controller = new AbortController();
+    this.under.set(id, controller);
+    void send(sending, controller.signal).then((sent) => {
+      this.under.delete(id);
+      this.tell({ wish: "fetched", id, sent });
+    });
+  }
+}

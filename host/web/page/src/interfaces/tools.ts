@@ -1,0 +1,117 @@
+// `graph-host:host/tools`: calls of other items, charged to the caller's budget. As `host/engine/src/host/tools.rs`.
+
+import { Fault, type Failure } from "../fault";
+import type { Answer, HostUse, Journal } from "../journal";
+import { canonical, elements, members, object, Raw, type Plain } from "../json";
+import type { EventRecord } from "../protocol";
+import { errorOf } from "../walker";
+
+const INTERFACE = "graph-host:host/tools";
+const FUNCTION = "call";
+/** The fraction of its fuel that a caller keeps whatever it calls: one part in this many. */
+const KEPT_BACK = 8n;
+/** How many calls may be around one, whatever the manifest says. */
+const MAX_CALL_DEPTH = 8;
+
+/** The outcome of a call. */
+export interface ToolReport {
+  /** The result, as canonical JSON, or the failure. */
+  result: { value: string } | { failure: Failure };
+  fuel: bigint;
+  host: HostUse;
+  events: EventRecord[];
+}
+
+/** A call of another item, within what its caller has left. */
+export interface ToolCall {
+  item: string;
+  params: string;
+  fuel: bigint;
+  host: HostUse;
+  /** The index of the call among its caller's, from 0. */
+  number: number;
+}
+
+/** What the executor does for calls. */
+export interface Caller {
+  depth: number;
+  readJson(text: string): string;
+  /** The fuel that is left. */
+  fuel(): bigint;
+  setFuel(fuel: bigint): void;
+  /** Calls an item. A `Fault` ends the caller, too. */
+  call(call: ToolCall): Promise<ToolReport>;
+  addEvent(event: EventRecord): void;
+}
+
+/** A failure as an entry has it. */
+export const keptFailure = ({ category, message, details }: Failure): Raw =>
+  new Raw(object({ category: JSON.stringify(category), details, message: JSON.stringify(message) }));
+
+function keptReport({ result, fuel, host, events }: ToolReport): Plain {
+  const kept: Record<string, Plain> = { fuel: new Raw(String(fuel)) };
+  if ("value" in result) kept["result"] = new Raw(result.value);
+  else kept["failure"] = keptFailure(result.failure);
+  const used = Object.entries(host).filter(([, count]) => count > 0);
+  if (used.length > 0) kept["host"] = Object.fromEntries(used);
+  if (events.length > 0) kept["events"] = events.map(({ name, payload }) => [name, new Raw(payload)]);
+  return kept;
+}
+
+/** Reads what an entry has; nothing for what is no report. */
+function reportAgain(kept: Plain): ToolReport | undefined {
+  const fields = members(canonical(kept));
+  const [fuel, value, failed] = [fields.get("fuel"), fields.get("result"), fields.get("failure")];
+  if (fuel === undefined || (value === undefined && failed === undefined)) return undefined;
+  const events = elements(fields.get("events") ?? "[]").map((event) => {
+    const [name = "null", payload = "null"] = elements(event);
+    return { name: JSON.parse(name) as string, payload };
+  });
+  let result: ToolReport["result"];
+  if (failed === undefined) result = { value: value ?? "null" };
+  else {
+    const { category, message } = JSON.parse(failed) as Failure;
+    const details = members(failed).get("details");
+    result = { failure: { category, message, ...(details === undefined ? {} : { details }) } };
+  }
+  return { result, fuel: BigInt(fuel), host: { calls: 0, bytes: 0 }, events };
+}
+
+const nothing = (failure: Failure): ToolReport => ({ result: { failure }, fuel: 0n, host: { calls: 0, bytes: 0 }, events: [] });
+
+export function tools(journal: Journal, caller: Caller): Record<string, object> {
+  let number = 0;
+  return {
+    "graph-host:host/tools": {
+      async call(item: string, text: string): Promise<string> {
+        let params: string;
+        try {
+          params = caller.readJson(text);
+        } catch (error) {
+          const reason = String(errorOf(error) ?? error);
+          throw { category: "invalid-input", message: `the params of its call are not JSON: ${reason}`, details: undefined };
+        }
+        const left = caller.fuel();
+        const world = async (): Promise<Answer<ToolReport>> => {
+          const report =
+            caller.depth >= MAX_CALL_DEPTH
+              ? nothing({ category: "limit", message: `\`${item}\` would be called more than ${MAX_CALL_DEPTH} levels deep` })
+              : await caller.call({ item, params, fuel: left - left / KEPT_BACK, host: journal.left(), number });
+          journal.usedInside(report.host);
+          return { ok: "value" in report.result, value: report, kept: keptReport(report) };
+        };
+        const report = await journal.ask(INTERFACE, FUNCTION, { item, params: new Raw(params) }, world, reportAgain);
+        number += 1;
+        // They are reported as the caller's, within its budget.
+        for (const event of report.events) caller.addEvent(event);
+        caller.setFuel(report.fuel > left ? 0n : left - report.fuel);
+        if ("value" in report.result) return report.result.value;
+        const { category, message, details } = report.result.failure;
+        throw { category, message, details };
+      },
+    },
+  };
+}
+
+/** The fault of a caller whose time was over while it waited for another item. */
+export const lateCall = (): Fault => new Fault("timeout", "it ran past its deadline while it called another item");

@@ -1,0 +1,226 @@
+// Opens a bundle: checks its files, verifies its components, and plans what it may do.
+
+import { missing, read, type Bundle } from "./bundle";
+import { hasJspi } from "./executor";
+import { Fetches, type FetchNews } from "./fetches";
+import { members } from "./json";
+import { KnowledgeBase } from "./knowledge_base";
+import type { Item } from "./performer";
+import { Pool } from "./pool";
+import type { Grant, LoadedComponent, Setup } from "./protocol";
+import { Services } from "./services";
+import { Store } from "./store";
+import { open, Refused, type Key, type Opened } from "./verify";
+import { load, words, type Cores, type Walker } from "./walker";
+
+export interface PlannedItem {
+  item: string;
+  nodes: string[];
+  digest: string;
+  signers: string[];
+  interfaces: string[];
+  folders: string[];
+}
+
+export interface Plan {
+  graph: string;
+  description: string;
+  key: Key;
+  files: number;
+  /** What the page cannot check, though the command line can. */
+  unchecked: string[];
+  /** Folders that the person has to choose. */
+  folders: string[];
+  /** Secrets whose values the person has to enter. */
+  secrets: { name: string; host: string }[];
+  items: PlannedItem[];
+  problems: string[];
+  /** The bundle has a run to replay. */
+  replayable: boolean;
+  inputsSchema: string;
+  exampleInputs: string;
+}
+
+/** A bundle that is open. */
+export interface Loaded {
+  /** The run that is in the bundle, as it was exported. */
+  packed: Uint8Array<ArrayBuffer>;
+  setup: Setup;
+  bundle: Bundle;
+  walker: Walker;
+  items: Map<string, Item>;
+  pool: Pool | undefined;
+  store: Store;
+  services: Services;
+  fetches: Fetches;
+  /** What components are granted, as JSON texts: those that nodes name, and those that may be called. */
+  grants: string[];
+  plan: Plan;
+}
+
+const text = (bytes: Uint8Array): string => new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+
+async function compile(opened: Opened, folder: string, names: string[]): Promise<Cores> {
+  const each = names.map(async (name) => {
+    const bytes = await opened.read(folder + name);
+    try {
+      return [name, await WebAssembly.compile(bytes)] as const;
+    } catch (error) {
+      throw new Refused(`\`${folder}${name}\` does not run in this browser: ${words(error)}`);
+    }
+  });
+  return Object.fromEntries(await Promise.all(each));
+}
+
+async function loadWalker(opened: Opened, base: string): Promise<Setup["walker"]> {
+  const folder = "assets/";
+  await opened.read(`${folder}walker.js`);
+  const names = opened.paths.filter((path) => /^assets\/walker\.core\d*\.wasm$/.test(path)).map((path) => path.slice(folder.length));
+  return { url: new URL(`${folder}walker.js`, base).href, cores: await compile(opened, folder, names) };
+}
+
+export async function openBundle(base: string, tell: (news: FetchNews) => void): Promise<Loaded> {
+  const opened = await open(base);
+  // The page itself is looked at, too, though one that was changed could leave that out.
+  await Promise.all(["index.html", "assets/page.js", "assets/page.css", "assets/worker.js"].map((path) => opened.read(path)));
+  const walkerSetup = await loadWalker(opened, base);
+  const walker = await (await load<Walker>(walkerSetup.url, walkerSetup.cores))({});
+  const bundle = read(text(await opened.read("bundle.json")));
+  const problems: string[] = [];
+  const items = new Map<string, Item>();
+  const components = new Map<string, LoadedComponent>();
+  for (const bundled of bundle.components) {
+    const bytes = await opened.read(`${bundled.path}/component.wasm`);
+    const verify = (recorded: bigint): Item["verified"] =>
+      bundle.allow_unsigned && bundled.envelope === undefined
+        ? walker.trust.Component.underDevelopment(bytes, bundle.trust, bundled.item, bundled.imports)
+        : walker.trust.Component.verify(bytes, bundled.envelope, bundle.trust, bundled.item, BigInt(Date.now()), recorded);
+    try {
+      const verified = verify(BigInt(Date.now()));
+      const report = JSON.parse(verified.report()) as { digest: string; not_after: number | null };
+      if (report.digest !== bundled.digest) throw new Refused(`\`${bundled.item}\` is ${report.digest}, and bundle.json names ${bundled.digest}`);
+      items.set(bundled.item, { bundled, verified, notAfter: report.not_after ?? undefined, again: (recorded) => void verify(recorded) });
+    } catch (error) {
+      problems.push(words(error));
+      continue;
+    }
+    const lacking = missing(bundle, bundled.imports);
+    if (lacking.length > 0) {
+      problems.push(`\`${bundled.item}\` needs ${lacking.map((name) => `\`${name}\``).join(", ")}, which a page cannot give`);
+      continue;
+    }
+    if (components.has(bundled.digest)) continue;
+    await opened.read(`${bundled.path}/component.js`);
+    const cores = await compile(opened, `${bundled.path}/`, bundled.cores);
+    const url = new URL(`${bundled.path}/component.js`, base).href;
+    components.set(bundled.digest, { digest: bundled.digest, url, cores, pages: bundled.memory.pages, waits: bundled.waits });
+  }
+  const files = new Map<string, Blob>();
+  const empty = bundle.folders.map(({ host }) => host);
+  await Promise.all(
+    bundle.files.map(async ({ path, at }) => {
+      if (path === "") empty.push(at.replace(/\/$/, ""));
+      else files.set(at, new Blob([await opened.read(path)]));
+    }),
+  );
+  const packed = bundle.export === undefined ? new Uint8Array() : await opened.read(bundle.export);
+  const grants = grantsOf(bundle, items);
+  const plan = planOf(bundle, walker, items, grants, problems, opened);
+  const setup: Setup = { walker: walkerSetup, interfaces: bundle.interfaces, components: [...components.values()], files, empty };
+  const fetches = new Fetches(tell);
+  const services = new Services(walker, items, new KnowledgeBase(base, bundle.entries), fetches.send);
+  const opening: Loaded = { packed, bundle, walker, items, setup, pool: undefined, store: await Store.open(), services, fetches, grants, plan };
+  // Its workers load what they need, so that a run needs no network any more.
+  if (problems.length === 0 && plan.folders.length === 0) await poolOf(opening);
+  return opening;
+}
+
+export async function poolOf(of: Loaded): Promise<Pool> {
+  of.pool ??= await Pool.of(of.setup, Math.min(Math.max(navigator.hardwareConcurrency, 1), 4));
+  return of.pool;
+}
+
+/** What the components of a bundle are granted, wherever they are used. One that is refused is granted nothing. */
+function grantsOf(bundle: Bundle, items: Map<string, Item>): string[] {
+  const { name, id, text: graph } = bundle.graph;
+  const { folder, text: manifest } = bundle.manifest;
+  return [...items.values()].flatMap(({ verified }) => {
+    try {
+      return [members(verified.grant(name, id, graph, undefined, manifest, folder)).get("grant") ?? "{}"];
+    } catch {
+      return [];
+    }
+  });
+}
+
+/** The secrets of grants: where each is sent. */
+function secretsOf(grants: string[]): { name: string; host: string }[] {
+  const each = grants.flatMap((grant) => (JSON.parse(grant) as Grant).secrets ?? []);
+  return [...new Map(each.map(({ name, host }) => [name, { name, host }])).values()];
+}
+
+interface GraphReport {
+  ok: boolean;
+  problems: { message: string }[];
+  graph?: { description?: string; nodes: { name: string; action?: { primary: string; item_type: string; item_id: string } | null }[] };
+}
+
+function planOf(bundle: Bundle, walker: Walker, items: Map<string, Item>, grants: string[], problems: string[], opened: Opened): Plan {
+  const planned = new Map<string, PlannedItem>();
+  let description = "";
+  for (const { name, id, text: graph } of [bundle.graph, ...bundle.graphs]) {
+    const report = JSON.parse(walker.documents.checkGraph(name, id, graph)) as GraphReport;
+    if (!report.ok) problems.push(...report.problems.map(({ message }) => message));
+    if (id === bundle.graph.id) description = report.graph?.description ?? "";
+    for (const node of report.graph?.nodes ?? []) {
+      const action = node.action;
+      if (!action || action.item_id.includes("${")) continue;
+      if (bundle.graphs.some((graph) => graph.id === action.item_id)) continue;
+      if (action.primary !== "execute") {
+        problems.push(`node \`${node.name}\` would \`${action.primary}\` an item, which a page cannot do`);
+        continue;
+      }
+      const item = items.get(action.item_id);
+      if (!item) {
+        if (!bundle.components.some(({ item: known }) => known === action.item_id)) problems.push(`\`${action.item_id}\` is not in the bundle`);
+        continue;
+      }
+      try {
+        const { folder, text: manifest } = bundle.manifest;
+        const { grant } = JSON.parse(item.verified.grant(name, id, graph, node.name, manifest, folder)) as {
+          grant: { filesystem: { guest: string; access: string }[] };
+        };
+        const writable = grant.filesystem.filter(({ access }) => access !== "ro").map(({ guest }) => `\`${guest}\``);
+        if (writable.length > 0) problems.push(`\`${action.item_id}\` is granted ${writable.join(", ")} to write, and a page writes to no folder`);
+        const entry = planned.get(action.item_id) ?? entryOf(item, grant.filesystem.map(({ guest }) => guest));
+        entry.nodes.push(node.name);
+        planned.set(action.item_id, entry);
+      } catch (error) {
+        problems.push(words(error));
+      }
+    }
+  }
+  if (bundle.needs_jspi.length > 0 && !hasJspi()) {
+    const nodes = bundle.needs_jspi.map((node) => `\`${node}\``).join(", ");
+    problems.push(`components of ${nodes} wait for the host, which takes JavaScript Promise Integration (JSPI): this browser has none`);
+  }
+  return {
+    graph: bundle.graph.id,
+    description,
+    key: opened.key,
+    files: opened.paths.length,
+    unchecked: bundle.missing_checks.map(({ node, message }) => `node \`${node}\`: ${message}`),
+    folders: bundle.folders.filter(({ packed }) => !packed).map(({ host }) => host),
+    secrets: secretsOf(grants),
+    items: [...planned.values()],
+    problems: [...new Set(problems)],
+    replayable: bundle.export !== undefined,
+    inputsSchema: JSON.stringify(bundle.inputs_schema ?? null),
+    exampleInputs: JSON.stringify(bundle.example_inputs ?? {}),
+  };
+}
+
+function entryOf(item: Item, folders: string[]): PlannedItem {
+  const report = JSON.parse(item.verified.report()) as { id: string; digest: string; keys: { name: string }[]; interfaces: string[] };
+  return { item: report.id, nodes: [], digest: report.digest, signers: report.keys.map(({ name }) => name), interfaces: report.interfaces, folders };
+}

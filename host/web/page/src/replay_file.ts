@@ -1,0 +1,134 @@
+// A run of a file, replayed with what the bundle has: it has to be what the run ran with.
+
+import { readArchive, type Archive } from "./archive";
+import type { Bundle } from "./bundle";
+import { members, object } from "./json";
+import type { Performer } from "./performer";
+import { Recorded, string } from "./recorded";
+import { messageOf, refusalOf, replay, type Replayed } from "./replay";
+import { Refused } from "./verify";
+import type { Walker } from "./walker";
+
+export interface ReplaySummary {
+  run: string;
+  supersteps: number;
+  attempts: number;
+  entries: number;
+  /** How many supersteps differ, and the first difference in the words of the command line. */
+  differences: number;
+  message?: string;
+}
+
+interface Bundled {
+  bundle: Bundle;
+  walker: Walker;
+  performer: Performer;
+}
+
+interface Observer {
+  began(run: string, key: string): void;
+  step(step: Replayed): void;
+}
+
+/** What a run is pinned to, as far as a page can compare it. */
+interface Pins {
+  engine: string;
+  manifest: string;
+  components: Record<string, string>;
+  hooks_text?: string;
+}
+
+const short = (digest: string): string => digest.replace(/^sha256:/, "").slice(0, 12);
+
+function graphDigest({ walker }: Bundled, { name, id, text }: Bundle["graph"]): string {
+  const report = JSON.parse(walker.documents.checkGraph(name, id, text)) as { graph?: { digest: string } };
+  return report.graph?.digest ?? "";
+}
+
+function checkGraphs(of: Bundled, { run, row }: Archive, recorded: Recorded): void {
+  const { graph, graphs } = of.bundle;
+  const own = graphDigest(of, graph);
+  const id = string(row.get("graph_id"));
+  const other = recorded.line("").find(({ fields }) => string(fields.get("graph")) !== own);
+  if (other) {
+    const ran = string(other.fields.get("graph"));
+    throw new Refused(
+      `run ${run} is of another graph: it ran \`${id}\` (${short(ran)}), and this bundle has \`${graph.id}\` (${short(own)})\nreplay it in a bundle of its graph`,
+    );
+  }
+  const known = new Set(graphs.map((one) => graphDigest(of, one)));
+  for (const namespace of recorded.namespaces().filter((name) => name !== "")) {
+    const ran = string(recorded.line(namespace)[0]?.fields.get("graph"));
+    if (!known.has(ran)) throw new Refused(`the child run ${namespace} of run ${run} is of a graph (${short(ran)}) that this bundle does not have`);
+  }
+}
+
+/** What the run ran with and the bundle does not have: a line each, in the words of the command line. */
+function changesOf(of: Bundled, { texts }: Archive, recorded: Recorded): string[] {
+  const text = texts.get(string(recorded.line("")[0]?.fields.get("pins")));
+  if (text === undefined) return ["what it is pinned to is missing from the file"];
+  const before = JSON.parse(text) as Pins;
+  const { bundle, walker } = of;
+  const kept = bundle.texts?.map((one) => one as { digest: string; text: string }).find(({ digest }) => digest === bundle.pins);
+  const now = kept && (JSON.parse(kept.text) as Pins);
+  const lines: string[] = [];
+  const components = new Map(bundle.components.map(({ item, digest }) => [item, digest]));
+  for (const [id, digest] of Object.entries(before.components)) {
+    const found = components.get(id);
+    if (found === undefined) lines.push(`component \`${id}\` (${short(digest)}) was removed`);
+    else if (found !== digest) lines.push(`component \`${id}\` was ${short(digest)} and is ${short(found)}`);
+  }
+  const manifest = now?.manifest ?? walker.digests.ofManifest(bundle.manifest.name, bundle.manifest.folder, bundle.manifest.text);
+  if (before.manifest !== manifest) lines.push(`the manifest was ${short(before.manifest)} and is ${short(manifest)}`);
+  if (now && before.hooks_text !== now.hooks_text) lines.push("the hooks of the project or the user have changed");
+  if (before.engine !== bundle.engine) {
+    lines.push(`the engine was ${short(before.engine)} and is ${short(bundle.engine)}: results and fuel may differ`);
+  }
+  return lines;
+}
+
+function setupOf(bundle: Bundle, { run, row }: Archive): Record<string, string | undefined> {
+  const root = string(row.get("root_id"));
+  const parent = row.get("parent_id");
+  // What a replay signs is dropped: its key is made for it.
+  const key = Array.from(crypto.getRandomValues(new Uint8Array(32)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return {
+    version: "1",
+    root: root === run ? undefined : JSON.stringify(root),
+    parent: parent === "null" ? undefined : parent,
+    graph: JSON.stringify(bundle.graph),
+    graphs: JSON.stringify(bundle.graphs),
+    hooks: JSON.stringify(bundle.hooks ?? {}),
+    manifest: JSON.stringify(bundle.manifest),
+    key: JSON.stringify(key),
+  };
+}
+
+/** Reads, checks and replays a run. What does not hold is refused before anything is executed. */
+export async function replayFile(bytes: Uint8Array, of: Bundled, observer: Observer): Promise<ReplaySummary> {
+  const archive = await readArchive(bytes, of.walker);
+  const recorded = new Recorded(archive);
+  checkGraphs(of, archive, recorded);
+  const refusal = refusalOf(recorded);
+  if (refusal !== undefined) throw new Refused(refusal);
+  const changes = changesOf(of, archive, recorded);
+  if (changes.length > 0) {
+    const lines = changes.map((change) => `\n- ${change}`).join("");
+    throw new Refused(`run ${archive.run} is replayed with something else than it ran with:${lines}\nreplay it in a bundle of what it ran with`);
+  }
+  observer.began(archive.run, archive.keyId);
+  const done = await replay(archive, recorded, {
+    walker: of.walker,
+    setup: setupOf(of.bundle, archive),
+    told: (step) => observer.step(step),
+    perform: async (run, effect, played) => {
+      const activation = members(effect.get("activation") ?? "{}");
+      const name = `${activation.get("task")} ${activation.get("attempt")}`;
+      const report = await of.performer.perform(run, effect, activation, name, played);
+      return report ?? object({ failure: JSON.stringify({ category: "internal", message: "the attempt was given up" }), fuel: "0" });
+    },
+  });
+  const { run, supersteps, attempts, entries, differences } = done;
+  const message = messageOf(done);
+  return { run, supersteps, attempts, entries, differences: differences.length, ...(message === undefined ? {} : { message }) };
+}

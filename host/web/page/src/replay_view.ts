@@ -1,0 +1,71 @@
+// What the page shows of a replay.
+
+import type { Wish } from "./host";
+import type { Replayed } from "./replay";
+import type { ReplaySummary } from "./replay_file";
+
+const at = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
+
+const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
+
+export class ReplayView {
+  private run = "";
+
+  constructor(private readonly wish: (wish: Wish) => void) {
+    at("replay").onclick = () => this.begin({ wish: "replay" });
+    const input = at<HTMLInputElement>("replay-file");
+    input.onchange = () => {
+      const [file] = input.files ?? [];
+      if (file) this.begin({ wish: "replay", file });
+      // The same file can be chosen again.
+      input.value = "";
+    };
+  }
+
+  /** Shows what can be replayed. */
+  offer(packed: boolean, usable: boolean): void {
+    at("replays").hidden = !usable;
+    at("replay").hidden = !packed;
+  }
+
+  busy(busy: boolean): void {
+    for (const id of ["replay", "replay-file"]) at<HTMLButtonElement | HTMLInputElement>(id).disabled = busy;
+  }
+
+  private begin(wish: Wish): void {
+    at("replay-steps").replaceChildren();
+    at("replay-table").hidden = true;
+    at("replayed").textContent = "Checking the run …";
+    this.wish(wish);
+  }
+
+  /** The run was found intact, and its replay begins. */
+  began(run: string, key: string): void {
+    this.run = run;
+    at("replay-table").hidden = false;
+    at("replayed").textContent = `Run ${run}, signed by the key ${key}: every signature, link and digest is right. Replaying …`;
+  }
+
+  step({ namespace, step, made, nodes, fuel, result, equal }: Replayed): void {
+    const row = document.createElement("tr");
+    const cells = [namespace || this.run, String(step), made === "superstep" ? nodes.join(", ") : made, fuel, result.recorded, equal ? "equal" : "different"];
+    for (const text of cells) {
+      const cell = document.createElement("td");
+      cell.textContent = text;
+      row.append(cell);
+    }
+    row.className = equal ? "" : "different";
+    if (result.recorded !== result.replayed) (row.cells[4] as HTMLElement).textContent = `${result.recorded}, replayed ${result.replayed}`;
+    at("replay-steps").append(row);
+  }
+
+  ended({ run, supersteps, attempts, entries, message }: ReplaySummary): void {
+    const counts = `${counted(supersteps, "superstep")}, ${counted(attempts, "attempt")}, ${counted(entries, "answer")} from the journal`;
+    at("replayed").textContent = message ?? `Run ${run} replays equal: ${counts}.`;
+    at("replays-title").focus();
+  }
+
+  refused(): void {
+    at("replayed").textContent = "";
+  }
+}
