@@ -9,3 +9,4 @@ export { handover } from "./check_handover.mjs";
 export { damaged, differences, fullReplay, netReplay, replays, unsupported } from "./check_replay.mjs";
 export { random } from "./check_random.mjs";
 export { large } from "./check_large.mjs";
+export { speed } from "./check_speed.mjs";

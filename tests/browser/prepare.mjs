@@ -15,7 +15,7 @@ export function copyTree(root, tree) {
     mkdirSync(dirname(join(tree, path)), { recursive: true });
     cpSync(join(root, path), join(tree, path));
   }
-  for (const name of ["probe.yaml", "many.yaml", "caps.yaml"]) cpSync(join(root, "tests/browser/graphs", name), join(tree, "examples/nodes", name));
+  for (const name of ["probe.yaml", "many.yaml", "loop.yaml", "caps.yaml"]) cpSync(join(root, "tests/browser/graphs", name), join(tree, "examples/nodes", name));
 }
 
 /** Bundles a graph of the tree; `assets` takes the place of what is built into the command line. */
@@ -44,4 +44,4 @@ export function bundleGraph(out, { graph, caps, trust }, { native, assets, repla
 }
 
 /** What is bundled: the examples, and the graphs of this folder. */
-export const names = [...new Set(EXAMPLES.map(({ name }) => name)), "nodes/probe", "nodes/many"];
+export const names = [...new Set(EXAMPLES.map(({ name }) => name)), "nodes/probe", "nodes/many", "nodes/loop"];

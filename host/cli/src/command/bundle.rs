@@ -179,7 +179,8 @@ fn verify(folder: &Path, key: Option<&str>, context: &Context) -> Result<Exit> {
         (false, true) => "own",
         (false, false) => "carried",
     };
-    let files = checked.manifest.files.len();
+    // The manifest and its signature are files of the bundle, too.
+    let files = checked.manifest.files.len() + 2;
     if output.is_json() {
         output.document(&json!({
             "folder": folder.display().to_string(),
