@@ -25,6 +25,7 @@ mod long_runs;
 mod nested;
 mod new_project;
 mod not_json;
+mod page_runs;
 mod parameters;
 mod pins;
 mod place;

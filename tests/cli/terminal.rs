@@ -20,7 +20,7 @@ use crate::place::{Place, redact};
 const ROWS: u16 = 200;
 
 /// A command in a terminal.
-struct Typed {
+pub(crate) struct Typed {
     written: Arc<Mutex<Vec<u8>>>,
     child: std::process::Child,
     stdin: Option<ChildStdin>,
@@ -28,7 +28,7 @@ struct Typed {
 }
 
 impl Typed {
-    fn new(place: &Place, columns: u16, command: &str) -> Self {
+    pub(crate) fn new(place: &Place, columns: u16, command: &str) -> Self {
         Self::with(place, columns, command, |_| ())
     }
 
@@ -63,12 +63,12 @@ impl Typed {
         Self { written, child, stdin, columns }
     }
 
-    fn raw(&self) -> String {
+    pub(crate) fn raw(&self) -> String {
         String::from_utf8_lossy(&self.written.lock().unwrap()).into_owned()
     }
 
     /// Waits until something was written.
-    fn until(&self, text: &str) {
+    pub(crate) fn until(&self, text: &str) {
         let deadline = Instant::now() + Duration::from_mins(1);
         while !self.raw().contains(text) {
             assert!(Instant::now() < deadline, "no {text:?} in\n{}", self.raw());
@@ -76,12 +76,12 @@ impl Typed {
         }
     }
 
-    fn types(&mut self, text: &str) {
+    pub(crate) fn types(&mut self, text: &str) {
         self.stdin.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
     }
 
     /// Waits until the command has ended; its exit code.
-    fn ends(&mut self) -> i32 {
+    pub(crate) fn ends(&mut self) -> i32 {
         let deadline = Instant::now() + Duration::from_mins(1);
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {

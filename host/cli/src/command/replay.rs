@@ -34,7 +34,8 @@ pub(crate) struct Args {
     /// How many times to replay the run
     #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = number::from_one::<u32>)]
     times: u32,
-    /// The public key to verify with if another host made the run; without it, this host's
+    /// The public key to verify with if another host made the run; without it, this host's, or that of a host that was trusted
+    /// when a run of it was imported
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
     /// The project that the run belongs to; without it, the one around the current folder
@@ -57,7 +58,7 @@ async fn again(args: &Args, context: &Context) -> Result<Exit> {
     let run = row.run_id.clone();
     let key = match &args.key {
         Some(path) => super::runs::read_key(path)?,
-        None => context.host.home.verifying_identity(row.key)?.ok_or_else(|| {
+        None => context.host.home.known_key(row.key)?.ok_or_else(|| {
             Error::integrity(format!(
                 "run {run} was signed by another host, with the key {}",
                 row.key.short()

@@ -370,6 +370,18 @@ fn spool(error: &io::Error) -> Error {
 pub fn read(file: &mut dyn BufRead, given: Option<VerifyingKey>) -> Result<Archive> {
     let mut lines = Lines { file, number: 0, digest: DomainHasher::new(DOMAIN) };
     let header: Header = lines.header()?;
+    let named = header.key.as_deref().and_then(|pem| VerifyingKey::parse(pem).ok());
+    if let (Some(given), Some(named)) = (given, named)
+        && given.id() != named.id()
+    {
+        return Err(Error::integrity(format!(
+            "run {} was signed by the key {}, and the key that was given is {}",
+            header.run_id,
+            named.id().short(),
+            given.id().short()
+        ))
+        .help("give the key of the host or page that made the run"));
+    }
     let (key, carried) = match (given, &header.key) {
         (Some(key), _) => (key, false),
         (None, Some(pem)) => {

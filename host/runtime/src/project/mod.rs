@@ -4,6 +4,7 @@ pub mod caches;
 pub mod host_identity;
 pub mod key_pairs;
 pub(crate) mod knowledge;
+pub mod known_hosts;
 pub mod paths;
 mod private_files;
 #[allow(clippy::module_inception, reason = "what it has is re-exported")]

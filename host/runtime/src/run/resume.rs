@@ -402,7 +402,10 @@ pub fn own_key(row: &RunRow, host: &Host) -> Result<SigningKey> {
         row.key.short(),
         key.id().short()
     ))
-    .help("only the host that started a run can resume it; its identity is identity.pem in its user's space"))
+    .help(
+        "only the host that started a run can resume it, or one that has its key, which is identity.pem in its user's space \
+         or what a page has exported: graph-host runs import FILE --identity KEY",
+    ))
 }
 
 /// A run that no process runs, restored from its records alone.

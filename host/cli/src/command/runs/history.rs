@@ -30,8 +30,8 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -> Result<Exit> {
     let row = restore::find(store, &args.run)?;
-    // What another host has signed cannot be checked here; it can be shown.
-    let key = context.host.home.verifying_identity(row.key)?;
+    // What a host has signed that is not known here cannot be checked; it can be shown.
+    let key = context.host.home.known_key(row.key)?;
     let found = intact(store, &row.run_id, key.as_ref());
     // Where it does not hold together, every checkpoint is looked at by itself: what is before the damage is shown all the same.
     let (found, read) = if let Ok(found) = found {
@@ -118,7 +118,7 @@ fn one_by_one(
                 Ok(())
             })
         }
-        // What another host has signed cannot be checked here; it can be shown.
+        // What a host has signed that is not known here cannot be checked; it can be shown.
         None => restore::each_checkpoint(store, run, "", |record| {
             found.take(&decode(record)?, record.digest);
             Ok(())

@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
+use graph_core::diagnostic::printable;
+use graph_core::trust::{SigningKey, VerifyingKey};
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
@@ -29,7 +31,8 @@ pub(super) struct Args {
     /// The file; `-` for stdin
     file: PathBuf,
     /// The public key of the host that made the run. Without it, the key in the file is used: this shows that nothing was
-    /// changed since that key signed the run, but not whose key it is
+    /// changed since that key signed the run, but not whose key it is. On a terminal, the command asks once whether to trust
+    /// that key, and remembers it for later runs of that host
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
     /// The private key that the run was signed with, if it was made by a page of yours (see `bundle`): this host stores the
@@ -64,6 +67,9 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
         && let Ok((_, _, row)) = Stores::to_read(project, &context.host.home)?.find(&archive.row().run_id)
         && row.run_id == archive.row().run_id
     {
+        if let Some(key) = identity.as_ref().filter(|key| key.id() == row.key) {
+            return take_key(key, &row.run_id, context);
+        }
         return Err(Error::usage(format!("there is a run {} here already", row.run_id))
             .help("an imported run keeps its id: import it into another project, with --project"));
     }
@@ -86,6 +92,7 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
     let standing = match (own, archive.carried) {
         (true, _) => "own",
         (false, false) => "given",
+        (false, true) if is_trusted(&archive.key, &row.run_id, context)? => "known",
         (false, true) => "carried",
     };
     if context.output.is_json() {
@@ -104,6 +111,7 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
     let whose = match standing {
         "own" => "this host's own key",
         "given" => "the key that you gave",
+        "known" => "a key that you trust",
         _ => "a key that came with the file",
     };
     context.output.line(format_args!(
@@ -128,4 +136,43 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
             .note("it can be shown, verified and exported here; only the host that made it can resume it, or one that has its key: --identity FILE");
     }
     Ok(Exit::Ok)
+}
+
+/// Takes the key of a run that was imported before.
+fn take_key(key: &SigningKey, run: &str, context: &Context) -> Result<Exit> {
+    context.host.home.add_signing_identity(key)?;
+    if context.output.is_json() {
+        context.output.document(&json!({ "run_id": run, "key_id": key.id(), "key": "own" }))?;
+        return Ok(Exit::Ok);
+    }
+    context.output.line(format_args!(
+        "{} run {run} is here already; this host resumes it with the key {} from now on",
+        styled(output::GOOD, "✓"),
+        key.id().short()
+    ))?;
+    Ok(Exit::Ok)
+}
+
+/// Whether the key that came with a run is one that the user trusts: now, if there is a terminal to ask on, or since an earlier run
+/// of that host.
+fn is_trusted(key: &VerifyingKey, run: &str, context: &Context) -> Result<bool> {
+    let home = &context.host.home;
+    if home.known_key(key.id())?.is_some() {
+        return Ok(true);
+    }
+    if !context.output.can_ask() {
+        return Ok(false);
+    }
+    let question = format!(
+        "The key {} signed run {}, and it came with the file. Trust it for this run and for later runs of the page or host that has \
+         it? [yes/no, Enter: no]",
+        key.id(),
+        printable(run)
+    );
+    let answer = context.output.ask_line(&question)?.to_ascii_lowercase();
+    if !matches!(answer.as_str(), "y" | "yes") {
+        return Ok(false);
+    }
+    home.remember_host(key)?;
+    Ok(true)
 }

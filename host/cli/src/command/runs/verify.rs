@@ -22,7 +22,8 @@ use serde_json::json;
 pub(super) struct Args {
     /// The run: its id, the beginning of it, or @last
     pub(super) run: String,
-    /// The public key to verify with if another host made the run; without it, this host's
+    /// The public key to verify with if another host made the run; without it, this host's, or that of a host that was trusted
+    /// when a run of it was imported
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
 }
@@ -31,7 +32,7 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
     let row = restore::find(store, &args.run)?;
     let key = match &args.key {
         Some(path) => read_key(path)?,
-        None => match context.host.home.verifying_identity(row.key)? {
+        None => match context.host.home.known_key(row.key)? {
             Some(key) => key,
             None => context.host.home.identity()?.verifying_key(),
         },

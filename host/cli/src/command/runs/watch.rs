@@ -66,8 +66,8 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
         styled(output::BOLD, printable(&row.graph_id)),
         styled(output::DIM, format_args!("run {}", row.run_id)),
     ));
-    // What another host has signed cannot be checked here; it can be shown.
-    let key = context.host.home.verifying_identity(row.key)?;
+    // What a host has signed that is not known here cannot be checked; it can be shown.
+    let key = context.host.home.known_key(row.key)?;
     let after = args.from.saturating_sub(1);
     let mut shown = if context.output.is_in_lines() {
         let kinds = Kinds::or_all(&args.stream).of(args.namespaces);

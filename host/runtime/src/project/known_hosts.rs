@@ -1,0 +1,72 @@
+//! The public keys of other hosts whose runs the user trusts, the user's pages for example: `hosts/KEYID.pub.pem`.
+//!
+//! They say who signed a run, and admit nothing: components and texts are admitted by the trust store alone.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use graph_core::trust::{KeyId, VerifyingKey};
+
+use crate::error::{Error, Result};
+use crate::project::user_home::{Home, create_private_folder, write_atomic};
+
+impl Home {
+    fn known_host(&self, id: KeyId) -> PathBuf {
+        self.root().join("hosts").join(format!("{id}.pub.pem"))
+    }
+
+    /// Remembers the key of another host, so that its runs are verified with it from now on.
+    pub fn remember_host(&self, key: &VerifyingKey) -> Result<()> {
+        let path = self.known_host(key.id());
+        create_private_folder(&self.root().join("hosts"))?;
+        let text = key.to_pem().map_err(|error| Error::integrity(error.to_string()))?;
+        write_atomic(&path, text.as_bytes(), false)
+            .map_err(|error| Error::write("the key of the host", &path, &error))
+    }
+
+    /// The public key with that id: of this host, or of one that was remembered.
+    pub fn known_key(&self, id: KeyId) -> Result<Option<VerifyingKey>> {
+        if let Some(own) = self.verifying_identity(id)? {
+            return Ok(Some(own));
+        }
+        let path = self.known_host(id);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::read("the key of a host", &path, &error)),
+        };
+        let unusable = |reason: &dyn std::fmt::Display| {
+            Error::integrity(format!("the key {} is unusable: {reason}", path.display()))
+                .help("remove the file, and import a run of that host again")
+        };
+        let key = VerifyingKey::parse(&text).map_err(|error| unusable(&error))?;
+        if key.id() == id { Ok(Some(key)) } else { Err(unusable(&"it is another key")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use graph_core::trust::SigningKey;
+
+    use super::*;
+    use crate::error::Kind;
+
+    #[test]
+    fn a_remembered_host_is_known_by_its_key_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path().join("space"));
+        let other = SigningKey::from_seed(&[3; 32]).verifying_key();
+        assert_eq!(home.known_key(other.id()).unwrap(), None);
+        home.remember_host(&other).unwrap();
+        assert_eq!(home.known_key(other.id()).unwrap(), Some(other));
+        // It is no key of this host.
+        assert_eq!(home.verifying_identity(other.id()).unwrap(), None);
+        assert!(home.signing_identity(other.id()).unwrap().is_none());
+        let own = home.identity().unwrap().verifying_key();
+        assert_eq!(home.known_key(own.id()).unwrap(), Some(own));
+        fs::write(home.known_host(other.id()), own.to_pem().unwrap()).unwrap();
+        assert_eq!(home.known_key(other.id()).unwrap_err().kind(), Kind::Integrity);
+    }
+}
