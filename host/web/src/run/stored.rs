@@ -84,7 +84,7 @@ impl Stored {
     pub(super) fn verify(&self, run: &str) -> Result<Verified, Problem> {
         let mut verified = Verified { checkpoints: 0, records: 0, texts: self.texts.len() };
         let namespaces: BTreeSet<&str> = self.records.iter().map(|record| &*record.namespace).collect();
-        for record in self.records.iter().filter(|record| record.run != run) {
+        if let Some(record) = self.records.iter().find(|record| record.run != run) {
             let (kind, sequence) = (record.kind.as_str(), record.sequence);
             let message = format!("the {kind} record {sequence} is of run {}, not of {run}", record.run);
             return Err(Problem::integrity(message));
