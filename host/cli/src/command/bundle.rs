@@ -10,9 +10,8 @@ use graph_host::terminal::exit::Exit;
 use graph_host::terminal::inputs;
 use graph_host::terminal::output::{self, styled};
 use graph_host::terminal::run_report::counted;
-use graph_runtime::bundle::{Bundle, BundleOptions, check, gather, replaceable, write};
+use graph_runtime::bundle::{Bundle, BundleOptions, check, gather, plan_for_page, replaceable, write};
 use graph_runtime::error::{Error, Result};
-use graph_runtime::plan::Plan;
 use graph_runtime::project::key_pairs::{signing_key, verifying_key};
 use graph_runtime::project::shown;
 use graph_runtime::run::start::{RunContext, check_inputs, run_parameters};
@@ -89,10 +88,7 @@ async fn make(args: &Args, graph: &str, context: &Context) -> Result<Bundle> {
     }
     let given = inputs::gather(args.inputs.as_deref(), args.input.clone())?;
     let example_inputs = example(&scene, given)?;
-    // The page asks for the values of secrets.
-    scene.components.without_secrets = true;
-    let components = &scene.components;
-    let plan = Plan::make(&scene.file.graph, &scene.subgraphs.graphs, &scene.hooks.hooks, components).await;
+    let plan = plan_for_page(&mut scene).await;
     let export = args.replay.as_deref().map(read_export).transpose()?;
     let suggest = scene.suggest_command(graph, &sources);
     let options = BundleOptions { files: args.files, example_inputs, export };
@@ -179,13 +175,11 @@ fn verify(folder: &Path, key: Option<&str>, context: &Context) -> Result<Exit> {
         (false, true) => "own",
         (false, false) => "carried",
     };
-    // The manifest and its signature are files of the bundle, too.
-    let files = checked.manifest.files.len() + 2;
     if output.is_json() {
         output.document(&json!({
             "folder": folder.display().to_string(),
             "graph": checked.document.graph.id,
-            "files": files,
+            "files": checked.files,
             "bytes": checked.bytes,
             "key_id": id,
             "key": standing,
@@ -201,7 +195,7 @@ fn verify(folder: &Path, key: Option<&str>, context: &Context) -> Result<Exit> {
         "{} {}: {} of graph {}, signed by {}, {whose}",
         styled(output::GOOD, "✓"),
         shown(folder),
-        counted(files as u64, "file"),
+        counted(checked.files as u64, "file"),
         checked.document.graph.id,
         id.short()
     ))?;

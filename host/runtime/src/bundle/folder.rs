@@ -109,7 +109,9 @@ pub struct CheckedBundle {
     pub key: KeyId,
     /// What the page reads.
     pub document: Document,
-    /// How many bytes its files have.
+    /// How many files it has, the list and its signature included.
+    pub files: usize,
+    /// How many bytes the listed files have.
     pub bytes: u64,
 }
 
@@ -150,7 +152,8 @@ pub fn check(folder: &Path, key: Option<&VerifyingKey>) -> Result<CheckedBundle>
     }
     let document = document.ok_or_else(|| refused(&ManifestError::Missing { path: DOCUMENT.to_owned() }))?;
     let key = manifest.verifying_key().map_err(|error| refused(&error))?.id();
-    Ok(CheckedBundle { manifest, key, document, bytes })
+    let files = manifest.files.len() + [MANIFEST, ENVELOPE].len();
+    Ok(CheckedBundle { manifest, key, document, files, bytes })
 }
 
 /// Whether a path of a manifest stays in the folder.

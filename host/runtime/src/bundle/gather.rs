@@ -17,6 +17,7 @@ use graph_core::hook::HookAction;
 use graph_core::trust::{KeyId, SigningKey, TextStanding, TrustStore};
 use serde_json::Value;
 
+use super::native_run::{manifest_text, pinned};
 use super::{pack, page};
 use crate::error::{Error, Kind, Result};
 use crate::executor::knowledge_of;
@@ -28,7 +29,7 @@ use crate::plan::admission::{AdmitError, Admitted, cannot_load};
 use crate::plan::{Plan, PlannedId};
 use crate::project;
 use crate::project::text_file;
-use crate::run::start::{RunContext, manifest_text, pinned};
+use crate::run::start::RunContext;
 
 /// The largest bundle, in bytes: browsers hold it in memory.
 const LARGEST_BUNDLE: u64 = 96 << 20;
@@ -61,6 +62,13 @@ pub struct Bundle {
     pub key: KeyId,
     /// What templates could name and is not in the bundle, a sentence each.
     pub left_out: Vec<String>,
+}
+
+/// Plans a run in a page. The page asks for the values of secrets, so none is read here.
+pub async fn plan_for_page(context: &mut RunContext) -> Plan {
+    context.components.without_secrets = true;
+    Plan::make(&context.file.graph, &context.subgraphs.graphs, &context.hooks.hooks, &context.components)
+        .await
 }
 
 /// Puts together a bundle of a graph that was planned. What a native run would be refused for is refused here in the same

@@ -207,7 +207,8 @@ fn unusable(path: &Path, error: &KeyError) -> Error {
     Error::invalid(format!("{}: {error}", path.display()))
 }
 
-fn read_key_file(path: &Path) -> Result<String> {
+/// The text of a key file, if it is no larger than such a file can be.
+pub(super) fn read_key_file(path: &Path) -> Result<String> {
     let failed = |error: &std::io::Error| Error::read("the key file", path, error);
     let mut bytes = Vec::new();
     let file = fs::File::open(path).map_err(|error| failed(&error))?;

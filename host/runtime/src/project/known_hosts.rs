@@ -2,13 +2,12 @@
 //!
 //! They say who signed a run, and admit nothing: components and texts are admitted by the trust store alone.
 
-use std::fs;
-use std::io;
 use std::path::PathBuf;
 
 use graph_core::trust::{KeyId, VerifyingKey};
 
 use crate::error::{Error, Result};
+use crate::project::key_pairs::read_key_file;
 use crate::project::user_home::{Home, create_private_folder, write_atomic};
 
 impl Home {
@@ -31,11 +30,10 @@ impl Home {
             return Ok(Some(own));
         }
         let path = self.known_host(id);
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Error::read("the key of a host", &path, &error)),
-        };
+        if !path.try_exists().map_err(|error| Error::read("the key of a host", &path, &error))? {
+            return Ok(None);
+        }
+        let text = read_key_file(&path)?;
         let unusable = |reason: &dyn std::fmt::Display| {
             Error::integrity(format!("the key {} is unusable: {reason}", path.display()))
                 .help("remove the file, and import a run of that host again")
@@ -48,6 +46,8 @@ impl Home {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::fs;
+
     use graph_core::trust::SigningKey;
 
     use super::*;

@@ -252,12 +252,16 @@ pub fn read_manifest(path: &Path, host: &Host) -> Result<Manifest> {
     Ok(manifest)
 }
 
-fn parse_manifest(path: &Path, text: &str) -> Result<(Manifest, graph_core::diagnostic::Diagnostics)> {
+/// Reads a manifest, with what it is warned of.
+pub(crate) fn parse_manifest(
+    path: &Path,
+    text: &str,
+) -> Result<(Manifest, graph_core::diagnostic::Diagnostics)> {
     Ok(Manifest::parse(text, &project::shown(path), &manifest_folder(path)?)?)
 }
 
 /// The folder that the paths of a manifest are relative to.
-fn manifest_folder(path: &Path) -> Result<String> {
+pub(crate) fn manifest_folder(path: &Path) -> Result<String> {
     let absolute = absolute(path);
     let base = absolute.parent().unwrap_or(Path::new("/"));
     // Paths in the manifest are relative to its folder, with links resolved.
@@ -268,13 +272,6 @@ fn manifest_folder(path: &Path) -> Result<String> {
             path.display()
         ))
     })
-}
-
-/// A manifest as it is in its file, with the folder that its paths are relative to.
-pub(crate) fn manifest_text(path: &Path) -> Result<(String, String, Manifest)> {
-    let text = text_file::read_named_as("the manifest", path)?;
-    let (manifest, _) = parse_manifest(path, &text)?;
-    Ok((text, manifest_folder(path)?, manifest))
 }
 
 /// The manifest in a file as it is now; `None` if the file does not exist.
@@ -426,7 +423,7 @@ pub fn begin(
 }
 
 /// The texts that a run keeps of what it begins with.
-fn kept_texts(
+pub(crate) fn kept_texts(
     definition: &Definition,
     hooks: Option<&Value>,
     plan: &Plan,
@@ -439,23 +436,6 @@ fn kept_texts(
     let texts = texts.map(|text| Snapshot { digest: text.digest, text: text.content.as_str().into() });
     let documents = documents.into_iter().chain([pins]).chain(inside).chain(hooks.map(kept_text));
     documents.map(text).chain(texts).collect()
-}
-
-/// The digest of what a native run of a graph is pinned to, and the texts that it keeps: a run that is made elsewhere with
-/// them can be replayed and resumed here.
-pub(crate) fn pinned(scene: &RunContext, plan: &Plan) -> Result<(Digest, Vec<Snapshot>)> {
-    let mut pins = scene.pins.clone();
-    pins.of_plan(plan);
-    let (digest, text) = pins.text()?;
-    let definition = Definition {
-        graph: Arc::clone(&scene.file.graph),
-        graphs: Arc::new(scene.subgraphs.graphs.clone()),
-        hooks: Arc::clone(&scene.hooks.hooks),
-        manifest: Arc::clone(&scene.components.manifest),
-        manifest_digest: pins.manifest,
-        pins: digest,
-    };
-    Ok((digest, kept_texts(&definition, scene.hooks.document.as_ref(), plan, (digest, text))))
 }
 
 /// What a run with real components is run with.

@@ -14,7 +14,7 @@ import { deadlineOf, Journal, type Entry } from "./journal";
 import { canonical, members, object, plain } from "./json";
 import { failed, reported, run, type Instance, type Outcome } from "./outcome";
 import type { Call, Done, Grant, KnowledgeQuestion, Limits, LoadedComponent, LogLine, Question, RequestTold, Setup, Told, ToolTold } from "./protocol";
-import { Waits } from "./waits";
+import { Waits } from "./waiting_time";
 import { load, type Walker } from "./walker";
 
 const PAGE = 65536;

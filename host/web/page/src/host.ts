@@ -1,7 +1,7 @@
 // The worker that holds the walker: it loads a bundle, plans, and drives runs. The page only shows what it tells.
 
 import { Driver, type Checkpoint } from "./driver";
-import type { FetchNews, FetchWish } from "./fetches";
+import type { FetchNews, FetchWish } from "./worker_fetch";
 import { openBundle, poolOf, type Loaded, type Plan } from "./opening";
 import { Performer } from "./performer";
 import type { LogLine } from "./protocol";

@@ -2,7 +2,7 @@
 
 import { missing, read, type Bundle } from "./bundle";
 import { hasJspi } from "./executor";
-import { Fetches, type FetchNews } from "./fetches";
+import { Fetches, type FetchNews } from "./worker_fetch";
 import { members } from "./json";
 import { KnowledgeBase } from "./knowledge_base";
 import type { Item } from "./performer";

@@ -1,6 +1,6 @@
 // The page: it asks the worker that holds the walker, and shows what that tells.
 
-import { PageFetches } from "./fetching";
+import { PageFetches } from "./page_fetch";
 import type { News, Step, Wish } from "./host";
 import type { Plan } from "./opening";
 import { ReplayView } from "./replay_view";

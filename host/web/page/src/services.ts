@@ -1,6 +1,6 @@
 // What components ask beyond their own call: requests with secrets, knowledge, other items. This worker holds the walker, which decides.
 
-import type { Sending, Sent } from "./fetching";
+import type { Sending, Sent } from "./page_fetch";
 import { asBytes, asText } from "./interfaces/fields";
 import type { KnowledgeBase } from "./knowledge_base";
 import { members } from "./json";

@@ -1,6 +1,6 @@
 //! Records as they come back from a store.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::json;
@@ -42,7 +42,8 @@ pub(super) struct Verified {
 
 /// Everything that was stored of a run.
 pub(super) struct Stored {
-    records: Vec<SignedRecord>,
+    /// By namespace, in the order in which they were stored: what looks at every namespace looks at each record once.
+    records: BTreeMap<String, Vec<SignedRecord>>,
     texts: BTreeMap<Digest, String>,
     key: VerifyingKey,
 }
@@ -67,13 +68,14 @@ fn is_named(digest: &Digest, text: &str) -> bool {
 impl Stored {
     pub(super) fn read(text: &str, key: VerifyingKey) -> Result<Self, Problem> {
         let document: StoredDocument = read::document("stored run", text)?;
-        Ok(Self {
+        let mut records: BTreeMap<String, Vec<SignedRecord>> = BTreeMap::new();
+        for record in document.records {
             // Results for later tasks are found by their keys, and not with the record that they came with.
-            records: document
-                .records
-                .into_iter()
-                .map(|record| SignedRecord { results: Vec::new(), ..record })
-                .collect(),
+            let record = SignedRecord { results: Vec::new(), ..record };
+            records.entry(record.namespace.clone()).or_default().push(record);
+        }
+        Ok(Self {
+            records,
             texts: document.texts.into_iter().map(|text| (text.digest, text.text)).collect(),
             key,
         })
@@ -83,19 +85,18 @@ impl Stored {
     /// values of checkpoints, and that every other record is under a checkpoint of its namespace.
     pub(super) fn verify(&self, run: &str) -> Result<Verified, Problem> {
         let mut verified = Verified { checkpoints: 0, records: 0, texts: self.texts.len() };
-        let namespaces: BTreeSet<&str> = self.records.iter().map(|record| &*record.namespace).collect();
-        if let Some(record) = self.records.iter().find(|record| record.run != run) {
+        if let Some(record) = self.records.values().flatten().find(|record| record.run != run) {
             let (kind, sequence) = (record.kind.as_str(), record.sequence);
             let message = format!("the {kind} record {sequence} is of run {}, not of {run}", record.run);
             return Err(Problem::integrity(message));
         }
-        if !namespaces.contains("") {
+        if !self.records.contains_key("") {
             return Err(Problem::new("not_found", format!("nothing of run {run} was stored")));
         }
-        for namespace in namespaces {
+        for (namespace, records) in &self.records {
             let line = self.line(namespace)?;
             verified.checkpoints += line.records.len();
-            for record in self.records.iter().filter(|record| record.namespace == namespace) {
+            for record in records {
                 let under = match record.kind {
                     RecordKind::Checkpoint => continue,
                     _ => match record.open(&self.key).map_err(Problem::integrity)? {
@@ -129,18 +130,17 @@ impl Stored {
         let Some(root) = self.newest("")? else {
             return Err(Problem::new("not_found", "nothing of the run was stored: start it again"));
         };
-        let namespaces: BTreeSet<&str> = self.records.iter().map(|record| &*record.namespace).collect();
         let mut parents = vec![root.checkpoint.clone()];
         let mut tree = RestoredTree::from(root);
         while let Some(parent) = parents.pop() {
-            for namespace in namespaces.iter().filter(|namespace| is_child_of(namespace, &parent)) {
+            for namespace in self.records.keys().filter(|namespace| is_child_of(namespace, &parent)) {
                 let Some(restored) = self.newest(namespace)? else { continue };
                 let Some(inputs) = self.inputs(&restored.checkpoint)? else {
                     let message = format!("the inputs of the child run {namespace} are missing from `texts`");
                     return Err(Problem::integrity(message));
                 };
                 parents.push(restored.checkpoint.clone());
-                let namespace = (*namespace).to_owned();
+                let namespace = namespace.clone();
                 tree.children.push(RestoredChild { namespace, inputs, restored });
             }
         }
@@ -174,11 +174,9 @@ impl Stored {
         let sequence = restored.checkpoint.sequence;
         // A record is void once there is a newer one in its place.
         let mut pending = BTreeMap::new();
-        let under = self.records.iter().filter(|record| {
-            record.kind != RecordKind::Checkpoint
-                && record.namespace == namespace
-                && record.sequence == sequence
-        });
+        let under = self
+            .of(namespace)
+            .filter(|record| record.kind != RecordKind::Checkpoint && record.sequence == sequence);
         for record in under {
             pending.insert((record.kind, record.task.as_str()), record);
         }
@@ -204,15 +202,16 @@ impl Stored {
         Ok(Some(restored))
     }
 
+    /// The records of a namespace.
+    fn of(&self, namespace: &str) -> impl Iterator<Item = &SignedRecord> {
+        self.records.get(namespace).into_iter().flatten()
+    }
+
     /// Checks the checkpoints of a namespace.
     fn line(&self, namespace: &str) -> Result<Line<'_>, Problem> {
         let mut verifier = ChainVerifier::new(self.key);
         let (mut records, mut checkpoints) = (Vec::new(), Vec::new());
-        let line = self
-            .records
-            .iter()
-            .filter(|record| record.kind == RecordKind::Checkpoint && record.namespace == namespace);
-        for record in line {
+        for record in self.of(namespace).filter(|record| record.kind == RecordKind::Checkpoint) {
             let mut checkpoint = verifier.checkpoint(record).map_err(Problem::integrity)?;
             verifier.standing().clone().complete(&mut checkpoint);
             records.push(record);

@@ -1,6 +1,6 @@
 // Requests that the worker of the run has the page send.
 
-import type { Sending, Sent } from "./fetching";
+import type { Sending, Sent } from "./page_fetch";
 
 /** What the page is asked to send, and to give up. */
 export type FetchNews = { news: "fetch"; id: number; sending: Sending } | { news: "give up"; id: number };

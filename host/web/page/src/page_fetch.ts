@@ -1,7 +1,7 @@
 // Sends requests, in the page itself: its Content Security Policy, which names the origins that the manifest permits, applies there,
 // whatever the server of the page sends with its workers.
 
-import type { FetchNews, FetchWish } from "./fetches";
+import type { FetchNews, FetchWish } from "./worker_fetch";
 import type { HttpProblem } from "./protocol";
 
 /** A request that was checked, with its secrets. */
