@@ -20,7 +20,7 @@ pub fn interface(word: &str) -> Result<String, String> {
     }
     match offered(word)? {
         Provision::Kinds { own: Some(_), .. } => Ok(word.to_owned()),
-        _ => Err(format!("`{}` comes along with others and cannot be wanted alone", printable(word))),
+        _ => Err(format!("`{}` is always available: a node need not want it", printable(word))),
     }
 }
 
@@ -140,7 +140,7 @@ mod tests {
             ("filesytem", "did you mean `filesystem`?"),
             ("wasi:filesystem/type", "did you mean `wasi:filesystem/types`?"),
             ("wasi:http/types@0.3.0", "version 0.2 only"),
-            ("wasi:io/poll", "cannot be wanted alone"),
+            ("wasi:io/poll", "is always available"),
             ("camera", "known are: log, clocks"),
         ] {
             assert_eq!(offered(word).is_ok(), word == "wasi:io/poll", "{word}");

@@ -11,6 +11,14 @@ wasmtime::component::bindgen!({
             import graph-host:host/secrets@0.1.0;
             import graph-host:host/knowledge@0.1.0;
             import graph-host:host/tools@0.1.0;
+            import wasi:cli/environment@0.2.12;
+            import wasi:cli/exit@0.2.12;
+            import wasi:cli/stdin@0.2.12;
+            import wasi:cli/stdout@0.2.12;
+            import wasi:cli/stderr@0.2.12;
+            import wasi:cli/terminal-stdin@0.2.12;
+            import wasi:cli/terminal-stdout@0.2.12;
+            import wasi:cli/terminal-stderr@0.2.12;
             import wasi:http/outgoing-handler@0.2.12;
             import wasi:clocks/wall-clock@0.2.12;
             import wasi:clocks/monotonic-clock@0.2.12;
@@ -24,6 +32,7 @@ wasmtime::component::bindgen!({
     ",
     path: [
         "wit/wasi/io.wit",
+        "wit/wasi/cli.wit",
         "wit/wasi/clocks.wit",
         "wit/wasi/random.wit",
         "wit/wasi/filesystem.wit",
@@ -43,6 +52,8 @@ wasmtime::component::bindgen!({
     },
     with: {
         "wasi:io": wasmtime_wasi::p2::bindings::io,
+        "wasi:cli/terminal-input.terminal-input": crate::host::cli::NoTerminal,
+        "wasi:cli/terminal-output.terminal-output": crate::host::cli::NoTerminal,
         "wasi:http/types": wasmtime_wasi_http::p2::bindings::http::types,
         "wasi:filesystem/types.descriptor": crate::host::filesystem::Descriptor,
         "wasi:filesystem/types.directory-entry-stream": crate::host::filesystem::Entries,

@@ -179,7 +179,7 @@ impl PreparedNode {
             classification = Classification::Difference;
             result = Err(Failure::new(Category::Internal, difference.to_string()));
         }
-        let Output { logs, events, .. } = state.output;
+        let (logs, events) = state.output.finish();
         CallReport { result, fuel_used, classification, logs, events, journal, difference }
     }
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use graph_core::capability::CapabilityKind;
 use graph_core::json::{MAX_DEPTH, parse_strict};
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Description, WantedInterface};
 use graph_core::time::Timestamp;
 use graph_core::trust::VerifiedComponent;
 use serde_json::Value;
-use wasmtime::component::Linker;
 
 use crate::bindings::{ComponentPre, graph_host::node::types as wit};
 use crate::call::new_store;
@@ -17,17 +17,17 @@ use crate::engine::Engine;
 use crate::error::DescribeError;
 use crate::host::output::Output;
 use crate::journal::{Journal, SharedJournal};
+use crate::prepare::linker;
 use crate::state::{Granted, TaskState};
 
 impl Engine {
-    /// Calls `describe` with imports that trap when they are called, within the default limits of a task.
+    /// Calls `describe` within the default limits of a task, with all interfaces linked and nothing granted behind them: no folder, no
+    /// server, no item. Its clock stands at zero and its random numbers are always the same.
     pub async fn describe(&self, component: &VerifiedComponent) -> Result<Description, DescribeError> {
         let loaded = self.load(component)?;
         let id = || loaded.id().to_owned();
-        let mut linker = Linker::new(&self.inner.wasmtime);
-        let pre = linker
-            .define_unknown_imports_as_traps(loaded.component())
-            .and_then(|()| linker.instantiate_pre(loaded.component()))
+        let pre = linker(&self.inner.wasmtime, &CapabilityKind::ALL.into())
+            .and_then(|linker| linker.instantiate_pre(loaded.component()))
             .and_then(ComponentPre::new)
             .map_err(|error| DescribeError::WrongWorld { id: id(), message: format!("{error:#}") })?;
 
@@ -47,13 +47,7 @@ impl Engine {
             node.graph_host_node_action().call_describe(&mut store).await
         }
         .await
-        .map_err(|error| {
-            let message = match error.root_cause().to_string() {
-                cause if cause.contains("unknown import") => format!("it called an import: {cause}"),
-                _ => classify(&error).1.message,
-            };
-            DescribeError::Failed { id: id(), message }
-        })?;
+        .map_err(|error| DescribeError::Failed { id: id(), message: classify(&error).1.message })?;
         read(described, limits.output).map_err(|message| DescribeError::Invalid { id: id(), message })
     }
 }

@@ -1,6 +1,5 @@
 //! Which capability an interface needs.
 
-use graph_core::capability::CapabilityKind;
 use wasmtime::component::Component;
 use wasmtime::component::types::ComponentItem;
 
@@ -11,25 +10,6 @@ pub struct Import {
     pub name: String,
     /// It defines plain types only, and needs no grant.
     pub type_only: bool,
-}
-
-/// The capabilities of which each links an interface, by its name with or without a version. Empty: the host does not
-/// offer the interface.
-pub fn kinds_for(interface: &str) -> &'static [CapabilityKind] {
-    use CapabilityKind::{Clocks, Filesystem, Http, Knowledge, Log, Random, Secrets, Tools};
-    match interface.split_once('@').map_or(interface, |(name, _)| name) {
-        "graph-host:host/log" | "graph-host:host/events" => &[Log],
-        "wasi:clocks/wall-clock" | "wasi:clocks/monotonic-clock" => &[Clocks],
-        "wasi:random/random" | "wasi:random/insecure" | "wasi:random/insecure-seed" => &[Random],
-        "wasi:filesystem/types" | "wasi:filesystem/preopens" => &[Filesystem],
-        "wasi:http/types" | "wasi:http/outgoing-handler" => &[Http],
-        "graph-host:host/secrets" => &[Secrets],
-        "graph-host:host/knowledge" => &[Knowledge],
-        "graph-host:host/tools" => &[Tools],
-        "wasi:io/error" | "wasi:io/streams" => &[Filesystem, Http],
-        "wasi:io/poll" => &[Clocks, Filesystem, Http],
-        _ => &[],
-    }
 }
 
 /// What a component imports, in its own order.

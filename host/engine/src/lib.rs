@@ -90,7 +90,7 @@ pub use engine::{Engine, LoadedComponent};
 pub use error::{DescribeError, EngineError, LoadError, MissingInterface, PrepareError};
 pub use host::http::{Resolver, Resolving, SecretError, SystemResolver};
 pub use host::output::{EventRecord, Level, LogLine, Observer};
-pub use interface::{Import, kinds_for};
+pub use interface::Import;
 pub use journal::Journal;
 pub use live::Live;
 pub use prepare::PreparedNode;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use graph_core::capability::{CapabilityKind, EffectiveGrant, Outgoing};
+use graph_core::capability::{CapabilityKind, EffectiveGrant, InterfaceName, Outgoing, Provision};
 use wasmtime::component::Linker;
 use wasmtime_wasi::p2::bindings::io;
 use wasmtime_wasi_http::WasiHttp;
@@ -14,7 +14,6 @@ use crate::engine::{Engine, EngineInner, LoadedComponent};
 use crate::error::{MissingInterface, PrepareError};
 use crate::host::filesystem::Mounts;
 use crate::host::http::read_secret;
-use crate::interface::kinds_for;
 use crate::state::{Granted, HasState, HasTable, TaskState};
 
 /// A component that is linked with what it was granted, ready to be called. Cheap to clone.
@@ -81,20 +80,24 @@ impl Engine {
     }
 }
 
-/// The imports that no grant links.
+/// The imports with functions that no grant links.
 fn missing(loaded: &LoadedComponent, granted: &BTreeSet<CapabilityKind>) -> Vec<MissingInterface> {
+    let needs = |interface: &str| match InterfaceName::parse(interface).map(|name| name.provision()) {
+        Ok(Provision::Kinds { own: Some(own), .. }) => vec![own],
+        Ok(Provision::Kinds { own: None, brought_by }) => brought_by.to_vec(),
+        _ => Vec::new(),
+    };
     loaded
         .imports()
         .iter()
         .filter(|import| !import.type_only)
-        .map(|import| (import, kinds_for(&import.name)))
-        .filter(|(_, kinds)| !kinds.iter().any(|kind| granted.contains(kind)))
-        .map(|(import, kinds)| MissingInterface { interface: import.name.clone(), kinds: kinds.to_vec() })
+        .map(|import| MissingInterface { interface: import.name.clone(), kinds: needs(&import.name) })
+        .filter(|import| !import.kinds.iter().any(|kind| granted.contains(kind)))
         .collect()
 }
 
 /// A linker with exactly the interfaces of the grants.
-fn linker(
+pub(crate) fn linker(
     engine: &wasmtime::Engine,
     kinds: &BTreeSet<CapabilityKind>,
 ) -> wasmtime::Result<Linker<TaskState>> {
@@ -105,6 +108,10 @@ fn linker(
             CapabilityKind::Log => {
                 graph_host::host::log::add_to_linker::<_, HasState>(to, |state| state)?;
                 graph_host::host::events::add_to_linker::<_, HasState>(to, |state| state)?;
+                io::error::add_to_linker::<_, HasTable>(to, |state| &mut state.table)?;
+                io::poll::add_to_linker::<_, HasTable>(to, |state| &mut state.table)?;
+                io::streams::add_to_linker::<_, HasTable>(to, |state| &mut state.table)?;
+                add_cli(to)?;
             }
             CapabilityKind::Clocks => {
                 wasi::clocks::wall_clock::add_to_linker::<_, HasState>(to, |state| state)?;
@@ -134,13 +141,19 @@ fn linker(
             CapabilityKind::Tools => crate::host::tools::add_to_linker(to)?,
         }
     }
-    let has_streams = [CapabilityKind::Filesystem, CapabilityKind::Http];
-    if has_streams.iter().any(|kind| kinds.contains(kind)) {
-        io::error::add_to_linker::<_, HasTable>(to, |state| &mut state.table)?;
-        io::streams::add_to_linker::<_, HasTable>(to, |state| &mut state.table)?;
-    }
-    if kinds.contains(&CapabilityKind::Clocks) || has_streams.iter().any(|kind| kinds.contains(kind)) {
-        io::poll::add_to_linker::<_, HasTable>(to, |state| &mut state.table)?;
-    }
     Ok(linker)
+}
+
+/// Adds `wasi:cli` without its world.
+fn add_cli(to: &mut Linker<TaskState>) -> wasmtime::Result<()> {
+    wasi::cli::environment::add_to_linker::<_, HasState>(to, |state| state)?;
+    wasi::cli::exit::add_to_linker::<_, HasState>(to, |state| state)?;
+    wasi::cli::stdin::add_to_linker::<_, HasState>(to, |state| state)?;
+    wasi::cli::stdout::add_to_linker::<_, HasState>(to, |state| state)?;
+    wasi::cli::stderr::add_to_linker::<_, HasState>(to, |state| state)?;
+    wasi::cli::terminal_input::add_to_linker::<_, HasState>(to, |state| state)?;
+    wasi::cli::terminal_output::add_to_linker::<_, HasState>(to, |state| state)?;
+    wasi::cli::terminal_stdin::add_to_linker::<_, HasState>(to, |state| state)?;
+    wasi::cli::terminal_stdout::add_to_linker::<_, HasState>(to, |state| state)?;
+    wasi::cli::terminal_stderr::add_to_linker::<_, HasState>(to, |state| state)
 }

@@ -9,10 +9,20 @@ mod files;
 mod manifest;
 
 /// The interfaces that the page gives to components, without versions. `bundle.json` names them, and the page checks that it has them.
-pub const INTERFACES: [&str; 18] = [
+pub const INTERFACES: [&str; 28] = [
     "graph-host:node/types",
     "graph-host:host/log",
     "graph-host:host/events",
+    "wasi:cli/environment",
+    "wasi:cli/exit",
+    "wasi:cli/stdin",
+    "wasi:cli/stdout",
+    "wasi:cli/stderr",
+    "wasi:cli/terminal-input",
+    "wasi:cli/terminal-output",
+    "wasi:cli/terminal-stdin",
+    "wasi:cli/terminal-stdout",
+    "wasi:cli/terminal-stderr",
     "wasi:clocks/wall-clock",
     "wasi:clocks/monotonic-clock",
     "wasi:random/random",

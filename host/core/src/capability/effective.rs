@@ -74,11 +74,6 @@ pub enum RefusalReason {
     Parent,
     /// The node's own `capabilities` leave it out.
     Node,
-    /// The interface only accompanies other capabilities, none of which the component declares.
-    Alone {
-        /// The capabilities that bring it.
-        brought_by: &'static [CapabilityKind],
-    },
 }
 
 impl fmt::Display for Refusal {
@@ -101,10 +96,6 @@ impl fmt::Display for Refusal {
             }
             RefusalReason::Parent => write!(f, "but the run that started this one is not granted `{kind}`"),
             RefusalReason::Node => write!(f, "but the node's own `capabilities` leave out `{kind}`"),
-            RefusalReason::Alone { brought_by } => {
-                let kinds: Vec<_> = brought_by.iter().map(|kind| format!("`{kind}`")).collect();
-                write!(f, "which comes with {}, and it declares none of that", kinds.join(" or "))
-            }
         }
     }
 }
@@ -136,10 +127,7 @@ pub fn effective_grant(request: &GrantRequest<'_>) -> Result<EffectiveGrant, Vec
                 None => continue,
             },
             // What brings it is refused in its own name.
-            Provision::Kinds { brought_by, .. } if brought_by.iter().any(|kind| wanted.contains(kind)) => {
-                continue;
-            }
-            Provision::Kinds { brought_by, .. } => (None, RefusalReason::Alone { brought_by }),
+            Provision::Kinds { own: None, .. } => continue,
         };
         let manifest_lines = match (kind, &reason) {
             (Some(kind), RefusalReason::NoEntry) => Some(lines(id(request), kind)),

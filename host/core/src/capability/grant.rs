@@ -14,7 +14,8 @@ use crate::limits::TaskLimits;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CapabilityKind {
-    /// `graph-host:host/log` and `graph-host:host/events`: always granted, budgeted.
+    /// `graph-host:host/log` and `graph-host:host/events`, and what language runtimes import and what reaches nothing: `wasi:cli` (its
+    /// standard output is logged) and `wasi:io`. Always granted, budgeted.
     Log,
     /// `wasi:clocks`: the recorded time of the superstep, and sleeps that return at once.
     Clocks,

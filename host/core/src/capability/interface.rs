@@ -147,7 +147,7 @@ const fn row(
 }
 
 /// Every interface that the host knows.
-const TABLE: [Row; 18] = [
+const TABLE: [Row; 28] = [
     row("graph-host:node/types", (0, 1), None, &[]),
     row("graph-host:host/log", (0, 1), Some(Log), &[Log]),
     row("graph-host:host/events", (0, 1), Some(Log), &[Log]),
@@ -163,9 +163,19 @@ const TABLE: [Row; 18] = [
     row("graph-host:host/secrets", (0, 1), Some(Secrets), &[Secrets]),
     row("graph-host:host/knowledge", (0, 1), Some(Knowledge), &[Knowledge]),
     row("graph-host:host/tools", (0, 1), Some(Tools), &[Tools]),
-    row("wasi:io/poll", (0, 2), None, &[Clocks, Filesystem, Http]),
-    row("wasi:io/error", (0, 2), None, &[Filesystem, Http]),
-    row("wasi:io/streams", (0, 2), None, &[Filesystem, Http]),
+    row("wasi:cli/environment", (0, 2), None, &[Log]),
+    row("wasi:cli/exit", (0, 2), None, &[Log]),
+    row("wasi:cli/stdin", (0, 2), None, &[Log]),
+    row("wasi:cli/stdout", (0, 2), None, &[Log]),
+    row("wasi:cli/stderr", (0, 2), None, &[Log]),
+    row("wasi:cli/terminal-input", (0, 2), None, &[Log]),
+    row("wasi:cli/terminal-output", (0, 2), None, &[Log]),
+    row("wasi:cli/terminal-stdin", (0, 2), None, &[Log]),
+    row("wasi:cli/terminal-stdout", (0, 2), None, &[Log]),
+    row("wasi:cli/terminal-stderr", (0, 2), None, &[Log]),
+    row("wasi:io/poll", (0, 2), None, &[Log, Clocks, Filesystem, Http]),
+    row("wasi:io/error", (0, 2), None, &[Log, Filesystem, Http]),
+    row("wasi:io/streams", (0, 2), None, &[Log, Filesystem, Http]),
 ];
 
 impl CapabilityKind {
@@ -233,8 +243,13 @@ mod tests {
         );
         assert_eq!(
             name("wasi:io/poll@0.2.3").provision(),
-            Provision::Kinds { own: None, brought_by: &[Clocks, Filesystem, Http] }
+            Provision::Kinds { own: None, brought_by: &[Log, Clocks, Filesystem, Http] }
         );
+        assert_eq!(
+            name("wasi:cli/stdout@0.2.0").provision(),
+            Provision::Kinds { own: None, brought_by: &[Log] }
+        );
+        assert_eq!(name("wasi:cli/run@0.2.0").provision(), Provision::Unknown);
         assert_eq!(
             name("wasi:random/random@0.3.0").provision(),
             Provision::OtherVersion { major: 0, minor: 2 }

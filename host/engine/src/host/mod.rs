@@ -1,5 +1,6 @@
 //! The host interfaces that components import.
 
+pub(crate) mod cli;
 pub(crate) mod clocks;
 pub(crate) mod filesystem;
 pub(crate) mod http;

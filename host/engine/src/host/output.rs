@@ -1,6 +1,6 @@
-//! `graph-host:host/log` and `graph-host:host/events`, within one budget of bytes.
+//! `graph-host:host/log` and `graph-host:host/events`, and what is written to standard streams, within one budget of bytes.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use graph_core::json::{MAX_DEPTH, parse_strict};
@@ -16,6 +16,8 @@ use crate::state::TaskState;
 
 /// What a line or an event costs in addition to its text, in bytes: empty ones are not free.
 const OVERHEAD: u64 = 16;
+/// The longest line of a standard stream, in bytes.
+const MAX_LINE: usize = 64 << 10;
 /// The longest name of an event, in bytes.
 const MAX_NAME: usize = 64;
 
@@ -89,24 +91,106 @@ pub trait Observer: Send + Sync {
     }
 }
 
-/// The lines and events of a call so far.
+/// The lines and events of a call so far. Clones share them: the streams of `wasi:cli` write to them as well.
+#[derive(Clone)]
 pub(crate) struct Output {
-    pub(crate) logs: Vec<LogLine>,
-    pub(crate) events: Vec<EventRecord>,
+    written: Arc<Mutex<Written>>,
     limit: u64,
-    left: u64,
     observer: Option<Arc<dyn Observer>>,
+}
+
+struct Written {
+    logs: Vec<LogLine>,
+    events: Vec<EventRecord>,
+    left: u64,
+    /// What was written to standard output and standard error since the last end of a line.
+    unfinished: [Vec<u8>; 2],
+}
+
+/// A standard stream that a component writes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StandardStream {
+    Output,
+    Error,
+}
+
+impl StandardStream {
+    fn level(self) -> Level {
+        match self {
+            Self::Output => Level::Info,
+            Self::Error => Level::Warn,
+        }
+    }
 }
 
 impl Output {
     pub(crate) fn new(limit: u64, observer: Option<Arc<dyn Observer>>) -> Self {
-        Self { logs: Vec::new(), events: Vec::new(), limit, left: limit, observer }
+        let unfinished = [Vec::new(), Vec::new()];
+        let written = Written { logs: Vec::new(), events: Vec::new(), left: limit, unfinished };
+        Self { written: Arc::new(Mutex::new(written)), limit, observer }
     }
 
-    fn spend(&mut self, bytes: usize) -> Result<(), LimitReached> {
-        let cost = OVERHEAD.saturating_add(bytes as u64);
-        self.left = self.left.checked_sub(cost).ok_or(LimitReached::Log { limit: self.limit })?;
+    fn written(&self) -> MutexGuard<'_, Written> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn spend(&self, cost: u64) -> Result<(), LimitReached> {
+        let mut written = self.written();
+        written.left = written.left.checked_sub(cost).ok_or(LimitReached::Log { limit: self.limit })?;
         Ok(())
+    }
+
+    fn push_line(&self, level: Level, message: &str) {
+        let line = LogLine { level, message: escape(message) };
+        if let Some(observer) = &self.observer {
+            observer.log(&line);
+        }
+        self.written().logs.push(line);
+    }
+
+    /// Takes bytes that were written to a standard stream: each line of them is a log line, within the same budget. A line that is
+    /// longer than 64 KiB is divided.
+    pub(crate) fn write(&self, stream: StandardStream, bytes: &[u8]) -> Result<(), LimitReached> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let (complete, taken) = {
+                let mut written = self.written();
+                let unfinished = &mut written.unfinished[stream as usize];
+                let begins = unfinished.is_empty();
+                let room = MAX_LINE - unfinished.len();
+                let end = rest.iter().take(room).position(|byte| *byte == b'\n');
+                let text = end.unwrap_or(room.min(rest.len()));
+                unfinished.extend_from_slice(&rest[..text]);
+                let complete =
+                    (end.is_some() || unfinished.len() == MAX_LINE).then(|| std::mem::take(unfinished));
+                let cost = (text as u64).saturating_add(if begins { OVERHEAD } else { 0 });
+                written.left =
+                    written.left.checked_sub(cost).ok_or(LimitReached::Log { limit: self.limit })?;
+                (complete, text + usize::from(end.is_some()))
+            };
+            if let Some(line) = complete {
+                self.push_bytes(stream, &line);
+            }
+            rest = &rest[taken..];
+        }
+        Ok(())
+    }
+
+    fn push_bytes(&self, stream: StandardStream, line: &[u8]) {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        self.push_line(stream.level(), &String::from_utf8_lossy(line));
+    }
+
+    /// The lines and events, once the call has ended. What was written without the end of a line becomes a line.
+    pub(crate) fn finish(&self) -> (Vec<LogLine>, Vec<EventRecord>) {
+        for stream in [StandardStream::Output, StandardStream::Error] {
+            let line = std::mem::take(&mut self.written().unfinished[stream as usize]);
+            if !line.is_empty() {
+                self.push_bytes(stream, &line);
+            }
+        }
+        let mut written = self.written();
+        (std::mem::take(&mut written.logs), std::mem::take(&mut written.events))
     }
 }
 
@@ -137,31 +221,30 @@ impl Output {
 
 impl Output {
     /// Adds a line of the host about the component, within the same budget; it is dropped if the budget is used up.
-    pub(crate) fn host_line(&mut self, level: Level, message: &str) {
-        if self.spend(message.len()).is_ok() {
-            let line = LogLine { level, message: escape(message) };
-            if let Some(observer) = &self.observer {
-                observer.log(&line);
-            }
-            self.logs.push(line);
+    pub(crate) fn host_line(&self, level: Level, message: &str) {
+        if self.spend(cost(message.len())).is_ok() {
+            self.push_line(level, message);
         }
     }
-}
 
-impl Output {
-    fn emit_record(&mut self, event: EventRecord) {
+    fn emit_record(&self, event: EventRecord) {
         if let Some(observer) = &self.observer {
             observer.event(&event);
         }
-        self.events.push(event);
+        self.written().events.push(event);
     }
 
     /// Adds an event of a called component, which was checked before, within the same budget.
-    pub(crate) fn add_event(&mut self, event: EventRecord) -> Result<(), LimitReached> {
-        self.spend(event.name.len().saturating_add(event.payload.to_string().len()))?;
+    pub(crate) fn add_event(&self, event: EventRecord) -> Result<(), LimitReached> {
+        self.spend(cost(event.name.len().saturating_add(event.payload.to_string().len())))?;
         self.emit_record(event);
         Ok(())
     }
+}
+
+/// What a line or an event of so many bytes takes from the budget.
+fn cost(bytes: usize) -> u64 {
+    OVERHEAD.saturating_add(bytes as u64)
 }
 
 impl log::Host for TaskState {
@@ -175,12 +258,8 @@ impl log::Host for TaskState {
 
 impl TaskState {
     fn log_line(&mut self, level: log::Level, message: &str) -> wasmtime::Result<()> {
-        self.output.spend(message.len())?;
-        let line = LogLine { level: level.into(), message: escape(message) };
-        if let Some(observer) = &self.output.observer {
-            observer.log(&line);
-        }
-        self.output.logs.push(line);
+        self.output.spend(cost(message.len()))?;
+        self.output.push_line(level.into(), message);
         Ok(())
     }
 }
@@ -196,7 +275,7 @@ impl events::Host for TaskState {
 
 impl TaskState {
     fn add_event(&mut self, name: String, payload: &str) -> wasmtime::Result<()> {
-        self.output.spend(name.len().saturating_add(payload.len()))?;
+        self.output.spend(cost(name.len().saturating_add(payload.len())))?;
         let named = !name.is_empty()
             && name.len() <= MAX_NAME
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte));

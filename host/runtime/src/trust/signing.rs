@@ -137,13 +137,17 @@ pub struct Described {
 pub async fn describe(component: &VerifiedComponent, host: &Host) -> Result<Described> {
     let engine = crate::run::start::engine(host)?;
     let loaded = engine.load(component).map_err(|error| Error::integrity(error.to_string()))?;
-    let description = engine.describe(component).await.map_err(|error| cannot_describe(&error))?;
     let interfaces: Vec<String> = loaded
         .imports()
         .iter()
         .filter(|import| !import.type_only)
         .map(|import| import.name.clone())
         .collect();
+    let provisions = interfaces
+        .iter()
+        .map(|interface| offered(component.id(), interface))
+        .collect::<Result<Vec<_>>>()?;
+    let description = engine.describe(component).await.map_err(|error| cannot_describe(&error))?;
     let wants = |kind: CapabilityKind| {
         let own = |name: &str| match InterfaceName::parse(name).ok()?.provision() {
             Provision::Kinds { own, .. } => own,
@@ -156,29 +160,29 @@ pub async fn describe(component: &VerifiedComponent, host: &Host) -> Result<Desc
     };
     let has_files = interfaces.iter().any(|name| name.starts_with("wasi:filesystem/"));
     let mut kinds = Vec::new();
-    for interface in &interfaces {
-        let parsed = InterfaceName::parse(interface)
-            .map_err(|error| Error::integrity(format!("`{}` imports {error}", component.id())))?;
-        match parsed.provision() {
-            // The filesystem interfaces bring the types of clocks along; that is no request for clocks.
-            Provision::Kinds { own: Some(kind), brought_by } => {
-                let comes_along = has_files
-                    && kind != CapabilityKind::Filesystem
-                    && brought_by.contains(&CapabilityKind::Filesystem)
-                    && !wants(kind);
-                if !comes_along {
-                    kinds.push(kind);
-                }
-            }
-            Provision::Kinds { own: None, .. } | Provision::Types => {}
-            Provision::Unknown | Provision::OtherVersion { .. } => {
-                let message =
-                    format!("`{}` imports `{interface}`, which this host does not offer", component.id());
-                return Err(Error::integrity(message));
-            }
+    for provision in provisions {
+        let Provision::Kinds { own: Some(kind), brought_by } = provision else { continue };
+        // The filesystem interfaces bring the types of clocks along; that is no request for clocks.
+        let comes_along = has_files
+            && kind != CapabilityKind::Filesystem
+            && brought_by.contains(&CapabilityKind::Filesystem)
+            && !wants(kind);
+        if !comes_along {
+            kinds.push(kind);
         }
     }
     Ok(Described { description, interfaces, kinds })
+}
+
+/// What gives a component an interface that it imports.
+fn offered(id: &str, interface: &str) -> Result<Provision> {
+    let name = InterfaceName::parse(interface).map_err(|error| Error::integrity(format!("`{id}` imports {error}")))?;
+    match name.provision() {
+        Provision::Unknown | Provision::OtherVersion { .. } => {
+            Err(Error::integrity(format!("`{id}` imports `{interface}`, which this host does not offer")))
+        }
+        provision => Ok(provision),
+    }
 }
 
 /// Signs a statement about a component, and writes the envelope.

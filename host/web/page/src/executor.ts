@@ -2,6 +2,7 @@
 // components that call others, `host/runtime/src/executor/component_calls.rs`.
 
 import { classify, Fault, tooMuchMemory } from "./fault";
+import { cli } from "./interfaces/cli";
 import { Files, filesystem } from "./interfaces/filesystem";
 import { http } from "./interfaces/http";
 import { knowledge } from "./interfaces/knowledge";
@@ -140,6 +141,8 @@ export class Executor {
       // Waiting takes time and no fuel; any other end is charged in full.
       const late = error instanceof Fault && error.category === "timeout";
       return { outcome: { failure }, fuel: late ? used() : limit, late, waited: waits.spent(), output, journal };
+    } finally {
+      output.finish();
     }
   }
 
@@ -168,6 +171,7 @@ export class Executor {
     };
     return {
       ...output.imports(),
+      ...cli(output, handles),
       ...clocks(frame.clock),
       ...random(() => new this.walker.host.Random(frame.seed)),
       ...streams(),

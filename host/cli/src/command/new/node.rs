@@ -74,6 +74,7 @@ const SDK: &[(&str, &str)] = files![
     "wit/node/types.wit",
     "wit/node/world.wit",
     "wit/wasi/README.md",
+    "wit/wasi/cli.wit",
     "wit/wasi/clocks.wit",
     "wit/wasi/filesystem.wit",
     "wit/wasi/http.wit",

@@ -1,4 +1,4 @@
-// `graph-host:host/log` and `graph-host:host/events`, within one budget of bytes.
+// `graph-host:host/log` and `graph-host:host/events`, and what is written to standard streams, within one budget of bytes.
 
 import { Fault } from "../fault";
 import { escape } from "../json";
@@ -8,12 +8,20 @@ import { errorOf } from "../walker";
 /** What a line or an event costs in addition to its text. */
 const OVERHEAD = 16;
 
+/** The longest line of a standard stream, in bytes. */
+const MAX_LINE = 65536;
+
+/** A standard stream that a component writes to, by the level of its lines: standard output and standard error. */
+export type StandardStream = "info" | "warn";
+
 const length = (text: string): number => new TextEncoder().encode(text).length;
 
 export class Output {
   readonly logs: LogLine[] = [];
   readonly events: EventRecord[] = [];
   private left: number;
+  /** What was written to standard streams since the last end of a line. */
+  private readonly unfinished: Record<StandardStream, number[]> = { info: [], warn: [] };
 
   constructor(
     private readonly limit: number,
@@ -23,7 +31,11 @@ export class Output {
   }
 
   private spend(bytes: number): void {
-    this.left -= OVERHEAD + bytes;
+    this.take(OVERHEAD + bytes);
+  }
+
+  private take(cost: number): void {
+    this.left -= cost;
     if (this.left < 0) throw new Fault("limit", `its log lines and events take more than ${this.limit} bytes`);
   }
 
@@ -39,6 +51,32 @@ export class Output {
   addEvent(event: EventRecord): void {
     this.spend(length(event.name) + length(event.payload));
     this.events.push(event);
+  }
+
+  /** Takes bytes that were written to a standard stream: each line of them is a log line. A line that is longer than 64 KiB is divided. */
+  write(stream: StandardStream, bytes: Uint8Array): void {
+    const unfinished = this.unfinished[stream];
+    for (let rest = bytes; rest.length > 0; ) {
+      const begins = unfinished.length === 0;
+      const room = MAX_LINE - unfinished.length;
+      const end = rest.subarray(0, room).indexOf(10);
+      const text = end < 0 ? Math.min(room, rest.length) : end;
+      for (const byte of rest.subarray(0, text)) unfinished.push(byte);
+      this.take(text + (begins ? OVERHEAD : 0));
+      if (end >= 0 || unfinished.length === MAX_LINE) this.line(stream);
+      rest = rest.subarray(text + (end < 0 ? 0 : 1));
+    }
+  }
+
+  private line(stream: StandardStream): void {
+    const bytes = this.unfinished[stream].splice(0);
+    if (bytes.at(-1) === 13) bytes.pop();
+    this.logs.push({ level: stream, message: escape(new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(bytes))) });
+  }
+
+  /** The call has ended: what was written without the end of a line becomes a line. */
+  finish(): void {
+    for (const stream of ["info", "warn"] as const) if (this.unfinished[stream].length > 0) this.line(stream);
   }
 
   imports(): Record<string, object> {
