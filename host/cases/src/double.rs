@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use graph_core::diagnostic::{Diagnostic, Problems, codes};
 use graph_core::graph::{Graph, TemplateMode};
+use graph_core::id::without_version;
 use graph_core::node::{Category, Failure, Goto, Outcome};
 use graph_core::template::{Root, Scope, ValueTemplate};
 use graph_core::walker::{TaskReport, TaskSpec};
@@ -234,7 +235,7 @@ impl Doubles {
     }
 
     fn find(&self, item: &str) -> Option<(&String, &Double)> {
-        let bare = item.split_once('@').map_or(item, |(id, _)| id);
+        let bare = &*without_version(item);
         self.items.get_key_value(item).or_else(|| self.items.get_key_value(bare))
     }
 

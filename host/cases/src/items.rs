@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use graph_core::capability::{DispatchPatterns, Manifest};
 use graph_core::graph::{Action, Graph, Primary};
 use graph_core::hook::{Hook, HookAction};
+use graph_core::id::without_version;
 use graph_core::trust::TrustStore;
 use graph_core::walker::Graphs;
 use graph_runtime::graph_engine::{Engine, HttpDoubles};
@@ -100,7 +101,7 @@ impl Items {
             // An item that may not be dispatched is denied at its dispatch, whether it exists or not.
             Some(id) => {
                 !has_double(&id)
-                    && !graphs.contains_key(id.split_once('@').map_or(id.as_str(), |(id, _)| id))
+                    && !graphs.contains_key(&*without_version(id.as_str()))
                     && manifest.dispatch().permits(action.primary, action.item_type, &id)
             }
             None => true,

@@ -82,7 +82,7 @@ fn prepare(root: &Path, folder: &Path) -> Result<PreparedNode> {
     let component =
         VerifiedComponent::under_development(bytes.into(), "examples/testkit", &TrustStore::default())?;
     let loaded = engine.load(&component)?;
-    Ok(engine.prepare(&loaded, &EffectiveGrant::nothing(TaskLimits::DEFAULT))?)
+    Ok(engine.prepare(&loaded, None, &EffectiveGrant::nothing(TaskLimits::DEFAULT))?)
 }
 
 fn activation() -> Activation {

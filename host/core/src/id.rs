@@ -1,21 +1,26 @@
 //! Ids and names of items, nodes, runs and state keys. Ids become file paths, are matched against grants, and are shown
 //! to people who make decisions about them, so each has one spelling and no two look the same.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::graph::{ItemType, Primary};
+
 /// The most characters that a node name, run id, state key or segment of an item id may have.
 pub const MAX_NAME: usize = 128;
-/// The most characters that an item id may have, its version included.
+/// The most characters that an item id may have, its version and function included.
 pub const MAX_ITEM_ID: usize = 256;
 
-/// The id of an item: segments of `[A-Za-z0-9_-]` joined by `/`, and a version after `@` if one is meant.
+/// The id of an item: segments of `[A-Za-z0-9_-]` joined by `/`, a version after `@` if one is meant, and, after `#`, the function of a
+/// component that is called in place of its node action, as in `acme/lib@1.2.0#acme:math/ops/add`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ItemId {
     path: String,
     version: Option<String>,
+    function: Option<String>,
 }
 
 /// A text is not an id or a name.
@@ -53,6 +58,14 @@ pub enum IdError {
         /// The byte of the place.
         offset: usize,
     },
+    /// What stands after `#` does not name a function.
+    #[error(
+        "after `#` stands a function that a component exports, as in `#add`, `#ops/add` or `#acme:math/ops/add`"
+    )]
+    Function {
+        /// The byte of the place.
+        offset: usize,
+    },
 }
 
 impl IdError {
@@ -63,7 +76,8 @@ impl IdError {
             Self::EmptySegment { offset }
             | Self::Relative { offset }
             | Self::Character { offset, .. }
-            | Self::EmptyVersion { offset } => *offset,
+            | Self::EmptyVersion { offset }
+            | Self::Function { offset } => *offset,
         }
     }
 }
@@ -99,9 +113,16 @@ impl ItemId {
         if text.len() > MAX_ITEM_ID {
             return Err(IdError::TooLong(MAX_ITEM_ID));
         }
-        let (path, version) = match text.split_once('@') {
-            Some((path, version)) => (path, Some(version)),
+        let (item, function) = match text.split_once('#') {
+            Some((item, function)) => (item, Some(function)),
             None => (text, None),
+        };
+        if function.is_some_and(|function| !is_function(function)) {
+            return Err(IdError::Function { offset: item.len() + 1 });
+        }
+        let (path, version) = match item.split_once('@') {
+            Some((path, version)) => (path, Some(version)),
+            None => (item, None),
         };
         let mut offset = 0;
         for segment in path.split('/') {
@@ -121,15 +142,25 @@ impl ItemId {
                 return Err(IdError::Character { character, offset: offset + at });
             }
         }
-        Ok(Self { path: path.to_owned(), version: version.map(str::to_owned) })
+        Ok(Self {
+            path: path.to_owned(),
+            version: version.map(str::to_owned),
+            function: function.map(str::to_owned),
+        })
     }
 
-    /// Whether a text is the id of an item without a version.
+    /// Whether a text is the id of an item without a version and without a function.
     pub(crate) fn is_path(text: &str) -> bool {
-        Self::parse(text).is_ok_and(|id| id.version.is_none())
+        Self::parse(text).is_ok_and(|id| id.version.is_none() && id.function.is_none())
     }
 
-    /// The id without its version: `acme/fetch`.
+    /// Whether a text without a version names what an action can do this with. A function of a component can only be executed.
+    pub(crate) fn is_dispatched(text: &str, primary: Primary, item_type: ItemType) -> bool {
+        let is_call = (primary, item_type) == (Primary::Execute, ItemType::Tool);
+        Self::parse(text).is_ok_and(|id| id.version.is_none() && (is_call || id.function.is_none()))
+    }
+
+    /// The id without its version and its function: `acme/fetch`.
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -137,6 +168,12 @@ impl ItemId {
     /// The version after `@`.
     pub fn version(&self) -> Option<&str> {
         self.version.as_deref()
+    }
+
+    /// The function after `#`: its name, after the interface that has it and `/`, if it is not exported by itself. The interface is
+    /// written without a version.
+    pub fn function(&self) -> Option<&str> {
+        self.function.as_deref()
     }
 
     /// The parts between `/`.
@@ -153,8 +190,60 @@ impl ItemId {
 impl fmt::Display for ItemId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.path)?;
-        self.version.iter().try_for_each(|version| write!(f, "@{version}"))
+        self.version.iter().try_for_each(|version| write!(f, "@{version}"))?;
+        self.function.iter().try_for_each(|function| write!(f, "#{function}"))
     }
+}
+
+/// An item id without the version and the function that may follow it: `acme/lib` of `acme/lib@1.2.0#add`. The text need not be valid.
+pub fn path_of(item: &str) -> &str {
+    item.split(['@', '#']).next().unwrap_or_default()
+}
+
+/// The version in an item id, if there is one. The text need not be valid.
+pub fn version_of(item: &str) -> Option<&str> {
+    without_function(item).split_once('@').map(|(_, version)| version)
+}
+
+/// The function after `#` in an item id, if there is one. The text need not be valid.
+pub fn function_of(item: &str) -> Option<&str> {
+    item.split_once('#').map(|(_, function)| function)
+}
+
+/// An item id without the function that may follow it: `acme/lib@1.2.0` of `acme/lib@1.2.0#add`.
+pub fn without_function(item: &str) -> &str {
+    item.split_once('#').map_or(item, |(item, _)| item)
+}
+
+/// An item id without the version in it, as grants name items: `acme/lib#add` of `acme/lib@1.2.0#add`. The text need not be valid.
+pub fn without_version(item: &str) -> Cow<'_, str> {
+    match (item.split_once('@'), function_of(item)) {
+        (None, _) => Cow::Borrowed(item),
+        (Some((path, _)), None) => Cow::Borrowed(path),
+        (Some((path, _)), Some(function)) => Cow::Owned(format!("{path}#{function}")),
+    }
+}
+
+/// Whether a text names an exported function: words of WIT, the last one after `/` if an interface has it.
+pub fn is_function(text: &str) -> bool {
+    let is_word = |word: &str| {
+        word.starts_with(|first: char| first.is_ascii_alphabetic())
+            && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    let (interface, name) = match text.rsplit_once('/') {
+        Some((interface, name)) => (Some(interface), name),
+        None => (None, text),
+    };
+    let is_interface = |text: &str| match text.split_once(':') {
+        None => is_word(text),
+        Some((namespace, rest)) => {
+            is_word(namespace)
+                && rest
+                    .split_once('/')
+                    .is_some_and(|(package, interface)| is_word(package) && is_word(interface))
+        }
+    };
+    is_word(name) && interface.is_none_or(is_interface)
 }
 
 impl FromStr for ItemId {
@@ -313,6 +402,31 @@ mod tests {
         let id = ItemId::parse("acme/fetch-it@1.2.0+b").unwrap();
         assert_eq!((id.path(), id.version()), ("acme/fetch-it", Some("1.2.0+b")));
         assert_eq!(id.dotted(), "acme.fetch-it");
+        let id = ItemId::parse("acme/lib@1.2.0#acme:math/ops/add").unwrap();
+        assert_eq!(
+            (id.path(), id.version(), id.function()),
+            ("acme/lib", Some("1.2.0"), Some("acme:math/ops/add"))
+        );
+        assert_eq!(id.to_string(), "acme/lib@1.2.0#acme:math/ops/add");
+        for function in ["add", "ops/add", "acme:math/ops/to-the-power-of"] {
+            assert!(ItemId::parse(&format!("a#{function}")).is_ok_and(|id| id.function() == Some(function)));
+        }
+        for function in [
+            "",
+            "/add",
+            "add/",
+            "ops//add",
+            "a:b/add",
+            "a:b/c/d/e",
+            "acme:math/ops@0.1.0/add",
+            "-a",
+            "a#b",
+            "a b",
+            "[method]x.y",
+        ] {
+            let text = format!("a#{function}");
+            assert_eq!(ItemId::parse(&text), Err(IdError::Function { offset: 2 }), "{text}");
+        }
         for text in [
             "",
             "/a",
@@ -360,7 +474,9 @@ mod tests {
     proptest! {
         #[test]
         fn an_item_id_has_one_spelling(text in "[A-Za-z0-9_/@.-]{0,20}") {
+            prop_assert!(text.starts_with(path_of(&text)) && text.starts_with(without_function(&text)));
             if let Ok(id) = ItemId::parse(&text) {
+                prop_assert_eq!((path_of(&text), version_of(&text), function_of(&text)), (id.path(), id.version(), id.function()));
                 prop_assert_eq!(id.to_string(), text);
             }
         }

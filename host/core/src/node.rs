@@ -159,6 +159,24 @@ pub struct Activation {
 /// The world that a component implements, with the version of the contract.
 pub const WORLD: &str = "graph-host:node/node@0.1.0";
 
+/// In place of [`WORLD`], of a component that is no node action itself and exports functions that nodes can call.
+pub const FUNCTIONS: &str = "functions";
+
+/// A function that a component exports, as a node can call it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FunctionDescription {
+    /// Its name after `#` in an item id: `add`, or `acme:math/ops/add` if an interface has it.
+    pub name: String,
+    /// What it does, from the documentation in its WIT; empty if that is not in the component.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub summary: String,
+    /// JSON Schema (2020-12) of its params: an object with its parameters.
+    pub params: Value,
+    /// JSON Schema of its result.
+    pub result: Value,
+}
+
 /// An interface that a node wants, and why: a person reads it before granting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

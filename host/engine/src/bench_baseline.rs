@@ -10,7 +10,7 @@ use wasmtime::Store;
 
 use crate::bindings::graph_host::node::types as wit;
 use crate::convert::ActivationText;
-use crate::prepare::PreparedNode;
+use crate::prepare::{Entry, PreparedNode};
 use crate::state::TaskState;
 
 /// A bare call that can be repeated.
@@ -46,7 +46,10 @@ impl BareCall {
         store.set_epoch_deadline(1 << 40);
         let text = ActivationText::new(&self.activation);
         let answers = text.answers();
-        let instance = prepared.pre.instantiate_async(&mut store).await?;
+        let Entry::Action(pre) = &prepared.entry else {
+            return Err(wasmtime::Error::msg("it is no node action"));
+        };
+        let instance = pre.instantiate_async(&mut store).await?;
         let activation = text.with(&self.activation, &answers);
         match instance.graph_host_node_action().call_run(&mut store, activation, &self.params).await? {
             Ok(wit::Outcome::Result(text)) => Ok(text.len()),

@@ -10,15 +10,18 @@ use graph_core::node::{Activation, Category, Failure, Outcome};
 use graph_core::record::{JournalDifference, JournalEntry};
 use graph_core::time::Timestamp;
 use serde_json::Value;
+use wasmtime::component::Val;
 use wasmtime::{Store, UpdateDeadline};
 
+use crate::bindings::ComponentPre;
 use crate::classify::classify;
 use crate::convert::{self, ActivationText};
 use crate::engine::EngineInner;
+use crate::functions::FunctionEntry;
 use crate::host::output::{EventRecord, LogLine, Observer, Output};
 use crate::journal::{Journal, SharedJournal};
 use crate::limiter::LimitReached;
-use crate::prepare::PreparedNode;
+use crate::prepare::{Entry, PreparedNode};
 use crate::services::Services;
 use crate::state::TaskState;
 
@@ -121,16 +124,20 @@ impl PreparedNode {
     /// Calls the node's `run` in a fresh instance. It waits while as many calls are active as the engine allows; the
     /// deadline counts from after that. Dropping the future ends the call within some milliseconds.
     pub async fn call(&self, call: Call<'_>) -> CallReport {
-        // Of owned params, only the text stays in memory while the component runs.
-        let params = {
-            let params = call.params;
-            convert::text(&params)
-        };
-        let text = ActivationText::new(call.activation);
         let limits = call.limits;
         if let Some(report) = given_up(&call.journal, &limits) {
             return report;
         }
+        // Of owned params, only what is passed on stays in memory while the component runs.
+        let params = call.params;
+        let prepared = match &self.inner.entry {
+            Entry::Action(pre) => PreparedCall::Action(pre, convert::text(&params)),
+            Entry::Function(function) => match function.arguments(&params) {
+                Ok(arguments) => PreparedCall::Function(function, arguments),
+                Err(failure) => return refused(failure),
+            },
+        };
+        drop(params);
 
         let engine = &self.inner.engine;
         // A call inside of another one uses that one's slot: if it had to wait for a slot, it could wait for itself.
@@ -145,24 +152,12 @@ impl PreparedNode {
             TaskState { depth: call.depth, services: call.services, ..state }
         });
 
-        let answers = text.answers();
-        let activation = text.with(call.activation, &answers);
-        let returned = async {
-            let node = self.inner.pre.instantiate_async(&mut store).await?;
-            store.set_fuel(limits.fuel)?;
-            node.graph_host_node_action().call_run(&mut store, activation, &params).await
-        }
-        .await;
-        // The component has a copy by now, and its answer may be as large.
-        drop(params);
+        let returned = prepared.call(&mut store, call.activation, &limits).await;
 
         let left = store.get_fuel().unwrap_or(0);
         let state = store.into_data();
         let (mut classification, mut result, fuel_used) = match returned {
-            Ok(answer) => {
-                let (classification, result) = convert::answer(answer, limits.output);
-                (classification, result, limits.fuel.saturating_sub(left))
-            }
+            Ok((classification, result)) => (classification, result, limits.fuel.saturating_sub(left)),
             Err(error) => {
                 let (classification, failure) = classify(&error);
                 // Waiting takes time and no fuel; any other end is charged in full.
@@ -181,6 +176,54 @@ impl PreparedNode {
         }
         let (logs, events) = state.output.finish();
         CallReport { result, fuel_used, classification, logs, events, journal, difference }
+    }
+}
+
+/// What is called, and what is passed to it.
+enum PreparedCall<'n> {
+    Action(&'n ComponentPre<TaskState>, String),
+    Function(&'n FunctionEntry, Vec<Val>),
+}
+
+impl PreparedCall<'_> {
+    /// Calls in a fresh instance.
+    async fn call(
+        self,
+        store: &mut Store<TaskState>,
+        activation: &Activation,
+        limits: &TaskLimits,
+    ) -> wasmtime::Result<(Classification, Result<Outcome, Failure>)> {
+        match self {
+            Self::Action(pre, params) => {
+                let text = ActivationText::new(activation);
+                let answers = text.answers();
+                let node = pre.instantiate_async(&mut *store).await?;
+                store.set_fuel(limits.fuel)?;
+                let activation = text.with(activation, &answers);
+                let answer = node.graph_host_node_action().call_run(store, activation, &params).await?;
+                // The component has a copy, and its answer may be as large.
+                drop(params);
+                Ok(convert::answer(answer, limits.output))
+            }
+            Self::Function(function, arguments) => {
+                let value = function.call(store, limits.fuel, &arguments).await?;
+                drop(arguments);
+                Ok(function.answer(value, limits.output))
+            }
+        }
+    }
+}
+
+/// A call whose params were refused before anything was executed.
+fn refused(failure: Failure) -> CallReport {
+    CallReport {
+        result: Err(failure),
+        fuel_used: 0,
+        classification: Classification::Returned,
+        logs: Vec::new(),
+        events: Vec::new(),
+        journal: Vec::new(),
+        difference: None,
     }
 }
 

@@ -89,7 +89,7 @@ pub(crate) fn answer(
 }
 
 fn read(answer: Result<wit::Outcome, wit::Failure>, limit: u64) -> Result<Result<Outcome, Failure>, Failure> {
-    let mut budget = Budget { limit, left: limit };
+    let mut budget = Budget::new(limit);
     Ok(match answer {
         Ok(wit::Outcome::Result(text)) => Ok(Outcome::Result(budget.json(&text, "its result")?)),
         Ok(wit::Outcome::Interrupt(text)) => Ok(Outcome::Interrupt(budget.json(&text, "its question")?)),
@@ -99,13 +99,17 @@ fn read(answer: Result<wit::Outcome, wit::Failure>, limit: u64) -> Result<Result
 }
 
 /// The bytes of JSON that are left for an answer.
-struct Budget {
+pub(crate) struct Budget {
     limit: u64,
     left: u64,
 }
 
 impl Budget {
-    fn spend(&mut self, bytes: usize) -> Result<(), Failure> {
+    pub(crate) fn new(limit: u64) -> Self {
+        Self { limit, left: limit }
+    }
+
+    pub(crate) fn spend(&mut self, bytes: usize) -> Result<(), Failure> {
         self.left = self.left.checked_sub(bytes as u64).ok_or_else(|| {
             Failure::new(Category::Limit, format!("what it answered has more than {} bytes", self.limit))
         })?;
@@ -139,16 +143,19 @@ impl Budget {
             Some(text) => Some(self.json(&text, "the details of its failure")?),
             None => None,
         };
-        let mut end = failure.message.len().min(MAX_MESSAGE);
-        while !failure.message.is_char_boundary(end) {
-            end -= 1;
-        }
-        let mut message = escape(&failure.message[..end]);
-        if end < failure.message.len() {
-            message.push('…');
-        }
+        let message = shortened(&failure.message);
         Ok(Failure { category: category(failure.category), message, details, within: None })
     }
+}
+
+/// A message of a component, cut to the longest that a failure may have, its control characters escaped.
+pub(crate) fn shortened(message: &str) -> String {
+    let end = message.floor_char_boundary(MAX_MESSAGE);
+    let mut shown = escape(&message[..end]);
+    if end < message.len() {
+        shown.push('…');
+    }
+    shown
 }
 
 fn category(category: wit::Category) -> Category {

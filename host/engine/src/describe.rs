@@ -14,7 +14,8 @@ use crate::bindings::{ComponentPre, graph_host::node::types as wit};
 use crate::call::new_store;
 use crate::classify::classify;
 use crate::engine::Engine;
-use crate::error::DescribeError;
+use crate::error::{DescribeError, LoadError};
+use crate::functions::{self, Function};
 use crate::host::output::Output;
 use crate::journal::{Journal, SharedJournal};
 use crate::prepare::linker;
@@ -49,6 +50,22 @@ impl Engine {
         .await
         .map_err(|error| DescribeError::Failed { id: id(), message: classify(&error).1.message })?;
         read(described, limits.output).map_err(|message| DescribeError::Invalid { id: id(), message })
+    }
+}
+
+impl Engine {
+    /// The functions that a component exports besides the node action, from its types and the documentation in its WIT; those that
+    /// cannot be called with the reason. Nothing of the component is executed.
+    pub fn functions(&self, component: &VerifiedComponent) -> Result<Vec<Function>, LoadError> {
+        let loaded = self.load(component)?;
+        let mut functions = functions::functions(&self.inner.wasmtime, loaded.component());
+        if functions.iter().any(Result::is_ok) {
+            let mut summaries = functions::summaries(component.bytes());
+            for function in functions.iter_mut().flatten() {
+                function.summary = summaries.remove(&function.name).unwrap_or_default();
+            }
+        }
+        Ok(functions)
     }
 }
 

@@ -7,15 +7,15 @@ use graph_core::capability::CapabilityKind;
 use graph_core::digest::Digest;
 use graph_core::trust::VerifiedComponent;
 use tokio::sync::{Semaphore, SemaphorePermit};
-use wasmtime::component::Component;
+use wasmtime::component::{Component, InstancePre};
 
-use crate::bindings::ComponentPre;
 use crate::cache::{self, Cache, CacheStatus};
 use crate::compile::{
     CompileError, CompileLimits, CompileObserver, CompileSlots, Compiler, compile_in_child,
 };
 use crate::config::{self, EngineConfig};
 use crate::error::{EngineError, LoadError};
+use crate::functions;
 use crate::host::http::{Client, SystemResolver};
 use crate::imports;
 use crate::interface::{self, Import};
@@ -55,7 +55,7 @@ impl EngineInner {
 }
 
 /// Linked components, by digest and by the capabilities that they are linked with.
-type Linked = BTreeMap<(Digest, BTreeSet<CapabilityKind>), ComponentPre<TaskState>>;
+type Linked = BTreeMap<(Digest, BTreeSet<CapabilityKind>), InstancePre<TaskState>>;
 
 /// A compiled component. Cheap to clone.
 #[derive(Clone)]
@@ -68,6 +68,7 @@ struct Loaded {
     digest: Digest,
     component: Component,
     imports: Vec<Import>,
+    has_action: bool,
     status: CacheStatus,
 }
 
@@ -167,7 +168,8 @@ impl Engine {
             self.compile(&id, bytes, keep).map_err(|source| LoadError::Compile { id: id.clone(), source })?
         };
         let imports = interface::imports(engine, &component);
-        let inner = Arc::new(Loaded { digest, component, imports, status });
+        let has_action = functions::has_action(engine, &component);
+        let inner = Arc::new(Loaded { digest, component, imports, has_action, status });
         known().insert(digest, Arc::downgrade(&inner));
         Ok(LoadedComponent { id, inner })
     }
@@ -228,6 +230,11 @@ impl LoadedComponent {
     /// Its imports, in the order of its bytes.
     pub fn imports(&self) -> &[Import] {
         &self.inner.imports
+    }
+
+    /// Whether it is a node action. If not, nodes can only call its functions.
+    pub fn has_action(&self) -> bool {
+        self.inner.has_action
     }
 
     /// Where the compiled form came from.

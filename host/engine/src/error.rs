@@ -81,6 +81,20 @@ pub enum PrepareError {
         /// What does not fit.
         message: String,
     },
+    /// It is used as a node, and is no node action.
+    #[error("`{id}` is no node action: name one of its functions, as in `{id}#{example}`")]
+    NoAction {
+        id: String,
+        /// A function that it exports.
+        example: String,
+    },
+    /// It does not export the function that was named, or one that JSON cannot call.
+    #[error("`{id}` {reason}")]
+    Function {
+        id: String,
+        /// What is wrong with the function.
+        reason: String,
+    },
     /// A granted folder cannot be opened.
     #[error("the folder {folder} that is granted to `{id}` cannot be opened: {source}")]
     Folder {

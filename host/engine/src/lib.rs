@@ -68,6 +68,7 @@ mod error;
 #[cfg(test)]
 #[path = "tests/fuel_parity.rs"]
 mod fuel_parity;
+mod functions;
 mod host;
 mod imports;
 mod interface;
@@ -88,6 +89,7 @@ pub use compile::{
 pub use config::EngineConfig;
 pub use engine::{Engine, LoadedComponent};
 pub use error::{DescribeError, EngineError, LoadError, MissingInterface, PrepareError};
+pub use functions::{Function, UncallableFunction};
 pub use host::http::{Resolver, Resolving, SecretError, SystemResolver};
 pub use host::output::{EventRecord, Level, LogLine, Observer};
 pub use interface::Import;

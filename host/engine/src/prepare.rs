@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use graph_core::capability::{CapabilityKind, EffectiveGrant, InterfaceName, Outgoing, Provision};
-use wasmtime::component::Linker;
+use graph_core::diagnostic::{nearest, printable};
+use wasmtime::component::{InstancePre, Linker};
 use wasmtime_wasi::p2::bindings::io;
 use wasmtime_wasi_http::WasiHttp;
 use wasmtime_wasi_http::p2::bindings::{LinkOptions, http};
@@ -12,6 +13,7 @@ use wasmtime_wasi_http::p2::bindings::{LinkOptions, http};
 use crate::bindings::{ComponentPre, graph_host, wasi};
 use crate::engine::{Engine, EngineInner, LoadedComponent};
 use crate::error::{MissingInterface, PrepareError};
+use crate::functions::{self, FunctionEntry};
 use crate::host::filesystem::Mounts;
 use crate::host::http::read_secret;
 use crate::state::{Granted, HasState, HasTable, TaskState};
@@ -24,22 +26,32 @@ pub struct PreparedNode {
 
 pub(crate) struct LinkedNode {
     pub(crate) engine: Arc<EngineInner>,
-    pub(crate) pre: ComponentPre<TaskState>,
+    pub(crate) entry: Entry,
     pub(crate) granted: Arc<Granted>,
 }
 
+/// What is called.
+pub(crate) enum Entry {
+    /// `run` of the node action.
+    Action(ComponentPre<TaskState>),
+    /// Another exported function.
+    Function(FunctionEntry),
+}
+
 impl Engine {
-    /// Links a component with exactly the interfaces that it was granted. Granted folders are opened here, once.
+    /// Links a component with exactly the interfaces that it was granted, to call its node action, or the function with that name in item
+    /// ids. Granted folders are opened here, once.
     pub fn prepare(
         &self,
         loaded: &LoadedComponent,
+        function: Option<&str>,
         grant: &EffectiveGrant,
     ) -> Result<PreparedNode, PrepareError> {
         let missing = missing(loaded, &grant.kinds);
         if !missing.is_empty() {
             return Err(PrepareError::NotGranted { id: loaded.id().to_owned(), missing });
         }
-        let pre = self.pre(loaded, &grant.kinds)?;
+        let entry = self.entry(loaded, function, &grant.kinds)?;
         let mounts =
             if grant.kinds.contains(&CapabilityKind::Filesystem) { &grant.filesystem[..] } else { &[] };
         let mounts = Mounts::open(mounts).map_err(|unusable| unusable.granted_to(loaded.id()))?;
@@ -54,7 +66,49 @@ impl Engine {
             knowledge: grant.knowledge.clone(),
         };
         let engine = Arc::clone(&self.inner);
-        Ok(PreparedNode { inner: Arc::new(LinkedNode { engine, pre, granted: Arc::new(granted) }) })
+        Ok(PreparedNode { inner: Arc::new(LinkedNode { engine, entry, granted: Arc::new(granted) }) })
+    }
+
+    fn entry(
+        &self,
+        loaded: &LoadedComponent,
+        function: Option<&str>,
+        kinds: &BTreeSet<CapabilityKind>,
+    ) -> Result<Entry, PrepareError> {
+        let engine = &self.inner.wasmtime;
+        let id = || loaded.id().to_owned();
+        let Some(name) = function else {
+            if !loaded.has_action()
+                && let Some(example) =
+                    functions::functions(engine, loaded.component()).into_iter().flatten().next()
+            {
+                return Err(PrepareError::NoAction { id: id(), example: example.name });
+            }
+            let pre =
+                ComponentPre::new(self.pre(loaded, kinds)?).map_err(|error| wrong_world(loaded, &error))?;
+            return Ok(Entry::Action(pre));
+        };
+        let known = functions::functions(engine, loaded.component());
+        let wrong = |reason: String| PrepareError::Function { id: id(), reason };
+        match known
+            .iter()
+            .find(|known| known.as_ref().map_or_else(|wrong| &wrong.name, |known| &known.name) == name)
+        {
+            Some(Ok(_)) => {}
+            Some(Err(uncallable)) => return Err(wrong(format!("exports {uncallable}"))),
+            None => {
+                let names: Vec<_> = known.iter().flatten().map(|known| known.name.as_str()).collect();
+                let hint = match nearest(name, names.iter().copied()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None if names.is_empty() => "nodes can call none of it".to_owned(),
+                    None => format!("it exports {}", names.join(", ")),
+                };
+                return Err(wrong(format!("exports no function `{}`; {hint}", printable(name))));
+            }
+        }
+        let pre = self.pre(loaded, kinds)?;
+        let entry = FunctionEntry::find(engine, name, pre);
+        entry.map(Entry::Function).ok_or_else(|| wrong(format!("exports no function `{}`", printable(name))))
     }
 
     /// The component, type-checked against the host functions of its grants; one for each component and set of grants.
@@ -62,7 +116,7 @@ impl Engine {
         &self,
         loaded: &LoadedComponent,
         kinds: &BTreeSet<CapabilityKind>,
-    ) -> Result<ComponentPre<TaskState>, PrepareError> {
+    ) -> Result<InstancePre<TaskState>, PrepareError> {
         let key = (loaded.digest(), kinds.clone());
         let mut linked = self.inner.linked.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(pre) = linked.get(&key) {
@@ -70,14 +124,14 @@ impl Engine {
         }
         let pre = linker(&self.inner.wasmtime, kinds)
             .and_then(|linker| linker.instantiate_pre(loaded.component()))
-            .and_then(ComponentPre::new)
-            .map_err(|error| PrepareError::WrongWorld {
-                id: loaded.id().to_owned(),
-                message: format!("{error:#}"),
-            })?;
+            .map_err(|error| wrong_world(loaded, &error))?;
         linked.insert(key, pre.clone());
         Ok(pre)
     }
+}
+
+fn wrong_world(loaded: &LoadedComponent, error: &wasmtime::Error) -> PrepareError {
+    PrepareError::WrongWorld { id: loaded.id().to_owned(), message: format!("{error:#}") }
 }
 
 /// The imports with functions that no grant links.

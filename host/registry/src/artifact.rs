@@ -10,14 +10,14 @@
 //! A component's DSSE envelope is an artifact of its own that has the component's manifest as its subject (a referrer):
 //! type and layer `application/vnd.dsse.envelope.v1+json`, an empty configuration. A text carries its signature inside.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use graph_core::diagnostic::{Diagnostics, Problems};
 use graph_core::digest::Digest;
 use graph_core::document;
 use graph_core::graph::ItemType;
 use graph_core::json::canonical_string;
-use graph_core::node::WORLD;
+use graph_core::node::{FUNCTIONS, WORLD};
 use graph_core::text_item::{TextFormat, read_text_item};
 use graph_core::time::Timestamp;
 use graph_core::trust::{PREDICATE_TYPE, TextKind, VerifiedComponent};
@@ -286,13 +286,26 @@ fn signature(about: &Artifact, envelope: &str) -> Artifact {
 /// The CNCF's configuration of a Wasm artifact.
 fn wasm_config(component: &VerifiedComponent, created: Timestamp) -> String {
     let imports = component.statement().map(|statement| &statement.predicate.interfaces);
+    let functions = component.statement().filter(|statement| statement.predicate.world == FUNCTIONS);
+    let (exports, target) = match functions {
+        Some(statement) => {
+            let named = statement.predicate.functions.iter().map(|function| function.name.as_str());
+            (named.map(interface_or_name).collect::<BTreeSet<_>>(), None)
+        }
+        None => (BTreeSet::from([EXPORT]), Some(WORLD)),
+    };
     canonical_string(&json!({
         "created": created.to_string(),
         "architecture": "wasm",
         "os": "wasip2",
         "layerDigests": [component.digest()],
-        "component": { "exports": [EXPORT], "imports": imports, "target": WORLD },
+        "component": { "exports": exports, "imports": imports, "target": target },
     }))
+}
+
+/// The interface that has a function, or its name if it is exported by itself.
+fn interface_or_name(function: &str) -> &str {
+    function.rsplit_once('/').map_or(function, |(interface, _)| interface)
 }
 
 /// The version and description that a text states.

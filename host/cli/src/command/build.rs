@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     }
     let envelope = envelope_path(&out);
     let interfaces = described.interfaces.clone();
-    let summary = described.description.summary.clone();
+    let summary = described.description.description.summary.clone();
     if let Some(key) = &key {
         let ceiling = args.may.clone().map(Ceiling::of);
         let claims = Claims { id: &id, version: &version, ceiling, limits: None };

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use graph_core::capability::{DispatchPatterns, DispatchUse, ItemNeeds, Manifest, suggest};
 use graph_core::graph::{Action as Dispatch, Graph, ItemType, Primary};
 use graph_core::hook::{Hook, HookAction, is_control_item};
+use graph_core::id::without_version;
 use graph_core::walker::Graphs;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
@@ -44,6 +45,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
 
 /// An item that a graph names.
 struct Named {
+    /// The id in the graph, with the function that it may name.
+    item: String,
     admitted: Admitted,
     wanted: Vec<graph_core::node::WantedInterface>,
     guest_folder: Option<String>,
@@ -74,18 +77,18 @@ async fn suggested(graph: &str, sources: &SourceArgs, context: &Context) -> Resu
         if used.primary != Primary::Execute || used.item_type != ItemType::Tool {
             continue;
         }
-        if inside.graphs.contains_key(used.item_id.split_once('@').map_or(used.item_id, |(id, _)| id)) {
+        if inside.graphs.contains_key(&*without_version(used.item_id)) {
             continue;
         }
         let guest_folder = graphs.iter().find_map(|graph| guest_folder(graph, used.node, used.item_id));
-        if let Some(known) = named.iter_mut().find(|named| named.admitted.verified.id() == used.item_id) {
+        if let Some(known) = named.iter_mut().find(|named| named.item == used.item_id) {
             known.guest_folder = known.guest_folder.take().or(guest_folder);
             continue;
         }
         match scene.components.examine(used.item_id, None) {
             Ok(admitted) => {
-                let wanted = scene.components.description(&admitted).await?.interfaces;
-                named.push(Named { admitted, wanted, guest_folder });
+                let wanted = scene.components.description(&admitted).await?.description.interfaces;
+                named.push(Named { item: used.item_id.to_owned(), admitted, wanted, guest_folder });
             }
             Err(error) => unknown.push(format!("what `{}` needs is not known: {error}", used.item_id)),
         }
@@ -103,7 +106,7 @@ async fn suggested(graph: &str, sources: &SourceArgs, context: &Context) -> Resu
     let needs: Vec<_> = named
         .iter()
         .map(|named| ItemNeeds {
-            item_id: named.admitted.verified.id(),
+            item_id: &named.item,
             interfaces: &named.admitted.declared,
             wanted: &named.wanted,
             guest_folder: named.guest_folder.as_deref(),

@@ -7,6 +7,7 @@ use std::path::Path;
 use graph_core::diagnostic::printable;
 use graph_core::digest::Digest;
 use graph_core::graph::ItemType;
+use graph_core::node::FUNCTIONS;
 use graph_core::text_item::{Directive, read_text_item};
 use graph_core::trust::{
     EnvelopeClaims, Standing, TextKind, TextStanding, TrustStore, VerifiedComponent, unsigned_text,
@@ -31,7 +32,7 @@ use graph_runtime::project::text_file;
 use graph_runtime::run::start::{components, engine};
 use graph_runtime::trust::signing::Target;
 use graph_runtime::trust::trusted_keys;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Show what an item is, what it needs, and who has signed it
 ///
@@ -188,7 +189,8 @@ fn component(
     let admitted = components
         .load(path.to_path_buf(), verified)
         .map_err(graph_runtime::plan::admission::AdmitError::into_error)?;
-    let description = context.block_on(components.description(&admitted))??;
+    let component = context.block_on(components.description(&admitted))??;
+    let description = &component.description;
     let Admitted { verified, declared, .. } = &admitted;
     let keys: Vec<_> = claimed.map(|claims| claims.keys().map(str::to_owned).collect()).unwrap_or_default();
     if output.is_json() {
@@ -210,7 +212,10 @@ fn component(
             "interfaces": declared.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "imports": imports_of(&admitted),
             "statement": verified.statement().map(|statement| &statement.predicate),
-            "description": description,
+            "world": component.world,
+            "description": component.description,
+            "functions": component.functions,
+            "uncallable": component.uncallable.iter().map(|function| json!({ "name": function.name, "reason": function.reason })).collect::<Vec<_>>(),
         }))?;
         return Ok(Exit::Ok);
     }
@@ -245,15 +250,29 @@ fn component(
     for wanted in &description.interfaces {
         output.line(format_args!("            {}: {}", printable(&wanted.name), printable(&wanted.why)))?;
     }
-    output.line(format_args!(
-        "  params    {}",
-        run_report::pretty(&description.params).replace('\n', "\n            ")
-    ))?;
-    output.line(format_args!(
-        "  result    {}",
-        run_report::pretty(&description.result).replace('\n', "\n            ")
-    ))?;
+    if component.world != FUNCTIONS {
+        show_schemas(&description.params, &description.result, output)?;
+    }
+    for function in &component.functions {
+        let item = format!("{}#{}", verified.id(), function.name);
+        output.line(format_args!("  function  {}", styled(output::BOLD, printable(&item))))?;
+        if !function.summary.is_empty() {
+            output.line(format_args!("            {}", printable(&function.summary)))?;
+        }
+        show_schemas(&function.params, &function.result, output)?;
+    }
+    for function in &component.uncallable {
+        output.line(format_args!("  {}", styled(output::CAUTION, printable(&function.to_string()))))?;
+    }
     Ok(Exit::Ok)
+}
+
+fn show_schemas(params: &Value, result: &Value, output: Output) -> Result<()> {
+    for (name, schema) in [("params", params), ("result", result)] {
+        let text = run_report::pretty(schema).replace('\n', "\n            ");
+        output.line(format_args!("  {name}    {text}"))?;
+    }
+    Ok(())
 }
 
 fn graph(

@@ -341,8 +341,15 @@ fn add(args: Add, context: &Context) -> Result<EditReport> {
 
 /// Reads patterns of items.
 pub(super) fn patterns(texts: &[String]) -> Result<Vec<ItemPattern>> {
-    let items = texts.iter().map(|text| ItemPattern::parse(text));
-    items.collect::<Result<_, _>>().map_err(|error| Error::usage(error.to_string()))
+    let items = texts.iter().map(|text| match ItemPattern::parse(text) {
+        Ok(pattern) if pattern.function().is_some() => {
+            Err(Error::usage(format!("a key signs components, not single functions: `{pattern}` names one"))
+                .help(format!("name the component: {}", graph_core::id::without_function(text))))
+        }
+        Ok(pattern) => Ok(pattern),
+        Err(error) => Err(Error::usage(error.to_string())),
+    });
+    items.collect()
 }
 
 #[derive(Debug, Serialize)]

@@ -6,37 +6,40 @@ use serde::{Deserialize, Serialize};
 
 use crate::diagnostic::{excerpt, nearest};
 use crate::graph::{ItemType, Primary};
-use crate::id::ItemId;
+use crate::id::{ItemId, function_of, is_function, path_of, without_function, without_version};
 
 /// The longest pattern, in bytes.
 const LONGEST: usize = 512;
 
 /// The capability that a dispatch needs: `<primary>.<item_type>.<id>`, the id without its version and with `.` for
 /// `/`, such as `execute.tool.acme.fetch` for `acme/fetch@1.2.0`. Segments of ids hold no dots, so that two ids never
-/// have one name. Without an id (a search over everything) it is `<primary>.<item_type>`.
+/// have one name. Without an id (a search over everything) it is `<primary>.<item_type>`. A function of a component is named after `#`,
+/// as in `execute.tool.acme.lib#acme:math/ops/add`.
 pub fn capability_name(primary: Primary, item_type: ItemType, item_id: &str) -> String {
-    let id = without_version(item_id);
+    let id = path_of(item_id);
     let mut name = format!("{}.{}", primary.as_str(), item_type.as_str());
     if !id.is_empty() {
         name.push('.');
         name.extend(id.chars().map(|c| if c == '/' { '.' } else { c }));
     }
+    if let Some(function) = function_of(item_id) {
+        name.push('#');
+        name.push_str(function);
+    }
     name
-}
-
-/// The item id without what follows `@`.
-pub(super) fn without_version(item_id: &str) -> &str {
-    item_id.split_once('@').map_or(item_id, |(id, _)| id)
 }
 
 /// A pattern for capability names: `*` matches any characters (dots too), `?` one, `[abc]`, `[a-z]` and `[!a]` one of a
 /// set. A leading `rye.` is dropped and `/` is read as `.`, as in Rye. A pattern without wildcards matches only that
-/// name: `execute.tool` does not imply `execute.tool.a`.
+/// name: `execute.tool` does not imply `execute.tool.a`. A function of a component is covered only by a pattern that names it after
+/// `#`, without wildcards: `execute.tool.acme.*#add`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct DispatchPattern {
     written: String,
+    /// The pattern before `#`.
     compiled: glob::Pattern,
+    function: Option<String>,
 }
 
 /// A text is not a pattern of capability names.
@@ -65,11 +68,21 @@ impl DispatchPattern {
             return fail(format!("it is longer than {LONGEST} characters"), EXAMPLE);
         }
         let is_known = |c: &char| c.is_ascii_alphanumeric() || "_-./*?[]!".contains(*c);
-        if let Some(c) = text.chars().find(|c| !is_known(c)) {
+        let (item, function) = match text.split_once('#') {
+            Some((item, function)) => (item, Some(function)),
+            None => (text, None),
+        };
+        if function.is_some_and(|function| !is_function(function)) {
+            return fail(
+                "what stands after `#` is no function".to_owned(),
+                "name one function, as in `execute.tool.acme.lib#add` or `execute.tool.acme.lib#acme:math/ops/add`",
+            );
+        }
+        if let Some(c) = item.chars().find(|c| !is_known(c)) {
             let help = if c == '@' { "leave the version out: a grant covers all versions" } else { EXAMPLE };
             return fail(format!("`{}` is in no capability name", c.escape_debug()), help);
         }
-        let dotted = text.replace('/', ".");
+        let dotted = item.replace('/', ".");
         let name = dotted.strip_prefix("rye.").unwrap_or(&dotted);
         let plain = |segment: &str| !segment.is_empty() && !segment.contains(['*', '?', '[', ']', '!']);
         let mut segments = name.split('.');
@@ -95,19 +108,21 @@ impl DispatchPattern {
             return fail("a part between two dots is empty".to_owned(), EXAMPLE);
         }
         match compile(name) {
-            Ok(compiled) => Ok(Self { written: text.to_owned(), compiled }),
+            Ok(compiled) => {
+                Ok(Self { written: text.to_owned(), compiled, function: function.map(str::to_owned) })
+            }
             Err(reason) => fail(reason, "a set is written `[abc]`, `[a-z]` or `[!a]`"),
         }
     }
 
     /// Whether the pattern covers a capability name.
     pub(crate) fn matches(&self, name: &str) -> bool {
-        self.compiled.matches(name)
+        self.function.as_deref() == function_of(name) && self.compiled.matches(without_function(name))
     }
 
     /// Whether the pattern covers some name below this one.
     fn covers_below(&self, name: &str) -> bool {
-        covers_some(self.compiled.as_str(), &format!("{name}."))
+        self.function.is_none() && covers_some(self.compiled.as_str(), &format!("{name}."))
     }
 
     /// Whether the pattern is one name, without wildcards.
@@ -256,12 +271,11 @@ impl DispatchPatterns {
     /// names the item without wildcards, and is never permitted for tools: the author of a `*` did not mean to hand out
     /// the user's signature.
     pub fn permits(&self, primary: Primary, item_type: ItemType, item_id: &str) -> bool {
-        let id = without_version(item_id);
         let whole_search = primary == Primary::Search && item_id.is_empty();
-        if !(whole_search || ItemId::is_path(id)) {
+        if !(whole_search || ItemId::is_dispatched(&without_version(item_id), primary, item_type)) {
             return false;
         }
-        let name = capability_name(primary, item_type, id);
+        let name = capability_name(primary, item_type, item_id);
         let permits = |list: &Vec<DispatchPattern>| {
             list.iter().any(|pattern| match primary {
                 Primary::Execute | Primary::Load => pattern.matches(&name),
@@ -275,7 +289,7 @@ impl DispatchPatterns {
     /// Whether a search may list that item: where `search.<item_type>` is permitted as such, which is a search over
     /// everything, or `search.<item_type>.<id>`.
     pub fn permits_listing(&self, item_type: ItemType, item_id: &str) -> bool {
-        let id = without_version(item_id);
+        let id = path_of(item_id);
         let everything = capability_name(Primary::Search, item_type, "");
         let name = capability_name(Primary::Search, item_type, id);
         let permits = |list: &Vec<DispatchPattern>| {
@@ -321,6 +335,33 @@ mod tests {
     }
 
     #[test]
+    fn a_function_is_covered_by_its_own_name_alone() {
+        for (pattern, id, expected) in [
+            ("execute.tool.acme.lib#add", "acme/lib#add", true),
+            ("execute.tool.acme.lib#add", "acme/lib@1.2.0#add", true),
+            ("execute.tool.acme.*#add", "acme/lib#add", true),
+            ("execute.tool.acme.lib#acme:math/ops/add", "acme/lib#acme:math/ops/add", true),
+            ("execute.tool.acme.lib#add", "acme/lib", false),
+            ("execute.tool.acme.lib#add", "acme/lib#sub", false),
+            ("execute.tool.acme.lib#add", "acme/lib#ops/add", false),
+            ("execute.tool.acme.lib", "acme/lib#add", false),
+            ("execute.tool.*", "acme/lib#add", false),
+            ("*", "acme/lib#add", false),
+            ("execute.*", "acme/lib#add", false),
+        ] {
+            assert_eq!(permits(&[pattern], id), expected, "{pattern} {id}");
+        }
+        for pattern in ["execute.tool.a#", "execute.tool.a#*", "execute.tool.a#b#c", "execute.tool.a#a.b"] {
+            assert!(DispatchPattern::parse(pattern).is_err(), "{pattern}");
+        }
+        let patterns = DispatchPatterns::parse(["load.tool.acme.lib#add"]).unwrap();
+        assert!(
+            !patterns.permits(Primary::Load, ItemType::Tool, "acme/lib#add"),
+            "a function is only executed"
+        );
+    }
+
+    #[test]
     fn names_are_dotted() {
         assert_eq!(capability_name(Primary::Execute, ItemType::Tool, "t/log"), "execute.tool.t.log");
         assert_eq!(
@@ -328,6 +369,10 @@ mod tests {
             "load.knowledge.a.b-c.d"
         );
         assert_eq!(capability_name(Primary::Search, ItemType::Directive, ""), "search.directive");
+        assert_eq!(
+            capability_name(Primary::Execute, ItemType::Tool, "acme/lib@1.2.0#acme:math/ops/add"),
+            "execute.tool.acme.lib#acme:math/ops/add"
+        );
     }
 
     #[test]

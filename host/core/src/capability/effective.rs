@@ -1,5 +1,6 @@
 //! The effective grant of a component at one node: declared ∩ ceiling ∩ manifest ∩ parent ∩ node.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -10,6 +11,7 @@ use super::manifest::Manifest;
 use super::reach::{KnowledgeRule, SecretRule};
 use super::{Ceiling, path};
 use crate::graph::{NodeCapabilities, NodeLimits};
+use crate::id::without_version;
 use crate::limits::TaskLimits;
 
 /// The inputs of a grant. Only what is in all of them is granted.
@@ -130,7 +132,7 @@ pub fn effective_grant(request: &GrantRequest<'_>) -> Result<EffectiveGrant, Vec
             Provision::Kinds { own: None, .. } => continue,
         };
         let manifest_lines = match (kind, &reason) {
-            (Some(kind), RefusalReason::NoEntry) => Some(lines(id(request), kind)),
+            (Some(kind), RefusalReason::NoEntry) => Some(lines(&id(request), kind)),
             (Some(kind), RefusalReason::NotInEntry { pattern }) => Some(lines(pattern, kind)),
             _ => None,
         };
@@ -163,8 +165,8 @@ pub(super) fn own_kind(interface: &InterfaceName) -> Option<CapabilityKind> {
     }
 }
 
-fn id<'a>(request: &GrantRequest<'a>) -> &'a str {
-    super::dispatch::without_version(request.item_id)
+fn id<'a>(request: &GrantRequest<'a>) -> Cow<'a, str> {
+    without_version(request.item_id)
 }
 
 /// Why a kind is not granted; `None` if it is.

@@ -6,18 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use super::dispatch::compile;
 use crate::diagnostic::excerpt;
-use crate::id::{ItemId, MAX_ITEM_ID};
+use crate::id::{ItemId, MAX_ITEM_ID, function_of, is_function, without_function};
 
 fn is_id_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
 }
 
 /// Item ids that an entry of a manifest is about, or that a key may sign: `*` matches any characters (`/` too), `?` for one, `[..]` for one
-/// of a set. Versions do not count.
+/// of a set. Versions do not count. A function of a component is covered only by a pattern that names it after `#`, without wildcards.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ItemPattern {
+    /// The pattern before `#`.
     compiled: glob::Pattern,
+    function: Option<String>,
     written: String,
     tokens: Vec<Token>,
 }
@@ -52,7 +54,7 @@ enum Token {
 }
 
 impl ItemPattern {
-    /// Reads a pattern of item ids, such as `acme/*`.
+    /// Reads a pattern of item ids, such as `acme/*`, or of a function of a component, such as `acme/lib#add`.
     pub fn parse(text: &str) -> Result<Self, ItemPatternError> {
         let fail = |reason: &str| Err(ItemPatternError { pattern: excerpt(text), reason: reason.to_owned() });
         if text.is_empty() {
@@ -64,7 +66,12 @@ impl ItemPattern {
         if text.contains('@') {
             return fail("leave the version out: a pattern covers all versions");
         }
-        if !text.bytes().all(|byte| is_id_byte(byte) || b"/*?[]!".contains(&byte)) {
+        let function = function_of(text);
+        if function.is_some_and(|function| !is_function(function)) {
+            return fail("after `#` stands one function of a component, as in `acme/lib#add`");
+        }
+        let item = without_function(text);
+        if !item.bytes().all(|byte| is_id_byte(byte) || b"/*?[]!".contains(&byte)) {
             return fail("ids have letters, digits, `_`, `-` and `/`; patterns add `*`, `?` and `[..]`");
         }
         if !text.contains(['*', '?', '[', ']', '!'])
@@ -72,10 +79,10 @@ impl ItemPattern {
         {
             return fail(&error.to_string());
         }
-        match compile(text) {
+        match compile(item) {
             Ok(compiled) => {
                 let tokens = tokens(compiled.as_str());
-                Ok(Self { compiled, written: text.to_owned(), tokens })
+                Ok(Self { compiled, function: function.map(str::to_owned), written: text.to_owned(), tokens })
             }
             Err(reason) => fail(&reason),
         }
@@ -83,7 +90,13 @@ impl ItemPattern {
 
     /// Whether the pattern covers an item id, which has no version.
     pub fn matches(&self, id: &str) -> bool {
-        ItemId::is_path(id) && self.compiled.matches(id)
+        let item = without_function(id);
+        self.function.as_deref() == function_of(id) && ItemId::is_path(item) && self.compiled.matches(item)
+    }
+
+    /// The function that the pattern names after `#`.
+    pub fn function(&self) -> Option<&str> {
+        self.function.as_deref()
     }
 
     /// The pattern as it was written.
@@ -107,6 +120,9 @@ impl ItemPattern {
 
     /// Whether some text is covered by both patterns.
     pub fn overlaps(&self, other: &Self) -> bool {
+        if self.function != other.function {
+            return false;
+        }
         // `reachable[j]`: some text fits the tokens of `self` so far and the first `j` of `other`.
         let columns = other.tokens.len() + 1;
         let skip = |reachable: &mut [bool]| {
@@ -228,6 +244,12 @@ mod tests {
             ("*", "examples/\u{202e}x", false),
             ("*", "acme/fetch@1", false),
             ("Acme/x", "acme/x", false),
+            ("acme/lib#add", "acme/lib#add", true),
+            ("acme/*#ops/add", "acme/lib#ops/add", true),
+            ("acme/lib#add", "acme/lib", false),
+            ("acme/lib#add", "acme/lib#sub", false),
+            ("acme/lib", "acme/lib#add", false),
+            ("*", "acme/lib#add", false),
         ] {
             assert_eq!(pattern(text).matches(id), expected, "{text} over {id}");
         }

@@ -3,13 +3,14 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::dispatch::{DispatchPatterns, without_version};
+use super::dispatch::DispatchPatterns;
 use super::grant::{CapabilityKind, Mount};
 use super::http::HttpRule;
 use super::item::ItemPattern;
 use super::reach::{KnowledgeRule, SecretRule};
 use crate::digest::Digest;
 use crate::graph::NodeCapabilities;
+use crate::id::without_version;
 use crate::json;
 use crate::limits::{RunLimits, TaskLimits};
 
@@ -200,7 +201,7 @@ impl Manifest {
         let id = without_version(item_id);
         self.items
             .iter()
-            .filter(|entry| entry.pattern.matches(id))
+            .filter(|entry| entry.pattern.matches(&id))
             .max_by_key(|entry| entry.pattern.specificity())
     }
 

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::dispatch::{capability_name, without_version};
+use super::dispatch::capability_name;
 use super::effective::{line, own_kind};
 use super::grant::{Access, CapabilityKind};
 use super::interface::{InterfaceName, Provision};
 use crate::diagnostic::excerpt_up_to;
 use crate::graph::{ItemType, Primary};
-use crate::id::ItemId;
+use crate::id::{ItemId, without_version};
 use crate::node::WantedInterface;
 
 /// A dispatch whose item id is written out in a graph.
@@ -104,7 +104,9 @@ fn write_dispatch(
     let mut names: Vec<(String, Vec<&str>)> = Vec::new();
     for used in dispatches {
         let whole_search = used.primary == Primary::Search && used.item_id.is_empty();
-        if !(whole_search || ItemId::is_path(without_version(used.item_id))) {
+        if !(whole_search
+            || ItemId::is_dispatched(&without_version(used.item_id), used.primary, used.item_type))
+        {
             let entry = (used.item_id.to_owned(), None);
             if !ungrantable.contains(&entry) {
                 ungrantable.push(entry);
@@ -144,18 +146,18 @@ fn join_needs(
     let mut joined: BTreeMap<String, Needs> = BTreeMap::new();
     for item in items {
         let id = without_version(item.item_id);
-        if !ItemId::is_path(id) {
+        if !ItemId::is_dispatched(&id, Primary::Execute, ItemType::Tool) {
             ungrantable.push((item.item_id.to_owned(), None));
             continue;
         }
         for interface in item.interfaces {
             if matches!(interface.provision(), Provision::Unknown | Provision::OtherVersion { .. }) {
-                ungrantable.push((id.to_owned(), Some(interface.to_string())));
+                ungrantable.push((id.clone().into_owned(), Some(interface.to_string())));
             }
         }
         for kind in needed(item) {
             let guest = item.guest_folder.and_then(|guest| super::path::guest(guest).ok());
-            let needs = joined.entry(id.to_owned()).or_insert_with(|| Needs {
+            let needs = joined.entry(id.clone().into_owned()).or_insert_with(|| Needs {
                 kinds: BTreeMap::new(),
                 guest: guest.unwrap_or_else(|| "/data".to_owned()),
             });

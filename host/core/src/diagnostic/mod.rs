@@ -8,5 +8,5 @@ mod text;
 
 pub use codes::Code;
 pub use report::{Diagnostic, Diagnostics, Problems, Severity, Span};
-pub(crate) use text::{acts, excerpt, excerpt_of, excerpt_up_to};
-pub use text::{nearest, one_line, printable};
+pub(crate) use text::{acts, excerpt_of, excerpt_up_to};
+pub use text::{excerpt, nearest, one_line, printable};

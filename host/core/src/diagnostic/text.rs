@@ -53,8 +53,8 @@ pub(crate) fn same_length(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// A document's text for a message: escaped, and shortened.
-pub(crate) fn excerpt(text: &str) -> String {
+/// A text of a document for a message: escaped, on one line, and with at most 60 characters.
+pub fn excerpt(text: &str) -> String {
     excerpt_up_to(text, 60)
 }
 

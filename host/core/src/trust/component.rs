@@ -12,6 +12,7 @@ use super::store::{KeyName, KeyRefusal, Moment, TrustStore, TrustedKey};
 use super::structure::{self, NotAComponent};
 use crate::capability::{CapabilityKind, Ceiling};
 use crate::digest::Digest;
+use crate::id::{path_of, version_of};
 use crate::time::Timestamp;
 
 /// Why component bytes are not admitted. All of it is a matter of integrity.
@@ -426,12 +427,9 @@ fn required(store: &TrustStore, item: &str) -> Result<(), VerifyError> {
     enough.map_err(|few| VerifyError::Required { id: shown(item), few: Box::new(few) })
 }
 
-/// `id@version` in its parts.
+/// The id and the version of the component that an item id names, which may go on to name one of its functions.
 fn split_version(item: &str) -> (&str, Option<&str>) {
-    match item.split_once('@') {
-        Some((id, version)) => (id, Some(version)),
-        None => (item, None),
-    }
+    (path_of(item), version_of(item))
 }
 
 /// A statement cannot be put into an envelope.

@@ -6,6 +6,7 @@ use std::fmt;
 use super::key::KeyId;
 use super::store::{KeyName, Moment, TrustStore};
 use crate::capability::ItemPattern;
+use crate::id::path_of;
 use crate::time::Timestamp;
 
 /// Items that that many of these keys have to sign.
@@ -103,7 +104,7 @@ impl TrustStore {
     /// Whether the keys that signed an item earlier satisfy the requirements for it, as far as they count at this time:
     /// for items that are stored without their signatures.
     pub fn still_enough(&self, item: &str, signed: &[KeyId], at: impl Into<Moment>) -> Result<(), TooFew> {
-        let (item, at) = (without_version(item), at.into());
+        let (item, at) = (path_of(item), at.into());
         let counted = signed.iter().filter_map(|key| self.allow(*key, item, at)?.ok());
         let counted: Vec<_> =
             counted.map(|entry| Counted { key: entry.named(), not_after: entry.not_after }).collect();
@@ -113,7 +114,7 @@ impl TrustStore {
     /// Whether the keys that have signed an item, each of which counts by itself, are enough. This alone decides what
     /// requirements mean, for items of every kind; a version in the id makes no difference.
     pub(super) fn enough(&self, item: &str, signed: &[Counted]) -> Result<Enough, TooFew> {
-        let item = without_version(item);
+        let item = path_of(item);
         let matching =
             self.requirements.iter().filter(|rule| rule.items.iter().any(|pattern| pattern.matches(item)));
         let mut counted = BTreeSet::new();
@@ -150,11 +151,6 @@ impl TrustStore {
         let not_after = not_after.filter(|end| *end != Timestamp(u64::MAX));
         Ok(Enough { counted: counted.into_iter().collect(), not_after })
     }
-}
-
-/// The id of an item without its version or function.
-fn without_version(item: &str) -> &str {
-    item.split(['@', '#']).next().unwrap_or(item)
 }
 
 #[cfg(test)]

@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::{objects_at, shown};
 use crate::capability::{CapabilityKind, Ceiling, InterfaceName};
 use crate::digest::Digest;
-use crate::id::ItemId;
+use crate::id::{ItemId, is_function};
 use crate::json;
 use crate::limits::TaskLimits;
-use crate::node::{Description, WORLD};
+use crate::node::{Description, FUNCTIONS, FunctionDescription, WORLD};
 
 /// The `_type` of an in-toto Statement, version 1.
 pub const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
@@ -31,12 +31,15 @@ pub struct Predicate {
     pub id: String,
     /// Its version (Semantic Versioning 2.0.0).
     pub version: String,
-    /// The world that it implements: [`WORLD`].
+    /// The world that it implements: [`WORLD`], or [`FUNCTIONS`].
     pub world: String,
     /// The interfaces that it may import, each with its version. One that imports more than these is refused.
     pub interfaces: Vec<String>,
     /// The component's own description.
     pub description: Description,
+    /// The functions that it exports and that nodes can call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub functions: Vec<FunctionDescription>,
     /// The most that it may be granted.
     pub ceiling: Ceiling,
     /// The limits that a task of it needs, if its author states them; `timeout` in milliseconds.
@@ -138,6 +141,9 @@ impl ComponentStatement {
         {
             objects_at(wanted, &[""]).map_err(StatementError::Shape)?;
         }
+        for function in predicate.get("functions").and_then(Value::as_array).into_iter().flatten() {
+            objects_at(function, &[""]).map_err(StatementError::Shape)?;
+        }
         let predicate: Predicate = serde_json::from_value(predicate).map_err(shape)?;
         check(&predicate)?;
         if subject.name != predicate.id {
@@ -181,7 +187,8 @@ fn check(predicate: &Predicate) -> Result<(), StatementError> {
         is_version(&predicate.version),
         "a version is like 1.2.3 or 1.2.3-rc.1 (Semantic Versioning)",
     )?;
-    if predicate.world != WORLD {
+    let has_functions = predicate.world == FUNCTIONS && !predicate.functions.is_empty();
+    if predicate.world != WORLD && !has_functions {
         let reason = format!("`{}` is not the world that this host runs, `{WORLD}`", shown(&predicate.world));
         return Err(StatementError::Field { field: "world", reason });
     }
@@ -201,6 +208,16 @@ fn check(predicate: &Predicate) -> Result<(), StatementError> {
     let is_schema = |schema: &Value| schema.is_object() || schema.is_boolean();
     rule("description.params", is_schema(&description.params), "a JSON Schema is an object or a boolean")?;
     rule("description.result", is_schema(&description.result), "a JSON Schema is an object or a boolean")?;
+    let mut names = BTreeSet::new();
+    for function in &predicate.functions {
+        rule(
+            "functions.name",
+            is_function(&function.name) && names.insert(&function.name),
+            "a function is named as in `add` or `acme:math/ops/add`, and once",
+        )?;
+        rule("functions.params", is_schema(&function.params), "a JSON Schema is an object or a boolean")?;
+        rule("functions.result", is_schema(&function.result), "a JSON Schema is an object or a boolean")?;
+    }
     for wanted in &description.interfaces {
         rule("description.interfaces", !wanted.name.trim().is_empty(), "an interface without a name")?;
         rule(

@@ -32,6 +32,7 @@ fn predicate() -> Predicate {
         id: ID.to_owned(),
         version: "1.2.3".to_owned(),
         world: WORLD.to_owned(),
+        functions: Vec::new(),
         interfaces: vec!["wasi:clocks/wall-clock@0.2.6".to_owned()],
         description: Description {
             summary: "Tells the time".to_owned(),
@@ -250,6 +251,14 @@ fn malformed_statements_are_refused_with_the_reason() {
         changed(&|it| it["predicate"]["interfaces"] = json!(["wasi"])),
         changed(&|it| it["predicate"]["interfaces"] = json!(["wasi:io/poll", "wasi:io/poll"])),
         changed(&|it| it["predicate"]["description"]["summary"] = json!(" ")),
+        changed(&|it| it["predicate"]["world"] = json!("functions")),
+        changed(&|it| it["predicate"]["functions"] = json!([{ "name": "a b", "params": {}, "result": {} }])),
+        changed(&|it| it["predicate"]["functions"] = json!([["add", "", {}, {}]])),
+        changed(&|it| {
+            let add = json!({ "name": "add", "params": {}, "result": {} });
+            it["predicate"]["functions"] = json!([add, add]);
+        }),
+        changed(&|it| it["predicate"]["functions"] = json!([{ "name": "add", "params": 1, "result": {} }])),
         changed(&|it| it["predicate"]["description"]["params"] = json!([])),
         changed(&|it| it["predicate"]["description"]["interfaces"][0]["why"] = json!("")),
         changed(&|it| it["predicate"]["description"]["more"] = json!("")),

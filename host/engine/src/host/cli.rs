@@ -8,8 +8,8 @@ use wasmtime_wasi::p2::pipe::ClosedInputStream;
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, OutputStream, Pollable, StreamError, StreamResult};
 
 use crate::bindings::wasi::cli::{
-    environment, exit, stderr, stdin, stdout, terminal_input, terminal_output, terminal_stderr, terminal_stdin,
-    terminal_stdout,
+    environment, exit, stderr, stdin, stdout, terminal_input, terminal_output, terminal_stderr,
+    terminal_stdin, terminal_stdout,
 };
 use crate::classify::GuestFault;
 use crate::host::output::{Output, StandardStream};

@@ -34,7 +34,7 @@ async fn the_second_load_is_a_hit_and_works() {
     assert_eq!(load(&cache, TESTKIT).1.cache_status(), &CacheStatus::Stored);
     let (engine, loaded) = load(&cache, TESTKIT);
     assert_eq!(loaded.cache_status(), &CacheStatus::Hit);
-    let node = engine.prepare(&loaded, &nothing()).unwrap();
+    let node = engine.prepare(&loaded, None, &nothing()).unwrap();
     assert_eq!(value(&call(&node, json!({"op": "echo", "value": 1})).await), &json!(1));
 }
 

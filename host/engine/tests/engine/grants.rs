@@ -13,7 +13,7 @@ use crate::support::{
 #[test]
 fn what_is_missing_is_named() {
     let loaded = engine().load(&component(TESTKIT_IO)).unwrap();
-    let Err(error) = engine().prepare(&loaded, &nothing()) else { panic!("it was linked") };
+    let Err(error) = engine().prepare(&loaded, None, &nothing()) else { panic!("it was linked") };
     let PrepareError::NotGranted { id, missing } = &error else { panic!("{error}") };
     assert_eq!(id, "test/node");
     let kinds: Vec<_> = missing.iter().flat_map(|missing| missing.kinds.clone()).collect();
@@ -32,7 +32,9 @@ fn one_kind_alone_is_not_enough() {
     let loaded = engine().load(&component(TESTKIT_IO)).unwrap();
     let mut grant: EffectiveGrant = nothing();
     grant.kinds.insert(CapabilityKind::Clocks);
-    let Err(PrepareError::NotGranted { missing, .. }) = engine().prepare(&loaded, &grant) else { panic!() };
+    let Err(PrepareError::NotGranted { missing, .. }) = engine().prepare(&loaded, None, &grant) else {
+        panic!()
+    };
     assert!(missing.iter().all(|missing| !missing.interface.starts_with("wasi:clocks")), "{missing:?}");
 }
 
@@ -48,14 +50,14 @@ fn logging_alone_links_the_testkit() {
     assert!(
         loaded.imports().iter().any(|import| import.name == "graph-host:host/log@0.1.0" && !import.type_only)
     );
-    assert!(engine().prepare(&loaded, &nothing()).is_ok());
+    assert!(engine().prepare(&loaded, None, &nothing()).is_ok());
 }
 
 #[test]
 fn a_folder_that_is_not_there() {
     let loaded = engine().load(&component(TESTKIT_IO)).unwrap();
     let grant = everything(std::path::Path::new("/nonexistent/folder"), Access::ReadOnly);
-    let Err(error) = engine().prepare(&loaded, &grant) else { panic!() };
+    let Err(error) = engine().prepare(&loaded, None, &grant) else { panic!() };
     assert!(matches!(error, PrepareError::Folder { .. }));
     assert!(error.to_string().contains("/nonexistent/folder"), "{error}");
 }

@@ -112,7 +112,7 @@ fn granted(http: Vec<HttpRule>, secrets: Vec<SecretRule>) -> PreparedNode {
         secrets,
         ..EffectiveGrant::nothing(limits())
     };
-    engine().prepare(&loaded, &grant).unwrap()
+    engine().prepare(&loaded, None, &grant).unwrap()
 }
 
 fn fetch(url: &str) -> Value {

@@ -4,6 +4,7 @@
 mod bounds;
 mod cache;
 mod calls;
+mod contract;
 mod describe;
 mod files;
 mod grants;

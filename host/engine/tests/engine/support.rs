@@ -70,7 +70,7 @@ pub(crate) fn everything(folder: &Path, access: Access) -> EffectiveGrant {
 
 pub(crate) fn prepare(bytes: &[u8], grant: &EffectiveGrant) -> PreparedNode {
     let loaded = engine().load(&component(bytes)).unwrap();
-    engine().prepare(&loaded, grant).unwrap()
+    engine().prepare(&loaded, None, grant).unwrap()
 }
 
 pub(crate) fn testkit() -> PreparedNode {

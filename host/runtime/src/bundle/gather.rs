@@ -14,6 +14,7 @@ use graph_core::digest::Digest;
 use graph_core::document::load;
 use graph_core::graph::{Action, Graph, ItemType, NodeLimits, Primary};
 use graph_core::hook::HookAction;
+use graph_core::id::{function_of, path_of};
 use graph_core::trust::{KeyId, SigningKey, TextStanding, TrustStore};
 use serde_json::Value;
 
@@ -116,7 +117,8 @@ pub fn gather(
         .filter(|component| component.waits)
         .map(|component| component.item.clone())
         .collect();
-    let needs_jspi = all().filter(|node| matches!(&node.item, PlannedId::Literal(id) if waiting.contains(id.split_once('@').map_or(id.as_str(), |(id, _)| id))));
+    let needs_jspi =
+        all().filter(|node| matches!(&node.item, PlannedId::Literal(id) if waiting.contains(path_of(id))));
     let [graph, graphs @ ..] = documents.as_slice() else {
         return Err(Error::new(Kind::Internal, "internal", "the graph is missing among its documents"));
     };
@@ -174,6 +176,13 @@ fn check_for_page(context: &RunContext, plan: &Plan) -> Result<()> {
     };
     for node in plan.nodes.iter().chain(&plan.hooks).filter(|node| node.is_function) {
         refuse(node.subject(), page::no_functions());
+    }
+    for node in plan.nodes.iter().chain(&plan.hooks) {
+        if let PlannedId::Literal(item) = &node.item
+            && function_of(item).is_some()
+        {
+            refuse(node.subject(), page::no_exported_functions(item));
+        }
     }
     for graph in graphs_of(context) {
         let nodes = graph
@@ -311,7 +320,7 @@ impl Gatherer<'_> {
             match components.examine(&id, components.recorded) {
                 Ok(admitted) => {
                     let limits = NodeLimits::default();
-                    self.grants.extend(components.grant(&admitted, &components.manifest, None, limits));
+                    self.grants.extend(components.grant(&id, &admitted, &components.manifest, None, limits));
                     self.optional.insert(id.clone());
                     self.items.insert(id, admitted);
                 }

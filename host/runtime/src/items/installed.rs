@@ -7,6 +7,7 @@ use graph_core::diagnostic::printable;
 use graph_core::digest::Digest;
 use graph_core::format;
 use graph_core::graph::ItemType;
+use graph_core::id::path_of;
 use graph_core::time::Timestamp;
 use graph_core::trust::KeyId;
 use graph_registry::artifact::Kind;
@@ -113,7 +114,7 @@ pub fn as_locked(
         return Ok(());
     }
     let lock = LockFile::open(project.folder())?;
-    let locked = lock.get(item_type, id.split_once('@').map_or(id, |(id, _)| id));
+    let locked = lock.get(item_type, path_of(id));
     match locked.filter(|locked| locked.digest != *digest) {
         None => Ok(()),
         Some(locked) => Err(Error::integrity(format!(

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use graph_core::diagnostic::nearest;
 use graph_core::digest::Digest;
 use graph_core::graph::ItemType;
+use graph_core::id::{function_of, is_function, path_of, version_of};
 use graph_core::time::Timestamp;
 use graph_core::trust::{Moment, TrustStore, VerifiedComponent, VerifyError};
 use serde::Serialize;
@@ -223,7 +224,7 @@ impl ItemLocator {
     /// The same locator for a run that was started with items of these ids, with or without versions.
     #[must_use]
     pub fn begun_with<'i>(mut self, items: impl IntoIterator<Item = &'i String>) -> Self {
-        self.pinned = items.into_iter().map(|item| without_version(item).to_owned()).collect();
+        self.pinned = items.into_iter().map(|item| path_of(item).to_owned()).collect();
         self
     }
 
@@ -256,7 +257,11 @@ impl ItemLocator {
 
     /// Finds the file of an item of any type.
     pub fn file(&self, item_type: ItemType, item: &str) -> Result<ItemFile, FindError> {
-        let (id, version) = item.split_once('@').map_or((item, None), |(id, version)| (id, Some(version)));
+        let (id, version) = (path_of(item), version_of(item));
+        let is_component = item_type == ItemType::Tool;
+        if function_of(item).is_some_and(|function| !is_component || !is_function(function)) {
+            return Err(FindError::Malformed(printable(item).into_owned()));
+        }
         if !is_id(id) || version.is_some_and(str::is_empty) {
             return Err(FindError::Malformed(printable(item).into_owned()));
         }
@@ -453,11 +458,6 @@ pub fn id_of_graph(path: &Path) -> String {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     let folder = absolute.parent().filter(|folder| !folder.ends_with(Path::new(MARK).join("tools")));
     folder.and_then(Path::file_name).map_or(id, |name| name.to_string_lossy().into_owned())
-}
-
-/// An item id without the version that may follow it.
-pub(crate) fn without_version(item: &str) -> &str {
-    item.split_once('@').map_or(item, |(id, _)| id)
 }
 
 /// Whether a text consists of segments of letters, digits, `_` and `-`, joined by `/`: it cannot contain `..` or an

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use graph_core::digest::Digest;
 use graph_core::graph::ItemType;
+use graph_core::id::path_of;
 use graph_core::trust::{
     Moment, Standing, TextKind, TextStanding, TrustStore, VerifiedComponent, unsigned_text, verify_text,
 };
@@ -25,7 +26,7 @@ use serde::Serialize;
 use crate::error::Kind as ErrorKind;
 use crate::error::{Error, Result};
 use crate::host::now;
-use crate::items::locate::{ItemFile, ItemLocator, Space, envelope_path, read_component, without_version};
+use crate::items::locate::{ItemFile, ItemLocator, Space, envelope_path, read_component};
 use crate::project;
 use crate::project::text_file;
 use graph_core::diagnostic::printable;
@@ -140,7 +141,7 @@ pub fn of_text(
     trust: &TrustStore,
     at: Moment,
 ) -> Result<Precedence> {
-    let id = without_version(&file.id);
+    let id = path_of(&file.id);
     judge(item_type, file, trust, at, || Release::of_text(item_type, id, &file.path, text, standing))
 }
 
@@ -163,7 +164,7 @@ pub fn rank(
     trust: &TrustStore,
     at: Moment,
 ) -> Rank {
-    let id = without_version(id);
+    let id = path_of(id);
     let Ok(ItemFile { path: chosen, space, others, .. }) = places.file(item_type, id) else {
         return Rank::default();
     };
@@ -216,7 +217,7 @@ fn judge(
     let is_compared = file.space == Space::Project && !file.is_pinned && !file.others.hidden.is_empty();
     let own = is_compared.then(own).flatten();
     for other in &file.others.hidden {
-        let release = release(item_type, without_version(&file.id), other, trust, at);
+        let release = release(item_type, path_of(&file.id), other, trust, at);
         if let (Some(own), Some(release)) = (&own, &release) {
             match (own.semver(), release.semver()) {
                 (Some(own), Some(newer)) if own < newer => return Err(older(file, &own, other, &newer)),

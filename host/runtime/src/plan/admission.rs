@@ -1,5 +1,6 @@
 //! Turns an item's id into a component that can be called: finds, verifies, compiles, grants and links it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -11,7 +12,8 @@ use graph_core::capability::{
 };
 use graph_core::digest::Digest;
 use graph_core::graph::{NodeCapabilities, NodeLimits};
-use graph_core::node::{Category, Description, Failure};
+use graph_core::id::function_of;
+use graph_core::node::{Category, Failure};
 use graph_core::time::Timestamp;
 use graph_core::trust::{SigningKey, Standing, TrustStore, VerifiedComponent};
 use graph_engine::{DescribeError, Engine, Import, LoadError, LoadedComponent, PrepareError, PreparedNode};
@@ -25,6 +27,7 @@ use crate::items::precedence::{self, Precedence};
 use crate::plan::PlanProblem;
 use crate::project;
 use crate::run::start::word;
+use crate::trust::describe::ComponentDescription;
 use crate::trust::log::TrustLog;
 
 /// What components are admitted and linked with.
@@ -238,12 +241,13 @@ impl Components {
     /// the whole.
     pub fn grant(
         &self,
+        item: &str,
         admitted: &Admitted,
         manifest: &Manifest,
         capabilities: Option<&NodeCapabilities>,
         limits: NodeLimits,
     ) -> Result<EffectiveGrant, Vec<Refusal>> {
-        grant_within(admitted, manifest, capabilities, limits, None)
+        grant_within(item, admitted, manifest, capabilities, limits, None)
     }
 
     /// The problem of a refused grant; where a key's ceiling refuses it, with the command to type.
@@ -269,26 +273,29 @@ impl Components {
         }
     }
 
-    /// The description of a component: from its statement, or, under development, from a call of `describe`.
-    pub async fn description(&self, admitted: &Admitted) -> Result<Description, Error> {
+    /// The description of a component, and of its functions: from its statement, or, under development, from its types and a call of
+    /// `describe`.
+    pub async fn description(&self, admitted: &Admitted) -> Result<ComponentDescription, Error> {
         match admitted.verified.statement() {
-            Some(statement) => Ok(statement.predicate.description.clone()),
-            None => self.engine.describe(&admitted.verified).await.map_err(|error| cannot_describe(&error)),
+            Some(statement) => Ok(ComponentDescription::stated(statement)),
+            None => ComponentDescription::of(&self.engine, &admitted.verified).await,
         }
     }
 
-    /// Links a component with its grant. `None` if it is not compiled.
+    /// Links the component of an item id with its grant. `None` if it is not compiled.
     pub(crate) fn link(
         &self,
+        item: &str,
         admitted: &Admitted,
         grant: &EffectiveGrant,
     ) -> Result<PreparedNode, Option<PrepareError>> {
         let loaded = admitted.loaded.as_ref().ok_or(None)?;
+        let function = function_of(item);
         if self.without_secrets && !grant.secrets.is_empty() {
             let bare = EffectiveGrant { secrets: Vec::new(), ..grant.clone() };
-            return self.engine.prepare(loaded, &bare).map_err(Some);
+            return self.engine.prepare(loaded, function, &bare).map_err(Some);
         }
-        self.engine.prepare(loaded, grant).map_err(Some)
+        self.engine.prepare(loaded, function, grant).map_err(Some)
     }
 
     /// Admits, grants and links an item that becomes known when a task dispatches it; errors are failures of that task.
@@ -302,16 +309,17 @@ impl Components {
         caller: Option<&EffectiveGrant>,
     ) -> Result<LinkedComponent, Failure> {
         let examined = self.examine(item, Some(recorded)).map_err(AdmitError::failure)?;
-        let grant = grant_within(&examined, manifest, capabilities, limits, caller).map_err(|refusals| {
-            let reasons: Vec<_> = refusals.iter().map(ToString::to_string).collect();
-            Failure::new(Category::Denied, reasons.join("; "))
-        })?;
+        let grant =
+            grant_within(item, &examined, manifest, capabilities, limits, caller).map_err(|refusals| {
+                let reasons: Vec<_> = refusals.iter().map(ToString::to_string).collect();
+                Failure::new(Category::Denied, reasons.join("; "))
+            })?;
         let admitted = self.compile(examined).map_err(AdmitError::failure)?;
         if let Some(log) = &self.log {
             log.accept_component(&admitted.verified)
                 .map_err(|error| Failure::new(Category::Internal, error.message().to_owned()))?;
         }
-        let node = self.link(&admitted, &grant).map_err(|error| {
+        let node = self.link(item, &admitted, &grant).map_err(|error| {
             Failure::new(Category::Denied, error.map_or_else(String::new, |error| error.to_string()))
         })?;
         let standing = admitted.verified.standing().clone();
@@ -353,6 +361,9 @@ pub fn cannot_describe(error: &DescribeError) -> Error {
 pub fn cannot_prepare(error: &PrepareError) -> Error {
     match error {
         PrepareError::NotGranted { .. } => Error::denied(error.to_string()),
+        PrepareError::NoAction { .. } | PrepareError::Function { .. } => {
+            Error::invalid(error.to_string()).help("`graph-host inspect` lists the functions of a component")
+        }
         PrepareError::WrongWorld { .. } => Error::integrity(error.to_string()),
         PrepareError::Secret { .. } => Error::denied(error.to_string()).help(
             "check the `secrets` entry of the manifest: `from` names a variable or a file of this machine",
@@ -395,6 +406,7 @@ fn declared(verified: &VerifiedComponent, imports: &[Import]) -> Result<Vec<Inte
 
 /// The effective grant of a component; one that another component calls gets at most its caller's.
 fn grant_within(
+    item: &str,
     admitted: &Admitted,
     manifest: &Manifest,
     capabilities: Option<&NodeCapabilities>,
@@ -405,8 +417,10 @@ fn grant_within(
         Standing::Signed { key, .. } => Some(key.name.as_str()),
         Standing::Unsigned => None,
     };
+    let id = admitted.verified.id();
+    let id = function_of(item).map_or(Cow::Borrowed(id), |function| Cow::Owned(format!("{id}#{function}")));
     effective_grant(&GrantRequest {
-        item_id: admitted.verified.id(),
+        item_id: &id,
         declared: &admitted.declared,
         ceiling: &admitted.verified.ceiling(),
         signer,

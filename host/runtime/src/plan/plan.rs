@@ -226,7 +226,7 @@ fn refused(
             continue;
         }
         dispatched.insert(id.as_str());
-        if components.grant(admitted, used.manifest, used.capabilities, used.limits).is_err() {
+        if components.grant(id, admitted, used.manifest, used.capabilities, used.limits).is_err() {
             refused.insert(id.clone());
         }
     }

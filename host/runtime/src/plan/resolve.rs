@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
 
 use graph_core::graph::{Action, ItemType, Primary};
+use graph_core::id::{function_of, path_of, without_version};
 use graph_core::schema::InputSchema;
 use graph_core::work::Meter;
 
@@ -95,9 +96,11 @@ pub(super) async fn check_node(
     planned: &mut PlannedNode,
     schemas: &mut HashMap<String, Option<InputSchema>>,
 ) {
-    match components.grant(admitted, used.manifest, used.capabilities, used.limits) {
+    let PlannedId::Literal(item) = &planned.item else { return };
+    let item = item.clone();
+    match components.grant(&item, admitted, used.manifest, used.capabilities, used.limits) {
         Ok(grant) => {
-            match components.link(admitted, &grant) {
+            match components.link(&item, admitted, &grant) {
                 Ok(ready) => planned.ready = Some(ready),
                 // It was refused at another node, and so was not compiled.
                 Err(None) => {}
@@ -111,22 +114,26 @@ pub(super) async fn check_node(
             planned.problems.extend(problems);
         }
     }
-    let id = admitted.verified.id();
+    let id = &*without_version(&item);
     if admitted.loaded.is_none() && admitted.verified.statement().is_none() {
         // A component without a statement has to be compiled before it can be asked for its schema.
         return;
     }
     if !schemas.contains_key(id) {
         let schema = match components.description(admitted).await {
-            Ok(description) => match InputSchema::compile(&description.params, &Meter::of_one_step()) {
-                Ok(schema) => Some(schema),
-                Err(errors) => {
-                    let reasons: Vec<_> = errors.iter().map(ToString::to_string).collect();
-                    let message =
-                        format!("the params schema of `{id}` is not usable: {}", reasons.join("; "));
-                    planned.problems.push(Error::integrity(message).into());
-                    None
-                }
+            Ok(description) => match description.params(function_of(id)) {
+                // Linking has said that there is no such function.
+                None => None,
+                Some(params) => match InputSchema::compile(params, &Meter::of_one_step()) {
+                    Ok(schema) => Some(schema),
+                    Err(errors) => {
+                        let reasons: Vec<_> = errors.iter().map(ToString::to_string).collect();
+                        let message =
+                            format!("the params schema of `{id}` is not usable: {}", reasons.join("; "));
+                        planned.problems.push(Error::integrity(message).into());
+                        None
+                    }
+                },
             },
             Err(error) => {
                 planned.problems.push(error.into());
@@ -136,7 +143,7 @@ pub(super) async fn check_node(
         schemas.insert(id.to_owned(), schema);
     }
     if let Some(Some(schema)) = schemas.get(id) {
-        let help = format!("see what it takes: graph-host inspect {id}");
+        let help = format!("see what it takes: graph-host inspect {}", path_of(id));
         match schema.check_literal(&action.params, &Meter::of_one_step()) {
             Ok(problems) => {
                 for problem in problems {

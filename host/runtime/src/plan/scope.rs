@@ -5,6 +5,7 @@ use std::sync::Arc;
 use graph_core::capability::{Manifest, capability_name};
 use graph_core::graph::{Action, Graph, ItemType, Node, NodeCapabilities, NodeIndex, NodeLimits, Primary};
 use graph_core::hook::is_control_item;
+use graph_core::id::without_version;
 use graph_core::parameters;
 use graph_core::schema::InputSchema;
 use graph_core::template::ValueTemplate;
@@ -53,7 +54,7 @@ impl Inside {
             return None;
         }
         let id = action.item_id.literal().and_then(Value::as_str)?;
-        let graph = graphs.get(id.split_once('@').map_or(id, |(id, _)| id))?;
+        let graph = graphs.get(&*without_version(id))?;
         let memory = node.limits.memory.or(self.graph.limits.memory);
         let mut manifest = self.manifest.narrowed(node.capabilities.as_ref(), memory);
         let level = self.level.saturating_add(1);
@@ -110,7 +111,7 @@ fn unfit_inputs(params: &ValueTemplate, graph: &Graph) -> Vec<PlanProblem> {
 pub(super) fn names_graph(action: &Action, graphs: &Graphs) -> bool {
     let id = action.item_id.literal().and_then(Value::as_str);
     (action.primary, action.item_type) == (Primary::Execute, ItemType::Tool)
-        && id.is_some_and(|id| graphs.contains_key(id.split_once('@').map_or(id, |(id, _)| id)))
+        && id.is_some_and(|id| graphs.contains_key(&*without_version(id)))
 }
 
 /// What limits a component at one use.

@@ -6,6 +6,7 @@ use std::path::Path;
 use graph_core::document;
 use graph_core::graph::{Action, Graph, ItemType};
 use graph_core::hook::HookAction;
+use graph_core::id::path_of;
 use graph_core::time::Timestamp;
 use graph_core::trust::{
     EnvelopeClaims, TextKind, TextStanding, TrustStore, VerifiedComponent, VerifyError, verify_text,
@@ -132,7 +133,7 @@ impl Publisher<'_> {
         let missing = |error: FindError| {
             Error::not_found(error.to_string()).help("name its file, or its folder with --items DIR")
         };
-        let id_alone = id.split_once('@').map_or(id, |(id, _)| id);
+        let id_alone = path_of(id);
         let said = Said { id: Some(said.id.unwrap_or(id_alone)), ..said };
         if item_type == ItemType::Tool {
             return match self.places.find(id).map_err(missing)? {
@@ -280,7 +281,7 @@ impl Publisher<'_> {
         let key = (ready.kind.item_type(), ready.id.clone());
         above.push(key.clone());
         for (item_type, id) in ready.names.clone() {
-            let named = (item_type, id.split_once('@').map_or(id.clone(), |(id, _)| id.to_owned()));
+            let named = (item_type, path_of(&id).to_owned());
             if above.contains(&named) {
                 let chain: Vec<_> = above.iter().chain([&named]).map(|(_, id)| format!("`{id}`")).collect();
                 return Err(Error::usage(format!(
@@ -347,7 +348,7 @@ fn below(
     let mut waiting = vec![key.clone()];
     while let Some(key) = waiting.pop() {
         for (item_type, id) in found.get(&key).into_iter().flat_map(|ready| &ready.names) {
-            let id = id.split_once('@').map_or(id.as_str(), |(id, _)| id);
+            let id = path_of(id);
             let named = (*item_type, id.to_owned());
             if all.insert(named.clone()) {
                 waiting.push(named);

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use graph_core::capability::{CapabilityKind, Ceiling, InterfaceName, Provision};
 use graph_core::id::ItemId;
 use graph_core::limits::TaskLimits;
-use graph_core::node::{Description, WORLD};
 use graph_core::trust::{
     ClaimsError, CommentMark, ComponentStatement, EnvelopeClaims, MAX_ENVELOPE, Predicate, SigningKey,
     TextKind, VerifiedComponent, make_statement, sign_component,
@@ -17,8 +16,8 @@ use graph_core::trust::{
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::items::locate::{read_component, type_of_file};
-use crate::plan::admission::cannot_describe;
 use crate::project::user_home::write_atomic;
+use crate::trust::describe::ComponentDescription;
 
 /// The largest text item that is read, in bytes.
 const LARGEST_TEXT: u64 = 16 << 20;
@@ -122,18 +121,18 @@ pub struct Claims<'c> {
     pub limits: Option<TaskLimits>,
 }
 
-/// What a component says about itself.
+/// What a component is, and what it imports.
 #[derive(Clone, Debug)]
 pub struct Described {
-    /// The answer of `describe`.
-    pub description: Description,
+    /// Its description, and its functions.
+    pub description: ComponentDescription,
     /// The interfaces that it imports, without those that only define types.
     pub interfaces: Vec<String>,
     /// The capabilities that these interfaces need.
     pub kinds: Vec<CapabilityKind>,
 }
 
-/// Compiles a component and calls its `describe`.
+/// Compiles a component, and reads what it is.
 pub async fn describe(component: &VerifiedComponent, host: &Host) -> Result<Described> {
     let engine = crate::run::start::engine(host)?;
     let loaded = engine.load(component).map_err(|error| Error::integrity(error.to_string()))?;
@@ -143,20 +142,16 @@ pub async fn describe(component: &VerifiedComponent, host: &Host) -> Result<Desc
         .filter(|import| !import.type_only)
         .map(|import| import.name.clone())
         .collect();
-    let provisions = interfaces
-        .iter()
-        .map(|interface| offered(component.id(), interface))
-        .collect::<Result<Vec<_>>>()?;
-    let description = engine.describe(component).await.map_err(|error| cannot_describe(&error))?;
+    let provisions =
+        interfaces.iter().map(|interface| offered(component.id(), interface)).collect::<Result<Vec<_>>>()?;
+    let description = ComponentDescription::of(&engine, component).await?;
     let wants = |kind: CapabilityKind| {
         let own = |name: &str| match InterfaceName::parse(name).ok()?.provision() {
             Provision::Kinds { own, .. } => own,
             _ => None,
         };
-        description
-            .interfaces
-            .iter()
-            .any(|wanted| wanted.name == kind.as_str() || own(&wanted.name) == Some(kind))
+        let wanted = &description.description.interfaces;
+        wanted.iter().any(|wanted| wanted.name == kind.as_str() || own(&wanted.name) == Some(kind))
     };
     let has_files = interfaces.iter().any(|name| name.starts_with("wasi:filesystem/"));
     let mut kinds = Vec::new();
@@ -176,7 +171,8 @@ pub async fn describe(component: &VerifiedComponent, host: &Host) -> Result<Desc
 
 /// What gives a component an interface that it imports.
 fn offered(id: &str, interface: &str) -> Result<Provision> {
-    let name = InterfaceName::parse(interface).map_err(|error| Error::integrity(format!("`{id}` imports {error}")))?;
+    let name = InterfaceName::parse(interface)
+        .map_err(|error| Error::integrity(format!("`{id}` imports {error}")))?;
     match name.provision() {
         Provision::Unknown | Provision::OtherVersion { .. } => {
             Err(Error::integrity(format!("`{id}` imports `{interface}`, which this host does not offer")))
@@ -196,9 +192,10 @@ pub fn sign_component_file(
     let predicate = Predicate {
         id: claims.id.to_owned(),
         version: claims.version.to_owned(),
-        world: WORLD.to_owned(),
+        world: described.description.world.to_owned(),
         interfaces: described.interfaces,
-        description: described.description,
+        functions: described.description.functions,
+        description: described.description.description,
         ceiling: claims.ceiling.unwrap_or_else(|| Ceiling::of(described.kinds)),
         limits: claims.limits,
     };

@@ -9,6 +9,7 @@ use super::super::shown;
 use super::super::store::{KeyName, Revocation, TrustStore, TrustedKey};
 use crate::capability::{CapabilityKind, Ceiling, ItemPattern};
 use crate::diagnostic::{Diagnostic, Problems, codes, nearest};
+use crate::id::without_function;
 use crate::keys;
 use crate::limits::TaskLimits;
 use crate::time::Timestamp;
@@ -185,6 +186,15 @@ fn read_items(node: &Node, problems: &Problems) -> Option<Vec<ItemPattern>> {
     let mut patterns = Vec::new();
     for (text, node) in &texts {
         match ItemPattern::parse(text) {
+            Ok(pattern) if pattern.function().is_some() => problems.push(
+                Diagnostic::error(
+                    codes::TRUST_PATTERN,
+                    node.span,
+                    "a key signs components, not single functions",
+                )
+                .label("names a function")
+                .help(format!("name the component: `{}`", without_function(text))),
+            ),
             Ok(pattern) => patterns.push(pattern),
             Err(error) => problems.push(
                 Diagnostic::error(codes::TRUST_PATTERN, node.span, error.to_string()).label("not a pattern"),

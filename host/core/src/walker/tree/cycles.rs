@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::names::graph_of;
 use crate::graph::{Graph, ItemType, Primary};
+use crate::id::path_of;
 use crate::walker::setup::Graphs;
 
 /// The cycles among a graph and those that it names by written-out ids: each as the ids from a graph back to itself.
@@ -48,12 +49,12 @@ fn walk<'g>(
     done.insert(&graph.id);
 }
 
-/// The items that a graph's nodes execute by written-out ids, each once, without versions.
+/// The items that a graph's nodes execute by written-out ids, each once, without versions and functions.
 pub fn named(graph: &Graph) -> BTreeSet<&str> {
     let actions = graph.nodes.iter().filter_map(|node| node.action.as_ref());
     actions
         .filter(|action| action.primary == Primary::Execute && action.item_type == ItemType::Tool)
         .filter_map(|action| action.item_id.literal().and_then(Value::as_str))
-        .map(|id| id.split_once('@').map_or(id, |(id, _)| id))
+        .map(path_of)
         .collect()
 }

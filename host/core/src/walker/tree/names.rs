@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::super::Walker;
 use crate::graph::Graph;
+use crate::id::without_version;
 use crate::record::Checkpoint;
 use crate::walker::setup::Graphs;
 
@@ -59,7 +60,7 @@ pub(super) fn depth(namespace: &str) -> u32 {
 
 /// The graph with an item id, whatever its version; `None` if the item is not a graph.
 pub(in crate::walker) fn graph_of<'g>(graphs: &'g Graphs, item: &str) -> Option<&'g Arc<Graph>> {
-    graphs.get(item.split_once('@').map_or(item, |(id, _)| id))
+    graphs.get(&*without_version(item))
 }
 
 #[cfg(test)]

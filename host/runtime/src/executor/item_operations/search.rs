@@ -1,6 +1,7 @@
 //! Search among the items that the capabilities permit.
 
 use graph_core::graph::ItemType;
+use graph_core::id::path_of;
 use graph_core::text_item::{SEARCH_FIELDS, SearchField, SearchQuery, Searched};
 use graph_core::trust::{TextKind, TextStanding, verify_text};
 use graph_core::work::{Exhausted, Meter, rates};
@@ -187,7 +188,7 @@ fn is_from(space: Space, source: &str) -> bool {
 
 /// Whether an id is at or below the `scope` of a search; an empty scope covers everything.
 fn in_scope(id: &str, scope: &str) -> bool {
-    let scope = scope.split_once('@').map_or(scope, |(scope, _)| scope);
+    let scope = path_of(scope);
     scope.is_empty() || id.strip_prefix(scope).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 

@@ -1,0 +1,68 @@
+//! A call of an exported function.
+
+use std::sync::Arc;
+
+use graph_core::node::{Category, Failure, Outcome};
+use serde_json::Value;
+use wasmtime::Store;
+use wasmtime::component::{ComponentExportIndex, InstancePre, Type, Val};
+
+use super::list::{self, Signature};
+use super::{read, write};
+use crate::call::Classification;
+use crate::state::TaskState;
+
+/// A function of a component that is linked with its grant. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct FunctionEntry {
+    pre: InstancePre<TaskState>,
+    index: ComponentExportIndex,
+    signature: Arc<Signature>,
+}
+
+impl FunctionEntry {
+    /// The function with that name in item ids; `None` if the component exports no such function, or several.
+    pub(crate) fn find(engine: &wasmtime::Engine, name: &str, pre: InstancePre<TaskState>) -> Option<Self> {
+        // The index belongs to this compiled form alone: the same bytes, loaded again, have others.
+        let (index, signature) = list::find(engine, pre.component(), name)?;
+        Some(Self { pre, index, signature: Arc::new(signature) })
+    }
+
+    /// The arguments of a call.
+    pub(crate) fn arguments(&self, params: &Value) -> Result<Vec<Val>, Failure> {
+        read::arguments(&self.signature, params).map_err(|mismatch| {
+            Failure::new(Category::InvalidInput, format!("its params are not what it takes: {mismatch}"))
+        })
+    }
+
+    /// Calls the function in a fresh instance.
+    pub(crate) async fn call(
+        &self,
+        store: &mut Store<TaskState>,
+        fuel: u64,
+        arguments: &[Val],
+    ) -> wasmtime::Result<Option<Val>> {
+        let instance = self.pre.instantiate_async(&mut *store).await?;
+        store.set_fuel(fuel)?;
+        let function = instance
+            .get_func(&mut *store, self.index)
+            .ok_or_else(|| wasmtime::Error::msg("the function is not exported"))?;
+        let mut results = match &self.signature.result {
+            Some(_) => vec![Val::Bool(false)],
+            None => Vec::new(),
+        };
+        function.call_async(&mut *store, arguments, &mut results).await?;
+        Ok(results.pop())
+    }
+
+    /// What the graph sees of an answer.
+    pub(crate) fn answer(
+        &self,
+        value: Option<Val>,
+        limit: u64,
+    ) -> (Classification, Result<Outcome, Failure>) {
+        let ty: Option<&Type> = self.signature.result.as_ref();
+        let (classification, answer) = write::answer(value, ty, limit);
+        (classification, answer.map(Outcome::Result))
+    }
+}

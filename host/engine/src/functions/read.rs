@@ -1,0 +1,356 @@
+//! Values of WIT types, made of JSON.
+
+use std::fmt;
+
+use graph_core::diagnostic::{excerpt, nearest};
+use serde_json::{Map, Number, Value};
+use wasmtime::component::types::{Field, Record};
+use wasmtime::component::{Type, Val};
+
+use super::list::Signature;
+use super::{ERR, INFINITY, NEGATIVE_INFINITY, NEGATIVE_ZERO, NOT_A_NUMBER, OK, SOME, can_be_null};
+
+/// How many values one call may have: each takes 40 bytes or more in memory, and as JSON perhaps two.
+const MOST_VALUES: usize = 1 << 20;
+/// The largest integer up to which every integer is a number of JavaScript.
+const MAX_SAFE: f64 = 9_007_199_254_740_992.0;
+
+/// Why JSON is no value of a type.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {reason}")]
+pub(super) struct Mismatch {
+    place: Place,
+    reason: String,
+}
+
+/// Where in the params something is: `a.b[3]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Place(String);
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { f.write_str("its params") } else { write!(f, "`{}`", excerpt(&self.0)) }
+    }
+}
+
+/// The arguments of a function, from an object with its parameters by name. A parameter that is an option may be left out.
+pub(super) fn arguments(signature: &Signature, params: &Value) -> Result<Vec<Val>, Mismatch> {
+    let mut reader = Reader { place: Place::default(), left: MOST_VALUES };
+    let empty = Map::new();
+    let members = match params {
+        Value::Object(members) => members,
+        Value::Null => &empty,
+        other => return Err(reader.expected("an object with its parameters", other)),
+    };
+    let names = signature.params.iter().map(|(name, _)| name.as_str());
+    reader.no_others(members, names)?;
+    signature.params.iter().map(|(name, ty)| reader.member(members, name, ty)).collect()
+}
+
+struct Reader {
+    place: Place,
+    left: usize,
+}
+
+impl Reader {
+    fn wrong(&self, reason: String) -> Mismatch {
+        Mismatch { place: self.place.clone(), reason }
+    }
+
+    fn expected(&self, what: &str, found: &Value) -> Mismatch {
+        self.wrong(format!("expected {what}, found {}", shown(found)))
+    }
+
+    /// Refuses keys that are none of these.
+    fn no_others<'a>(
+        &self,
+        members: &Map<String, Value>,
+        names: impl Iterator<Item = &'a str> + Clone,
+    ) -> Result<(), Mismatch> {
+        let Some(other) = members.keys().find(|key| !names.clone().any(|name| name == *key)) else {
+            return Ok(());
+        };
+        let known: Vec<&str> = names.collect();
+        let hint = match nearest(other, known.iter().copied()) {
+            Some(name) => format!("did you mean `{name}`?"),
+            None if known.is_empty() => "there is none".to_owned(),
+            None => format!("known are: {}", known.join(", ")),
+        };
+        Err(self.wrong(format!("`{}` is unknown; {hint}", excerpt(other))))
+    }
+
+    fn inside<T>(
+        &mut self,
+        step: impl fmt::Display,
+        read: impl FnOnce(&mut Self) -> Result<T, Mismatch>,
+    ) -> Result<T, Mismatch> {
+        use std::fmt::Write as _;
+        let length = self.place.0.len();
+        let _ = write!(self.place.0, "{step}");
+        let read = read(self);
+        self.place.0.truncate(length);
+        read
+    }
+
+    fn key(&self, name: &str) -> String {
+        if self.place.0.is_empty() { name.to_owned() } else { format!(".{name}") }
+    }
+
+    fn member(&mut self, members: &Map<String, Value>, name: &str, ty: &Type) -> Result<Val, Mismatch> {
+        match (members.get(name), ty) {
+            (Some(value), _) => self.inside(self.key(name), |reader| reader.value(value, ty)),
+            (None, Type::Option(_)) => Ok(Val::Option(None)),
+            (None, _) => Err(self.wrong(format!("`{name}` is missing"))),
+        }
+    }
+
+    fn value(&mut self, json: &Value, ty: &Type) -> Result<Val, Mismatch> {
+        self.left = self
+            .left
+            .checked_sub(1)
+            .ok_or_else(|| self.wrong(format!("there are more than {MOST_VALUES} values")))?;
+        Ok(match ty {
+            Type::Bool => Val::Bool(json.as_bool().ok_or_else(|| self.expected("true or false", json))?),
+            Type::S8 => Val::S8(self.signed(json, i8::MIN, i8::MAX)?),
+            Type::U8 => Val::U8(self.unsigned(json, u8::MAX)?),
+            Type::S16 => Val::S16(self.signed(json, i16::MIN, i16::MAX)?),
+            Type::U16 => Val::U16(self.unsigned(json, u16::MAX)?),
+            Type::S32 => Val::S32(self.signed(json, i32::MIN, i32::MAX)?),
+            Type::U32 => Val::U32(self.unsigned(json, u32::MAX)?),
+            Type::S64 => Val::S64(self.signed(json, i64::MIN, i64::MAX)?),
+            Type::U64 => Val::U64(self.unsigned(json, u64::MAX)?),
+            Type::Float32 => self.single(json)?,
+            Type::Float64 => Val::Float64(self.double(json)?),
+            Type::Char => {
+                let mut characters = json.as_str().unwrap_or_default().chars();
+                match (characters.next(), characters.next()) {
+                    (Some(character), None) => Val::Char(character),
+                    _ => return Err(self.expected("a text of one character", json)),
+                }
+            }
+            Type::String => Val::String(self.text(json)?.to_owned()),
+            Type::List(list) => Val::List(self.elements(json, &list.ty())?),
+            Type::FixedLengthList(list) => {
+                let count = list.len() as usize;
+                self.counted(json, count)?;
+                Val::FixedLengthList(self.elements(json, &list.ty())?)
+            }
+            Type::Tuple(tuple) => {
+                let values = self.counted(json, tuple.types().len())?;
+                let each = values.iter().zip(tuple.types()).enumerate();
+                let each = each.map(|(at, (value, ty))| {
+                    self.inside(format_args!("[{at}]"), |reader| reader.value(value, &ty))
+                });
+                Val::Tuple(each.collect::<Result<_, _>>()?)
+            }
+            Type::Record(record) => Val::Record(self.record(json, record)?),
+            Type::Variant(variant) => {
+                let (name, payload) = match json {
+                    Value::String(name) => (name, None),
+                    Value::Object(members) if members.len() == 1 => {
+                        let (name, payload) =
+                            members.iter().next().ok_or_else(|| self.expected("a case", json))?;
+                        (name, Some(payload))
+                    }
+                    _ => return Err(self.expected("a case: its name, or an object with its name", json)),
+                };
+                let case = variant.cases().find(|case| case.name == name);
+                let names = || variant.cases().map(|case| case.name.to_owned()).collect::<Vec<_>>();
+                match (case, payload) {
+                    (None, _) => return Err(self.unknown_case(name, &names())),
+                    (Some(case), payload) => match (case.ty, payload) {
+                        (None, None) => Val::Variant(name.clone(), None),
+                        (None, Some(_)) => {
+                            return Err(
+                                self.wrong(format!("the case `{name}` has no value: write `\"{name}\"`"))
+                            );
+                        }
+                        (Some(_), None) => {
+                            return Err(self
+                                .wrong(format!("the case `{name}` has a value: write {{\"{name}\": ..}}")));
+                        }
+                        (Some(ty), Some(payload)) => {
+                            let key = self.key(name);
+                            let value = self.inside(key, |reader| reader.value(payload, &ty))?;
+                            Val::Variant(name.clone(), Some(Box::new(value)))
+                        }
+                    },
+                }
+            }
+            Type::Enum(cases) => {
+                let name = self.text(json)?;
+                if !cases.names().any(|known| known == name) {
+                    let names: Vec<_> = cases.names().map(str::to_owned).collect();
+                    return Err(self.unknown_case(name, &names));
+                }
+                Val::Enum(name.to_owned())
+            }
+            Type::Flags(flags) => {
+                let names: Vec<String> = flags.names().map(str::to_owned).collect();
+                let Value::Array(values) = json else { return Err(self.expected("a list of names", json)) };
+                let mut set = vec![false; names.len()];
+                for value in values {
+                    let name = self.text(value)?;
+                    match names.iter().position(|known| known == name) {
+                        None => return Err(self.unknown_case(name, &names)),
+                        Some(at) if set[at] => return Err(self.wrong(format!("`{name}` is there twice"))),
+                        Some(at) => set[at] = true,
+                    }
+                }
+                Val::Flags(names.into_iter().zip(set).filter_map(|(name, set)| set.then_some(name)).collect())
+            }
+            Type::Option(option) => {
+                let ty = option.ty();
+                match json {
+                    Value::Null => Val::Option(None),
+                    json if can_be_null(&ty) => {
+                        let inner = self.only_member(json, &[SOME])?.1;
+                        let value = self.inside(self.key(SOME), |reader| reader.value(inner, &ty))?;
+                        Val::Option(Some(Box::new(value)))
+                    }
+                    json => Val::Option(Some(Box::new(self.value(json, &ty)?))),
+                }
+            }
+            Type::Result(result) => {
+                let (key, inner) = self.only_member(json, &[OK, ERR])?;
+                let ty = if key == OK { result.ok() } else { result.err() };
+                let value = match ty {
+                    Some(ty) => {
+                        let value = self.inside(self.key(key), |reader| reader.value(inner, &ty))?;
+                        Some(Box::new(value))
+                    }
+                    None if inner.is_null() => None,
+                    None => {
+                        return Err(self
+                            .inside(self.key(key), |reader| Err::<Val, _>(reader.expected("null", inner)))
+                            .err()
+                            .unwrap_or_else(|| self.wrong(String::new())));
+                    }
+                };
+                Val::Result(if key == OK { Ok(value) } else { Err(value) })
+            }
+            Type::Own(_)
+            | Type::Borrow(_)
+            | Type::Map(_)
+            | Type::Future(_)
+            | Type::Stream(_)
+            | Type::ErrorContext => return Err(self.wrong("its type has no JSON".to_owned())),
+        })
+    }
+
+    fn text<'v>(&self, json: &'v Value) -> Result<&'v str, Mismatch> {
+        json.as_str().ok_or_else(|| self.expected("a text", json))
+    }
+
+    fn unknown_case(&self, name: &str, names: &[String]) -> Mismatch {
+        let hint = match nearest(name, names.iter().map(String::as_str)) {
+            Some(known) => format!("did you mean `{known}`?"),
+            None => format!("known are: {}", names.join(", ")),
+        };
+        self.wrong(format!("`{}` is unknown; {hint}", excerpt(name)))
+    }
+
+    /// The only member of an object whose key is one of these.
+    fn only_member<'v>(
+        &self,
+        json: &'v Value,
+        keys: &[&'static str],
+    ) -> Result<(&'static str, &'v Value), Mismatch> {
+        let member = json
+            .as_object()
+            .filter(|members| members.len() == 1)
+            .and_then(|members| keys.iter().find_map(|key| members.get(*key).map(|value| (*key, value))));
+        member.ok_or_else(|| {
+            let keys: Vec<_> = keys.iter().map(|key| format!("{{\"{key}\": ..}}")).collect();
+            self.expected(&keys.join(" or "), json)
+        })
+    }
+
+    fn elements(&mut self, json: &Value, ty: &Type) -> Result<Vec<Val>, Mismatch> {
+        let Value::Array(values) = json else { return Err(self.expected("a list", json)) };
+        if values.len() > self.left {
+            return Err(self.wrong(format!("there are more than {MOST_VALUES} values")));
+        }
+        let each = values.iter().enumerate();
+        each.map(|(at, value)| self.inside(format_args!("[{at}]"), |reader| reader.value(value, ty)))
+            .collect()
+    }
+
+    fn counted<'v>(&self, json: &'v Value, count: usize) -> Result<&'v [Value], Mismatch> {
+        match json {
+            Value::Array(values) if values.len() == count => Ok(values),
+            Value::Array(values) => {
+                Err(self.wrong(format!("expected a list of {count} values, found {} values", values.len())))
+            }
+            other => Err(self.expected(&format!("a list of {count} values"), other)),
+        }
+    }
+
+    fn record(&mut self, json: &Value, record: &Record) -> Result<Vec<(String, Val)>, Mismatch> {
+        let Value::Object(members) = json else { return Err(self.expected("an object", json)) };
+        let names: Vec<&str> = record.fields().map(|field| field.name).collect();
+        self.no_others(members, names.iter().copied())?;
+        let field = |Field { name, ty }: Field<'_>| Ok((name.to_owned(), self.member(members, name, &ty)?));
+        record.fields().map(field).collect()
+    }
+
+    fn signed<T: TryFrom<i64> + fmt::Display>(&self, json: &Value, least: T, most: T) -> Result<T, Mismatch> {
+        let integer = json.as_i64().or_else(|| whole(json).and_then(|(value, _)| value));
+        integer
+            .and_then(|value| T::try_from(value).ok())
+            .ok_or_else(|| self.expected(&format!("an integer from {least} to {most}"), json))
+    }
+
+    fn unsigned<T: TryFrom<u64> + fmt::Display>(&self, json: &Value, most: T) -> Result<T, Mismatch> {
+        let integer = json.as_u64().or_else(|| whole(json).and_then(|(_, value)| value));
+        integer
+            .and_then(|value| T::try_from(value).ok())
+            .ok_or_else(|| self.expected(&format!("an integer from 0 to {most}"), json))
+    }
+
+    fn double(&self, json: &Value) -> Result<f64, Mismatch> {
+        match json {
+            Value::Number(number) => number.as_f64().ok_or_else(|| self.expected("a number", json)),
+            Value::String(text) => match text.as_str() {
+                NOT_A_NUMBER => Ok(f64::NAN),
+                INFINITY => Ok(f64::INFINITY),
+                NEGATIVE_INFINITY => Ok(f64::NEG_INFINITY),
+                NEGATIVE_ZERO => Ok(-0.0),
+                _ => Err(self.expected("a number, \"NaN\", \"Infinity\", \"-Infinity\" or \"-0\"", json)),
+            },
+            _ => Err(self.expected("a number", json)),
+        }
+    }
+
+    fn single(&self, json: &Value) -> Result<Val, Mismatch> {
+        let double = self.double(json)?;
+        #[allow(clippy::cast_possible_truncation, reason = "the nearest number of that type is meant")]
+        let single = double as f32;
+        if single.is_infinite() && double.is_finite() {
+            return Err(self.expected("a number that 32 bits hold", json));
+        }
+        Ok(Val::Float32(single))
+    }
+}
+
+/// A number that is written with a fraction or an exponent, and is an integer nevertheless.
+fn whole(json: &Value) -> Option<(Option<i64>, Option<u64>)> {
+    let value = json.as_number().filter(|number| number.is_f64()).and_then(Number::as_f64)?;
+    #[allow(clippy::cast_possible_truncation, reason = "it is an integer of at most 53 bits")]
+    (value.fract() == 0.0 && value.abs() <= MAX_SAFE).then(|| {
+        let integer = value as i64;
+        (Some(integer), u64::try_from(integer).ok())
+    })
+}
+
+/// What was found instead, in a few words.
+fn shown(json: &Value) -> String {
+    match json {
+        Value::Null => "null".to_owned(),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(value) => value.to_string(),
+        Value::String(text) => format!("the text `{}`", excerpt(text)),
+        Value::Array(values) => format!("a list of {} values", values.len()),
+        Value::Object(_) => "an object".to_owned(),
+    }
+}

@@ -1,0 +1,85 @@
+//! What a component is: its node action, and the functions that nodes can call.
+
+use graph_core::node::{Description, FUNCTIONS, FunctionDescription, WORLD};
+use graph_core::trust::{ComponentStatement, VerifiedComponent};
+use graph_engine::{Engine, UncallableFunction};
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::plan::admission::{cannot_describe, cannot_load};
+
+/// What a component is.
+#[derive(Clone, Debug)]
+pub struct ComponentDescription {
+    /// The world that it implements: [`WORLD`], or [`FUNCTIONS`] if it is no node action.
+    pub world: &'static str,
+    /// Its answer of `describe`; of one that is no node action, its summary alone.
+    pub description: Description,
+    /// The functions that nodes can call.
+    pub functions: Vec<FunctionDescription>,
+    /// The functions that nodes cannot call, with the reasons; empty where a statement describes the component.
+    pub uncallable: Vec<UncallableFunction>,
+}
+
+impl ComponentDescription {
+    /// What a signed statement says.
+    pub fn stated(statement: &ComponentStatement) -> Self {
+        let predicate = &statement.predicate;
+        Self {
+            world: if predicate.world == FUNCTIONS { FUNCTIONS } else { WORLD },
+            description: predicate.description.clone(),
+            functions: predicate.functions.clone(),
+            uncallable: Vec::new(),
+        }
+    }
+
+    /// Reads the types of a component, and calls its `describe` if it is a node action.
+    pub async fn of(engine: &Engine, component: &VerifiedComponent) -> Result<Self> {
+        let loaded = engine.load(component).map_err(|error| cannot_load(&error))?;
+        let all = engine.functions(component).map_err(|error| cannot_load(&error))?;
+        let (functions, uncallable): (Vec<_>, Vec<_>) = all.into_iter().partition(Result::is_ok);
+        let functions: Vec<FunctionDescription> = functions.into_iter().flatten().collect();
+        let uncallable: Vec<UncallableFunction> = uncallable.into_iter().filter_map(Result::err).collect();
+        if loaded.has_action() || (functions.is_empty() && uncallable.is_empty()) {
+            let description = engine.describe(component).await.map_err(|error| cannot_describe(&error))?;
+            return Ok(Self { world: WORLD, description, functions, uncallable });
+        }
+        if functions.is_empty() {
+            let reasons: Vec<_> = uncallable.iter().map(ToString::to_string).collect();
+            let message = format!(
+                "`{}` is no node action, and nodes cannot call what it exports: {}",
+                component.id(),
+                reasons.join("; ")
+            );
+            return Err(Error::integrity(message));
+        }
+        let description = Description {
+            summary: summary(&functions),
+            params: Value::Bool(false),
+            result: Value::Bool(false),
+            interfaces: Vec::new(),
+        };
+        Ok(Self { world: FUNCTIONS, description, functions, uncallable })
+    }
+
+    /// The JSON Schema of what it takes: the node action, or the function with that name. `None` if the function is not known.
+    pub fn params(&self, function: Option<&str>) -> Option<&Value> {
+        match function {
+            None => Some(&self.description.params),
+            Some(name) => self.functions.iter().find(|known| known.name == name).map(|known| &known.params),
+        }
+    }
+}
+
+/// A summary of a component that exports functions: what the only one does, or the names of the first ones.
+fn summary(functions: &[FunctionDescription]) -> String {
+    const SHOWN: usize = 8;
+    match functions {
+        [only] if !only.summary.is_empty() => only.summary.clone(),
+        several => {
+            let names: Vec<_> = several.iter().take(SHOWN).map(|function| function.name.as_str()).collect();
+            let more = if several.len() > SHOWN { ", …" } else { "" };
+            format!("Exports {}{more}.", names.join(", "))
+        }
+    }
+}
