@@ -30,6 +30,7 @@ use graph_runtime::plan::admission::Admitted;
 use graph_runtime::project;
 use graph_runtime::project::text_file;
 use graph_runtime::run::start::{components, engine};
+use graph_runtime::trust::describe::ComponentDescription;
 use graph_runtime::trust::signing::Target;
 use graph_runtime::trust::trusted_keys;
 use serde_json::{Value, json};
@@ -250,11 +251,17 @@ fn component(
     for wanted in &description.interfaces {
         output.line(format_args!("            {}: {}", printable(&wanted.name), printable(&wanted.why)))?;
     }
+    show_callables(verified.id(), &component, output)?;
+    Ok(Exit::Ok)
+}
+
+/// What nodes can call of a component: its node action and its functions.
+fn show_callables(id: &str, component: &ComponentDescription, output: Output) -> Result<()> {
     if component.world != FUNCTIONS {
-        show_schemas(&description.params, &description.result, output)?;
+        show_schemas(&component.description.params, &component.description.result, output)?;
     }
     for function in &component.functions {
-        let item = format!("{}#{}", verified.id(), function.name);
+        let item = format!("{id}#{}", function.name);
         output.line(format_args!("  function  {}", styled(output::BOLD, printable(&item))))?;
         if !function.summary.is_empty() {
             output.line(format_args!("            {}", printable(&function.summary)))?;
@@ -264,7 +271,7 @@ fn component(
     for function in &component.uncallable {
         output.line(format_args!("  {}", styled(output::CAUTION, printable(&function.to_string()))))?;
     }
-    Ok(Exit::Ok)
+    Ok(())
 }
 
 fn show_schemas(params: &Value, result: &Value, output: Output) -> Result<()> {

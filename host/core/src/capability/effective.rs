@@ -116,7 +116,8 @@ pub fn effective_grant(request: &GrantRequest<'_>) -> Result<EffectiveGrant, Vec
     let mut refusals: Vec<Refusal> = Vec::new();
     for interface in request.declared {
         let (kind, reason) = match interface.provision() {
-            Provision::Types => continue,
+            // Types need no grant, and what only accompanies others is always available.
+            Provision::Types | Provision::Kinds { own: None, .. } => continue,
             Provision::Unknown => (None, RefusalReason::Unknown),
             Provision::OtherVersion { major, minor } => {
                 (None, RefusalReason::OtherVersion { offered: format!("{major}.{minor}") })
@@ -128,8 +129,6 @@ pub fn effective_grant(request: &GrantRequest<'_>) -> Result<EffectiveGrant, Vec
                 Some(reason) => (Some(kind), reason),
                 None => continue,
             },
-            // What brings it is refused in its own name.
-            Provision::Kinds { own: None, .. } => continue,
         };
         let manifest_lines = match (kind, &reason) {
             (Some(kind), RefusalReason::NoEntry) => Some(lines(&id(request), kind)),

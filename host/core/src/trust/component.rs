@@ -427,7 +427,7 @@ fn required(store: &TrustStore, item: &str) -> Result<(), VerifyError> {
     enough.map_err(|few| VerifyError::Required { id: shown(item), few: Box::new(few) })
 }
 
-/// The id and the version of the component that an item id names, which may go on to name one of its functions.
+/// The id and the version of the component in an item id, which may also name one of its functions.
 fn split_version(item: &str) -> (&str, Option<&str>) {
     (path_of(item), version_of(item))
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use graph_core::diagnostic::{excerpt, nearest};
 use serde_json::{Map, Number, Value};
-use wasmtime::component::types::{Field, Record};
+use wasmtime::component::types::{Field, Flags, Record, Variant};
 use wasmtime::component::{Type, Val};
 
 use super::list::Signature;
@@ -110,6 +110,59 @@ impl Reader {
             .checked_sub(1)
             .ok_or_else(|| self.wrong(format!("there are more than {MOST_VALUES} values")))?;
         Ok(match ty {
+            Type::List(list) => Val::List(self.elements(json, &list.ty())?),
+            Type::FixedLengthList(list) => {
+                let count = list.len() as usize;
+                self.counted(json, count)?;
+                Val::FixedLengthList(self.elements(json, &list.ty())?)
+            }
+            Type::Tuple(tuple) => {
+                let values = self.counted(json, tuple.types().len())?;
+                let each = values.iter().zip(tuple.types()).enumerate();
+                let each = each.map(|(at, (value, ty))| {
+                    self.inside(format_args!("[{at}]"), |reader| reader.value(value, &ty))
+                });
+                Val::Tuple(each.collect::<Result<_, _>>()?)
+            }
+            Type::Record(record) => Val::Record(self.record(json, record)?),
+            Type::Variant(variant) => self.variant(json, variant)?,
+            Type::Enum(cases) => {
+                let name = self.text(json)?;
+                if !cases.names().any(|known| known == name) {
+                    let names: Vec<_> = cases.names().map(str::to_owned).collect();
+                    return Err(self.unknown_case(name, &names));
+                }
+                Val::Enum(name.to_owned())
+            }
+            Type::Flags(flags) => self.flags(json, flags)?,
+            Type::Option(option) => {
+                let ty = option.ty();
+                match json {
+                    Value::Null => Val::Option(None),
+                    json if can_be_null(&ty) => {
+                        let inner = self.only_member(json, &[SOME])?.1;
+                        let value = self.inside(self.key(SOME), |reader| reader.value(inner, &ty))?;
+                        Val::Option(Some(Box::new(value)))
+                    }
+                    json => Val::Option(Some(Box::new(self.value(json, &ty)?))),
+                }
+            }
+            Type::Result(result) => {
+                let (key, inner) = self.only_member(json, &[OK, ERR])?;
+                let ty = if key == OK { result.ok() } else { result.err() };
+                let value = self.inside(self.key(key), |reader| match ty {
+                    Some(ty) => reader.value(inner, &ty).map(|value| Some(Box::new(value))),
+                    None if inner.is_null() => Ok(None),
+                    None => Err(reader.expected("null", inner)),
+                })?;
+                Val::Result(if key == OK { Ok(value) } else { Err(value) })
+            }
+            scalar => return self.scalar(json, scalar),
+        })
+    }
+
+    fn scalar(&self, json: &Value, ty: &Type) -> Result<Val, Mismatch> {
+        Ok(match ty {
             Type::Bool => Val::Bool(json.as_bool().ok_or_else(|| self.expected("true or false", json))?),
             Type::S8 => Val::S8(self.signed(json, i8::MIN, i8::MAX)?),
             Type::U8 => Val::U8(self.unsigned(json, u8::MAX)?),
@@ -129,113 +182,47 @@ impl Reader {
                 }
             }
             Type::String => Val::String(self.text(json)?.to_owned()),
-            Type::List(list) => Val::List(self.elements(json, &list.ty())?),
-            Type::FixedLengthList(list) => {
-                let count = list.len() as usize;
-                self.counted(json, count)?;
-                Val::FixedLengthList(self.elements(json, &list.ty())?)
-            }
-            Type::Tuple(tuple) => {
-                let values = self.counted(json, tuple.types().len())?;
-                let each = values.iter().zip(tuple.types()).enumerate();
-                let each = each.map(|(at, (value, ty))| {
-                    self.inside(format_args!("[{at}]"), |reader| reader.value(value, &ty))
-                });
-                Val::Tuple(each.collect::<Result<_, _>>()?)
-            }
-            Type::Record(record) => Val::Record(self.record(json, record)?),
-            Type::Variant(variant) => {
-                let (name, payload) = match json {
-                    Value::String(name) => (name, None),
-                    Value::Object(members) if members.len() == 1 => {
-                        let (name, payload) =
-                            members.iter().next().ok_or_else(|| self.expected("a case", json))?;
-                        (name, Some(payload))
-                    }
-                    _ => return Err(self.expected("a case: its name, or an object with its name", json)),
-                };
-                let case = variant.cases().find(|case| case.name == name);
-                let names = || variant.cases().map(|case| case.name.to_owned()).collect::<Vec<_>>();
-                match (case, payload) {
-                    (None, _) => return Err(self.unknown_case(name, &names())),
-                    (Some(case), payload) => match (case.ty, payload) {
-                        (None, None) => Val::Variant(name.clone(), None),
-                        (None, Some(_)) => {
-                            return Err(
-                                self.wrong(format!("the case `{name}` has no value: write `\"{name}\"`"))
-                            );
-                        }
-                        (Some(_), None) => {
-                            return Err(self
-                                .wrong(format!("the case `{name}` has a value: write {{\"{name}\": ..}}")));
-                        }
-                        (Some(ty), Some(payload)) => {
-                            let key = self.key(name);
-                            let value = self.inside(key, |reader| reader.value(payload, &ty))?;
-                            Val::Variant(name.clone(), Some(Box::new(value)))
-                        }
-                    },
-                }
-            }
-            Type::Enum(cases) => {
-                let name = self.text(json)?;
-                if !cases.names().any(|known| known == name) {
-                    let names: Vec<_> = cases.names().map(str::to_owned).collect();
-                    return Err(self.unknown_case(name, &names));
-                }
-                Val::Enum(name.to_owned())
-            }
-            Type::Flags(flags) => {
-                let names: Vec<String> = flags.names().map(str::to_owned).collect();
-                let Value::Array(values) = json else { return Err(self.expected("a list of names", json)) };
-                let mut set = vec![false; names.len()];
-                for value in values {
-                    let name = self.text(value)?;
-                    match names.iter().position(|known| known == name) {
-                        None => return Err(self.unknown_case(name, &names)),
-                        Some(at) if set[at] => return Err(self.wrong(format!("`{name}` is there twice"))),
-                        Some(at) => set[at] = true,
-                    }
-                }
-                Val::Flags(names.into_iter().zip(set).filter_map(|(name, set)| set.then_some(name)).collect())
-            }
-            Type::Option(option) => {
-                let ty = option.ty();
-                match json {
-                    Value::Null => Val::Option(None),
-                    json if can_be_null(&ty) => {
-                        let inner = self.only_member(json, &[SOME])?.1;
-                        let value = self.inside(self.key(SOME), |reader| reader.value(inner, &ty))?;
-                        Val::Option(Some(Box::new(value)))
-                    }
-                    json => Val::Option(Some(Box::new(self.value(json, &ty)?))),
-                }
-            }
-            Type::Result(result) => {
-                let (key, inner) = self.only_member(json, &[OK, ERR])?;
-                let ty = if key == OK { result.ok() } else { result.err() };
-                let value = match ty {
-                    Some(ty) => {
-                        let value = self.inside(self.key(key), |reader| reader.value(inner, &ty))?;
-                        Some(Box::new(value))
-                    }
-                    None if inner.is_null() => None,
-                    None => {
-                        return Err(self
-                            .inside(self.key(key), |reader| Err::<Val, _>(reader.expected("null", inner)))
-                            .err()
-                            .unwrap_or_else(|| self.wrong(String::new())));
-                    }
-                };
-                Val::Result(if key == OK { Ok(value) } else { Err(value) })
-            }
-            Type::Own(_)
-            | Type::Borrow(_)
-            | Type::Map(_)
-            | Type::Future(_)
-            | Type::Stream(_)
-            | Type::ErrorContext => return Err(self.wrong("its type has no JSON".to_owned())),
+            _ => return Err(self.wrong("its type has no JSON".to_owned())),
         })
+    }
+
+    fn variant(&mut self, json: &Value, variant: &Variant) -> Result<Val, Mismatch> {
+        let member = json.as_object().filter(|members| members.len() == 1);
+        let (name, payload) = match (json, member.and_then(|members| members.iter().next())) {
+            (Value::String(name), _) => (name, None),
+            (_, Some((name, payload))) => (name, Some(payload)),
+            _ => return Err(self.expected("a case: its name, or an object with its name", json)),
+        };
+        let Some(case) = variant.cases().find(|case| case.name == name) else {
+            let names: Vec<_> = variant.cases().map(|case| case.name.to_owned()).collect();
+            return Err(self.unknown_case(name, &names));
+        };
+        match (case.ty, payload) {
+            (None, None) => Ok(Val::Variant(name.clone(), None)),
+            (None, Some(_)) => Err(self.wrong(format!("the case `{name}` has no value: write `\"{name}\"`"))),
+            (Some(_), None) => {
+                Err(self.wrong(format!("the case `{name}` has a value: write {{\"{name}\": ..}}")))
+            }
+            (Some(ty), Some(payload)) => {
+                let value = self.inside(self.key(name), |reader| reader.value(payload, &ty))?;
+                Ok(Val::Variant(name.clone(), Some(Box::new(value))))
+            }
+        }
+    }
+
+    fn flags(&self, json: &Value, flags: &Flags) -> Result<Val, Mismatch> {
+        let names: Vec<String> = flags.names().map(str::to_owned).collect();
+        let Value::Array(values) = json else { return Err(self.expected("a list of names", json)) };
+        let mut set = vec![false; names.len()];
+        for value in values {
+            let name = self.text(value)?;
+            match names.iter().position(|known| known == name) {
+                None => return Err(self.unknown_case(name, &names)),
+                Some(at) if set[at] => return Err(self.wrong(format!("`{name}` is there twice"))),
+                Some(at) => set[at] = true,
+            }
+        }
+        Ok(Val::Flags(names.into_iter().zip(set).filter_map(|(name, set)| set.then_some(name)).collect()))
     }
 
     fn text<'v>(&self, json: &'v Value) -> Result<&'v str, Mismatch> {
@@ -294,14 +281,19 @@ impl Reader {
         record.fields().map(field).collect()
     }
 
-    fn signed<T: TryFrom<i64> + fmt::Display>(&self, json: &Value, least: T, most: T) -> Result<T, Mismatch> {
+    fn signed<T: TryFrom<i64> + Copy + fmt::Display>(
+        &self,
+        json: &Value,
+        least: T,
+        most: T,
+    ) -> Result<T, Mismatch> {
         let integer = json.as_i64().or_else(|| whole(json).and_then(|(value, _)| value));
         integer
             .and_then(|value| T::try_from(value).ok())
             .ok_or_else(|| self.expected(&format!("an integer from {least} to {most}"), json))
     }
 
-    fn unsigned<T: TryFrom<u64> + fmt::Display>(&self, json: &Value, most: T) -> Result<T, Mismatch> {
+    fn unsigned<T: TryFrom<u64> + Copy + fmt::Display>(&self, json: &Value, most: T) -> Result<T, Mismatch> {
         let integer = json.as_u64().or_else(|| whole(json).and_then(|(_, value)| value));
         integer
             .and_then(|value| T::try_from(value).ok())

@@ -124,7 +124,8 @@ fn integer(least: i64, most: i64) -> Value {
 
 /// The schema of an object with one key.
 fn member(key: &str, schema: Value) -> Value {
+    let properties = Map::from_iter([(key.to_owned(), schema)]);
     json!({
-        "type": "object", "properties": { key: schema }, "required": [key], "additionalProperties": false,
+        "type": "object", "properties": properties, "required": [key], "additionalProperties": false,
     })
 }

@@ -1,6 +1,8 @@
 //! Random values of random types: to JSON and back without loss, as the schema says, and with `wasm-wave` as a second opinion.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use std::fmt::Write as _;
+
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use graph_core::json::{MAX_DEPTH, canonical_string, parse_strict};
@@ -127,7 +129,7 @@ fn define(shape: &Shape, text: &mut String, count: &mut usize) -> String {
     };
     let at = *count;
     *count += 1;
-    text.push_str(&format!("(type $t{at} {written}) (import \"type-{at}\" (type $n{at} (eq $t{at})))\n"));
+    writeln!(text, "(type $t{at} {written}) (import \"type-{at}\" (type $n{at} (eq $t{at})))").unwrap();
     format!("$n{at}")
 }
 

@@ -112,7 +112,6 @@ impl Writer {
     fn failure(&mut self, error: Option<&Val>, ty: Option<&Type>) -> Result<Failure, Failure> {
         let details = self.payload(error, ty)?;
         let (category, message) = match &details {
-            Value::Null => (None, None),
             Value::String(text) if matches!(error, Some(Val::String(_))) => (None, Some(text.as_str())),
             Value::String(case) => (Category::parse(case), None),
             Value::Object(members) if matches!(error, Some(Val::Variant(..))) => {

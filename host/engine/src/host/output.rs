@@ -242,7 +242,7 @@ impl Output {
     }
 }
 
-/// What a line or an event of so many bytes takes from the budget.
+/// What a line or an event with a text of that size takes from the budget.
 fn cost(bytes: usize) -> u64 {
     OVERHEAD.saturating_add(bytes as u64)
 }

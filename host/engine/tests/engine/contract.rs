@@ -59,7 +59,7 @@ async fn components_of_0_1_0_keep_running() {
 
 #[tokio::test]
 async fn they_say_what_they_said() {
-    for (bytes, interfaces) in [(TESTKIT, 0), (TESTKIT_IO, 8), (TESTKIT_NET, 4)] {
+    for (bytes, interfaces) in [(TESTKIT, 0), (TESTKIT_IO, 7), (TESTKIT_NET, 4)] {
         let description = engine().describe(&component(bytes)).await.unwrap();
         assert!(matches!(description.params, Value::Object(_)) && !description.summary.is_empty());
         assert_eq!(description.interfaces.len(), interfaces, "{:?}", description.interfaces);
