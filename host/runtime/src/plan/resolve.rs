@@ -122,7 +122,7 @@ pub(super) async fn check_node(
     if !schemas.contains_key(id) {
         let schema = match components.description(admitted).await {
             Ok(description) => match description.params(function_of(id)) {
-                // Linking has said that there is no such function.
+                // Linking has said that there is no such function, or no node action.
                 None => None,
                 Some(params) => match InputSchema::compile(params, &Meter::of_one_step()) {
                     Ok(schema) => Some(schema),

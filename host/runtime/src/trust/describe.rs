@@ -62,10 +62,11 @@ impl ComponentDescription {
         Ok(Self { world: FUNCTIONS, description, functions, uncallable })
     }
 
-    /// The JSON Schema of what it takes: the node action, or the function with that name. `None` if the function is not known.
+    /// The JSON Schema of what it takes: the node action, or the function with that name. `None` if there is no such function, or no
+    /// node action.
     pub fn params(&self, function: Option<&str>) -> Option<&Value> {
         match function {
-            None => Some(&self.description.params),
+            None => (self.world == WORLD).then_some(&self.description.params),
             Some(name) => self.functions.iter().find(|known| known.name == name).map(|known| &known.params),
         }
     }
