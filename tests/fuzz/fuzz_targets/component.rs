@@ -1,5 +1,5 @@
 //! The component loader: bytes, or the text format, as a component under development. It is refused, or it loads; what
-//! links without a grant is called and comes back within its limits.
+//! links without a grant, its node action and its functions, is called and comes back within its limits.
 #![no_main]
 
 use std::sync::{Arc, LazyLock};
@@ -12,6 +12,10 @@ use graph_core::time::Timestamp;
 use graph_core::trust::{TrustStore, VerifiedComponent};
 use graph_engine::{Call, Engine, EngineConfig, Journal};
 use libfuzzer_sys::fuzz_target;
+use serde_json::{Value, json};
+
+/// How many functions of a component are called.
+const MOST_FUNCTIONS: usize = 4;
 
 static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
     Engine::new(EngineConfig { concurrency: Some(1), ..EngineConfig::default() })
@@ -44,7 +48,6 @@ fuzz_target!(|data: &[u8]| {
         timeout: Duration::from_millis(500),
         ..TaskLimits::DEFAULT
     };
-    let Ok(prepared) = ENGINE.prepare(&loaded, &EffectiveGrant::nothing(limits)) else { return };
     let activation = Activation {
         run_id: "r".into(),
         root_run_id: "r".into(),
@@ -59,10 +62,9 @@ fuzz_target!(|data: &[u8]| {
         answers: Vec::new(),
         idempotency_key: "k".into(),
     };
-    let params = serde_json::json!({ "op": "echo", "value": 1 });
-    let call = Call {
+    let call = |params| Call {
         activation: &activation,
-        params: std::borrow::Cow::Borrowed(&params),
+        params: std::borrow::Cow::Owned(params),
         seed: [1; 32],
         clock: Timestamp(1),
         limits,
@@ -71,6 +73,19 @@ fuzz_target!(|data: &[u8]| {
         services: graph_engine::Services::default(),
         depth: 0,
     };
-    let report = RUNTIME.block_on(prepared.call(call));
-    assert!(report.fuel_used <= limits.fuel, "more fuel than there was");
+    if let Ok(action) = ENGINE.prepare(&loaded, None, &EffectiveGrant::nothing(limits)) {
+        let report = RUNTIME.block_on(action.call(call(json!({ "op": "echo", "value": 1 }))));
+        assert!(report.fuel_used <= limits.fuel, "more fuel than there was");
+    }
+    let functions = ENGINE.functions(&component).expect("a component that loads has a list of functions");
+    for function in functions.into_iter().flatten().take(MOST_FUNCTIONS) {
+        let name = Some(&*function.name);
+        let Ok(prepared) = ENGINE.prepare(&loaded, name, &EffectiveGrant::nothing(limits)) else { continue };
+        for value in [json!(0), json!(""), json!([]), json!({}), Value::Null] {
+            let parameters = function.params["properties"].as_object().into_iter().flatten();
+            let params = parameters.map(|(name, _)| (name.clone(), value.clone())).collect();
+            let report = RUNTIME.block_on(prepared.call(call(Value::Object(params))));
+            assert!(report.fuel_used <= limits.fuel, "more fuel than there was");
+        }
+    }
 });
