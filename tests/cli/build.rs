@@ -34,7 +34,11 @@ fn what_cannot_be_built_is_told_and_leaves_nothing() {
     };
     let nothing = build("nowhere", &[]);
     assert_eq!(nothing.code, 9, "{}", nothing.stderr);
-    assert!(nothing.stderr.contains("there is no Cargo.toml in nowhere"), "{}", nothing.stderr);
+    assert!(
+        nothing.stderr.contains("there is no Cargo.toml and no package.json in nowhere"),
+        "{}",
+        nothing.stderr
+    );
 
     write("broken/Cargo.toml", "[package\n");
     let broken = build("broken", &[]);
@@ -94,4 +98,36 @@ fn what_cannot_be_built_is_told_and_leaves_nothing() {
     let no_node = build("n", &[]);
     assert_eq!(no_node.code, 8, "{}", no_node.stderr);
     assert!(no_node.stderr.contains("graph-host:node/action"), "{}", no_node.stderr);
+}
+
+#[test]
+fn a_package_that_cannot_be_built_is_told_and_leaves_nothing() {
+    let place = Place::new();
+    let write = |name: &str, text: &str| {
+        std::fs::create_dir_all(place.path(name).parent().unwrap()).unwrap();
+        place.write(name, text);
+    };
+    std::fs::create_dir_all(place.path("out")).unwrap();
+    write("n/src/node.js", "");
+    for (manifest, code, message) in [
+        ("{", 3, "n/package.json: EOF while parsing"),
+        ("[]", 3, "n/package.json: it needs a text `name`"),
+        (r#"{"name": "n", "version": 1, "main": "src/node.js"}"#, 3, "it needs a text `version`"),
+        (r#"{"name": "n", "version": "0.1.0"}"#, 3, "it needs a text `main`"),
+        (
+            r#"{"name": "n", "version": "0.1.0", "main": "src/other.js"}"#,
+            3,
+            "`main` names n/src/other.js, which is no file",
+        ),
+        (r#"{"name": "n", "version": "one", "main": "src/node.js"}"#, 2, "`one` cannot be a version"),
+        (r#"{"name": "n", "version": "0.1.0", "main": "src/node.js"}"#, 9, "esbuild is not installed for n"),
+    ] {
+        write("n/package.json", manifest);
+        let ran = place.run(&["build", "n", "--out", "out/n.wasm", "--id", "me/n"]);
+        assert_eq!(ran.code, code, "{manifest}: {}", ran.shown());
+        assert!(ran.stderr.contains(message), "{manifest}: {}", ran.stderr);
+        assert_eq!(names(&place, "out"), [""; 0], "{manifest}");
+    }
+    let missing = place.run(&["build", "n", "--out", "out/n.wasm"]);
+    assert!(missing.stderr.contains("in n, type: npm install"), "{}", missing.stderr);
 }

@@ -57,6 +57,37 @@ fn a_new_node_has_all_that_it_is_built_with() {
 }
 
 #[test]
+fn a_new_node_in_javascript_has_all_that_it_is_built_with() {
+    let place = Place::new();
+    for (language, files) in [
+        ("js", &["src/node.js", "tests/node.test.js"][..]),
+        ("ts", &["src/node.ts", "tests/node.test.ts", "tsconfig.json"]),
+    ] {
+        let made = place.run(&["new", "node", language, "--lang", language, "--wants", "clocks"]);
+        assert_eq!(made.code, 0, "{}", made.shown());
+        assert!(made.stdout.contains(&format!("npm install --prefix {language}")), "{}", made.stdout);
+        let text = place.read(&format!("{language}/package.json"));
+        let manifest: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(manifest["name"], *language);
+        assert_eq!(manifest["dependencies"]["@graph-host/sdk"], "file:graph-host/guest-sdk/js");
+        assert_eq!(manifest["main"], files[0]);
+        for file in files.iter().chain(&["graph-host/guest-sdk/js/src/index.ts", ".gitignore"]) {
+            assert!(place.path(language).join(file).is_file(), "{file}");
+        }
+        let source = place.read(&format!("{language}/{}", files[0]));
+        assert!(source.contains("'wasi:clocks/wall-clock': 'say what for',"), "{source}");
+    }
+    // With an SDK of one's own there is no copy, and its own dependencies are installed, too.
+    let sdk = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest-sdk/js");
+    let made = place.run(&["new", "node", "own", "--lang", "ts", "--sdk", &sdk.to_string_lossy()]);
+    assert_eq!(made.code, 0, "{}", made.shown());
+    assert!(!place.path("own/graph-host").exists() && made.stdout.matches("npm install").count() == 2);
+    assert_eq!(place.run(&["new", "node", "other", "--lang", "js", "--sdk", "own/src"]).code, 2);
+    assert_eq!(place.run(&["new", "node", "other", "--lang", "cobol"]).code, 2);
+    assert!(!place.path("other").exists());
+}
+
+#[test]
 fn what_a_new_node_wants_is_checked_before_anything_is_compiled() {
     let place = Place::new();
     let made = place.run(&["new", "node", "fetch", "--wants", "filesystem,wasi:http/outgoing-handler"]);

@@ -1,4 +1,4 @@
-//! `graph-host build`: from a guest crate to a component that is described and signed.
+//! `graph-host build`: from the sources of a node to a component that is described and signed.
 
 use graph_runtime::error::Kind;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,8 @@ use graph_core::diagnostic::printable;
 use graph_core::id::ItemId;
 use graph_core::trust::{TrustStore, VerifiedComponent};
 use graph_host::context::Context;
+use graph_host::guest::javascript::{self, JavaScriptError, Package};
+use graph_host::guest::narrow::{NarrowError, is_offered, is_wanted, narrow};
 use graph_host::guest_build::{GuestBuildError, Toolchain};
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
@@ -24,17 +26,17 @@ use serde_json::{Value, json};
 
 use super::trust::kind;
 
-/// Compile a crate to a component and sign it
+/// Compile a node to a component and sign it
 ///
-/// The new component is called once to describe itself; its signature covers this description, with its id, its version and
+/// The folder holds a crate of Rust, or a package of npm in JavaScript or TypeScript. The new component is called once to describe itself; its signature covers this description, with its id, its version and
 /// its interfaces.
 // `--version` is that of the component.
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true)]
 pub(crate) struct Args {
-    /// The folder of the crate
+    /// The folder of the crate, or of the package
     folder: PathBuf,
-    /// The component's file; without it, NAME.wasm in the crate's folder
+    /// The component's file; without it, NAME.wasm in that folder
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
     /// The key to sign with: the name of one of yours, or a file; without it, nothing is signed
@@ -43,7 +45,7 @@ pub(crate) struct Args {
     /// The item id of the component; without it, the id that follows from the path of its file
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// The version of the component; without it, that of the crate
+    /// The version of the component; without it, that of the crate or package
     #[arg(long, value_name = "VERSION")]
     version: Option<String>,
     /// The kinds of capability that the component may be granted at most, besides logging; without it, those that it
@@ -60,23 +62,15 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let output = context.output;
-    if !args.folder.join("Cargo.toml").is_file() {
-        return Err(Error::not_found(format!("there is no Cargo.toml in {}", shown(&args.folder)))
-            .help("name the folder of a crate with `[lib] crate-type = [\"cdylib\"]`"));
-    }
+    let sources = Sources::read(&args.folder)?;
     let key = args.sign_with.as_deref().map(|name| signing_key(&context.host.home, name)).transpose()?;
-    let (name, crate_version) = package(&args.folder)?;
+    let (name, own_version) = sources.package();
     // Everything that was typed is checked before minutes are spent on compiling.
     let out = args.out.clone().unwrap_or_else(|| args.folder.join(format!("{name}.wasm")));
     let id = args.id.clone().unwrap_or_else(|| id_of_file(&out));
-    let version = args.version.clone().unwrap_or(crate_version);
+    let version = args.version.clone().unwrap_or_else(|| own_version.to_owned());
     check(&id, &version, &out)?;
-    wants::check_crate(&args.folder)?;
-    let toolchain = Toolchain::detect().map_err(|error| failed(&error))?;
-    output.note(format_args!("{} {toolchain}", styled(output::DIM, "toolchain:")));
-    let target = args.target_dir.clone().unwrap_or_else(|| context.host.home.built());
-    let built = toolchain.build(&args.folder, &target, args.locked).map_err(|error| failed(&error))?;
-    let bytes = read_component(&built)?;
+    let (bytes, toolchain) = sources.build(args, &id, context)?;
 
     let component = VerifiedComponent::under_development(Arc::clone(&bytes), &id, &TrustStore::default())
         .map_err(|error| refused(&error))?;
@@ -103,7 +97,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
             "size": bytes.len(),
             "id": id,
             "version": version,
-            "toolchain": toolchain.to_string(),
+            "toolchain": toolchain,
             "summary": summary,
             "interfaces": interfaces,
             "envelope": key.as_ref().map(|_| envelope.display().to_string()),
@@ -133,6 +127,90 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         }
     }
     Ok(Exit::Ok)
+}
+
+/// What a node is built from.
+enum Sources {
+    Rust { name: String, version: String },
+    JavaScript(Package),
+}
+
+impl Sources {
+    /// What is in a folder.
+    fn read(folder: &Path) -> Result<Self> {
+        if folder.join("Cargo.toml").is_file() {
+            let (name, version) = package(folder)?;
+            return Ok(Self::Rust { name, version });
+        }
+        if folder.join(javascript::MANIFEST).is_file() {
+            return Package::read(folder).map(Self::JavaScript).map_err(|error| not_built(&error));
+        }
+        Err(Error::not_found(format!("there is no Cargo.toml and no package.json in {}", shown(folder)))
+            .help("name the folder of a node, such as one that `graph-host new node` has made"))
+    }
+
+    /// Its name and its version.
+    fn package(&self) -> (&str, &str) {
+        match self {
+            Self::Rust { name, version } => (name, version),
+            Self::JavaScript(package) => (&package.name, &package.version),
+        }
+    }
+
+    /// The component, and the toolchain that built it.
+    fn build(&self, args: &Args, id: &str, context: &Context) -> Result<(Arc<[u8]>, String)> {
+        let tell = |toolchain: &str| {
+            context.output.note(format_args!("{} {toolchain}", styled(output::DIM, "toolchain:")));
+        };
+        match self {
+            Self::Rust { .. } => {
+                wants::check_crate(&args.folder)?;
+                let toolchain = Toolchain::detect().map_err(|error| failed(&error))?;
+                tell(&toolchain.to_string());
+                let target = args.target_dir.clone().unwrap_or_else(|| context.host.home.built());
+                let built =
+                    toolchain.build(&args.folder, &target, args.locked).map_err(|error| failed(&error))?;
+                Ok((read_component(&built)?, toolchain.to_string()))
+            }
+            Self::JavaScript(package) => {
+                let toolchain = package.toolchain();
+                tell(&toolchain);
+                let built = package.build().map_err(|error| not_built(&error))?;
+                Ok((narrowed(&built, id, context)?, toolchain))
+            }
+        }
+    }
+}
+
+/// A component without the imports of its runtime that the node does not want.
+fn narrowed(built: &[u8], id: &str, context: &Context) -> Result<Arc<[u8]>> {
+    let refuse = |error: NarrowError| Error::invalid(format!("`{}`: {error}", printable(id)));
+    // What no host offers is not there either while the component describes itself.
+    let described = narrow(built, is_offered).map_err(refuse)?;
+    let component = VerifiedComponent::under_development(described.into(), id, &TrustStore::default())
+        .map_err(|error| refused(&error))?;
+    let described = context.block_on(describe(&component, &context.host))??;
+    let wanted = described.description.description.interfaces;
+    Ok(narrow(built, |name| is_wanted(name, &wanted)).map_err(refuse)?.into())
+}
+
+fn not_built(error: &JavaScriptError) -> Error {
+    let message = error.to_string();
+    match error {
+        JavaScriptError::Missing { folder, .. } => {
+            Error::not_found(message).help(format!("in {}, type: npm install", shown(folder)))
+        }
+        JavaScriptError::Start { .. } => {
+            Error::not_found(message).help(format!("install Node.js, version {} or later", javascript::OLDEST_NODE))
+        }
+        JavaScriptError::Package { .. } => Error::invalid(message).help(
+            "a node's package.json has a `name`, a `version`, and as `main` the file that exports `action`",
+        ),
+        JavaScriptError::Imports { .. } => Error::invalid(message)
+            .help("a node imports interfaces of the host through `@graph-host/sdk`; there are no modules of Node.js"),
+        JavaScriptError::Failed { .. } => Error::new(Kind::Failed, "build_failed", message),
+        JavaScriptError::File { .. } => Error::storage(message),
+    }
 }
 
 fn failed(error: &GuestBuildError) -> Error {

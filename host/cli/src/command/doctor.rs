@@ -7,6 +7,7 @@ use graph_core::diagnostic::printable;
 use graph_core::record::Status;
 use graph_core::trust::TrustStore;
 use graph_host::context::Context;
+use graph_host::guest::javascript::{self, OLDEST_NODE};
 use graph_host::guest_build::Toolchain;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
@@ -92,6 +93,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         Finding::of("cache", writable(context.host.home.cache())),
         engine(context),
         guests(),
+        javascript(),
     ];
     let project = named_project(args.project.as_deref())?;
     findings.push(Finding::new("project", Health::Good, project::shown(project.folder())));
@@ -185,11 +187,25 @@ fn engine(context: &Context) -> Finding {
     }
 }
 
+/// What builds nodes in Rust.
 fn guests() -> Finding {
     match Toolchain::detect() {
         Ok(toolchain) => Finding::new("guests", Health::Good, toolchain.to_string()),
         // Only authors of nodes need one.
         Err(error) => Finding::new("guests", Health::Note, error.to_string()),
+    }
+}
+
+/// What builds nodes in JavaScript and TypeScript; the rest of it is installed with each node.
+fn javascript() -> Finding {
+    let what = "JavaScript";
+    match javascript::node_version() {
+        Some((version, true)) => Finding::new(what, Health::Good, format!("Node.js {version}")),
+        Some((version, false)) => Finding::new(what, Health::Note, format!("Node.js {version} is too old"))
+            .help(format!("nodes in JavaScript are built with Node.js {OLDEST_NODE} or later")),
+        None => Finding::new(what, Health::Note, "Node.js was not found").help(format!(
+            "nodes in JavaScript are built with Node.js {OLDEST_NODE} or later; on Debian: apt install nodejs npm"
+        )),
     }
 }
 

@@ -1,8 +1,12 @@
 //! `graph-host new node`.
 
-use std::path::PathBuf;
+mod javascript;
+mod rust;
+
+use std::path::{Path, PathBuf};
 
 use graph_host::context::Context;
+use graph_host::guest::wit;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
 use graph_host::wants;
@@ -11,15 +15,18 @@ use serde_json::json;
 
 use super::folder::{self, typed};
 
-/// Create a node in Rust: a crate that `graph-host build` compiles to a component, with the SDK that it needs
+/// Create a node: a crate or a package that `graph-host build` compiles to a component, with the SDK that it needs
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The name of the node, of its folder and of its crate
+    /// The name of the node, of its folder and of its crate or package
     name: String,
+    /// The language that it is written in
+    #[arg(long, value_enum, default_value_t)]
+    lang: Language,
     /// The folder in which that folder is created
     #[arg(long, value_name = "DIR", default_value = ".")]
     dir: PathBuf,
-    /// A folder with graph-sdk to build with; without it, a copy is written into the new folder
+    /// A folder with the SDK of the language to build with; without it, a copy is written into the new folder
     #[arg(long, value_name = "DIR")]
     sdk: Option<PathBuf>,
     /// What the node uses: a kind of capability, such as filesystem, or an interface, such as wasi:filesystem/types
@@ -27,103 +34,81 @@ pub(crate) struct Args {
     wants: Vec<String>,
 }
 
-/// A file of the SDK, by its path at the top of the project. `sdk` links to them, so that a package of this crate has them; a
-/// manifest has another name there, since a package holds no other one.
-macro_rules! files {
-    ($($path:literal $(from $name:literal)?),* $(,)?) => {
-        &[$(($path, files!(@text $path $($name)?))),*]
-    };
-    (@text $path:literal) => {
-        include_str!(concat!("../../../sdk/", $path))
-    };
-    (@text $path:literal $name:literal) => {
-        include_str!(concat!("../../../sdk/", $name))
-    };
+/// A language that there is an SDK for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Language {
+    /// Rust
+    #[default]
+    Rust,
+    /// JavaScript
+    Js,
+    /// TypeScript
+    Ts,
 }
 
-/// What a node is built with: the SDK and the contract.
-const SDK: &[(&str, &str)] = files![
-    "guest-sdk/rust/Cargo.toml" from "guest-sdk/rust/Cargo.toml.txt",
-    "guest-sdk/rust/src/allocator.rs",
-    "guest-sdk/rust/src/bindings.rs",
-    "guest-sdk/rust/src/context.rs",
-    "guest-sdk/rust/src/failure.rs",
-    "guest-sdk/rust/src/files.rs",
-    "guest-sdk/rust/src/host.rs",
-    "guest-sdk/rust/src/lib.rs",
-    "guest-sdk/rust/src/node.rs",
-    "guest-sdk/rust/src/outcome.rs",
-    "guest-sdk/rust/src/schema.rs",
-    "guest-sdk/rust/wit/sdk.wit",
-    "guest-sdk/rust-reach/Cargo.toml" from "guest-sdk/rust-reach/Cargo.toml.txt",
-    "guest-sdk/rust-reach/src/bindings.rs",
-    "guest-sdk/rust-reach/src/failure.rs",
-    "guest-sdk/rust-reach/src/http.rs",
-    "guest-sdk/rust-reach/src/knowledge.rs",
-    "guest-sdk/rust-reach/src/lib.rs",
-    "guest-sdk/rust-reach/src/secrets.rs",
-    "guest-sdk/rust-reach/src/tools.rs",
-    "guest-sdk/rust-reach/wit/reach.wit",
-    "wit/host/README.md",
-    "wit/host/events.wit",
-    "wit/host/knowledge.wit",
-    "wit/host/log.wit",
-    "wit/host/secrets.wit",
-    "wit/host/tools.wit",
-    "wit/node/action.wit",
-    "wit/node/types.wit",
-    "wit/node/world.wit",
-    "wit/wasi/README.md",
-    "wit/wasi/cli.wit",
-    "wit/wasi/clocks.wit",
-    "wit/wasi/filesystem.wit",
-    "wit/wasi/http.wit",
-    "wit/wasi/io.wit",
-    "wit/wasi/random.wit",
-];
+impl Language {
+    /// The file that a folder with its SDK has.
+    fn manifest(self) -> &'static str {
+        match self {
+            Self::Rust => "Cargo.toml",
+            Self::Js | Self::Ts => "package.json",
+        }
+    }
+}
+
+/// Files of an SDK, each by its path at the top of the project. `sdk` links to them, so that a package of this crate has them; a
+/// manifest of cargo has another name there, since a package holds no other one.
+macro_rules! sdk_files {
+    ($($path:literal $(from $name:literal)?),* $(,)?) => {
+        &[$(($path, super::sdk_files!(@text $path $($name)?))),*]
+    };
+    (@text $path:literal) => {
+        include_str!(concat!("../../../../sdk/", $path))
+    };
+    (@text $path:literal $name:literal) => {
+        include_str!(concat!("../../../../sdk/", $name))
+    };
+}
+use sdk_files;
 
 /// Where the copy of the SDK is in the new folder.
 const COPY: &str = "graph-host";
+
+/// The files of a new node, by path, and where they look for the SDK.
+struct Made {
+    files: Vec<(String, String)>,
+    sdk: String,
+}
 
 pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let name = &args.name;
     folder::check_name(name)
         .map_err(|why| Error::usage(format!("`{name}` cannot be the name of a node: {why}")))?;
     let place = args.dir.join(name);
-    let sdk = match &args.sdk {
-        None => format!("{COPY}/guest-sdk/rust"),
-        Some(sdk) => {
-            let absolute = sdk.canonicalize().map_err(|error| Error::read("the SDK", sdk, &error))?;
-            if !absolute.join("Cargo.toml").is_file() {
-                return Err(Error::usage(format!("{} has no Cargo.toml: it is not the SDK", sdk.display()))
-                    .help("leave --sdk out for a copy inside the new folder"));
-            }
-            absolute.to_string_lossy().into_owned()
-        }
+    let sdk = args.sdk.as_deref().map(|sdk| own_sdk(sdk, args.lang)).transpose()?;
+    let Made { mut files, sdk: used } = match args.lang {
+        Language::Rust => rust::made(name, &args.wants, sdk.as_deref()),
+        Language::Js => javascript::made(name, &args.wants, sdk.as_deref(), false),
+        Language::Ts => javascript::made(name, &args.wants, sdk.as_deref(), true),
     };
-    // A path inside a TOML string.
-    let sdk = sdk.replace('\\', "\\\\").replace('"', "\\\"");
-    let mut files = vec![
-        (
-            "Cargo.toml".to_owned(),
-            include_str!("../../../templates/node/Cargo.toml.txt")
-                .replace("NAME", name)
-                .replace("SDK", &sdk)
-                .replace("REACH", &reach(&args.wants, &sdk)),
-        ),
-        (
-            "src/lib.rs".to_owned(),
-            include_str!("../../../templates/node/lib.rs.txt").replace("WANTS", &wants_of(&args.wants)),
-        ),
-        (".gitignore".to_owned(), "/target\n".to_owned()),
-    ];
-    if args.sdk.is_none() {
-        files.extend(SDK.iter().map(|(path, text)| (format!("{COPY}/{path}"), (*text).to_owned())));
+    if sdk.is_none() {
+        let copied = match args.lang {
+            // The sources of the SDK for Rust refer to the contract.
+            Language::Rust => rust::SDK.iter().chain(wit::FILES),
+            Language::Js | Language::Ts => javascript::SDK.iter().chain(&[]),
+        };
+        files.extend(copied.map(|(path, text)| (format!("{COPY}/{path}"), (*text).to_owned())));
     }
     let listed: Vec<(&str, String)> =
         files.iter().map(|(path, text)| (path.as_str(), text.clone())).collect();
     folder::make(&place, &listed)?;
-    let next = [
+    let mut next = Vec::new();
+    if args.lang != Language::Rust {
+        // npm does not install what a linked package depends on.
+        next.extend(args.sdk.iter().map(|sdk| format!("npm install --prefix {}", typed(sdk))));
+        next.push(format!("npm install --prefix {}", typed(&place)));
+    }
+    next.extend([
         "graph-host keys generate me".to_owned(),
         format!(
             "graph-host build {} --id me/{name} --out .ai/tools/me/{name}.wasm --sign-with me",
@@ -131,11 +116,11 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
         ),
         "graph-host trust add me --key me --items 'me/*'".to_owned(),
         format!("graph-host publish me/{name} oci-layout:published:{name}"),
-    ];
+    ]);
     let shown = || listed.iter().map(|(path, _)| *path).filter(|path| !path.starts_with(COPY));
     if context.output.is_json() {
         let made: Vec<_> = shown().map(|file| place.join(file).display().to_string()).collect();
-        context.output.document(&json!({ "made": made, "sdk": sdk, "next": next }))?;
+        context.output.document(&json!({ "made": made, "sdk": used, "next": next }))?;
         return Ok(Exit::Ok);
     }
     for file in shown() {
@@ -155,24 +140,14 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// What the node wants, as a part of `node!`.
-fn wants_of(wants: &[String]) -> String {
-    if wants.is_empty() {
-        return String::new();
+/// The absolute path of a folder that holds an SDK of the language.
+fn own_sdk(sdk: &Path, language: Language) -> Result<String> {
+    let absolute = sdk.canonicalize().map_err(|error| Error::read("the SDK", sdk, &error))?;
+    if !absolute.join(language.manifest()).is_file() {
+        let missing = format!("{} has no {}: it is not the SDK", sdk.display(), language.manifest());
+        return Err(Error::usage(missing).help("leave --sdk out for a copy inside the new folder"));
     }
-    let wants: Vec<_> = wants.iter().map(|name| format!("        \"{name}\": \"say what for\",\n")).collect();
-    format!("\n    wants: [\n{}    ],\n   ", wants.concat())
-}
-
-/// The crate that a node reaches beyond files with, where it wants to.
-fn reach(wants: &[String], sdk: &str) -> String {
-    let beyond =
-        ["wasi:http/", "graph-host:host/secrets", "graph-host:host/knowledge", "graph-host:host/tools"];
-    if wants.iter().any(|name| beyond.iter().any(|start| name.starts_with(start))) {
-        format!("graph-sdk-reach = {{ path = \"{sdk}-reach\" }}\n")
-    } else {
-        String::new()
-    }
+    Ok(absolute.to_string_lossy().into_owned())
 }
 
 #[cfg(test)]
@@ -208,7 +183,13 @@ mod tests {
         {
             files(&root, below, &mut found);
         }
-        let listed: BTreeSet<String> = SDK.iter().map(|(path, _)| (*path).to_owned()).collect();
+        let scripts = ["guest-sdk/js/bin", "guest-sdk/js/src", "guest-sdk/js/testing"];
+        for below in scripts {
+            files(&root, below, &mut found);
+        }
+        found.insert("guest-sdk/js/package.json".to_owned());
+        let all = rust::SDK.iter().chain(javascript::SDK).chain(wit::FILES);
+        let listed: BTreeSet<String> = all.map(|(path, _)| (*path).to_owned()).collect();
         assert_eq!(listed, found);
     }
 }

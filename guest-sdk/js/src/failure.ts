@@ -1,0 +1,43 @@
+/** What kind of failure it is. The retry policy of a graph goes by it. */
+export type Category =
+  | 'transient'
+  | 'rate-limited'
+  | 'timeout'
+  | 'permanent'
+  | 'invalid-input'
+  | 'denied'
+  | 'limit'
+  | 'internal';
+
+/** Why a node failed. Throw it; anything else that is thrown is a failure of category `internal`. */
+export class Failure extends Error {
+  /** What kind of failure it is. */
+  readonly category: Category;
+  /** More, for a program: any JSON value. */
+  readonly details: unknown;
+
+  /** `message` is for a person: one short paragraph of plain text. */
+  constructor(category: Category, message: string, details?: unknown) {
+    super(message);
+    this.name = 'Failure';
+    this.category = category;
+    this.details = details;
+  }
+}
+
+/** What an import threw, as a failure, if `read` knows it; the value itself otherwise. */
+export function translated<T>(call: () => T, read: (thrown: unknown) => Failure | undefined): T {
+  try {
+    return call();
+  } catch (thrown) {
+    throw read(payload(thrown)) ?? thrown;
+  }
+}
+
+/** The value of an error that an imported function gave: it is thrown itself, or as the payload of an `Error`. */
+export function payload(thrown: unknown): unknown {
+  if (thrown instanceof Error && 'payload' in thrown) {
+    return thrown.payload;
+  }
+  return thrown;
+}

@@ -1,0 +1,164 @@
+/** Files in the granted folders. Needs `wasi:filesystem/types` in `wants`. Paths begin with the folder as the manifest names it to the node. */
+import { getDirectories } from 'wasi:filesystem/preopens@0.2.12';
+import type { Descriptor, DescriptorFlags, OpenFlags } from 'wasi:filesystem/types@0.2.12';
+import { type Category, Failure, translated } from './failure.js';
+import { decode, encode } from './utf8.js';
+
+/** How much of a file one host call reads or writes. */
+const CHUNK = 256 * 1024;
+
+/** What an entry of a folder is. */
+export type Kind = 'file' | 'folder' | 'link' | 'other';
+
+/** An entry of a folder. */
+export interface Entry {
+  /** Its name in the folder. */
+  name: string;
+  /** What it is. */
+  kind: Kind;
+}
+
+/** The whole content of a file. */
+export function read(path: string): Uint8Array {
+  return at(path, (folder, rest) => {
+    using file = open(folder, rest, {}, { read: true });
+    const parts: Uint8Array[] = [];
+    let length = 0;
+    for (;;) {
+      const [bytes, end] = file.read(CHUNK, length);
+      parts.push(Uint8Array.from(bytes));
+      length += bytes.length;
+      if (end) {
+        break;
+      }
+    }
+    const whole = new Uint8Array(length);
+    let position = 0;
+    for (const part of parts) {
+      whole.set(part, position);
+      position += part.length;
+    }
+    return whole;
+  });
+}
+
+/** The whole content of a file, as UTF-8 text. */
+export function readText(path: string): string {
+  const text = decode(read(path));
+  if (text === undefined) {
+    throw new Failure('permanent', `${path}: is not UTF-8 text`);
+  }
+  return text;
+}
+
+/** Writes a file, in place of what it held. */
+export function write(path: string, content: string | Uint8Array): void {
+  const bytes = typeof content === 'string' ? encode(content) : content;
+  at(path, (folder, rest) => {
+    using file = open(folder, rest, { create: true, truncate: true }, { write: true });
+    let position = 0;
+    while (position < bytes.length) {
+      const written = Number(file.write(bytes.slice(position, position + CHUNK), position));
+      if (written === 0) {
+        throw new Failure('permanent', `${path}: nothing more could be written`);
+      }
+      position += written;
+    }
+  });
+}
+
+/** The entries of a folder, in order of their names. */
+export function list(path: string): Entry[] {
+  return at(path, (folder, rest) => {
+    using descriptor = open(folder, rest, { directory: true }, { read: true });
+    using entries = descriptor.readDirectory();
+    const listed: Entry[] = [];
+    for (let entry = entries.readDirectoryEntry(); entry != null; entry = entries.readDirectoryEntry()) {
+      listed.push({ name: entry.name, kind: kindOf(entry.type) });
+    }
+    return listed;
+  });
+}
+
+/** What an entry is, and its size in bytes. */
+export function stat(path: string): { kind: Kind; size: number } {
+  return at(path, (folder, rest) => {
+    const { type, size } = folder.statAt({}, rest);
+    return { kind: kindOf(type), size: Number(size) };
+  });
+}
+
+/** Creates a folder in one that is there. */
+export function createFolder(path: string): void {
+  at(path, (folder, rest) => folder.createDirectoryAt(rest));
+}
+
+/** Removes a file. */
+export function remove(path: string): void {
+  at(path, (folder, rest) => folder.unlinkFileAt(rest));
+}
+
+function open(folder: Descriptor, rest: string, how: OpenFlags, flags: DescriptorFlags): Descriptor {
+  return folder.openAt({ symlinkFollow: true }, rest, how, flags);
+}
+
+function kindOf(type: string): Kind {
+  switch (type) {
+    case 'regular-file':
+      return 'file';
+    case 'directory':
+      return 'folder';
+    case 'symbolic-link':
+      return 'link';
+    default:
+      return 'other';
+  }
+}
+
+/** Calls with the granted folder that a path lies in, and the path from there on. */
+function at<T>(path: string, call: (folder: Descriptor, rest: string) => T): T {
+  const granted = getDirectories();
+  let best: { folder: Descriptor; rest: string; length: number } | undefined;
+  for (const [folder, name] of granted) {
+    const prefix = name.replace(/\/+$/, '');
+    if (path !== prefix && !path.startsWith(`${prefix}/`)) {
+      continue;
+    }
+    if (best === undefined || name.length > best.length) {
+      best = { folder, rest: path.slice(prefix.length + 1) || '.', length: name.length };
+    }
+  }
+  if (best === undefined) {
+    const names = granted.map(([, name]) => name).join(', ') || 'none';
+    throw new Failure('denied', `${path}: is in no granted folder (granted: ${names})`);
+  }
+  const { folder, rest } = best;
+  return translated(
+    () => call(folder, rest),
+    thrown => {
+      const known = typeof thrown === 'string' ? CODES[thrown] : undefined;
+      return known && new Failure(known[0], `${path}: ${known[1]}`);
+    },
+  );
+}
+
+/** What the codes of `wasi:filesystem/types` mean to a graph. */
+const CODES: Record<string, [Category, string]> = {
+  access: ['denied', 'access is denied'],
+  'not-permitted': ['denied', 'this is not permitted'],
+  'read-only': ['denied', 'it is granted to be read alone'],
+  'no-entry': ['invalid-input', 'it is not there'],
+  'not-directory': ['invalid-input', 'it is no folder'],
+  'is-directory': ['invalid-input', 'it is a folder'],
+  exist: ['invalid-input', 'it is already there'],
+  invalid: ['invalid-input', 'it is no path that can be used'],
+  'name-too-long': ['invalid-input', 'its name is too long'],
+  'not-empty': ['permanent', 'the folder is not empty'],
+  'insufficient-space': ['permanent', 'there is no space left'],
+  quota: ['limit', 'the granted space is used up'],
+  'file-too-large': ['limit', 'the file would be too large'],
+  loop: ['denied', 'its links lead nowhere'],
+  busy: ['transient', 'it is in use'],
+  interrupted: ['transient', 'it was interrupted'],
+  'would-block': ['transient', 'it is not ready'],
+};

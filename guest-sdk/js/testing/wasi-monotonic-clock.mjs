@@ -1,0 +1,9 @@
+import { host } from './state.mjs';
+
+export function subscribeDuration(nanoseconds) {
+  return {
+    block() {
+      host.clock += nanoseconds / 1e6;
+    },
+  };
+}

@@ -1,0 +1,5 @@
+import { Folder } from './files.mjs';
+
+export function getDirectories() {
+  return [[new Folder(''), '/']];
+}

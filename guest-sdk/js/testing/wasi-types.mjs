@@ -1,0 +1,1 @@
+export { Fields, OutgoingBody, OutgoingRequest } from './requests.mjs';

@@ -1,0 +1,87 @@
+//! A node in JavaScript or TypeScript: a package of npm.
+
+use super::{COPY, Made, sdk_files};
+
+/// The SDK that a node is built with.
+pub(super) const SDK: &[(&str, &str)] = sdk_files![
+    "guest-sdk/js/bin/graph-host-node-test.mjs",
+    "guest-sdk/js/package.json",
+    "guest-sdk/js/src/clocks.ts",
+    "guest-sdk/js/src/command.ts",
+    "guest-sdk/js/src/context.ts",
+    "guest-sdk/js/src/failure.ts",
+    "guest-sdk/js/src/files.ts",
+    "guest-sdk/js/src/globals.ts",
+    "guest-sdk/js/src/host.ts",
+    "guest-sdk/js/src/http.ts",
+    "guest-sdk/js/src/imports.d.ts",
+    "guest-sdk/js/src/index.ts",
+    "guest-sdk/js/src/json.ts",
+    "guest-sdk/js/src/knowledge.ts",
+    "guest-sdk/js/src/node.ts",
+    "guest-sdk/js/src/random.ts",
+    "guest-sdk/js/src/secrets.ts",
+    "guest-sdk/js/src/tools.ts",
+    "guest-sdk/js/src/utf8.ts",
+    "guest-sdk/js/src/wit.ts",
+    "guest-sdk/js/testing/files.mjs",
+    "guest-sdk/js/testing/graph-host-events.mjs",
+    "guest-sdk/js/testing/graph-host-knowledge.mjs",
+    "guest-sdk/js/testing/graph-host-log.mjs",
+    "guest-sdk/js/testing/graph-host-secrets.mjs",
+    "guest-sdk/js/testing/graph-host-tools.mjs",
+    "guest-sdk/js/testing/index.d.ts",
+    "guest-sdk/js/testing/index.mjs",
+    "guest-sdk/js/testing/requests.mjs",
+    "guest-sdk/js/testing/state.mjs",
+    "guest-sdk/js/testing/wasi-monotonic-clock.mjs",
+    "guest-sdk/js/testing/wasi-outgoing-handler.mjs",
+    "guest-sdk/js/testing/wasi-preopens.mjs",
+    "guest-sdk/js/testing/wasi-random.mjs",
+    "guest-sdk/js/testing/wasi-types.mjs",
+    "guest-sdk/js/testing/wasi-wall-clock.mjs",
+];
+
+/// The files of the package, with the SDK in that folder. Types are checked in TypeScript alone.
+pub(super) fn made(name: &str, wants: &[String], sdk: Option<&str>, typed: bool) -> Made {
+    let sdk = sdk.map_or_else(|| format!("{COPY}/guest-sdk/js"), str::to_owned);
+    // A path inside a JSON string.
+    let sdk = sdk.replace('\\', "\\\\").replace('"', "\\\"");
+    let extension = if typed { "ts" } else { "js" };
+    let (check, typescript) =
+        if typed { (",\n    \"check\": \"tsc\"", ",\n    \"typescript\": \"5.9.3\"") } else { ("", "") };
+    let mut files = vec![
+        (
+            "package.json".to_owned(),
+            include_str!("../../../../templates/node-js/package.json.txt")
+                .replace("NAME", name)
+                .replace("EXT", extension)
+                .replace("CHECK", check)
+                .replace("TYPESCRIPT", typescript)
+                .replace("SDK", &sdk),
+        ),
+        (
+            format!("src/node.{extension}"),
+            include_str!("../../../../templates/node-js/node.txt").replace("WANTS", &wants_of(wants)),
+        ),
+        (
+            format!("tests/node.test.{extension}"),
+            include_str!("../../../../templates/node-js/test.txt").replace("EXT", extension),
+        ),
+        (".gitignore".to_owned(), "/node_modules\n".to_owned()),
+    ];
+    if typed {
+        let config = include_str!("../../../../templates/node-js/tsconfig.json.txt");
+        files.push(("tsconfig.json".to_owned(), config.to_owned()));
+    }
+    Made { files, sdk }
+}
+
+/// What the node wants, as a part of its definition.
+fn wants_of(wants: &[String]) -> String {
+    if wants.is_empty() {
+        return String::new();
+    }
+    let wants: Vec<_> = wants.iter().map(|name| format!("    '{name}': 'say what for',\n")).collect();
+    format!("\n  wants: {{\n{}  }},", wants.concat())
+}

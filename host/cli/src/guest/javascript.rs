@@ -1,0 +1,242 @@
+//! Building a guest from JavaScript or TypeScript: esbuild makes one module of the sources, and componentize-qjs puts it into a component
+//! with the engine QuickJS.
+//!
+//! Both are packages of npm, installed by the author in the project's folder. Nothing is fetched here.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use graph_core::capability::{InterfaceName, Provision};
+use graph_core::diagnostic::printable;
+use serde_json::Value;
+
+use super::wit;
+
+/// The oldest version of Node.js that runs the tools.
+pub const OLDEST_NODE: u32 = 20;
+
+/// The version of Node.js that is found, and whether it is recent enough.
+pub fn node_version() -> Option<(String, bool)> {
+    let ran = Command::new("node").arg("--version").output().ok().filter(|ran| ran.status.success())?;
+    let version = printable(String::from_utf8_lossy(&ran.stdout).trim()).trim_start_matches('v').to_owned();
+    let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
+    Some((version, major.is_some_and(|major| major >= OLDEST_NODE)))
+}
+
+/// Where a package describes itself.
+pub const MANIFEST: &str = "package.json";
+/// The log, which is always granted.
+const LOG: &str = "graph-host:host/log@0.1.0";
+/// The largest description of a package that is read, in bytes.
+const LARGEST_MANIFEST: u64 = 1 << 20;
+
+/// Why a node in JavaScript could not be built.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
+pub enum JavaScriptError {
+    /// The package does not say what is needed of it.
+    #[error("{}: {reason}", .path.display())]
+    Package {
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A tool is not installed.
+    #[error("{tool} is not installed for {}", .folder.display())]
+    Missing {
+        tool: &'static str,
+        /// The folder of the package.
+        folder: PathBuf,
+    },
+    /// A program could not be started.
+    #[error("`{program}` could not be started: {source}")]
+    Start {
+        program: String,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A tool refused the sources.
+    #[error("{tool} cannot build the sources in {}:\n{said}", .folder.display())]
+    Failed {
+        tool: &'static str,
+        /// The folder of the package.
+        folder: PathBuf,
+        /// What the tool printed.
+        said: String,
+    },
+    /// The sources import what no host offers.
+    #[error("{} imports {}", .folder.display(), .names.join(", "))]
+    Imports {
+        folder: PathBuf,
+        /// Each import, with what is wrong with it.
+        names: Vec<String>,
+    },
+    /// A file of the build could not be read or written.
+    #[error("the build could not use {}: {source}", .path.display())]
+    File {
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+}
+
+/// A package of npm that is a node.
+#[derive(Debug)]
+pub struct Package {
+    folder: PathBuf,
+    /// Its name, without the scope that npm puts before it.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    main: PathBuf,
+}
+
+impl Package {
+    /// Reads the description of the package in a folder.
+    pub fn read(folder: &Path) -> Result<Self, JavaScriptError> {
+        let path = folder.join(MANIFEST);
+        let wrong = |reason: String| JavaScriptError::Package { path: path.clone(), reason };
+        let read = || {
+            if fs::metadata(&path)?.len() > LARGEST_MANIFEST {
+                return Err(std::io::Error::other("it is too large"));
+            }
+            fs::read_to_string(&path)
+        };
+        let text = read().map_err(|source| JavaScriptError::File { path: path.clone(), source })?;
+        let manifest: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        let field = |key: &str| {
+            manifest[key].as_str().map(str::to_owned).ok_or_else(|| wrong(format!("it needs a text `{key}`")))
+        };
+        let name = field("name")?;
+        let name = name.rsplit('/').next().unwrap_or_default().to_owned();
+        let main = folder.join(field("main")?);
+        if !main.is_file() {
+            let why = format!("`main` names {}, which is no file", printable(&main.display().to_string()));
+            return Err(wrong(why));
+        }
+        Ok(Self { folder: folder.to_owned(), name, version: field("version")?, main })
+    }
+
+    /// Builds the component, which still imports all that its engine could use.
+    pub fn build(&self) -> Result<Vec<u8>, JavaScriptError> {
+        let esbuild = self.installed("esbuild", "bin/esbuild")?;
+        let componentize = self.installed("componentize-qjs", "bin/componentize-qjs")?;
+        let scratch = tempfile::Builder::new()
+            .prefix("graph-host-build-")
+            .tempdir()
+            .map_err(|source| JavaScriptError::File { path: std::env::temp_dir(), source })?;
+        let bundle = scratch.path().join("node.js");
+        let mut imports = self.bundle(&esbuild, &bundle, &scratch.path().join("meta.json"))?;
+        // With the log, a component can say which interface was missing.
+        imports.insert(LOG.to_owned());
+        let wit = scratch.path().join("wit");
+        wit::write(&wit, imports.iter().map(String::as_str))
+            .map_err(|source| JavaScriptError::File { path: wit.clone(), source })?;
+        let out = scratch.path().join("node.wasm");
+        let mut command = Command::new(&componentize);
+        command
+            .args(["--sync", "--opt-size", "--world", wit::WORLD, "--wit"])
+            .arg(&wit)
+            .arg("--js")
+            .arg(&bundle);
+        command.arg("--module-root").arg(scratch.path()).arg("--output").arg(&out);
+        self.run(command, "componentize-qjs")?;
+        fs::read(&out).map_err(|source| JavaScriptError::File { path: out, source })
+    }
+
+    /// What the toolchain is, as a record of a build keeps it.
+    pub fn toolchain(&self) -> String {
+        let versions = ["componentize-qjs", "esbuild"].map(|tool| {
+            let text = fs::read_to_string(self.module(tool)?.join(MANIFEST)).ok()?;
+            let manifest: Value = serde_json::from_str(&text).ok()?;
+            manifest["version"].as_str().map(|version| format!("{tool} {}", printable(version)))
+        });
+        versions.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    /// One module of all sources; gives what it imports from the host.
+    fn bundle(&self, esbuild: &Path, out: &Path, meta: &Path) -> Result<BTreeSet<String>, JavaScriptError> {
+        let mut command = Command::new(esbuild);
+        command.arg(self.main.strip_prefix(&self.folder).unwrap_or(&self.main)).current_dir(&self.folder);
+        command.args([
+            "--bundle",
+            "--format=esm",
+            "--platform=neutral",
+            "--main-fields=module,main",
+            "--target=es2022",
+            "--external:wasi:*",
+            "--external:graph-host:*",
+            "--legal-comments=none",
+            "--log-level=warning",
+            "--minify-whitespace",
+            "--minify-syntax",
+        ]);
+        command.arg(argument("--outfile=", out)).arg(argument("--metafile=", meta));
+        self.run(command, "esbuild")?;
+        let text = fs::read_to_string(meta)
+            .map_err(|source| JavaScriptError::File { path: meta.to_owned(), source })?;
+        let meta: Value = serde_json::from_str(&text)
+            .map_err(|error| JavaScriptError::Package { path: meta.to_owned(), reason: error.to_string() })?;
+        let outputs = meta["outputs"].as_object().into_iter().flatten();
+        let imports: BTreeSet<String> = outputs
+            .filter_map(|(_, output)| output["imports"].as_array())
+            .flatten()
+            .filter_map(|import| import["path"].as_str().map(str::to_owned))
+            .collect();
+        let wrong: Vec<String> = imports.iter().filter_map(|name| refused(name)).collect();
+        if wrong.is_empty() {
+            Ok(imports)
+        } else {
+            Err(JavaScriptError::Imports { folder: self.folder.clone(), names: wrong })
+        }
+    }
+
+    /// Runs a tool, and keeps what it prints for the case that it fails.
+    fn run(&self, mut command: Command, tool: &'static str) -> Result<(), JavaScriptError> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        let ran = command.output().map_err(|source| JavaScriptError::Start { program, source })?;
+        if ran.status.success() {
+            return Ok(());
+        }
+        let said = if ran.stderr.trim_ascii().is_empty() { ran.stdout } else { ran.stderr };
+        let said = String::from_utf8_lossy(said.trim_ascii()).into_owned();
+        Err(JavaScriptError::Failed { tool, folder: self.folder.clone(), said })
+    }
+
+    /// The folder of an installed package, in the package's folder or above it, as npm installs and Node.js looks for it.
+    fn module(&self, name: &str) -> Option<PathBuf> {
+        let folder = self.folder.canonicalize().ok()?;
+        folder.ancestors().map(|above| above.join("node_modules").join(name)).find(|module| module.is_dir())
+    }
+
+    fn installed(&self, tool: &'static str, program: &str) -> Result<PathBuf, JavaScriptError> {
+        self.module(tool)
+            .map(|module| module.join(program))
+            .filter(|program| program.is_file())
+            .ok_or_else(|| JavaScriptError::Missing { tool, folder: self.folder.clone() })
+    }
+}
+
+/// An argument whose value is a path.
+fn argument(name: &str, path: &Path) -> std::ffi::OsString {
+    let mut argument = std::ffi::OsString::from(name);
+    argument.push(path);
+    argument
+}
+
+/// Why an import cannot be had from any host, if it cannot.
+fn refused(name: &str) -> Option<String> {
+    let shown = printable(name);
+    match InterfaceName::parse(name).map(|name| (name.version().is_some(), name.provision())) {
+        Ok((true, Provision::Kinds { .. } | Provision::Types)) => None,
+        Ok((false, Provision::Kinds { .. } | Provision::Types)) => {
+            Some(format!("`{shown}` without its version: write it as the SDK does"))
+        }
+        Ok((_, Provision::OtherVersion { major, minor })) => {
+            Some(format!("`{shown}`, which hosts offer in version {major}.{minor} only"))
+        }
+        Ok((_, Provision::Unknown)) | Err(_) => Some(format!("`{shown}`, which no host offers")),
+    }
+}

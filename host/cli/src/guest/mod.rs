@@ -1,0 +1,5 @@
+//! Building nodes in other languages than Rust.
+
+pub mod javascript;
+pub mod narrow;
+pub mod wit;

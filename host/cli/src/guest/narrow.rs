@@ -1,0 +1,384 @@
+//! Taking imports away from a component: what its toolchain imports and its author did not ask for.
+//!
+//! Toolchains of interpreted languages import everything that their runtime could use. A second component is generated that exports those
+//! interfaces and reaches nothing: a list is empty, a result is the refusal that the interface has a word for, and anything else writes a
+//! line to the log and traps. The two are composed, so that the imports of the whole are those that are left.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use graph_core::capability::{CapabilityKind, InterfaceName, Provision};
+use graph_core::node::WantedInterface;
+use wac_graph::types::Package;
+use wac_graph::{CompositionGraph, EncodeOptions, NodeId};
+use wit_component::{ComponentEncoder, DecodedWasm, StringEncoding, embed_component_metadata};
+use wit_parser::abi::{AbiVariant, WasmType};
+use wit_parser::{
+    Function, LiftLowerAbi, ManglingAndAbi, Resolve, SizeAlign, Type, TypeDefKind, WasmExport,
+    WasmExportKind, WasmImport, WorldId, WorldItem, WorldKey,
+};
+
+/// Why imports could not be taken away.
+#[derive(Debug, thiserror::Error)]
+pub enum NarrowError {
+    /// The bytes are no component, or one that cannot be composed.
+    #[error("its imports cannot be taken away: {0}")]
+    Component(String),
+}
+
+/// The log, with which the generated component says what was called. It is always granted.
+const LOG: &str = "graph-host:host/log";
+/// The level `error` of the log.
+const ERROR: u32 = 4;
+/// Where texts and results begin in the memory of the generated component; the first bytes stay zero, as an empty list is.
+const DATA: usize = 1024;
+/// What parameters are written to. Those of functions that are refused are short.
+const PARAMETERS: u32 = 64 << 10;
+/// Words for a refusal in the error codes of WASI, best first.
+const REFUSALS: [&str; 4] = ["access-denied", "access", "not-permitted", "denied"];
+
+/// The interfaces that a component imports, with versions.
+pub fn imports(component: &[u8]) -> Result<Vec<String>, NarrowError> {
+    let (resolve, world) = decoded(component)?;
+    Ok(resolve.worlds[world].imports.keys().map(|key| resolve.name_world_key(key)).collect())
+}
+
+/// Whether an interface stays in a component whose author wants these: it reaches nothing, or one of them brings it along.
+pub fn is_wanted(name: &str, wanted: &[WantedInterface]) -> bool {
+    let Ok(name) = InterfaceName::parse(name) else { return false };
+    let kind_of = |wanted: &WantedInterface| {
+        let own = InterfaceName::parse(&wanted.name).map(|name| name.provision());
+        match own {
+            Ok(Provision::Kinds { own, .. }) => own,
+            _ => CapabilityKind::ALL.into_iter().find(|kind| kind.as_str() == wanted.name),
+        }
+    };
+    match name.provision() {
+        Provision::Types => true,
+        Provision::Kinds { brought_by, .. } => {
+            brought_by.contains(&CapabilityKind::Log)
+                || wanted.iter().filter_map(kind_of).any(|kind| brought_by.contains(&kind))
+        }
+        Provision::OtherVersion { .. } | Provision::Unknown => false,
+    }
+}
+
+/// Whether a host offers an interface.
+pub fn is_offered(name: &str) -> bool {
+    let provision = InterfaceName::parse(name).map(|name| name.provision());
+    matches!(provision, Ok(Provision::Types | Provision::Kinds { .. }))
+}
+
+/// The component without those of its imports that are not to be kept, and with its interfaces as its only exports: a function beside them
+/// is one of the toolchain's.
+pub fn narrow(component: &[u8], keep: impl Fn(&str) -> bool) -> Result<Vec<u8>, NarrowError> {
+    let hidden: BTreeSet<String> = imports(component)?.into_iter().filter(|name| !keep(name)).collect();
+    let refusing = if hidden.is_empty() { None } else { Some(refusing(component, &hidden)?) };
+    compose(component, refusing.as_deref(), &hidden)
+}
+
+/// An error of the tools, with its causes.
+fn wrong(error: impl std::fmt::Display) -> NarrowError {
+    NarrowError::Component(format!("{error:#}"))
+}
+
+fn decoded(component: &[u8]) -> Result<(Resolve, WorldId), NarrowError> {
+    match wit_component::decode(component).map_err(wrong)? {
+        DecodedWasm::Component(resolve, world) => Ok((resolve, world)),
+        DecodedWasm::WitPackage(..) => Err(wrong("it is a WIT package, and no component")),
+    }
+}
+
+/// Instantiates both, with the interfaces that are hidden from one to the other.
+fn compose(
+    component: &[u8],
+    refusing: Option<&[u8]>,
+    hidden: &BTreeSet<String>,
+) -> Result<Vec<u8>, NarrowError> {
+    let mut graph = CompositionGraph::new();
+    let (node, exports) = instance(&mut graph, "node", component)?;
+    if let Some(refusing) = refusing {
+        let (provider, _) = instance(&mut graph, "refusing", refusing)?;
+        for name in hidden {
+            let interface = graph.alias_instance_export(provider, name).map_err(wrong)?;
+            graph.set_instantiation_argument(node, name, interface).map_err(wrong)?;
+        }
+    }
+    for name in exports.iter().filter(|name| name.contains('/')) {
+        let interface = graph.alias_instance_export(node, name).map_err(wrong)?;
+        graph.export(interface, name).map_err(wrong)?;
+    }
+    graph.encode(EncodeOptions::default()).map_err(wrong)
+}
+
+/// An instance of a component, and what it exports.
+fn instance(
+    graph: &mut CompositionGraph,
+    name: &str,
+    bytes: &[u8],
+) -> Result<(NodeId, Vec<String>), NarrowError> {
+    let package = Package::from_bytes(name, None, bytes.to_vec(), graph.types_mut()).map_err(wrong)?;
+    let exports = graph.types()[package.ty()].exports.keys().cloned().collect();
+    let package = graph.register_package(package).map_err(wrong)?;
+    Ok((graph.instantiate(package), exports))
+}
+
+/// A component that exports the interfaces and reaches nothing.
+fn refusing(component: &[u8], hidden: &BTreeSet<String>) -> Result<Vec<u8>, NarrowError> {
+    let (mut resolve, world) = decoded(component)?;
+    let log = resolve.worlds[world]
+        .imports
+        .keys()
+        .map(|key| resolve.name_world_key(key))
+        .find(|name| name.split('@').next() == Some(LOG));
+    let mut text = "package graph-host:narrow;\nworld refusing {\n".to_owned();
+    if let Some(name) = &log {
+        let _ = writeln!(text, "import {};", wit_name(name));
+    }
+    for name in hidden {
+        let _ = writeln!(text, "export {};", wit_name(name));
+    }
+    text.push_str("}\n");
+    let package = resolve.push_source("refusing.wit", &text).map_err(wrong)?;
+    let world = resolve.select_world(&[package], Some("refusing")).map_err(wrong)?;
+    let module = Module::new(&resolve, world).text();
+    let mut module = wat::parse_str(&module).map_err(wrong)?;
+    embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).map_err(wrong)?;
+    ComponentEncoder::default()
+        .module(&module)
+        .and_then(|encoder| encoder.validate(true).encode())
+        .map_err(wrong)
+}
+
+/// The name of an interface, with words of WIT's own language escaped.
+fn wit_name(name: &str) -> String {
+    let Some((package, rest)) = name.split_once(':') else { return name.to_owned() };
+    let Some((of, interface)) = rest.split_once('/') else { return name.to_owned() };
+    format!("%{package}:%{of}/%{interface}")
+}
+
+/// A core module that is being written.
+struct Module<'r> {
+    resolve: &'r Resolve,
+    world: WorldId,
+    sizes: SizeAlign,
+    /// The functions.
+    code: String,
+    /// Texts and results, from [`DATA`] on.
+    data: Vec<u8>,
+    logs: bool,
+}
+
+const ABI: ManglingAndAbi = ManglingAndAbi::Legacy(LiftLowerAbi::Sync);
+
+impl<'r> Module<'r> {
+    fn new(resolve: &'r Resolve, world: WorldId) -> Self {
+        let mut sizes = SizeAlign::default();
+        sizes.fill(resolve);
+        Self { resolve, world, sizes, code: String::new(), data: Vec::new(), logs: false }
+    }
+
+    fn text(mut self) -> String {
+        let resolve = self.resolve;
+        let world = &resolve.worlds[self.world];
+        let mut imports = String::new();
+        for (key, item) in &world.imports {
+            let WorldItem::Interface { id, .. } = item else { continue };
+            if !resolve.name_world_key(key).starts_with(LOG) {
+                continue;
+            }
+            let functions = &resolve.interfaces[*id].functions;
+            if let Some(func) = functions.get("log") {
+                let (module, name) =
+                    resolve.wasm_import_name(ABI, WasmImport::Func { interface: Some(key), func });
+                let _ = writeln!(imports, "(import {module:?} {name:?} (func $log (param i32 i32 i32)))");
+                self.logs = true;
+            }
+        }
+        for (key, item) in &world.exports {
+            let WorldItem::Interface { id, .. } = item else { continue };
+            for func in resolve.interfaces[*id].functions.values() {
+                self.function(key, func);
+            }
+        }
+        let mut bytes = String::new();
+        for byte in &self.data {
+            let _ = write!(bytes, "\\{byte:02x}");
+        }
+        let parameters = DATA + self.data.len();
+        let pages = (parameters + PARAMETERS as usize).div_ceil(64 << 10);
+        format!(
+            "(module\n{imports}(memory (export \"memory\") {pages})\n(data (i32.const {DATA}) \"{bytes}\")\n\
+             (func (export \"cabi_realloc\") (param i32 i32 i32 i32) (result i32)\n\
+             (if (i32.gt_u (local.get 3) (i32.const {PARAMETERS})) (then unreachable))\n(i32.const {parameters}))\n\
+             {}(func (export \"_initialize\")))",
+            self.code,
+            parameters = parameters.next_multiple_of(8),
+        )
+    }
+
+    /// A function that gives what there is without a grant, or says what was called and traps.
+    fn function(&mut self, interface: &WorldKey, func: &Function) {
+        let resolve = self.resolve;
+        let signature = resolve.wasm_signature(AbiVariant::GuestExport, func);
+        let name = resolve.wasm_export_name(
+            ABI,
+            WasmExport::Func { interface: Some(interface), func, kind: WasmExportKind::Normal },
+        );
+        let _ = write!(self.code, "(func (export {name:?})");
+        for (what, types) in [("param", &signature.params), ("result", &signature.results)] {
+            for ty in types {
+                let _ = write!(self.code, " ({what} {})", value_type(*ty));
+            }
+        }
+        match self.answer(func, signature.retptr) {
+            Some(at) => {
+                let _ = writeln!(self.code, " (i32.const {at}))");
+            }
+            None => {
+                let told = format!(
+                    "`{}` of `{}` was called, which this node does not want: add the interface to `wants`",
+                    func.name,
+                    resolve.name_world_key(interface)
+                );
+                if self.logs {
+                    let (at, length) = (self.put(told.as_bytes()), told.len());
+                    let _ = write!(
+                        self.code,
+                        " (call $log (i32.const {ERROR}) (i32.const {at}) (i32.const {length}))"
+                    );
+                }
+                self.code.push_str(" unreachable)\n");
+            }
+        }
+    }
+
+    /// The answer of a function that can give one: an empty list, or a refusal. In memory if it is given there.
+    fn answer(&mut self, func: &Function, in_memory: bool) -> Option<usize> {
+        let resolve = self.resolve;
+        let Type::Id(id) = func.result? else { return None };
+        match &resolve.types[id].kind {
+            TypeDefKind::List(_) if in_memory => Some(0),
+            TypeDefKind::Result(result) if in_memory => {
+                let Some(Type::Id(mut error)) = result.err else { return None };
+                while let TypeDefKind::Type(Type::Id(named)) = resolve.types[error].kind {
+                    error = named;
+                }
+                let TypeDefKind::Enum(codes) = &resolve.types[error].kind else { return None };
+                let refusal = REFUSALS
+                    .iter()
+                    .find_map(|word| codes.cases.iter().position(|case| case.name == *word))?;
+                let offset =
+                    self.sizes.payload_offset(wit_parser::Int::U8, [result.ok.as_ref(), result.err.as_ref()]);
+                let mut bytes = vec![0; self.sizes.size(&Type::Id(id)).size_wasm32()];
+                bytes[0] = 1;
+                *bytes.get_mut(offset.size_wasm32())? = u8::try_from(refusal).ok()?;
+                Some(self.put(&bytes))
+            }
+            _ => None,
+        }
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> usize {
+        self.data.resize(self.data.len().next_multiple_of(8), 0);
+        let at = DATA + self.data.len();
+        self.data.extend_from_slice(bytes);
+        at
+    }
+}
+
+fn value_type(ty: WasmType) -> &'static str {
+    match ty {
+        WasmType::I32 | WasmType::Pointer | WasmType::Length => "i32",
+        WasmType::I64 | WasmType::PointerOrI64 => "i64",
+        WasmType::F32 => "f32",
+        WasmType::F64 => "f64",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    /// A component that imports a clock, folders and the log, and exports an interface and a function beside it.
+    const COMPONENT: &str = r#"(component
+        (import "graph-host:host/log@0.1.0" (instance $log
+            (type $level (enum "trace" "debug" "info" "warn" "error"))
+            (export "level" (type $shown (eq $level)))
+            (export "log" (func (param "level" $shown) (param "message" string)))))
+        (import "wasi:clocks/monotonic-clock@0.2.12" (instance $clock
+            (export "now" (func (result u64)))))
+        (import "wasi:filesystem/preopens@0.2.12" (instance $folders
+            (export "get-directories" (func (result (list u8))))))
+        (alias export $clock "now" (func $now))
+        (instance $interface (export "now" (func $now)))
+        (export "acme:own/interface" (instance $interface))
+        (export "init" (func $now))
+    )"#;
+
+    #[test]
+    fn what_is_not_kept_is_no_import_any_more() {
+        let bytes = wat::parse_str(COMPONENT).unwrap();
+        let all = [
+            "graph-host:host/log@0.1.0",
+            "wasi:clocks/monotonic-clock@0.2.12",
+            "wasi:filesystem/preopens@0.2.12",
+        ];
+        assert_eq!(imports(&bytes).unwrap(), all);
+        for kept in [&all[..1], &all[..2], &all[..]] {
+            let narrowed = narrow(&bytes, |name| kept.contains(&name)).unwrap();
+            assert_eq!(imports(&narrowed).unwrap(), kept);
+            let (resolve, world) = decoded(&narrowed).unwrap();
+            let exports: Vec<_> =
+                resolve.worlds[world].exports.keys().map(|key| resolve.name_world_key(key)).collect();
+            assert_eq!(exports, ["acme:own/interface"]);
+        }
+    }
+
+    #[test]
+    fn what_is_taken_away_gives_nothing_or_refuses() {
+        let bytes = wat::parse_str(COMPONENT).unwrap();
+        let hidden: BTreeSet<String> =
+            imports(&bytes).unwrap().into_iter().filter(|name| !name.starts_with(LOG)).collect();
+        let printed = texts_of(&refusing(&bytes, &hidden).unwrap());
+        assert!(printed.contains("`now` of `wasi:clocks/monotonic-clock@0.2.12` was called"), "{printed}");
+        assert!(!printed.contains("`get-directories`"), "a list can be empty: {printed}");
+    }
+
+    /// The texts in a component.
+    fn texts_of(bytes: &[u8]) -> String {
+        String::from_utf8_lossy(bytes).into_owned()
+    }
+
+    #[test]
+    fn bytes_that_are_no_component_are_refused() {
+        for bytes in [&b""[..], b"\0asm\x01\0\0\0", b"\0asm\x0d\0\x01\0\xff"] {
+            assert!(narrow(bytes, |_| true).is_err());
+        }
+    }
+
+    #[test]
+    fn a_node_keeps_what_it_wants_and_what_reaches_nothing() {
+        let wants = |name: &str| [WantedInterface { name: name.to_owned(), why: String::new() }];
+        let kept = |name: &str, wanted: &str| is_wanted(name, &wants(wanted));
+        assert!(kept("wasi:filesystem/preopens@0.2.12", "wasi:filesystem/types"));
+        assert!(kept("wasi:filesystem/preopens@0.2.12", "filesystem"));
+        assert!(kept("wasi:clocks/wall-clock@0.2.12", "wasi:filesystem/types"), "for its types");
+        assert!(!kept("wasi:clocks/monotonic-clock@0.2.12", "wasi:filesystem/types"));
+        assert!(kept("wasi:clocks/monotonic-clock@0.2.12", "wasi:clocks/wall-clock@0.2.6"));
+        assert!(!kept("wasi:random/insecure-seed@0.2.12", "wasi:http/types"));
+        for always in [
+            "wasi:cli/stdout@0.2.12",
+            "wasi:io/streams@0.2.12",
+            "graph-host:host/log@0.1.0",
+            "graph-host:node/types@0.1.0",
+        ] {
+            assert!(is_wanted(always, &[]), "{always}");
+        }
+        for never in ["wasi:sockets/tcp@0.2.12", "wasi:clocks/wall-clock@0.3.0", "not a name"] {
+            assert!(!kept(never, "wasi:clocks/wall-clock") && !is_offered(never), "{never}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The interfaces that nodes are built against, as WIT text.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// A file at the top of the project, by its path there. `sdk` links to it, so that a package of this crate has it.
+macro_rules! texts {
+    ($($path:literal),* $(,)?) => {
+        &[$(($path, include_str!(concat!("../../sdk/", $path)))),*]
+    };
+}
+
+/// The contract, the interfaces of the host and those of WASI, by path.
+pub const FILES: &[(&str, &str)] = texts![
+    "wit/host/README.md",
+    "wit/host/events.wit",
+    "wit/host/knowledge.wit",
+    "wit/host/log.wit",
+    "wit/host/secrets.wit",
+    "wit/host/tools.wit",
+    "wit/node/action.wit",
+    "wit/node/types.wit",
+    "wit/node/world.wit",
+    "wit/wasi/README.md",
+    "wit/wasi/cli.wit",
+    "wit/wasi/clocks.wit",
+    "wit/wasi/filesystem.wit",
+    "wit/wasi/http.wit",
+    "wit/wasi/io.wit",
+    "wit/wasi/random.wit",
+];
+
+/// The name of the world that [`write`] writes.
+pub const WORLD: &str = "built";
+
+/// Writes a folder with the world of a node that imports these interfaces, and all that it depends on, in the layout that tools for WIT
+/// read.
+pub fn write<'n>(folder: &Path, imports: impl Iterator<Item = &'n str>) -> io::Result<()> {
+    for (path, text) in FILES {
+        let name = path.strip_prefix("wit/").unwrap_or(path);
+        // A folder of `deps` holds one package; each file of `wasi` is one.
+        let name = name.strip_prefix("wasi/").map_or_else(|| name.to_owned(), |file| format!("wasi-{file}"));
+        if !name.ends_with(".wit") {
+            continue;
+        }
+        let path = folder.join("deps").join(name);
+        if let Some(around) = path.parent() {
+            fs::create_dir_all(around)?;
+        }
+        fs::write(path, text)?;
+    }
+    let imports: String = imports.map(|name| format!("    import {name};\n")).collect();
+    let world = format!(
+        "package graph-host:build;\n\nworld {WORLD} {{\n    include graph-host:node/node@0.1.0;\n{imports}}}\n"
+    );
+    fs::write(folder.join("world.wit"), world)
+}
