@@ -24,7 +24,7 @@ export function recorded(native, { name, run, tree, scratch, graph = "graph.yaml
 }
 
 /** Opens a site, and takes server and network away. */
-async function opened(browser, site) {
+export async function opened(browser, site) {
   const server = await serve(site);
   const page = await Page.open(browser, `http://localhost:${server.port}/`);
   assert.deepEqual([await page.message(), await page.problems()], ["", []]);
@@ -34,7 +34,7 @@ async function opened(browser, site) {
 }
 
 /** Replays, and gives what the page says and its rows. */
-async function replayed(page, begin) {
+export async function replayed(page, begin) {
   await begin();
   const idle = () => document.getElementById("cancel").disabled && !document.getElementById("replay-file").disabled;
   await page.page.waitForFunction(idle, null, { timeout: 120_000 });
@@ -43,17 +43,17 @@ async function replayed(page, begin) {
   return { said: await page.text("#replayed"), message: await page.message(), rows };
 }
 
-const choose = (page, file) => () => page.page.setInputFiles("#replay-file", file);
+export const choose = (page, file) => () => page.page.setInputFiles("#replay-file", file);
 
 /** The same rows, of the command line. */
-function expectedOf(native, run) {
+export function expectedOf(native, run) {
   const { supersteps, equal } = native.json([0], "replay", run);
   assert.equal(equal, true);
   const { history } = native.json([0], "runs", "show", run);
-  const results = new Map(history.map(({ step, result_digest: result }) => [step, result]));
-  return supersteps.map(({ namespace, step, made_by: made, nodes, fuel, equal: same }) => {
+  const results = new Map(history.map(({ checkpoint, result_digest: result }) => [checkpoint, result]));
+  return supersteps.map(({ namespace, step, checkpoint, made_by: made, nodes, fuel, equal: same }) => {
     const what = made === "superstep" ? nodes.join(", ") : made;
-    return [namespace || run, String(step), what, String(fuel), namespace ? undefined : results.get(step), same ? "equal" : "different"];
+    return [namespace || run, String(step), what, String(fuel), namespace ? undefined : results.get(checkpoint), same ? "equal" : "different"];
   });
 }
 

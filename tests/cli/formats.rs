@@ -222,9 +222,13 @@ fn what_else_older_releases_have_stored_is_read() {
         let pull = stored.run(&["pull"]);
         assert!(pull.stderr.contains("there is no `oci-layout`"), "{}", pull.stderr);
         stored.ok(&["verify", "../home/installed/tools/t/hello.wasm", "--id", "t/hello"]);
-        let before = fs::read(stored.place.path("project/.ai/state/knowledge.db")).unwrap();
+        let knowledge = stored.place.path("project/.ai/state/knowledge.db");
+        let before = fs::read(&knowledge).unwrap();
+        assert_eq!(state_of(&migrate(&stored, &["--check"]).0, "knowledge"), "older");
+        assert_eq!(fs::read(&knowledge).unwrap(), before);
+        assert_eq!(state_of(&migrate(&stored, &[]).0, "knowledge"), "migrated");
         assert_eq!(state_of(&migrate(&stored, &["--check"]).0, "knowledge"), "current");
-        assert_eq!(fs::read(stored.place.path("project/.ai/state/knowledge.db")).unwrap(), before);
+        assert!(fs::read(&knowledge).unwrap() != before);
     }
 }
 
@@ -269,7 +273,7 @@ fn a_check_writes_nothing() {
             .filter(|file| file["state"] != "current")
             .map(|file| (file["format"].as_str().unwrap(), file["state"].as_str().unwrap()))
             .collect();
-        assert_eq!(older, [("runs", "older"), ("files", "older")]);
+        assert_eq!(older, [("runs", "older"), ("knowledge", "older"), ("files", "older")]);
         let formats: Vec<_> = document["files"]
             .as_array()
             .unwrap()
@@ -363,7 +367,7 @@ fn newer_files_are_named_and_refused() {
     let stored = check(&replace("home/trust.log", "{\"entry\"", "{\"version\":2,\"entry\""), "trust_log");
     refused(&stored, &["trust", "log"], 8);
     let stored = check(
-        &|stored: &Stored| set_version(&stored.place.path("project/.ai/state/knowledge.db"), 2),
+        &|stored: &Stored| set_version(&stored.place.path("project/.ai/state/knowledge.db"), 3),
         "knowledge",
     );
     drop(stored);

@@ -1,18 +1,18 @@
-// Compares the vectors that a WebAssembly module computes with those of native code.
+// Compares the vectors and the results of searches that a WebAssembly module computes with those of native code.
 // Usage: node compare.mjs MODULE VECTORS
 
 import { readFileSync } from "node:fs";
 
 const [modulePath, vectorsPath] = process.argv.slice(2);
 const { instance } = await WebAssembly.instantiate(readFileSync(modulePath), {});
-const { allocate, vector, memory } = instance.exports;
+const { allocate, vector, ranking, memory } = instance.exports;
 
 // Memory moves when it grows, so a view of it is only good until the next call.
-const vectorOf = (document) => {
+const textOf = (computed, document) => {
   const bytes = new TextEncoder().encode(document);
   const at = allocate(bytes.length) >>> 0;
   new Uint8Array(memory.buffer, at, bytes.length).set(bytes);
-  const result = BigInt.asUintN(64, vector(at, bytes.length));
+  const result = BigInt.asUintN(64, computed(at, bytes.length));
   const [start, length] = [Number(result >> 32n), Number(result & 0xffffffffn)];
   return new TextDecoder().decode(new Uint8Array(memory.buffer, start, length));
 };
@@ -20,8 +20,9 @@ const vectorOf = (document) => {
 let records = 0;
 let different = 0;
 const vectors = JSON.parse(readFileSync(vectorsPath, "utf8"));
-for (const { file, document, vector: expected } of vectors) {
-  const actual = vectorOf(document);
+for (const { file, document, vector: recorded, ranking: searched } of vectors) {
+  const expected = `${recorded}\n${searched}`;
+  const actual = `${textOf(vector, document)}\n${textOf(ranking, document)}`;
   records += expected.split("\n").filter((line) => line.includes("sha256:")).length;
   if (actual === expected) continue;
   different += 1;

@@ -41,6 +41,7 @@ pub mod limits;
 pub mod node;
 pub mod parameters;
 pub mod question;
+pub mod ranking;
 pub mod record;
 pub mod schema;
 pub mod structure;

@@ -7,11 +7,11 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, ErrorKind, Read, Seek as _};
 use std::path::{Path, PathBuf};
 
-use crate::error::StorageError;
+use crate::error::{StorageError, location};
 use crate::file::format as files;
 use crate::knowledge;
 use crate::sqlite::{APPLICATION_ID, SCHEMA_VERSION};
-use crate::{FileStore, OpenError, Options, SqliteStore};
+use crate::{FileStore, KnowledgeStore, KnowledgeStoreError, OpenError, Options, SqliteStore};
 
 /// A store that has a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,8 +49,9 @@ impl Format {
     pub fn bring_up_to_date(self, path: &Path) -> Result<(), OpenError> {
         match self {
             Self::Runs => SqliteStore::open(path, Options::default()).map(drop),
-            // There has been one version so far.
-            Self::Knowledge => Ok(()),
+            Self::Knowledge => {
+                KnowledgeStore::at(path).bring_up_to_date().map_err(|error| not_brought(path, error))
+            }
             Self::Files => Ok(FileStore::at(path).bring_up_to_date()?),
         }
     }
@@ -83,6 +84,21 @@ impl Format {
             // Files from before versions were written are of version 1.
             Self::Knowledge => database(path, knowledge::APPLICATION_ID, 1),
         }
+    }
+}
+
+/// Why a file of knowledge is not brought up to date.
+fn not_brought(path: &Path, error: KnowledgeStoreError) -> OpenError {
+    let (location, reason) = (location(path), error.to_string());
+    match error {
+        KnowledgeStoreError::Place(error) => error.into(),
+        KnowledgeStoreError::Altered(_)
+        | KnowledgeStoreError::Foreign(_)
+        | KnowledgeStoreError::Newer { .. } => {
+            let readable = "move it away, or put it back from a backup".to_owned();
+            StorageError::Corrupt { location, reason, readable }.into()
+        }
+        _ => StorageError::Io { location, reason }.into(),
     }
 }
 
@@ -182,7 +198,6 @@ mod tests {
     use rusqlite::Connection;
 
     use super::*;
-    use crate::KnowledgeStore;
     use crate::conformance::sample::run;
     use crate::store::CheckpointStore as _;
 
@@ -265,7 +280,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("knowledge.db");
         KnowledgeStore::at(&file).put("a", "b").unwrap();
-        assert_eq!(Format::Knowledge.inspect(&file).unwrap(), Found::Version(1));
+        assert_eq!(Format::Knowledge.inspect(&file).unwrap(), Found::Version(2));
         Connection::open(&file).unwrap().pragma_update(None, "user_version", 0).unwrap();
         assert_eq!(Format::Knowledge.inspect(&file).unwrap(), Found::Version(1));
 

@@ -1,10 +1,10 @@
-//! Computes the vectors of documents in native code, and prints them as JSON: for each document its file, its text and its
-//! vector. `purity REPOSITORY`.
+//! Computes the vectors of documents in native code, and prints them as JSON: for each document its file, its text, its
+//! vector, and what searches in it find. `purity REPOSITORY`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use purity::vectors::of_document;
+use purity::vectors::{of_document, ranking_of};
 use serde_json::json;
 
 /// All graphs of the repository: those of cases, the documents and the examples.
@@ -58,7 +58,10 @@ fn main() -> ExitCode {
         Ok(documents) => {
             let vectors: Vec<_> = documents
                 .iter()
-                .map(|(file, text)| json!({ "file": file, "document": text, "vector": of_document(text) }))
+                .map(|(file, text)| {
+                    let (vector, ranking) = (of_document(text), ranking_of(text));
+                    json!({ "file": file, "document": text, "vector": vector, "ranking": ranking })
+                })
                 .collect();
             println!("{}", json!(vectors));
             ExitCode::SUCCESS

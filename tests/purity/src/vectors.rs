@@ -10,6 +10,7 @@ use graph_core::digest::Digest;
 use graph_core::document;
 use graph_core::graph::Graph;
 use graph_core::node::{Category, Failure, Outcome};
+use graph_core::ranking::{Query, Totals, Weights, each_word, rank};
 use graph_core::record::Record;
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
@@ -35,6 +36,35 @@ pub extern "C" fn vector(pointer: *const u8, length: usize) -> u64 {
     let vector = String::from_utf8_lossy(bytes);
     let vector = of_document(&vector).leak();
     (vector.as_ptr() as u64) << 32 | vector.len() as u64
+}
+
+/// Gives the entries that a search finds in the lines of a document, as [`vector`] gives its result.
+#[unsafe(no_mangle)]
+pub extern "C" fn ranking(pointer: *const u8, length: usize) -> u64 {
+    // SAFETY: the caller passes what `allocate` returned, and has written the document there.
+    let bytes = unsafe { std::slice::from_raw_parts(pointer, length) };
+    let ranking = ranking_of(&String::from_utf8_lossy(bytes)).leak();
+    (ranking.as_ptr() as u64) << 32 | ranking.len() as u64
+}
+
+/// A line for each word of a document with the lines that hold it, best first.
+pub fn ranking_of(text: &str) -> String {
+    let entries: Vec<_> =
+        text.lines().enumerate().map(|(number, line)| (format!("{number:05}"), line.to_owned())).collect();
+    let mut words = Vec::new();
+    each_word(text, &mut |word| words.push(word.to_owned()));
+    let mut ranking = String::new();
+    for pair in words.chunks(2).take(40) {
+        let Some(query) = Query::new(&pair.join(" ")) else { continue };
+        let keys = |(key, _): (String, String)| key;
+        let found: Vec<_> = rank(&entries, "", &query, 20).into_iter().map(keys).collect();
+        let _ = writeln!(ranking, "{}: {}", pair.join(" "), found.join(" "));
+        let (entries, count) =
+            (u32::try_from(text.len()).unwrap_or(u32::MAX), u32::try_from(found.len()).unwrap_or(u32::MAX));
+        let weights = Weights::new(Totals { entries, words: entries }, &[count]);
+        let _ = writeln!(ranking, "{:016x}", weights.score(&[count], count).to_bits());
+    }
+    ranking
 }
 
 /// The problems of a document, or a line for each record of a run of it and one for the outcome.

@@ -1,0 +1,15 @@
+//! Texts by key that outlast runs: a project's SQLite file, with an index of their words.
+
+mod error;
+mod index;
+mod schema;
+mod search;
+mod store;
+mod time_limit;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::KnowledgeStoreError;
+pub(crate) use schema::{APPLICATION_ID, VERSION};
+pub use store::KnowledgeStore;

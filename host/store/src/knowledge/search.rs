@@ -1,0 +1,131 @@
+//! Finds entries in the index of words. [`graph_core::ranking`] says what the words are and what an entry scores.
+//!
+//! The work depends on how many entries hold the words of a query, and not on how many entries there are.
+
+use graph_core::ranking::{Best, Query, Totals, Weights};
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::error::Result;
+use super::index::places;
+use super::time_limit::TimeLimit;
+
+/// The entries that hold a word or a phrase, in order, and how often.
+type Holding = Vec<(i64, u32)>;
+
+/// Keys with excerpts of the entries below a prefix that hold all phrases of a query, best first.
+pub(super) fn search(
+    connection: &Connection,
+    prefix: &str,
+    query: &Query,
+    limit: u32,
+    time: &TimeLimit,
+) -> Result<Vec<(String, String)>> {
+    let mut phrases: Vec<Holding> = Vec::new();
+    for words in query.phrases() {
+        let holding = holding_phrase(connection, words, time)?;
+        if holding.is_empty() {
+            return Ok(Vec::new());
+        }
+        phrases.push(holding);
+    }
+    // The entries of the rarest phrase are looked at.
+    let Some(rarest) = phrases.iter().min_by_key(|holding| holding.len()) else { return Ok(Vec::new()) };
+    let counts: Vec<u32> = phrases.iter().map(|holding| number(holding.len())).collect();
+    let totals = connection.query_row("SELECT entries, words FROM total", [], |row| {
+        Ok(Totals { entries: number(row.get::<_, i64>(0)?), words: number(row.get::<_, i64>(1)?) })
+    })?;
+    let weights = Weights::new(totals, &counts);
+    let mut best = Best::new(limit as usize);
+    let mut described = connection.prepare_cached(
+        "SELECT entries.key, lengths.words FROM entries JOIN lengths ON lengths.entry = entries.id
+             WHERE entries.id = ?1",
+    )?;
+    for (entry, _) in rarest {
+        time.check()?;
+        let times = |holding: &Holding| {
+            holding.binary_search_by_key(entry, |(other, _)| *other).ok().map(|at| holding[at].1)
+        };
+        let Some(counts) = phrases.iter().map(times).collect::<Option<Vec<_>>>() else { continue };
+        let found = described
+            .query_row([entry], |row| Ok((row.get::<_, String>(0)?, number(row.get::<_, i64>(1)?))))
+            .optional()?;
+        if let Some((key, words)) = found.filter(|(key, _)| key.starts_with(prefix)) {
+            best.offer(weights.score(&counts, words), &key, *entry);
+        }
+    }
+    let mut text = connection.prepare_cached("SELECT text FROM entries WHERE id = ?1")?;
+    let excerpt = |(key, entry): (String, i64)| {
+        let text: String = text.query_row([entry], |row| row.get(0))?;
+        Ok((key, query.excerpt(&text)))
+    };
+    best.into_hits().map(excerpt).collect()
+}
+
+/// A number, which may be anything where a file says it.
+fn number<N: TryInto<u32> + Default + PartialOrd>(stored: N) -> u32 {
+    if stored < N::default() { 0 } else { stored.try_into().unwrap_or(u32::MAX) }
+}
+
+/// The entries that hold a word.
+fn holding_word(connection: &Connection, word: &str) -> Result<Holding> {
+    let mut all =
+        connection.prepare_cached("SELECT entry, times FROM words WHERE word = ?1 ORDER BY entry")?;
+    let rows = all.query_map([word], |row| Ok((row.get(0)?, number(row.get::<_, i64>(1)?))))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// The entries that hold words one after the other. Those of the rarest word are looked at.
+fn holding_phrase(connection: &Connection, words: &[String], time: &TimeLimit) -> Result<Holding> {
+    let mut rarest: Option<Holding> = None;
+    for word in words {
+        time.check()?;
+        let holding = holding_word(connection, word)?;
+        if rarest.as_ref().is_none_or(|rarest| holding.len() < rarest.len()) {
+            rarest = Some(holding);
+        }
+    }
+    let rarest = rarest.unwrap_or_default();
+    if words.len() == 1 {
+        return Ok(rarest);
+    }
+    let mut one = connection.prepare_cached("SELECT places FROM words WHERE word = ?1 AND entry = ?2")?;
+    let mut found = Vec::new();
+    for (entry, _) in rarest {
+        // Where the phrase may begin.
+        let mut begins: Option<Vec<u32>> = None;
+        for (at, word) in (0..).zip(words) {
+            time.check()?;
+            let mut rows = one.query(params![word, entry])?;
+            let Some(row) = rows.next()? else {
+                begins = None;
+                break;
+            };
+            let places = places(row.get_ref(0)?.as_blob().unwrap_or_default());
+            let places = places.filter_map(|place| place.checked_sub(at));
+            let common = match &begins {
+                Some(begins) => common(begins, places),
+                None => places.collect(),
+            };
+            let is_empty = common.is_empty();
+            begins = Some(common);
+            if is_empty {
+                break;
+            }
+        }
+        match begins {
+            Some(begins) if !begins.is_empty() => found.push((entry, number(begins.len()))),
+            _ => {}
+        }
+    }
+    Ok(found)
+}
+
+/// The numbers that two ascending sequences have in common.
+fn common(numbers: &[u32], others: impl Iterator<Item = u32>) -> Vec<u32> {
+    let mut others = others.peekable();
+    let mut is_common = |number: &&u32| {
+        while others.next_if(|other| other < *number).is_some() {}
+        others.peek() == Some(*number)
+    };
+    numbers.iter().filter(|number| is_common(number)).copied().collect()
+}

@@ -1,0 +1,218 @@
+//! The knowledge of a project.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use graph_core::capability::is_key;
+use graph_core::diagnostic::printable;
+use graph_core::ranking::Query;
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, TransactionBehavior, params};
+
+use super::error::{KnowledgeStoreError, LONGEST_CALL, LONGEST_SEARCH, Result};
+use super::schema::{self, Recognised};
+use super::time_limit::TimeLimit;
+use super::{index, search};
+use crate::sqlite::beside::{self, Found};
+use crate::sqlite::guard::{self, Meter};
+
+/// The most entries of a project.
+pub(super) const MAX_ENTRIES: i64 = 100_000;
+/// The most bytes of all texts of a project.
+pub(super) const MAX_BYTES: i64 = 256 << 20;
+/// How long to wait for another process that writes.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// The knowledge of a project. Its file is made with the first entry; several processes may use it at once.
+#[derive(Debug)]
+pub struct KnowledgeStore {
+    path: PathBuf,
+    connection: Mutex<Option<Open>>,
+}
+
+/// The open file.
+#[derive(Debug)]
+struct Open {
+    connection: Connection,
+    /// Counts the work of each call.
+    meter: Meter,
+}
+
+impl KnowledgeStore {
+    /// The knowledge in a file, which need not be there yet.
+    pub fn at(path: &Path) -> Self {
+        Self { path: path.to_owned(), connection: Mutex::new(None) }
+    }
+
+    /// Brings a file of an older version up to date, as the first call that uses it does.
+    pub fn bring_up_to_date(&self) -> Result<()> {
+        self.read(|_| Ok(()))
+    }
+
+    /// The open file; none if it is only to be read and is missing.
+    fn open(&self, make: bool) -> Result<Option<MutexGuard<'_, Option<Open>>>> {
+        let mut guard = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*guard {
+            Some(open) => open.meter.begin_within(LONGEST_CALL),
+            None => match self.connect(make)? {
+                None => return Ok(None),
+                open => *guard = open,
+            },
+        }
+        Ok(Some(guard))
+    }
+
+    fn connect(&self, make: bool) -> Result<Option<Open>> {
+        let place = beside::resolved(&self.path);
+        if beside::check(&place)? == Found::Nothing {
+            if !make {
+                return Ok(None);
+            }
+            if let Some(folder) = self.path.parent() {
+                std::fs::create_dir_all(folder)
+                    .map_err(|error| KnowledgeStoreError::Sqlite(format!("{}: {error}", folder.display())))?;
+            }
+        }
+        let place = beside::resolved(&self.path);
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+        let mut connection = Connection::open_with_flags(&place, flags)?;
+        connection.busy_timeout(BUSY)?;
+        guard::set(&connection)?;
+        let meter = Meter::on(&mut connection, &place)?;
+        meter.begin_within(LONGEST_CALL + BUSY);
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        let mut open = Open { connection, meter };
+        let prepared = self.prepare(&mut open);
+        self.ended(&open, prepared)?;
+        open.meter.begin_within(LONGEST_CALL);
+        Ok(Some(open))
+    }
+
+    /// Makes the tables of an empty file, and brings older ones up to date.
+    fn prepare(&self, open: &mut Open) -> Result<()> {
+        let file = self.path.display().to_string();
+        // Another program's file is left unchanged: nothing is written before it is recognised.
+        let transaction = open.connection.transaction_with_behavior(TransactionBehavior::Deferred)?;
+        let found = schema::recognise(&transaction, &file)?;
+        transaction.commit()?;
+        if found == Recognised::Current {
+            return Ok(());
+        }
+        let transaction = open.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // Another process may have made the tables first.
+        match schema::recognise(&transaction, &file)? {
+            Recognised::Empty => schema::make(&transaction)?,
+            Recognised::Older => schema::migrate(&transaction, &open.meter)?,
+            Recognised::Current => {}
+        }
+        Ok(transaction.commit()?)
+    }
+
+    fn read<T: Default>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        match self.open(false)?.as_deref() {
+            Some(Some(open)) => self.ended(open, read(&open.connection)),
+            _ => Ok(T::default()),
+        }
+    }
+
+    /// The result of a call, or why it was interrupted.
+    fn ended<T>(&self, open: &Open, answer: Result<T>) -> Result<T> {
+        match answer {
+            Err(KnowledgeStoreError::Late | KnowledgeStoreError::Slow) if open.meter.is_spent() => {
+                let what = "reading it takes more work than a file of its size can need";
+                Err(KnowledgeStoreError::Altered(format!("{}: {what}", self.path.display())))
+            }
+            answer => answer,
+        }
+    }
+
+    /// The text of a key.
+    pub fn get(&self, key: &str) -> Result<Option<String>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached("SELECT text FROM entries WHERE key = ?1")?;
+            Ok(statement.query_row([key], |row| row.get(0)).optional()?)
+        })
+    }
+
+    /// Writes the text of a key, in place of what it held. It is on the disk when this returns.
+    pub fn put(&self, key: &str, text: &str) -> Result<()> {
+        let mut guard = self.open(true)?;
+        let Some(open) = guard.as_deref_mut().and_then(Option::as_mut) else { return Ok(()) };
+        let written = Self::write(&mut open.connection, key, text);
+        self.ended(open, written)
+    }
+
+    fn write(connection: &mut Connection, key: &str, text: &str) -> Result<()> {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let known: Option<(i64, String)> = transaction
+            .query_row("SELECT id, text FROM entries WHERE key = ?1", [key], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })
+            .optional()?;
+        let old = known.as_ref().map(|(_, old)| old.as_str());
+        if old == Some(text) {
+            return Ok(());
+        }
+        check_room(&transaction, old, text)?;
+        if let Some((id, old)) = &known {
+            transaction.execute("UPDATE entries SET text = ?2 WHERE id = ?1", params![id, text])?;
+            index::replace(&transaction, *id, old, text)?;
+        } else {
+            transaction.execute("INSERT INTO entries (key, text) VALUES (?1, ?2)", params![key, text])?;
+            index::add(&transaction, transaction.last_insert_rowid(), text)?;
+        }
+        Ok(transaction.commit()?)
+    }
+
+    /// Keys with excerpts of the entries below a prefix that hold all words of a query, best first.
+    pub fn search(&self, prefix: &str, query: &str, limit: u32) -> Result<Vec<(String, String)>> {
+        let query = Query::new(query).ok_or(KnowledgeStoreError::NoWord)?;
+        self.read(|connection| {
+            let time = TimeLimit::set(connection.get_interrupt_handle(), LONGEST_SEARCH)?;
+            let found =
+                search::search(connection, prefix, &query, limit, &time).map_err(|error| match error {
+                    KnowledgeStoreError::Late => KnowledgeStoreError::Slow,
+                    error => error,
+                })?;
+            found.into_iter().map(|(key, excerpt)| Ok((checked(key)?, excerpt))).collect()
+        })
+    }
+
+    /// The keys that begin with a prefix, from the one behind `after` on, in order of their bytes.
+    pub fn list(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<String>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT key FROM entries WHERE key >= ?1 AND key > ?2 AND substr(key, 1, length(?1)) = ?1
+                 ORDER BY key LIMIT ?3",
+            )?;
+            let rows =
+                statement.query_map(params![prefix, after.unwrap_or_default(), limit], |row| row.get(0))?;
+            rows.map(|key| checked(key?)).collect()
+        })
+    }
+}
+
+/// Refuses a text that the project has no room for.
+fn check_room(connection: &Connection, old: Option<&str>, text: &str) -> Result<()> {
+    let size = |text: &str| i64::try_from(text.len()).unwrap_or(i64::MAX);
+    let (entries, bytes): (i64, i64) =
+        connection.query_row("SELECT entries, bytes FROM total", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let entries = entries.saturating_add(i64::from(old.is_none()));
+    let bytes = bytes.saturating_sub(old.map_or(0, size)).saturating_add(size(text));
+    if entries > MAX_ENTRIES || bytes > MAX_BYTES {
+        return Err(KnowledgeStoreError::Full { entries, bytes });
+    }
+    Ok(())
+}
+
+/// Checks a key that was read: this program writes only valid ones.
+fn checked(key: String) -> Result<String> {
+    if is_key(&key) {
+        return Ok(key);
+    }
+    let shown: String = key.chars().take(60).collect();
+    Err(KnowledgeStoreError::Altered(format!("`{}` is no key", printable(&shown).replace('\n', "\\n"))))
+}

@@ -1,0 +1,7 @@
+#![allow(clippy::unwrap_used)]
+
+mod entries;
+mod migration;
+mod ranking;
+mod strangers;
+mod support;
