@@ -26,7 +26,7 @@
 //! let verified = VerifiedComponent::verify(bytes.into(), Some(&envelope), &trust, "examples/testkit", now)?;
 //!
 //! let engine = Engine::new(EngineConfig::default())?;
-//! let node = engine.prepare(&engine.load(&verified)?, &EffectiveGrant::nothing(TaskLimits::DEFAULT))?;
+//! let node = engine.prepare(&engine.load(&verified)?, None, &EffectiveGrant::nothing(TaskLimits::DEFAULT))?;
 //! let activation = Activation {
 //!     run_id: "r".into(), root_run_id: "r".into(), parent_run_id: None, graph_id: "g".into(), node_id: "n".into(),
 //!     superstep: 1, task: "/1.0".into(), attempt: 1, visit: 1, argument: None, answers: Vec::new(),
