@@ -1,5 +1,5 @@
 //! Building a guest from JavaScript or TypeScript: esbuild makes one module of the sources, and componentize-qjs puts it into a component
-//! with the engine QuickJS.
+//! with the engine `QuickJS`.
 //!
 //! Both are packages of npm, installed by the author in the project's folder. Nothing is fetched here.
 

@@ -231,26 +231,21 @@ impl<'r> Module<'r> {
                 let _ = write!(self.code, " ({what} {})", value_type(*ty));
             }
         }
-        match self.answer(func, signature.retptr) {
-            Some(at) => {
-                let _ = writeln!(self.code, " (i32.const {at}))");
-            }
-            None => {
-                let told = format!(
-                    "`{}` of `{}` was called, which this node does not want: add the interface to `wants`",
-                    func.name,
-                    resolve.name_world_key(interface)
-                );
-                if self.logs {
-                    let (at, length) = (self.put(told.as_bytes()), told.len());
-                    let _ = write!(
-                        self.code,
-                        " (call $log (i32.const {ERROR}) (i32.const {at}) (i32.const {length}))"
-                    );
-                }
-                self.code.push_str(" unreachable)\n");
-            }
+        if let Some(at) = self.answer(func, signature.retptr) {
+            let _ = writeln!(self.code, " (i32.const {at}))");
+            return;
         }
+        if self.logs {
+            let told = format!(
+                "`{}` of `{}` was called, which this node does not want: add the interface to `wants`",
+                func.name,
+                resolve.name_world_key(interface)
+            );
+            let (at, length) = (self.put(told.as_bytes()), told.len());
+            let _ =
+                write!(self.code, " (call $log (i32.const {ERROR}) (i32.const {at}) (i32.const {length}))");
+        }
+        self.code.push_str(" unreachable)\n");
     }
 
     /// The answer of a function that can give one: an empty list, or a refusal. In memory if it is given there.

@@ -41,7 +41,7 @@ pub fn write<'n>(folder: &Path, imports: impl Iterator<Item = &'n str>) -> io::R
         let name = path.strip_prefix("wit/").unwrap_or(path);
         // A folder of `deps` holds one package; each file of `wasi` is one.
         let name = name.strip_prefix("wasi/").map_or_else(|| name.to_owned(), |file| format!("wasi-{file}"));
-        if !name.ends_with(".wit") {
+        if Path::new(&name).extension().is_none_or(|extension| extension != "wit") {
             continue;
         }
         let path = folder.join("deps").join(name);
@@ -50,7 +50,8 @@ pub fn write<'n>(folder: &Path, imports: impl Iterator<Item = &'n str>) -> io::R
         }
         fs::write(path, text)?;
     }
-    let imports: String = imports.map(|name| format!("    import {name};\n")).collect();
+    let imports: Vec<String> = imports.map(|name| format!("    import {name};\n")).collect();
+    let imports = imports.concat();
     let world = format!(
         "package graph-host:build;\n\nworld {WORLD} {{\n    include graph-host:node/node@0.1.0;\n{imports}}}\n"
     );
