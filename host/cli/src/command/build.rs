@@ -185,7 +185,7 @@ impl Sources {
 /// A component without the imports of its runtime that the node does not want.
 fn narrowed(built: &[u8], id: &str, context: &Context) -> Result<Arc<[u8]>> {
     let refuse = |error: NarrowError| Error::invalid(format!("`{}`: {error}", printable(id)));
-    // What no host offers is not there either while the component describes itself.
+    // What no host offers is missing while the component describes itself, too.
     let described = narrow(built, is_offered).map_err(refuse)?;
     let component = VerifiedComponent::under_development(described.into(), id, &TrustStore::default())
         .map_err(|error| refused(&error))?;

@@ -69,8 +69,8 @@ pub fn is_offered(name: &str) -> bool {
     matches!(provision, Ok(Provision::Types | Provision::Kinds { .. }))
 }
 
-/// The component without those of its imports that are not to be kept, and with its interfaces as its only exports: a function beside them
-/// is one of the toolchain's.
+/// The component without those of its imports that are not to be kept, and with its interfaces as its only exports: a function that is in none
+/// belongs to the toolchain.
 pub fn narrow(component: &[u8], keep: impl Fn(&str) -> bool) -> Result<Vec<u8>, NarrowError> {
     let hidden: BTreeSet<String> = imports(component)?.into_iter().filter(|name| !keep(name)).collect();
     let refusing = if hidden.is_empty() { None } else { Some(refusing(component, &hidden)?) };
