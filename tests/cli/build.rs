@@ -119,7 +119,7 @@ fn a_package_that_cannot_be_built_is_told_and_leaves_nothing() {
             3,
             "`main` names n/src/other.js, which is no file",
         ),
-        (r#"{"name": "n", "version": "one", "main": "src/node.js"}"#, 2, "`one` cannot be a version"),
+        (r#"{"name": "n", "version": "1 2", "main": "src/node.js"}"#, 2, "`1 2` cannot be a version"),
         (r#"{"name": "n", "version": "0.1.0", "main": "src/node.js"}"#, 9, "esbuild is not installed for n"),
     ] {
         write("n/package.json", manifest);

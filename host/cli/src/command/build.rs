@@ -174,7 +174,9 @@ impl Sources {
             }
             Self::JavaScript(package) => {
                 let toolchain = package.toolchain();
-                tell(&toolchain);
+                if !toolchain.is_empty() {
+                    tell(&toolchain);
+                }
                 let built = package.build().map_err(|error| not_built(&error))?;
                 Ok((narrowed(&built, id, context)?, toolchain))
             }
