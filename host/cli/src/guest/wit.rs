@@ -31,7 +31,7 @@ pub const FILES: &[(&str, &str)] = texts![
     "wit/wasi/random.wit",
 ];
 
-/// The name of the world that [`write`] writes.
+/// The name of the world that [`write()`] writes.
 pub const WORLD: &str = "built";
 
 /// Writes a folder with the world of a node that imports these interfaces, and all that it depends on, in the layout that tools for WIT
