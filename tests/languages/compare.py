@@ -12,7 +12,7 @@ from pathlib import Path
 def told(folder):
     """The checkpoints of a run: step, digests of state and result, and the tasks with how often they called the host."""
     steps = []
-    for line in (Path(folder) / "run.jsonl").read_text().splitlines():
+    for line in (Path(folder) / "run.jsonl").read_text().strip().split("\n"):
         record = json.loads(line).get("record")
         if record is None or record["kind"] != "checkpoint":
             continue
@@ -25,12 +25,12 @@ def told(folder):
 def main(folders):
     first, *others = folders
     expected = told(first)
-    state = json.loads((Path(first) / "result").read_text())
+    state = json.loads((Path(first) / "result").read_text())["output"]
     failures = state["failures"]
     assert len(expected) > 20 and len(failures) == 12, (len(expected), failures)
     for folder in others:
         actual = told(folder)
-        own = json.loads((Path(folder) / "result").read_text())
+        own = json.loads((Path(folder) / "result").read_text())["output"]
         for key in sorted(set(state) | set(own)):
             assert state.get(key) == own.get(key), f"{folder}: {key}: {own.get(key)} and not {state.get(key)}"
         for want, got in zip(expected, actual, strict=True):
