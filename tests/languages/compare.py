@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def told(folder):
-    """The checkpoints of a run: step, digests of state and result, and the tasks with how often they called the host."""
+    """The checkpoints of a run: step, digest of the state, and the tasks with how often they called the host."""
     steps = []
     for line in (Path(folder) / "run.jsonl").read_text().strip().split("\n"):
         record = json.loads(line).get("record")
@@ -18,7 +18,7 @@ def told(folder):
             continue
         body = json.loads(record["body"])
         tasks = sorted(body["tasks"]) if isinstance(body["tasks"], dict) else len(body["tasks"])
-        steps.append((body["step"], body["state"], body["result"], tasks))
+        steps.append((body["step"], body["state"], tasks))
     return steps
 
 
