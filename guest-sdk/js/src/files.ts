@@ -130,7 +130,7 @@ function at<T>(path: string, call: (folder: Descriptor, rest: string) => T): T {
   }
   if (best === undefined) {
     const names = granted.map(([, name]) => name).join(', ') || 'none';
-    throw new Failure('denied', `${path}: is in no granted folder (granted: ${names})`);
+    throw new Failure('denied', `${path}: lies in no granted folder (granted: ${names})`);
   }
   const { folder, rest } = best;
   return translated(
@@ -142,23 +142,43 @@ function at<T>(path: string, call: (folder: Descriptor, rest: string) => T): T {
   );
 }
 
-/** What the codes of `wasi:filesystem/types` mean to a graph. */
+/** What the codes of `wasi:filesystem/types` mean to a graph: the categories and, word for word, the texts that a node in Rust has. */
 const CODES: Record<string, [Category, string]> = {
-  access: ['denied', 'access is denied'],
-  'not-permitted': ['denied', 'this is not permitted'],
-  'read-only': ['denied', 'it is granted to be read alone'],
-  'no-entry': ['invalid-input', 'it is not there'],
-  'not-directory': ['invalid-input', 'it is no folder'],
-  'is-directory': ['invalid-input', 'it is a folder'],
-  exist: ['invalid-input', 'it is already there'],
-  invalid: ['invalid-input', 'it is no path that can be used'],
-  'name-too-long': ['invalid-input', 'its name is too long'],
-  'not-empty': ['permanent', 'the folder is not empty'],
-  'insufficient-space': ['permanent', 'there is no space left'],
-  quota: ['limit', 'the granted space is used up'],
-  'file-too-large': ['limit', 'the file would be too large'],
-  loop: ['denied', 'its links lead nowhere'],
-  busy: ['transient', 'it is in use'],
-  interrupted: ['transient', 'it was interrupted'],
-  'would-block': ['transient', 'it is not ready'],
+  access: ['denied', 'Permission denied, similar to `EACCES` in POSIX.'],
+  'would-block': ['transient', 'Resource unavailable, or operation would block, similar to `EAGAIN` and `EWOULDBLOCK` in POSIX.'],
+  already: ['permanent', 'Connection already in progress, similar to `EALREADY` in POSIX.'],
+  'bad-descriptor': ['permanent', 'Bad descriptor, similar to `EBADF` in POSIX.'],
+  busy: ['transient', 'Device or resource busy, similar to `EBUSY` in POSIX.'],
+  deadlock: ['permanent', 'Resource deadlock would occur, similar to `EDEADLK` in POSIX.'],
+  quota: ['permanent', 'Storage quota exceeded, similar to `EDQUOT` in POSIX.'],
+  exist: ['permanent', 'File exists, similar to `EEXIST` in POSIX.'],
+  'file-too-large': ['permanent', 'File too large, similar to `EFBIG` in POSIX.'],
+  'illegal-byte-sequence': ['invalid-input', 'Illegal byte sequence, similar to `EILSEQ` in POSIX.'],
+  'in-progress': ['permanent', 'Operation in progress, similar to `EINPROGRESS` in POSIX.'],
+  interrupted: ['transient', 'Interrupted function, similar to `EINTR` in POSIX.'],
+  invalid: ['invalid-input', 'Invalid argument, similar to `EINVAL` in POSIX.'],
+  io: ['permanent', 'I/O error, similar to `EIO` in POSIX.'],
+  'is-directory': ['invalid-input', 'Is a directory, similar to `EISDIR` in POSIX.'],
+  loop: ['invalid-input', 'Too many levels of symbolic links, similar to `ELOOP` in POSIX.'],
+  'too-many-links': ['permanent', 'Too many links, similar to `EMLINK` in POSIX.'],
+  'message-size': ['permanent', 'Message too large, similar to `EMSGSIZE` in POSIX.'],
+  'name-too-long': ['invalid-input', 'Filename too long, similar to `ENAMETOOLONG` in POSIX.'],
+  'no-device': ['permanent', 'No such device, similar to `ENODEV` in POSIX.'],
+  'no-entry': ['invalid-input', 'No such file or directory, similar to `ENOENT` in POSIX.'],
+  'no-lock': ['permanent', 'No locks available, similar to `ENOLCK` in POSIX.'],
+  'insufficient-memory': ['permanent', 'Not enough space, similar to `ENOMEM` in POSIX.'],
+  'insufficient-space': ['permanent', 'No space left on device, similar to `ENOSPC` in POSIX.'],
+  'not-directory': ['invalid-input', 'Not a directory or a symbolic link to a directory, similar to `ENOTDIR` in POSIX.'],
+  'not-empty': ['permanent', 'Directory not empty, similar to `ENOTEMPTY` in POSIX.'],
+  'not-recoverable': ['permanent', 'State not recoverable, similar to `ENOTRECOVERABLE` in POSIX.'],
+  unsupported: ['permanent', 'Not supported, similar to `ENOTSUP` and `ENOSYS` in POSIX.'],
+  'no-tty': ['permanent', 'Inappropriate I/O control operation, similar to `ENOTTY` in POSIX.'],
+  'no-such-device': ['permanent', 'No such device or address, similar to `ENXIO` in POSIX.'],
+  overflow: ['permanent', 'Value too large to be stored in data type, similar to `EOVERFLOW` in POSIX.'],
+  'not-permitted': ['denied', 'Operation not permitted, similar to `EPERM` in POSIX.'],
+  pipe: ['permanent', 'Broken pipe, similar to `EPIPE` in POSIX.'],
+  'read-only': ['denied', 'Read-only file system, similar to `EROFS` in POSIX.'],
+  'invalid-seek': ['permanent', 'Invalid seek, similar to `ESPIPE` in POSIX.'],
+  'text-file-busy': ['transient', 'Text file busy, similar to `ETXTBSY` in POSIX.'],
+  'cross-device': ['permanent', 'Cross-device link, similar to `EXDEV` in POSIX.'],
 };
