@@ -1,6 +1,6 @@
 //! `graph-host build`, as far as a crate without dependencies shows it.
 
-use graph_host::guest_build::Toolchain;
+use graph_host::guest::rust::Toolchain;
 
 use crate::place::Place;
 

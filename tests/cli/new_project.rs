@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use graph_host::guest_build::Toolchain;
+use graph_host::guest::rust::Toolchain;
 use serde_json::json;
 
 use crate::place::{Place, kit};
@@ -65,7 +65,7 @@ fn a_new_node_in_javascript_has_all_that_it_is_built_with() {
     ] {
         let made = place.run(&["new", "node", language, "--lang", language, "--wants", "clocks"]);
         assert_eq!(made.code, 0, "{}", made.shown());
-        assert!(made.stdout.contains(&format!("npm install --prefix {language}")), "{}", made.stdout);
+        assert!(made.stdout.contains(&format!("npm install --prefix ./{language}\n")), "{}", made.stdout);
         let text = place.read(&format!("{language}/package.json"));
         let manifest: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(manifest["name"], *language);

@@ -6,6 +6,5 @@ pub mod context;
 pub mod document_kind;
 pub mod file_watch;
 pub mod guest;
-pub mod guest_build;
 pub mod terminal;
 pub mod wants;

@@ -14,7 +14,7 @@ const LARGEST: u64 = 1 << 20;
 
 /// The interface that a word names: by its name, or by the kind of capability that it belongs to.
 pub fn interface(word: &str) -> Result<String, String> {
-    let kind = CapabilityKind::ALL.into_iter().find(|kind| kind.as_str() == word);
+    let kind = CapabilityKind::parse(word);
     if let Some(interface) = kind.and_then(own_interface) {
         return Ok(interface.to_owned());
     }
@@ -24,8 +24,8 @@ pub fn interface(word: &str) -> Result<String, String> {
     }
 }
 
-/// What an interface gives, if this host offers it.
-fn offered(word: &str) -> Result<Provision, String> {
+/// What an interface gives, if this host offers it; otherwise why not.
+pub fn offered(word: &str) -> Result<Provision, String> {
     match InterfaceName::parse(word).map(|name| name.provision()) {
         Ok(provision @ (Provision::Kinds { .. } | Provision::Types)) => Ok(provision),
         Ok(Provision::OtherVersion { major, minor }) => {

@@ -11,8 +11,8 @@ use graph_core::id::ItemId;
 use graph_core::trust::{TrustStore, VerifiedComponent};
 use graph_host::context::Context;
 use graph_host::guest::javascript::{self, JavaScriptError, Package};
-use graph_host::guest::narrow::{NarrowError, is_offered, is_wanted, narrow};
-use graph_host::guest_build::{GuestBuildError, Toolchain};
+use graph_host::guest::narrow::{NarrowError, is_wanted, narrow};
+use graph_host::guest::rust::{GuestBuildError, Toolchain};
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
 use graph_host::wants;
@@ -28,8 +28,8 @@ use super::trust::kind;
 
 /// Compile a node to a component and sign it
 ///
-/// The folder holds a crate of Rust, or a package of npm in JavaScript or TypeScript. The new component is called once to describe itself; its signature covers this description, with its id, its version and
-/// its interfaces.
+/// The folder holds a crate of Rust, or a package of npm in JavaScript or TypeScript. The new component is called once to describe
+/// itself; its signature covers this description, with its id, its version and its interfaces.
 // `--version` is that of the component.
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true)]
@@ -188,7 +188,7 @@ impl Sources {
 fn narrowed(built: &[u8], id: &str, context: &Context) -> Result<Arc<[u8]>> {
     let refuse = |error: NarrowError| Error::invalid(format!("`{}`: {error}", printable(id)));
     // What no host offers is missing while the component describes itself, too.
-    let described = narrow(built, is_offered).map_err(refuse)?;
+    let described = narrow(built, |name| wants::offered(name).is_ok()).map_err(refuse)?;
     let component = VerifiedComponent::under_development(described.into(), id, &TrustStore::default())
         .map_err(|error| refused(&error))?;
     let described = context.block_on(describe(&component, &context.host))??;

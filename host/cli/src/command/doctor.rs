@@ -8,7 +8,7 @@ use graph_core::record::Status;
 use graph_core::trust::TrustStore;
 use graph_host::context::Context;
 use graph_host::guest::javascript::{self, OLDEST_NODE};
-use graph_host::guest_build::Toolchain;
+use graph_host::guest::rust::Toolchain;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
 use graph_host::terminal::run_report;

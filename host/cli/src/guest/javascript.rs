@@ -8,11 +8,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use graph_core::capability::{InterfaceName, Provision};
 use graph_core::diagnostic::printable;
+use graph_runtime::project::text_file;
 use serde_json::Value;
 
 use super::wit;
+use crate::wants::offered;
 
 /// The oldest version of Node.js that runs the tools.
 pub const OLDEST_NODE: u32 = 20;
@@ -29,8 +30,6 @@ pub fn node_version() -> Option<(String, bool)> {
 pub const MANIFEST: &str = "package.json";
 /// The log, which is always granted.
 const LOG: &str = "graph-host:host/log@0.1.0";
-/// The largest description of a package that is read, in bytes.
-const LARGEST_MANIFEST: u64 = 1 << 20;
 
 /// Why a node in JavaScript could not be built.
 #[derive(Debug, thiserror::Error)]
@@ -66,8 +65,8 @@ pub enum JavaScriptError {
         /// What the tool printed.
         said: String,
     },
-    /// The sources import what no host offers.
-    #[error("{} imports {}", .folder.display(), .names.join(", "))]
+    /// The sources import what no node can have.
+    #[error("the sources in {} import what no node can have: {}", .folder.display(), .names.join("; "))]
     Imports {
         folder: PathBuf,
         /// Each import, with what is wrong with it.
@@ -98,13 +97,8 @@ impl Package {
     pub fn read(folder: &Path) -> Result<Self, JavaScriptError> {
         let path = folder.join(MANIFEST);
         let wrong = |reason: String| JavaScriptError::Package { path: path.clone(), reason };
-        let read = || {
-            if fs::metadata(&path)?.len() > LARGEST_MANIFEST {
-                return Err(std::io::Error::other("it is too large"));
-            }
-            fs::read_to_string(&path)
-        };
-        let text = read().map_err(|source| JavaScriptError::File { path: path.clone(), source })?;
+        let text =
+            text_file::read(&path).map_err(|source| JavaScriptError::File { path: path.clone(), source })?;
         let manifest: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
         let field = |key: &str| {
             manifest[key].as_str().map(str::to_owned).ok_or_else(|| wrong(format!("it needs a text `{key}`")))
@@ -149,7 +143,7 @@ impl Package {
     /// What the toolchain is, as a record of a build keeps it.
     pub fn toolchain(&self) -> String {
         let versions = ["componentize-qjs", "esbuild"].map(|tool| {
-            let text = fs::read_to_string(self.module(tool)?.join(MANIFEST)).ok()?;
+            let text = text_file::read(&self.module(tool)?.join(MANIFEST)).ok()?;
             let manifest: Value = serde_json::from_str(&text).ok()?;
             manifest["version"].as_str().map(|version| format!("{tool} {}", printable(version)))
         });
@@ -226,17 +220,11 @@ fn argument(name: &str, path: &Path) -> std::ffi::OsString {
     argument
 }
 
-/// Why an import cannot be had from any host, if it cannot.
+/// Why an import of the sources cannot be had, if it cannot.
 fn refused(name: &str) -> Option<String> {
-    let shown = printable(name);
-    match InterfaceName::parse(name).map(|name| (name.version().is_some(), name.provision())) {
-        Ok((true, Provision::Kinds { .. } | Provision::Types)) => None,
-        Ok((false, Provision::Kinds { .. } | Provision::Types)) => {
-            Some(format!("`{shown}` without its version: write it as the SDK does"))
-        }
-        Ok((_, Provision::OtherVersion { major, minor })) => {
-            Some(format!("`{shown}`, which hosts offer in version {major}.{minor} only"))
-        }
-        Ok((_, Provision::Unknown)) | Err(_) => Some(format!("`{shown}`, which no host offers")),
+    match offered(name) {
+        Err(reason) => Some(reason),
+        Ok(_) if name.contains('@') => None,
+        Ok(_) => Some(format!("`{}` needs its version: import it through the SDK", printable(name))),
     }
 }

@@ -1,5 +1,6 @@
-//! Building nodes in other languages than Rust.
+//! Building nodes from their sources.
 
 pub mod javascript;
 pub mod narrow;
+pub mod rust;
 pub mod wit;

@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 
 use graph_core::capability::{CapabilityKind, InterfaceName, Provision};
 use graph_core::node::WantedInterface;
+use graph_runtime::trust::signing::wanted_kind;
 use wac_graph::types::Package;
 use wac_graph::{CompositionGraph, EncodeOptions, NodeId};
 use wit_component::{ComponentEncoder, DecodedWasm, StringEncoding, embed_component_metadata};
@@ -46,27 +47,14 @@ pub fn imports(component: &[u8]) -> Result<Vec<String>, NarrowError> {
 /// Whether an interface stays in a component whose author wants these: it reaches nothing, or one of them brings it along.
 pub fn is_wanted(name: &str, wanted: &[WantedInterface]) -> bool {
     let Ok(name) = InterfaceName::parse(name) else { return false };
-    let kind_of = |wanted: &WantedInterface| {
-        let own = InterfaceName::parse(&wanted.name).map(|name| name.provision());
-        match own {
-            Ok(Provision::Kinds { own, .. }) => own,
-            _ => CapabilityKind::ALL.into_iter().find(|kind| kind.as_str() == wanted.name),
-        }
-    };
     match name.provision() {
         Provision::Types => true,
         Provision::Kinds { brought_by, .. } => {
             brought_by.contains(&CapabilityKind::Log)
-                || wanted.iter().filter_map(kind_of).any(|kind| brought_by.contains(&kind))
+                || wanted.iter().filter_map(wanted_kind).any(|kind| brought_by.contains(&kind))
         }
         Provision::OtherVersion { .. } | Provision::Unknown => false,
     }
-}
-
-/// Whether a host offers an interface.
-pub fn is_offered(name: &str) -> bool {
-    let provision = InterfaceName::parse(name).map(|name| name.provision());
-    matches!(provision, Ok(Provision::Types | Provision::Kinds { .. }))
 }
 
 /// The component without those of its imports that are not to be kept, and with its interfaces as its only exports: a function that is in none
@@ -373,7 +361,7 @@ mod tests {
             assert!(is_wanted(always, &[]), "{always}");
         }
         for never in ["wasi:sockets/tcp@0.2.12", "wasi:clocks/wall-clock@0.3.0", "not a name"] {
-            assert!(!kept(never, "wasi:clocks/wall-clock") && !is_offered(never), "{never}");
+            assert!(!kept(never, "wasi:clocks/wall-clock"), "{never}");
         }
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use graph_core::capability::{CapabilityKind, Ceiling, InterfaceName, Provision};
 use graph_core::id::ItemId;
 use graph_core::limits::TaskLimits;
+use graph_core::node::WantedInterface;
 use graph_core::trust::{
     ClaimsError, CommentMark, ComponentStatement, EnvelopeClaims, MAX_ENVELOPE, Predicate, SigningKey,
     TextKind, VerifiedComponent, make_statement, sign_component,
@@ -145,14 +146,7 @@ pub async fn describe(component: &VerifiedComponent, host: &Host) -> Result<Desc
     let provisions =
         interfaces.iter().map(|interface| offered(component.id(), interface)).collect::<Result<Vec<_>>>()?;
     let description = ComponentDescription::of(&engine, component).await?;
-    let wants = |kind: CapabilityKind| {
-        let own = |name: &str| match InterfaceName::parse(name).ok()?.provision() {
-            Provision::Kinds { own, .. } => own,
-            _ => None,
-        };
-        let wanted = &description.description.interfaces;
-        wanted.iter().any(|wanted| wanted.name == kind.as_str() || own(&wanted.name) == Some(kind))
-    };
+    let wanted: Vec<_> = description.description.interfaces.iter().filter_map(wanted_kind).collect();
     let has_files = interfaces.iter().any(|name| name.starts_with("wasi:filesystem/"));
     let mut kinds = Vec::new();
     for provision in provisions {
@@ -161,12 +155,20 @@ pub async fn describe(component: &VerifiedComponent, host: &Host) -> Result<Desc
         let comes_along = has_files
             && kind != CapabilityKind::Filesystem
             && brought_by.contains(&CapabilityKind::Filesystem)
-            && !wants(kind);
+            && !wanted.contains(&kind);
         if !comes_along {
             kinds.push(kind);
         }
     }
     Ok(Described { description, interfaces, kinds })
+}
+
+/// The kind of capability that a node wants: it names the kind, or an interface of it.
+pub fn wanted_kind(wanted: &WantedInterface) -> Option<CapabilityKind> {
+    match InterfaceName::parse(&wanted.name).map(|name| name.provision()) {
+        Ok(Provision::Kinds { own, .. }) => own,
+        _ => CapabilityKind::parse(&wanted.name),
+    }
 }
 
 /// What gives a component an interface that it imports.

@@ -47,6 +47,14 @@ enum Language {
 }
 
 impl Language {
+    /// Where its SDK is, from the top of the project.
+    fn sdk(self) -> &'static str {
+        match self {
+            Self::Rust => "guest-sdk/rust",
+            Self::Js | Self::Ts => "guest-sdk/js",
+        }
+    }
+
     /// The file that a folder with its SDK has.
     fn manifest(self) -> &'static str {
         match self {
@@ -74,24 +82,23 @@ use sdk_files;
 /// Where the copy of the SDK is in the new folder.
 const COPY: &str = "graph-host";
 
-/// The files of a new node, by path, and where they look for the SDK.
-struct Made {
-    files: Vec<(String, String)>,
-    sdk: String,
-}
-
 pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let name = &args.name;
     folder::check_name(name)
         .map_err(|why| Error::usage(format!("`{name}` cannot be the name of a node: {why}")))?;
     let place = args.dir.join(name);
-    let sdk = args.sdk.as_deref().map(|sdk| own_sdk(sdk, args.lang)).transpose()?;
-    let Made { mut files, sdk: used } = match args.lang {
-        Language::Rust => rust::made(name, &args.wants, sdk.as_deref()),
-        Language::Js => javascript::made(name, &args.wants, sdk.as_deref(), false),
-        Language::Ts => javascript::made(name, &args.wants, sdk.as_deref(), true),
+    let sdk = match &args.sdk {
+        None => format!("{COPY}/{}", args.lang.sdk()),
+        Some(sdk) => own_sdk(sdk, args.lang)?,
     };
-    if sdk.is_none() {
+    // As it is written inside a string: TOML and JSON escape alike.
+    let written = sdk.replace('\\', "\\\\").replace('"', "\\\"");
+    let mut files = match args.lang {
+        Language::Rust => rust::made(name, &args.wants, &written),
+        Language::Js => javascript::made(name, &args.wants, &written, false),
+        Language::Ts => javascript::made(name, &args.wants, &written, true),
+    };
+    if args.sdk.is_none() {
         let copied = match args.lang {
             // The sources of the SDK for Rust refer to the contract.
             Language::Rust => rust::SDK.iter().chain(wit::FILES),
@@ -120,7 +127,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let shown = || listed.iter().map(|(path, _)| *path).filter(|path| !path.starts_with(COPY));
     if context.output.is_json() {
         let made: Vec<_> = shown().map(|file| place.join(file).display().to_string()).collect();
-        context.output.document(&json!({ "made": made, "sdk": used, "next": next }))?;
+        context.output.document(&json!({ "made": made, "sdk": sdk, "next": next }))?;
         return Ok(Exit::Ok);
     }
     for file in shown() {

@@ -1,6 +1,6 @@
 //! A node in JavaScript or TypeScript: a package of npm.
 
-use super::{COPY, Made, sdk_files};
+use super::sdk_files;
 
 /// The SDK that a node is built with.
 pub(super) const SDK: &[(&str, &str)] = sdk_files![
@@ -42,11 +42,8 @@ pub(super) const SDK: &[(&str, &str)] = sdk_files![
     "guest-sdk/js/testing/wasi-wall-clock.mjs",
 ];
 
-/// The files of the package, with the SDK in that folder. Types are checked in TypeScript alone.
-pub(super) fn made(name: &str, wants: &[String], sdk: Option<&str>, typed: bool) -> Made {
-    let sdk = sdk.map_or_else(|| format!("{COPY}/guest-sdk/js"), str::to_owned);
-    // A path inside a JSON string.
-    let sdk = sdk.replace('\\', "\\\\").replace('"', "\\\"");
+/// The files of the package, with the SDK in that folder: a path as a string of JSON has it. Types are checked in TypeScript alone.
+pub(super) fn made(name: &str, wants: &[String], sdk: &str, typed: bool) -> Vec<(String, String)> {
     let extension = if typed { "ts" } else { "js" };
     let (check, typescript) =
         if typed { (",\n    \"check\": \"tsc\"", ",\n    \"typescript\": \"5.9.3\"") } else { ("", "") };
@@ -58,7 +55,7 @@ pub(super) fn made(name: &str, wants: &[String], sdk: Option<&str>, typed: bool)
                 .replace("EXT", extension)
                 .replace("CHECK", check)
                 .replace("TYPESCRIPT", typescript)
-                .replace("SDK", &sdk),
+                .replace("SDK", sdk),
         ),
         (
             format!("src/node.{extension}"),
@@ -74,7 +71,7 @@ pub(super) fn made(name: &str, wants: &[String], sdk: Option<&str>, typed: bool)
         let config = include_str!("../../../../templates/node-js/tsconfig.json.txt");
         files.push(("tsconfig.json".to_owned(), config.to_owned()));
     }
-    Made { files, sdk }
+    files
 }
 
 /// What the node wants, as a part of its definition.

@@ -1,6 +1,6 @@
 //! A node in Rust: a crate.
 
-use super::{COPY, Made, sdk_files};
+use super::sdk_files;
 
 /// The SDK that a node is built with.
 pub(super) const SDK: &[(&str, &str)] = sdk_files![
@@ -27,26 +27,22 @@ pub(super) const SDK: &[(&str, &str)] = sdk_files![
     "guest-sdk/rust-reach/wit/reach.wit",
 ];
 
-/// The files of the crate, with the SDK in that folder.
-pub(super) fn made(name: &str, wants: &[String], sdk: Option<&str>) -> Made {
-    // A path inside a TOML string.
-    let sdk = sdk.map_or_else(|| format!("{COPY}/guest-sdk/rust"), str::to_owned);
-    let sdk = sdk.replace('\\', "\\\\").replace('"', "\\\"");
-    let files = vec![
+/// The files of the crate, with the SDK in that folder: a path as a string of TOML has it.
+pub(super) fn made(name: &str, wants: &[String], sdk: &str) -> Vec<(String, String)> {
+    vec![
         (
             "Cargo.toml".to_owned(),
             include_str!("../../../../templates/node/Cargo.toml.txt")
                 .replace("NAME", name)
-                .replace("SDK", &sdk)
-                .replace("REACH", &reach(wants, &sdk)),
+                .replace("SDK", sdk)
+                .replace("REACH", &reach(wants, sdk)),
         ),
         (
             "src/lib.rs".to_owned(),
             include_str!("../../../../templates/node/lib.rs.txt").replace("WANTS", &wants_of(wants)),
         ),
         (".gitignore".to_owned(), "/target\n".to_owned()),
-    ];
-    Made { files, sdk }
+    ]
 }
 
 /// What the node wants, as a part of `node!`.
