@@ -225,7 +225,7 @@ impl RecordWriter {
         if let (Record::Hook(hook), Some((_, fuel))) = (&persist.record, &mut self.standing)
             && hook.event != HookEvent::Error
         {
-            *fuel = hook.fuel_total;
+            *fuel = (*fuel).max(hook.fuel_total);
         }
         describe(&persist.record, &mut update);
         // A commit costs time for every page that it touches, so the row changes with the status, not with each

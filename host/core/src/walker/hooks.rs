@@ -55,6 +55,8 @@ pub(super) struct Hooks {
     resumes: u32,
     /// The results of hooks since the newest boundary, by call.
     results: BTreeMap<String, HookRecord>,
+    /// The calls of those whose records are persisted, or handed out to be.
+    recorded: BTreeSet<String>,
     /// The results of hooks that no checkpoint contains.
     unwritten: Vec<HookSummary>,
     /// The total of `max_steps`, where hooks or a new turn have extended it.
@@ -240,6 +242,7 @@ impl Walker {
                     }
                     Err(record) => {
                         self.tell_of_hook(&record, fx);
+                        self.hooks.recorded.remove(&planned.call);
                         self.hooks.results.insert(planned.call, (*record).clone());
                         *record
                     }
@@ -323,6 +326,9 @@ impl Walker {
         let stored = self.line.last().is_some() && self.line.unwritten().is_none();
         if stored && (self.setup.durability != Durability::Exit || self.stop.has_ended()) {
             self.hooks.handed_out = Some(self.persist(Record::Hook(record.clone()), fx));
+            self.hooks.recorded.insert(planned.call.clone());
+        } else {
+            self.hooks.recorded.remove(&planned.call);
         }
         self.hooks.results.insert(planned.call, record);
         self.ask(&subject, now, fx);

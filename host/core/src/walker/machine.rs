@@ -428,9 +428,7 @@ impl Walker {
         }
         self.stop.end_recovery();
         self.begin_counting();
-        if self.setup.durability == Durability::Exit {
-            self.write_hooks(fx);
-        }
+        self.write_hooks(fx);
         if let Some(error) = &error {
             fx.push(Effect::Emit(Notice::Stopped(error.clone())));
         }

@@ -62,7 +62,7 @@ pub(super) struct Walk<'r> {
     untold: Option<String>,
     /// The child runs whose deadline has passed.
     late: BTreeSet<String>,
-    /// The calls of hooks that were performed.
+    /// The calls of hooks that were performed, or whose records were written.
     hooked: BTreeSet<String>,
     retries: VecDeque<TimerId>,
     /// How often each task of the active supersteps was dispatched.
@@ -474,6 +474,10 @@ impl<'r> Walk<'r> {
             Record::Hook(record) => record.namespace.clone(),
             Record::Status(record) => record.namespace.clone(),
         };
+        // A hook that answers without a dispatch has its record with the stop.
+        if let Record::Hook(record) = &persist.record {
+            self.hooked.insert(record.call.clone());
+        }
         let stops = match &persist.record {
             Record::Checkpoint(checkpoint) => checkpoint.end.is_some(),
             Record::Status(status) => status.status != Status::Running,

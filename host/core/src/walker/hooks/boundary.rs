@@ -25,6 +25,7 @@ impl Walker {
         (self.hooks.host, self.hooks.counted_host) = (HostUse::default(), HostUse::default());
         let results = std::mem::take(&mut self.hooks.results);
         self.hooks.unwritten.extend(results.values().map(HookSummary::of));
+        self.hooks.recorded.clear();
         self.hooks.planned.clear();
         self.hooks.passed = false;
         self.hooks.resumes = 0;
@@ -40,6 +41,7 @@ impl Walker {
             host: of.hooks.host,
             counted_host: of.hooks.counted_host,
             results: of.hooks.results.clone(),
+            recorded: of.hooks.recorded.clone(),
             unwritten: of.hooks.unwritten.clone(),
             max_steps: of.hooks.max_steps,
             max_steps_at_boundary: of.hooks.max_steps,
@@ -70,6 +72,7 @@ impl Walker {
             planned,
             passed: status.is_some_and(|status| status.hooks_passed),
             resumes: status.map_or(0, |status| status.resumes),
+            recorded: results.iter().map(|record| record.call.clone()).collect(),
             results: results.into_iter().map(|record| (record.call.clone(), record)).collect(),
             max_steps,
             max_steps_at_boundary: max_steps,
@@ -86,12 +89,14 @@ impl Walker {
         self.hooks.results.values().map(HookSummary::of).collect()
     }
 
-    /// Under `durability: exit`, the results of hooks are persisted with a suspension.
+    /// With a suspension, the results of hooks are persisted that are not yet: all of them under `durability: exit`, and otherwise
+    /// those that came without a dispatch. Whoever resumes the run in another process does not ask these hooks again.
     pub(in crate::walker) fn write_hooks(&mut self, fx: &mut Vec<Effect>) {
         let (checkpoint, sequence) = self.line.under();
-        let dispatched: Vec<HookRecord> =
-            self.hooks.results.values().filter(|record| record.item.is_some()).cloned().collect();
-        for record in dispatched {
+        let recorded = &self.hooks.recorded;
+        let left = self.hooks.results.values().filter(|record| !recorded.contains(&record.call));
+        for record in left.cloned().collect::<Vec<_>>() {
+            self.hooks.recorded.insert(record.call.clone());
             self.persist(Record::Hook(HookRecord { checkpoint, sequence, ..record }), fx);
         }
     }

@@ -7,11 +7,11 @@ use serde_json::json;
 
 use super::graphs::{Sketch, build, sketches};
 use super::simulation::{Simulation, Stored, setup, slice_of};
-use crate::capability::Manifest;
+use crate::capability::{DispatchPatterns, Manifest};
 use crate::graph::Durability;
 use crate::limits::{HostUse, RunLimits};
 use crate::node::{Category, Failure, Outcome};
-use crate::record::{ErrorCode, Record, Status};
+use crate::record::{ErrorCode, HookSummary, Record, Status};
 use crate::time::Timestamp;
 use crate::walker::{Effect, Event, HandleError, PersistId, Resume, RunTree, Summary, TaskReport, TimerId};
 
@@ -299,5 +299,67 @@ fn hooks_that_a_crash_cut_short_change_no_share() {
         let left = (1_000_000 - summary.fuel - summary.host.fuel) / 2;
         let share = walk(restored, &mut stored, Event::Resumed(answers), usize::MAX);
         assert!(share[..] < [left][..] && share[..] > [left - 20_000][..], "{share:?} of {left}");
+    }
+}
+
+/// What hooks answer without a dispatch is part of the history, whichever process makes the next checkpoint.
+#[test]
+fn results_of_hooks_outlast_a_suspension() {
+    let text = "{tool_type: graph, config: {start: a, max_steps: 1, nodes: {a: {next: b}, b: {action: {item_id: t/ask}, next: c}, \
+                c: {}}, hooks: [{id: more, event: limit, action: {continue: true, additional_steps: 5}}, {id: denied, event: \
+                after_step, action: {item_id: u/denied}}, {id: called, event: after_step, action: {item_id: t/hook}}]}}";
+    let graph = Arc::new(crate::document::load("hooks.yaml", text, "t/hooks").unwrap().graph);
+    let hooked = |durability: Durability, again: bool| {
+        let setup = || {
+            let mut setup = setup(&graph, durability);
+            setup.manifest =
+                Arc::new(Manifest::of_dispatch(DispatchPatterns::parse(["execute.tool.t.*"]).unwrap()));
+            setup
+        };
+        let (mut walker, mut stored) = (RunTree::new(Arc::clone(&graph), setup()), Stored::default());
+        let mut waiting = vec![Event::Started];
+        while let Some(event) = waiting.pop() {
+            for effect in walker.handle(Timestamp(1), event).unwrap() {
+                match effect {
+                    Effect::RunTask(spec) => {
+                        let result = match spec.activation.answers.first() {
+                            None => Ok(Outcome::Interrupt(json!("?"))),
+                            Some(_) => Ok(Outcome::Result(json!(1))),
+                        };
+                        let (task, attempt) = (spec.activation.task.as_str().into(), spec.activation.attempt);
+                        waiting
+                            .insert(0, Event::TaskDone { task, attempt, report: TaskReport::new(result, 1) });
+                    }
+                    Effect::RunHook(spec) => {
+                        let report = TaskReport::new(Ok(Outcome::Result(json!(null))), 100);
+                        let hook = spec.call.activation.task.as_str().into();
+                        waiting.insert(0, Event::HookDone { hook, report });
+                    }
+                    Effect::Persist(persist) => {
+                        waiting.insert(0, Event::Persisted(persist.id));
+                        stored.commit(*persist);
+                    }
+                    _ => {}
+                }
+            }
+            let summary = walker.summary();
+            if waiting.is_empty() && summary.status == Status::Interrupted {
+                if again {
+                    walker = stored.restore(&graph, setup()).unwrap();
+                }
+                waiting.push(Event::Resumed(super::simulation::answers(&summary.interrupts)));
+            }
+        }
+        assert_eq!(walker.summary().status, Status::Completed);
+        let line = stored.line("");
+        line.iter().map(|(_, checkpoint)| checkpoint.hooked.clone()).collect::<Vec<_>>()
+    };
+    for durability in [Durability::Sync, Durability::Async, Durability::Exit] {
+        let calls = |checkpoints: &[Vec<HookSummary>]| -> Vec<String> {
+            checkpoints.iter().flatten().map(|hook| hook.call.clone()).collect()
+        };
+        let (one, two) = (hooked(durability, false), hooked(durability, true));
+        assert_eq!(calls(&one).len(), 5, "{durability:?}: {:?}", calls(&one));
+        assert_eq!(one, two, "{durability:?}");
     }
 }

@@ -112,7 +112,7 @@ impl Stored {
     }
 
     /// The checkpoints of a namespace, as their texts have them.
-    fn line(&self, namespace: &str) -> Vec<(Digest, Checkpoint)> {
+    pub(super) fn line(&self, namespace: &str) -> Vec<(Digest, Checkpoint)> {
         let key = SigningKey::from_seed(&[7; 32]).verifying_key();
         let of_namespace = self.checkpoints.iter().filter(|signed| signed.namespace == namespace);
         let opened = of_namespace.map(|signed| match signed.open(&key).unwrap() {
