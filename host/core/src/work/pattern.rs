@@ -2,6 +2,7 @@
 
 use regex::{Regex, RegexBuilder};
 use regex_automata::nfa::thompson::{NFA, State};
+use regex_syntax::ast::{self, Ast, ClassSetItem, ClassUnicode, ClassUnicodeKind};
 
 use super::rates::PATTERN_STATE;
 use super::{Exhausted, Meter};
@@ -92,11 +93,13 @@ impl PatternBudget {
 }
 
 impl Pattern {
-    /// Compiles a pattern of the `regex` crate's syntax.
+    /// Compiles a pattern of the `regex` crate's syntax. Classes of Unicode are those that ECMAScript has: general categories, scripts
+    /// and binary properties.
     pub fn compile(pattern: &str) -> Result<Self, PatternError> {
         if pattern.len() > LONGEST {
             return Err(PatternError::TooLarge);
         }
+        check_classes(pattern)?;
         let regex =
             RegexBuilder::new(pattern).size_limit(MOST_MEMORY).dfa_size_limit(MOST_CACHE).build().map_err(
                 |error| match error {
@@ -127,6 +130,46 @@ impl Pattern {
     /// The pattern as it was written.
     pub fn as_str(&self) -> &str {
         self.regex.as_str()
+    }
+}
+
+/// Refuses classes of other properties: whether their tables are there depends on how the program was built, and what a pattern
+/// matches must not. A pattern that cannot be read is refused where it is compiled.
+fn check_classes(pattern: &str) -> Result<(), PatternError> {
+    let Ok(read) = ast::parse::Parser::new().parse(pattern) else { return Ok(()) };
+    ast::visit(&read, Classes)
+}
+
+/// Looks at each class of Unicode in a pattern.
+struct Classes;
+
+impl Classes {
+    fn check(class: &ClassUnicode) -> Result<(), PatternError> {
+        let ClassUnicodeKind::NamedValue { name, value, .. } = &class.kind else { return Ok(()) };
+        let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+        match plain.to_ascii_lowercase().trim_start_matches("is") {
+            "gc" | "generalcategory" | "sc" | "script" | "scx" | "scriptextensions" => Ok(()),
+            _ => Err(PatternError::Syntax(format!(
+                "`\\p{{{name}={value}}}`: the property `{name}` is not supported; general_category, script and script_extensions are"
+            ))),
+        }
+    }
+}
+
+impl ast::Visitor for Classes {
+    type Output = ();
+    type Err = PatternError;
+
+    fn finish(self) -> Result<(), PatternError> {
+        Ok(())
+    }
+
+    fn visit_pre(&mut self, ast: &Ast) -> Result<(), PatternError> {
+        if let Ast::ClassUnicode(class) = ast { Self::check(class) } else { Ok(()) }
+    }
+
+    fn visit_class_set_item_pre(&mut self, item: &ClassSetItem) -> Result<(), PatternError> {
+        if let ClassSetItem::Unicode(class) = item { Self::check(class) } else { Ok(()) }
     }
 }
 
@@ -164,6 +207,30 @@ mod tests {
             assert_eq!(Pattern::compile(large).unwrap_err(), PatternError::TooLarge, "{large:.20}");
         }
         assert!(Pattern::compile(&"a".repeat(LONGEST)).is_ok());
+    }
+
+    #[test]
+    fn properties_that_ecmascript_does_not_have_are_refused() {
+        for known in [
+            r"\p{L}",
+            r"\p{gc=Lu}",
+            r"[\p{Script=Greek}-]",
+            r"\P{scx:Grek}",
+            r"\p{Is_Script!=Latin}",
+            r"\p{Alphabetic}",
+        ] {
+            assert!(Pattern::compile(known).is_ok(), "{known}");
+        }
+        for unknown in [
+            r"\p{Age=6.0}",
+            r"[a\P{gcb=Extend}]",
+            r"(?x)\p {Word_Break:ALetter}",
+            r"\p{ sb != Close}",
+            r"[a-z&&\p{age=3.0}]",
+        ] {
+            let refused = Pattern::compile(unknown).unwrap_err().to_string();
+            assert!(refused.contains("is not supported; general_category,"), "{unknown}: {refused}");
+        }
     }
 
     #[test]
