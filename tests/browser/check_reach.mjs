@@ -44,6 +44,13 @@ const steps = (url, other) => [
   { do: { op: "knowledge-search", prefix: "notes/", query: '"quick note" paint' } },
   { do: { op: "knowledge-search", prefix: "notes/", query: "fox OR (brown" } },
   { do: { op: "knowledge-search", prefix: "notes/", query: "!" } },
+  // Equal scores, and characters whose words are a matter of tables.
+  { do: { op: "knowledge-put", key: "notes/tie/b", text: "the same words, word for word" } },
+  { do: { op: "knowledge-put", key: "notes/tie/a", text: "the same words, word for word" } },
+  { do: { op: "knowledge-put", key: "notes/words", text: "Ärger tür-tür ΑΛΦΑ ἄλφα 日本語 ǅ \u{1f916} \u{1f600} हिन्दी İstanbul the quick fox, quick as a fox" } },
+  ...["same word", '"word for word"', "words the", "arger", "tur", "αλφα", "日本語", "\u{1f916}", "\u{1f600}", "\u{1f600} fox", "हिन्दी", "istanbul", "quick QUICK fox", '"a fox" quick'].map(
+    (query) => ({ do: { op: "knowledge-search", prefix: "notes/", query } }),
+  ),
   { do: { op: "knowledge-get", key: "other/a" } },
   { do: { op: "knowledge-put", key: "facts/a", text: "no" } },
   { do: { op: "knowledge-put", key: "notes/../a", text: "no" } },

@@ -77,6 +77,23 @@ def vectors(walker, path):
     return different
 
 
+def ranked(walker, path):
+    """Searches in the lines of every graph find the same in the component as natively, in the same order."""
+    searches = 0
+    for document in json.loads(pathlib.Path(path).read_text()):
+        lines = document["document"].removesuffix("\n").split("\n")
+        entries = [(f"{number:05}", line.removesuffix("\r")) for number, line in enumerate(lines)]
+        for line in document["ranking"].split("\n"):
+            query, colon, keys = line.partition(":")
+            if colon:
+                found = [key for key, _ in walker.call("host", "rank", entries, "", query, 20)]
+                assert found == keys.split(), f"{document['file']}: {query}: native {keys}, component {found}"
+                searches += 1
+    assert walker.call("host", "rank", [("a", "b")], "", "!", 1) == "the query holds no word"
+    assert searches >= 1000, "too few to show anything"
+    print(f"{searches} searches find the same in the component")
+
+
 def restored(walker, path, every=7):
     """A run that is dropped after any record is continued by `restore` and ends with the digests of the run that was not."""
     tried = 0
@@ -326,6 +343,7 @@ def main():
     tampered(walker)
     different = vectors(walker, vectors_path)
     restored(walker, vectors_path)
+    ranked(walker, vectors_path)
     if rest:
         native(walker, rest[0], repository)
     return 1 if different else 0

@@ -5,6 +5,7 @@ use chacha20::rand_core::{Rng as _, SeedableRng as _};
 use graph_core::capability::{self, EffectiveGrant, HttpField, HttpResponse, Scheme, SecretValue};
 use graph_core::digest::Digest;
 use graph_core::json;
+use graph_core::ranking::{self, NO_WORD, Query};
 
 use crate::read;
 
@@ -14,6 +15,18 @@ pub fn read_json(text: &str) -> Result<String, String> {
         Ok(value) => Ok(json::canonical_string(&value)),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// Keys and excerpts of the entries of knowledge below a prefix that hold all words of a query, best first, as the native store gives them.
+/// `entries` are the keys and texts of all entries. The error says why the query cannot be used.
+pub fn rank(
+    entries: &[(String, String)],
+    prefix: &str,
+    query: &str,
+    limit: u32,
+) -> Result<Vec<(String, String)>, String> {
+    let query = Query::new(query).ok_or(NO_WORD)?;
+    Ok(ranking::rank(entries, prefix, &query, limit as usize))
 }
 
 /// The random numbers of one call.
@@ -129,6 +142,15 @@ mod tests {
         );
         assert!(read_json(r#"{"a": 1, "a": 2}"#).is_err());
         assert!(read_json(&"[".repeat(200)).is_err());
+    }
+
+    #[test]
+    fn entries_are_ranked_or_it_is_said_what_is_wrong_with_the_query() {
+        let entries = [("a/one", "a fox"), ("a/two", "a fox and a fox"), ("b/one", "a fox")]
+            .map(|(key, text)| (key.to_owned(), text.to_owned()));
+        let found = rank(&entries, "a/", "FOX", 1).unwrap();
+        assert_eq!(found, [("a/two".to_owned(), "a fox and a fox".to_owned())]);
+        assert_eq!(rank(&entries, "", "!", 1).unwrap_err(), "the query holds no word");
     }
 
     #[test]

@@ -153,6 +153,15 @@ impl host_of::Guest for Walker {
     fn call_seed(seed: Vec<u8>, number: u64, item: String) -> Vec<u8> {
         host::call_seed(&seed, number, &item).to_vec()
     }
+
+    fn rank(
+        entries: Vec<(String, String)>,
+        prefix: String,
+        query: String,
+        limit: u32,
+    ) -> Result<Vec<(String, String)>, String> {
+        host::rank(&entries, &prefix, &query, limit)
+    }
 }
 
 struct Outgoing(host::Outgoing);

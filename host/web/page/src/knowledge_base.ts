@@ -1,8 +1,8 @@
 // The knowledge of this page: the entries of its bundle, and over them what components have written, in the browser's database. A text is
-// durable when `put` has ended. As `host/store/src/knowledge.rs`.
+// durable when `put` has ended. As `host/store/src/knowledge/store.rs`.
 
 import type { KnowledgeQuestion, Told } from "./protocol";
-import { ranked, terms } from "./ranking";
+import { errorOf, type Walker } from "./walker";
 
 const NAME = "graph-host-knowledge";
 /** The most entries, and the most bytes of all texts. */
@@ -29,6 +29,7 @@ export class KnowledgeBase {
 
   /** `place` is the address of the page: every page of an origin has its own knowledge. */
   constructor(
+    private readonly walker: Walker,
     private readonly place: string,
     entries: { key: string; text: string }[],
   ) {
@@ -88,6 +89,17 @@ export class KnowledgeBase {
     return keys.sort(byKey).slice(0, limit);
   }
 
+  /** The walker ranks, as the native store does. */
+  private search(entries: [string, string][], { prefix, query, limit }: KnowledgeQuestion & { of: "search" }): Told {
+    try {
+      return { kept: this.walker.host.rank(entries, prefix, query, limit) };
+    } catch (error) {
+      const message = errorOf(error);
+      if (typeof message !== "string") throw error;
+      return { error: "invalid", message };
+    }
+  }
+
   /** Answers a component. Keys, prefixes and grants were checked. */
   async answer(question: KnowledgeQuestion): Promise<Told> {
     try {
@@ -101,11 +113,8 @@ export class KnowledgeBase {
         }
         case "list":
           return { kept: await this.keys(question.prefix, question.after ?? "", question.limit) };
-        case "search": {
-          if (terms(question.query).length === 0) return { error: "invalid", message: "the query holds no word" };
-          const hits = ranked(await this.entries(), question.prefix, question.query, question.limit);
-          return { kept: hits.map(({ key, excerpt }) => [key, excerpt]) };
-        }
+        case "search":
+          return this.search([...(await this.entries())], question);
       }
     } catch (error) {
       const reason = (error as DOMException).name === "QuotaExceededError" ? "the disk is full" : String((error as Error).message);

@@ -128,7 +128,7 @@ export async function openBundle(base: string, tell: (news: FetchNews) => void):
   const plan = planOf(bundle, walker, items, grants, problems, opened);
   const setup: Setup = { walker: walkerSetup, interfaces: bundle.interfaces, components: [...components.values()], files, empty };
   const fetches = new Fetches(tell);
-  const services = new Services(walker, items, new KnowledgeBase(base, bundle.entries), fetches.send);
+  const services = new Services(walker, items, new KnowledgeBase(walker, base, bundle.entries), fetches.send);
   const opening: Loaded = { packed, bundle, walker, items, setup, pool: undefined, store: await Store.open(), services, fetches, grants, plan };
   // Its workers load what they need, so that a run needs no network any more.
   if (problems.length === 0 && plan.folders.length === 0) await poolOf(opening);

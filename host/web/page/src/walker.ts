@@ -48,6 +48,7 @@ export interface Walker {
   host: {
     readJson(text: string): string;
     callSeed(seed: Uint8Array, number: bigint, item: string): Uint8Array;
+    rank(entries: [string, string][], prefix: string, query: string, limit: number): [string, string][];
     Random: new (seed: Uint8Array) => Random;
     Outgoing: { open(grant: string, secrets: [string, string][]): Outgoing };
   };
