@@ -7,6 +7,7 @@ export { assets, components } from "./check_refusals.mjs";
 export { accessible, frames, insecure, offline, reload, storage } from "./check_page.mjs";
 export { handover } from "./check_handover.mjs";
 export { edits, forks, hooks } from "./check_history.mjs";
+export { limits } from "./check_limits.mjs";
 export { damaged, differences, fullReplay, netReplay, replays, unsupported } from "./check_replay.mjs";
 export { random } from "./check_random.mjs";
 export { large } from "./check_large.mjs";

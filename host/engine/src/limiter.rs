@@ -68,7 +68,9 @@ impl ResourceLimiter for Limiter {
         desired: usize,
         maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        if maximum.is_some_and(|maximum| desired > maximum) {
+        // The slot of a table has room for as many elements as are allowed, and then that is the maximum here, whatever the component has
+        // declared. Only a smaller maximum is its own.
+        if maximum.is_some_and(|maximum| desired > maximum && maximum < MAX_TABLE_ELEMENTS) {
             return Ok(false);
         }
         if desired > MAX_TABLE_ELEMENTS {

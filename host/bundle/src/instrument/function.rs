@@ -253,20 +253,14 @@ impl<'a> Writer<'a> {
         ]);
     }
 
-    /// `table.grow`, up to as many elements as a table may have.
+    /// `table.grow`, up to as many elements as a table may have. Only a smaller maximum is the module's own, as in the native limiter.
     fn grow_table(&mut self, table: u32, instruction: Instruction<'a>, shape: &Shape) {
         let most = shape.tables.get(table as usize).copied().flatten().unwrap_or(u64::from(u32::MAX));
-        if most > u64::from(fuel::TABLE_ELEMENTS) {
+        if most >= u64::from(fuel::TABLE_ELEMENTS) {
             let delta = self.local(ValType::I32, 0);
             self.push([Instruction::LocalSet(delta)]);
             self.sum(Instruction::TableSize(table), delta);
-            self.push([Instruction::I64Const(most.cast_signed()), Instruction::I64LeU]);
-            self.sum(Instruction::TableSize(table), delta);
-            self.push([
-                Instruction::I64Const(fuel::TABLE_ELEMENTS.into()),
-                Instruction::I64GtU,
-                Instruction::I32And,
-            ]);
+            self.push([Instruction::I64Const(fuel::TABLE_ELEMENTS.into()), Instruction::I64GtU]);
             let wanted = [
                 Instruction::TableSize(table),
                 Instruction::I64ExtendI32U,
