@@ -9,6 +9,9 @@ use graph_core::work::Meter;
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 
+/// How much work an input may be: a twentieth of a step. With instrumentation, all of a step takes seconds.
+const WORK: u64 = 5_000_000;
+
 fuzz_target!(|text: &str| {
     let (condition, state) = text.split_once('\n').unwrap_or((text, "{}"));
     let Ok(source) = parse_strict(condition, 200) else { return };
@@ -17,7 +20,7 @@ fuzz_target!(|text: &str| {
     let scope = Scope::new().with("state", Root::Value(&state)).with("result", Root::Value(&state));
     let mut warnings = Vec::new();
     let mut decide = |condition: &Condition| {
-        let meter = Meter::of_one_step();
+        let meter = Meter::new(WORK);
         (condition.evaluate(&scope, &mut warnings, &meter), meter.spent())
     };
     let (holds, _) = decide(&condition);
