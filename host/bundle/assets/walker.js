@@ -6972,6 +6972,173 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
       });
       
     }
+    let host010Rank;
+    
+    function rank(arg0, arg1, arg2, arg3) {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'host010Rank',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'throw-result-err',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            var vec3 = arg0;
+            var len3 = vec3.length;
+            var result3 = realloc0(0, 0, 4, len3 * 16);
+            for (let i = 0; i < vec3.length; i++) {
+              const e = vec3[i];
+              const base = result3 + i * 16;var [tuple0_0, tuple0_1] = e;
+              
+              var encodeRes = _utf8AllocateAndEncode(tuple0_0, realloc0, memory0);
+              var ptr1= encodeRes.ptr;
+              var len1 = encodeRes.len;
+              
+              dataView(memory0).setUint32(base + 4, len1, true);
+              dataView(memory0).setUint32(base + 0, ptr1, true);
+              
+              var encodeRes = _utf8AllocateAndEncode(tuple0_1, realloc0, memory0);
+              var ptr2= encodeRes.ptr;
+              var len2 = encodeRes.len;
+              
+              dataView(memory0).setUint32(base + 12, len2, true);
+              dataView(memory0).setUint32(base + 8, ptr2, true);
+            }
+            
+            var encodeRes = _utf8AllocateAndEncode(arg1, realloc0, memory0);
+            var ptr4= encodeRes.ptr;
+            var len4 = encodeRes.len;
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg2, realloc0, memory0);
+            var ptr5= encodeRes.ptr;
+            var len5 = encodeRes.len;
+            
+            _debugLog('[iface="graph-host:walker/host@0.1.0", function="rank"][Instruction::CallWasm] enter', {
+              funcName: 'rank',
+              paramCount: 7,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => host010Rank(result3, len3, ptr4, len4, ptr5, len5, toUint32(arg3)),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            let variant10;
+            switch (dataView(memory0).getUint8(ret + 0, true)) {
+              case 0: {
+                var len8 = dataView(memory0).getUint32(ret + 8, true);
+                var base8 = dataView(memory0).getUint32(ret + 4, true);
+                if (base8 % 4 !== 0) throw new TypeError(`list pointer [${base8}] is not aligned to 4`);
+                var result8 = [];
+                for (let i = 0; i < len8; i++) {
+                  const base = base8 + i * 16;
+                  var ptr6 = dataView(memory0).getUint32(base + 0, true);
+                  var len6 = dataView(memory0).getUint32(base + 4, true);
+                  var result6 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr6, len6));
+                  var ptr7 = dataView(memory0).getUint32(base + 8, true);
+                  var len7 = dataView(memory0).getUint32(base + 12, true);
+                  var result7 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr7, len7));
+                  result8.push([result6, result7]);
+                }
+                variant10= {
+                  tag: 'ok',
+                  val: result8
+                };
+                break;
+              }
+              case 1: {
+                var ptr9 = dataView(memory0).getUint32(ret + 4, true);
+                var len9 = dataView(memory0).getUint32(ret + 8, true);
+                var result9 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr9, len9));
+                variant10= {
+                  tag: 'err',
+                  val: result9
+                };
+                break;
+              }
+              default: {
+                throw new TypeError('invalid variant discriminant for expected');
+              }
+            }
+            _debugLog('[iface="graph-host:walker/host@0.1.0", function="rank"][Instruction::Return]', {
+              funcName: 'rank',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            const retCopy = variant10;
+            task.resolve([retCopy.val]);
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn4(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            
+            
+            
+            if (typeof retCopy === 'object' && retCopy.tag === 'err') {
+              throw new ComponentError(retCopy.val);
+            }
+            return retCopy.val;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    }
     
     const handleTable1 = [T_FLAG, 0];
     handleTable1._createdReps = new Set();
@@ -8891,6 +9058,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     host010MethodOutgoingReceive = exports1['graph-host:walker/host@0.1.0#[method]outgoing.receive'];
     host010ReadJson = exports1['graph-host:walker/host@0.1.0#read-json'];
     host010CallSeed = exports1['graph-host:walker/host@0.1.0#call-seed'];
+    host010Rank = exports1['graph-host:walker/host@0.1.0#rank'];
     runs010StaticRunStart = exports1['graph-host:walker/runs@0.1.0#[static]run.start'];
     runs010StaticRunRestore = exports1['graph-host:walker/runs@0.1.0#[static]run.restore'];
     runs010StaticRunFork = exports1['graph-host:walker/runs@0.1.0#[static]run.fork'];
@@ -8924,6 +9092,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
       Outgoing: Outgoing,
       Random: Random,
       callSeed: callSeed,
+      rank: rank,
       readJson: readJson,
       
     };
