@@ -320,48 +320,100 @@ fn every_command_has_a_manual_page() {
     assert_eq!(place.run(&["man", "--to", "file"]).code, 10);
 }
 
+/// A command that watches files, and what it has printed.
+struct Watched {
+    child: std::process::Child,
+    told: std::sync::mpsc::Receiver<String>,
+    seen: String,
+    deadline: Instant,
+}
+
+impl Watched {
+    /// Starts a command and reads what it prints to stdout, or to stderr.
+    fn start(place: &Place, args: &[&str], from_stderr: bool) -> Self {
+        let mut child = place.command(args).spawn().unwrap();
+        let (stdout, stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+        let (read, other): (Box<dyn Read + Send>, Box<dyn Read + Send>) = if from_stderr {
+            (Box::new(stderr), Box::new(stdout))
+        } else {
+            (Box::new(stdout), Box::new(stderr))
+        };
+        let (tell, told) = std::sync::mpsc::channel();
+        let pass_on = |mut stream: Box<dyn Read + Send>, tell: Option<std::sync::mpsc::Sender<String>>| {
+            std::thread::spawn(move || {
+                let mut buffer = [0; 256];
+                while let Ok(count @ 1..) = stream.read(&mut buffer) {
+                    let text = String::from_utf8_lossy(&buffer[..count]).into_owned();
+                    let _ = tell.as_ref().map(|tell| tell.send(text));
+                }
+            });
+        };
+        pass_on(read, Some(tell));
+        pass_on(other, None);
+        Self { child, told, seen: String::new(), deadline: Instant::now() + Duration::from_mins(1) }
+    }
+
+    /// Waits until a text was printed.
+    fn until(&mut self, wanted: &str) {
+        while !self.seen.contains(wanted) {
+            let left = self.deadline.saturating_duration_since(Instant::now());
+            let seen = &self.seen;
+            let more = self.told.recv_timeout(left).unwrap_or_else(|_| panic!("no {wanted} in {seen}"));
+            self.seen.push_str(&more);
+        }
+    }
+
+    /// Ctrl-C while nothing runs ends it.
+    fn end(mut self) {
+        assert!(self.child.try_wait().unwrap().is_none());
+        let id = self.child.id().to_string();
+        assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        while self.child.try_wait().unwrap().is_none() {
+            if Instant::now() > self.deadline {
+                self.child.kill().unwrap();
+                panic!("Ctrl-C does not end the watching");
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert_eq!(self.child.wait().unwrap().code(), Some(0));
+    }
+}
+
 #[test]
 fn a_watched_graph_runs_again_when_it_changes() {
     let place = Place::new();
     place.graph("w.yaml", "start: a\nnodes: { a: { assign: { x: 1 } } }\n");
-    let mut child = place
-        .command(&["run", "w.yaml", "--watch", "--quiet"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut stdout = child.stdout.take().unwrap();
-    let (tell, told) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
-        let mut buffer = [0; 256];
-        while let Ok(count @ 1..) = stdout.read(&mut buffer) {
-            let _ = tell.send(String::from_utf8_lossy(&buffer[..count]).into_owned());
-        }
-    });
-    let deadline = Instant::now() + Duration::from_mins(1);
-    let mut seen = String::new();
-    let mut until = |wanted: &str| {
-        while !seen.contains(wanted) {
-            let left = deadline.saturating_duration_since(Instant::now());
-            seen.push_str(&told.recv_timeout(left).unwrap_or_else(|_| panic!("no {wanted} in {seen}")));
-        }
-    };
-    until("\"x\": 1");
+    let mut watched = Watched::start(&place, &["run", "w.yaml", "--watch", "--quiet"], false);
+    watched.until("\"x\": 1");
     // A broken graph is told and does not end the watching.
     place.graph("w.yaml", "start: nowhere\nnodes: { a: {} }\n");
     std::thread::sleep(Duration::from_millis(400));
     place.graph("w.yaml", "start: a\nnodes: { a: { assign: { x: 2 } } }\n");
-    until("\"x\": 2");
-    assert!(child.try_wait().unwrap().is_none());
-    // Ctrl-C while nothing runs ends it.
-    let id = child.id().to_string();
-    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
-    while child.try_wait().unwrap().is_none() {
-        if Instant::now() > deadline {
-            child.kill().unwrap();
-            panic!("Ctrl-C does not end the watching");
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    watched.until("\"x\": 2");
+    watched.end();
+}
+
+#[test]
+fn a_watched_node_is_built_again_when_its_sources_change() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.path("node/src")).unwrap();
+    place.write("node/package.json", "{\"name\": 1}");
+    let mut watched = Watched::start(&place, &["build", "node", "--watch"], true);
+    watched.until("a node's package.json has a `name`");
+    watched.until("waiting for a change");
+    place.write(
+        "node/package.json",
+        "{\"name\": \"node\", \"version\": \"0.1.0\", \"main\": \"src/node.js\"}",
+    );
+    watched.until("package.json has changed");
+    watched.until("type: npm install");
+    watched.seen.clear();
+    watched.until("waiting for a change");
+    place.write("node/src/node.js", "export const action = 1;");
+    watched.until("node.js has changed");
+    watched.until("type: npm install");
+    watched.end();
+    let [once, watched] =
+        [&["build", "nowhere"][..], &["build", "nowhere", "--watch"]].map(|args| place.run(args));
+    assert_eq!((once.code, once.stderr), (watched.code, watched.stderr));
 }

@@ -15,6 +15,10 @@ const QUIET: Duration = Duration::from_millis(150);
 const PAUSE: Duration = Duration::from_millis(100);
 /// The kinds of files in a folder of items that say what an item is.
 const OF_ITEMS: [&str; 6] = ["wasm", "yaml", "yml", "json", "md", "xml"];
+/// The kinds of files that nodes are built from.
+const OF_SOURCES: [&str; 8] = ["rs", "toml", "js", "mjs", "ts", "mts", "json", "wit"];
+/// Folders that toolchains write.
+const WRITTEN: [&str; 2] = ["target", "node_modules"];
 
 /// Watches files, and folders of items with everything below them.
 #[derive(Debug)]
@@ -32,20 +36,51 @@ impl Watching {
         let files: Vec<PathBuf> = files.iter().map(|file| absolute(file)).collect();
         let folders: Vec<PathBuf> =
             folders.iter().filter(|folder| folder.is_dir()).map(|folder| absolute(folder)).collect();
+        // A folder is watched in place of a file: editors replace files by new ones.
+        let mut around: Vec<PathBuf> =
+            files.iter().filter_map(|file| file.parent()).map(Path::to_path_buf).collect();
+        around.sort_unstable();
+        around.dedup();
+        let around = around.into_iter().map(|folder| (folder, RecursiveMode::NonRecursive));
+        let places: Vec<_> =
+            around.chain(folders.iter().map(|folder| (folder.clone(), RecursiveMode::Recursive))).collect();
+        let is_below = move |path: &Path| folders.iter().any(|folder| path.starts_with(folder));
+        Self::start(&places, move |path| {
+            files.iter().any(|file| file == path) || (has_extension(path, &OF_ITEMS) && is_below(path))
+        })
+    }
+
+    /// Starts to watch the sources of a node: the files in its folder and in the folders there, without hidden ones and those that
+    /// toolchains write.
+    pub fn sources(folder: &Path) -> Result<Self> {
+        let folder = absolute(folder);
+        let failed = |error| Error::read("the folder", &folder, &error);
+        let mut places = vec![(folder.clone(), RecursiveMode::NonRecursive)];
+        for entry in std::fs::read_dir(&folder).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name();
+            let is_written =
+                name.as_encoded_bytes().starts_with(b".") || WRITTEN.iter().any(|written| name == *written);
+            if !is_written && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                places.push((entry.path(), RecursiveMode::Recursive));
+            }
+        }
+        Self::start(&places, |path| has_extension(path, &OF_SOURCES))
+    }
+
+    fn start(
+        places: &[(PathBuf, RecursiveMode)],
+        is_wanted: impl Fn(&Path) -> bool + Send + 'static,
+    ) -> Result<Self> {
         let (tell, events) = mpsc::channel();
-        let (wanted, below) = (files.clone(), folders.clone());
         let told = move |event: notify::Result<Event>| {
             let Ok(event) = event else { return };
             if matches!(event.kind, EventKind::Access(_)) {
                 return;
             }
-            for path in event.paths {
-                if wanted.contains(&path)
-                    || (is_of_item(&path) && below.iter().any(|folder| path.starts_with(folder)))
-                {
-                    // The receiver is gone: the command is about to end.
-                    let _ = tell.send(path);
-                }
+            for path in event.paths.into_iter().filter(|path| is_wanted(path)) {
+                // The receiver is gone: the command is about to end.
+                let _ = tell.send(path);
             }
         };
         let failed = |path: &Path, error: &notify::Error| {
@@ -53,15 +88,8 @@ impl Watching {
         };
         let mut watcher =
             notify::recommended_watcher(told).map_err(|error| failed(Path::new("."), &error))?;
-        // A folder is watched in place of a file: editors replace files by new ones.
-        let mut around: Vec<&Path> = files.iter().filter_map(|file| file.parent()).collect();
-        around.sort_unstable();
-        around.dedup();
-        for folder in around {
-            watcher.watch(folder, RecursiveMode::NonRecursive).map_err(|error| failed(folder, &error))?;
-        }
-        for folder in &folders {
-            watcher.watch(folder, RecursiveMode::Recursive).map_err(|error| failed(folder, &error))?;
+        for (folder, mode) in places {
+            watcher.watch(folder, *mode).map_err(|error| failed(folder, &error))?;
         }
         Ok(Self { events, ends: listen()?, _watcher: watcher })
     }
@@ -103,9 +131,8 @@ fn absolute(path: &Path) -> PathBuf {
     path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_path_buf())
 }
 
-fn is_of_item(path: &Path) -> bool {
-    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    OF_ITEMS.contains(&extension)
+fn has_extension(path: &Path, wanted: &[&str]) -> bool {
+    path.extension().and_then(|extension| extension.to_str()).is_some_and(|found| wanted.contains(&found))
 }
 
 #[cfg(test)]
@@ -135,5 +162,26 @@ mod tests {
         std::fs::write(root.join("draft"), "3").unwrap();
         std::fs::rename(root.join("draft"), &graph).unwrap();
         assert_eq!(changed(), graph);
+    }
+
+    #[test]
+    fn sources_are_told_and_what_toolchains_write_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for below in ["src/deep", "target/release", "node_modules/other", ".git"] {
+            std::fs::create_dir_all(root.join(below)).unwrap();
+        }
+        let watching = Watching::sources(&root).unwrap();
+        let wanted = ["src/lib.rs", "package.json", "src/deep/node.ts"];
+        let others =
+            ["target/release/x.rs", "node_modules/other/index.js", ".git/x.json", "node.wasm", "Cargo.lock"];
+        for path in wanted {
+            for other in others {
+                std::fs::write(root.join(other), path).unwrap();
+            }
+            std::fs::write(root.join(path), "1").unwrap();
+            assert_eq!(watching.changed().unwrap(), root.join(path));
+        }
+        assert!(Watching::sources(&root.join("nowhere")).is_err());
     }
 }

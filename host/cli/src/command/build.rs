@@ -10,6 +10,7 @@ use graph_core::diagnostic::printable;
 use graph_core::id::ItemId;
 use graph_core::trust::{TrustStore, VerifiedComponent};
 use graph_host::context::Context;
+use graph_host::file_watch::Watching;
 use graph_host::guest::javascript::{self, JavaScriptError, Package};
 use graph_host::guest::narrow::{NarrowError, is_wanted, narrow};
 use graph_host::guest::rust::{GuestBuildError, Toolchain};
@@ -58,9 +59,20 @@ pub(crate) struct Args {
     /// Refuse to change the crate's lockfile
     #[arg(long)]
     locked: bool,
+    /// Build again whenever a file of the sources changes, until Ctrl-C
+    #[arg(long)]
+    watch: bool,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
+    if args.watch && args.folder.is_dir() {
+        let watching = Watching::sources(&args.folder)?;
+        return super::watch::again(&watching, context.output, || build(args, context));
+    }
+    build(args, context)
+}
+
+fn build(args: &Args, context: &Context) -> Result<Exit> {
     let output = context.output;
     let sources = Sources::read(&args.folder)?;
     let key = args.sign_with.as_deref().map(|name| signing_key(&context.host.home, name)).transpose()?;

@@ -1,4 +1,4 @@
-//! `graph-host run --watch`.
+//! `graph-host run --watch` and `build --watch`.
 
 use crate::command::args::SourceArgs;
 use graph_host::context::current_project;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use graph_host::context::Context;
 use graph_host::file_watch::Watching;
 use graph_host::terminal::exit::Exit;
-use graph_host::terminal::output::{self, styled};
+use graph_host::terminal::output::{self, Output, styled};
 use graph_runtime::error::Result;
 use graph_runtime::project;
 
@@ -18,9 +18,8 @@ pub(super) fn run(
     caps: Option<&PathBuf>,
     sources: &SourceArgs,
     context: &Context,
-    mut once: impl FnMut() -> Result<Exit>,
+    once: impl FnMut() -> Result<Exit>,
 ) -> Result<Exit> {
-    let output = context.output;
     let graph = PathBuf::from(graph);
     let around = graph.canonicalize().ok().and_then(|graph| graph.parent().and_then(project::nearest));
     let project = sources
@@ -34,7 +33,15 @@ pub(super) fn run(
     files.extend(graph.is_file().then_some(graph));
     let mut folders = sources.items.clone();
     folders.extend(["tools", "knowledge", "directives"].map(|kind| project.join(".ai").join(kind)));
-    let watching = Watching::begin(&files, &folders)?;
+    again(&Watching::begin(&files, &folders)?, context.output, once)
+}
+
+/// Does something, and again whenever a file has changed. An error is printed and does not stop it, but Ctrl-C does.
+pub(super) fn again(
+    watching: &Watching,
+    output: Output,
+    mut once: impl FnMut() -> Result<Exit>,
+) -> Result<Exit> {
     loop {
         match once() {
             Ok(Exit::Cancelled) => return Ok(Exit::Cancelled),
