@@ -1,8 +1,7 @@
 //! Beginning something, looking at its shape, and looking after the place that it runs in.
 
-use std::io::Read as _;
+use std::io::Read;
 use std::path::Path;
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use graph_host::guest::rust::Toolchain;
@@ -397,6 +396,7 @@ fn a_watched_graph_runs_again_when_it_changes() {
 fn a_watched_node_is_built_again_when_its_sources_change() {
     let place = Place::new();
     std::fs::create_dir_all(place.path("node/src")).unwrap();
+    place.write("node/src/node.js", "");
     place.write("node/package.json", "{\"name\": 1}");
     let mut watched = Watched::start(&place, &["build", "node", "--watch"], true);
     watched.until("a node's package.json has a `name`");
@@ -406,9 +406,8 @@ fn a_watched_node_is_built_again_when_its_sources_change() {
         "{\"name\": \"node\", \"version\": \"0.1.0\", \"main\": \"src/node.js\"}",
     );
     watched.until("package.json has changed");
-    watched.until("type: npm install");
+    watched.until("type: npm install\nwaiting for a change");
     watched.seen.clear();
-    watched.until("waiting for a change");
     place.write("node/src/node.js", "export const action = 1;");
     watched.until("node.js has changed");
     watched.until("type: npm install");
