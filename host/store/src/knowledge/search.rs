@@ -9,6 +9,9 @@ use super::error::Result;
 use super::index::places;
 use super::time_limit::TimeLimit;
 
+/// The most bytes of the places of a word in a text that are read: more than a text of the largest size has.
+const MOST_PLACES: i64 = 4 << 20;
+
 /// The entries that hold a word or a phrase, in order, and how often.
 type Holding = Vec<(i64, u32)>;
 
@@ -55,6 +58,7 @@ pub(super) fn search(
     }
     let mut text = connection.prepare_cached("SELECT text FROM entries WHERE id = ?1")?;
     let excerpt = |(key, entry): (String, i64)| {
+        time.check()?;
         let text: String = text.query_row([entry], |row| row.get(0))?;
         Ok((key, query.excerpt(&text)))
     };
@@ -88,14 +92,16 @@ fn holding_phrase(connection: &Connection, words: &[String], time: &TimeLimit) -
     if words.len() == 1 {
         return Ok(rarest);
     }
-    let mut one = connection.prepare_cached("SELECT places FROM words WHERE word = ?1 AND entry = ?2")?;
+    let mut one = connection.prepare_cached(
+        "SELECT iif(octet_length(places) > ?3, NULL, places) FROM words WHERE word = ?1 AND entry = ?2",
+    )?;
     let mut found = Vec::new();
     for (entry, _) in rarest {
         // Where the phrase may begin.
         let mut begins: Option<Vec<u32>> = None;
         for (at, word) in (0..).zip(words) {
             time.check()?;
-            let mut rows = one.query(params![word, entry])?;
+            let mut rows = one.query(params![word, entry, MOST_PLACES])?;
             let Some(row) = rows.next()? else {
                 begins = None;
                 break;

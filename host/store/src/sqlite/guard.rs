@@ -19,7 +19,8 @@ const LARGEST_ROW: u64 = LARGEST_TEXT + (16 << 20);
 /// whole to compare them, however long they are; and to write the largest row, it needs that twice.
 pub(super) const MOST_MEMORY: u64 = 2 * LARGEST_ROW + (256 << 20);
 
-/// What no statement of this program comes near. Cascades and the triggers that keep the index of words go one level deep.
+/// What no statement of this program comes near. Cascades go one level deep, and so do the triggers of
+/// knowledge of version 1.
 const LIMITS: [(Limit, i32); 13] = [
     (Limit::SQLITE_LIMIT_SQL_LENGTH, 64 << 10),
     (Limit::SQLITE_LIMIT_COLUMN, 64),
@@ -57,8 +58,8 @@ pub(crate) fn set(connection: &Connection) -> SqlResult<()> {
 const STRIDE: u32 = 1_000;
 /// Instructions that a call may take whatever the size of the file: some tenths of a second.
 const FREE: u64 = 20_000_000;
-/// Instructions that a call may take for each byte of the file: to read a row takes a few tens of them, and every row has
-/// more than a hundred bytes.
+/// Instructions that a call may take for each byte of the file: to read a row takes a few tens of them, and the
+/// smallest rows, those of the index of words, have some twenty bytes.
 const PER_BYTE: u64 = 32;
 /// How many times more bytes a file may have than it takes up on its disk, before they stop to count: file systems compress.
 const MOST_COMPRESSED: u64 = 16;
