@@ -15,10 +15,8 @@ const QUIET: Duration = Duration::from_millis(150);
 const PAUSE: Duration = Duration::from_millis(100);
 /// The kinds of files in a folder of items that say what an item is.
 const OF_ITEMS: [&str; 6] = ["wasm", "yaml", "yml", "json", "md", "xml"];
-/// The kinds of files that nodes are built from.
-const OF_SOURCES: [&str; 8] = ["rs", "toml", "js", "mjs", "ts", "mts", "json", "wit"];
-/// Folders that toolchains write.
-const WRITTEN: [&str; 2] = ["target", "node_modules"];
+/// Files and folders that toolchains write beside sources.
+const WRITTEN: [&str; 4] = ["target", "node_modules", "Cargo.lock", "package-lock.json"];
 
 /// Watches files, and folders of items with everything below them.
 #[derive(Debug)]
@@ -26,8 +24,10 @@ pub struct Watching {
     events: mpsc::Receiver<PathBuf>,
     /// Whether the process has been asked to end.
     ends: Arc<AtomicBool>,
+    /// The folder of a node whose subfolders are watched, also those that are made later.
+    root: Option<PathBuf>,
     /// Stops watching when it is dropped.
-    _watcher: RecommendedWatcher,
+    watcher: RecommendedWatcher,
 }
 
 impl Watching {
@@ -46,26 +46,36 @@ impl Watching {
             around.chain(folders.iter().map(|folder| (folder.clone(), RecursiveMode::Recursive))).collect();
         let is_below = move |path: &Path| folders.iter().any(|folder| path.starts_with(folder));
         Self::start(&places, move |path| {
-            files.iter().any(|file| file == path) || (has_extension(path, &OF_ITEMS) && is_below(path))
+            files.iter().any(|file| file == path) || (is_of_item(path) && is_below(path))
         })
     }
 
-    /// Starts to watch the sources of a node: the files in its folder and in the folders there, without hidden ones and those that
-    /// toolchains write.
-    pub fn sources(folder: &Path) -> Result<Self> {
+    /// Starts to watch the sources of a node: everything in its folder but what builds and editors write, which are the files and
+    /// folders in `written`, hidden ones, and those with the names that toolchains use.
+    pub fn sources(folder: &Path, written: &[PathBuf]) -> Result<Self> {
         let folder = absolute(folder);
+        let written: Vec<PathBuf> = written.iter().map(|path| absolute(path)).collect();
+        let root = folder.clone();
+        let is_source = move |path: &Path| {
+            let Ok(below) = path.strip_prefix(&root) else { return false };
+            let is_written = below.iter().any(|name| {
+                let bytes = name.as_encoded_bytes();
+                bytes.starts_with(b".")
+                    || bytes.ends_with(b"~")
+                    || WRITTEN.iter().any(|written| name == *written)
+            });
+            !is_written && !written.iter().any(|written| path.starts_with(written))
+        };
         let failed = |error| Error::read("the folder", &folder, &error);
         let mut places = vec![(folder.clone(), RecursiveMode::NonRecursive)];
         for entry in std::fs::read_dir(&folder).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            let name = entry.file_name();
-            let is_written =
-                name.as_encoded_bytes().starts_with(b".") || WRITTEN.iter().any(|written| name == *written);
-            if !is_written && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                places.push((entry.path(), RecursiveMode::Recursive));
+            let path = entry.map_err(failed)?.path();
+            if path.is_dir() && is_source(&path) {
+                places.push((path, RecursiveMode::Recursive));
             }
         }
-        Self::start(&places, |path| has_extension(path, &OF_SOURCES))
+        let watching = Self::start(&places, is_source)?;
+        Ok(Self { root: Some(folder), ..watching })
     }
 
     fn start(
@@ -91,12 +101,12 @@ impl Watching {
         for (folder, mode) in places {
             watcher.watch(folder, *mode).map_err(|error| failed(folder, &error))?;
         }
-        Ok(Self { events, ends: listen()?, _watcher: watcher })
+        Ok(Self { events, ends: listen()?, root: None, watcher })
     }
 
     /// Waits until something has changed and is then left alone; gives one of the files. `None`: the process has been asked
     /// to end, now or while a run was under way.
-    pub fn changed(&self) -> Option<PathBuf> {
+    pub fn changed(&mut self) -> Option<PathBuf> {
         let mut newest = loop {
             match self.events.recv_timeout(PAUSE) {
                 Ok(path) => break path,
@@ -104,10 +114,20 @@ impl Watching {
                 Err(_) => return None,
             }
         };
+        self.follow(&newest);
         while let Ok(path) = self.events.recv_timeout(QUIET) {
+            self.follow(&path);
             newest = path;
         }
         Some(newest)
+    }
+
+    /// Watches a folder that was made beside the sources, too.
+    fn follow(&mut self, path: &Path) {
+        if self.root.as_deref().is_some_and(|root| path.parent() == Some(root)) && path.is_dir() {
+            // It may be gone again.
+            let _ = self.watcher.watch(path, RecursiveMode::Recursive);
+        }
     }
 }
 
@@ -131,8 +151,9 @@ fn absolute(path: &Path) -> PathBuf {
     path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_path_buf())
 }
 
-fn has_extension(path: &Path, wanted: &[&str]) -> bool {
-    path.extension().and_then(|extension| extension.to_str()).is_some_and(|found| wanted.contains(&found))
+fn is_of_item(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    OF_ITEMS.contains(&extension)
 }
 
 #[cfg(test)]
@@ -147,9 +168,9 @@ mod tests {
         let (graph, items) = (root.join("graph.yaml"), root.join("items"));
         std::fs::create_dir_all(items.join("a")).unwrap();
         std::fs::write(&graph, "1").unwrap();
-        let watching =
+        let mut watching =
             Watching::begin(std::slice::from_ref(&graph), &[items.clone(), root.join("nowhere")]).unwrap();
-        let changed = || watching.changed().unwrap();
+        let mut changed = || watching.changed().unwrap();
         // Neither of these is reported: the next report is the graph.
         std::fs::write(root.join("other.yaml"), "1").unwrap();
         std::fs::write(items.join("a/notes.txt"), "1").unwrap();
@@ -168,13 +189,25 @@ mod tests {
     fn sources_are_told_and_what_toolchains_write_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
-        for below in ["src/deep", "target/release", "node_modules/other", ".git"] {
+        for below in ["src/deep", "src/target", "target/release", "node_modules/other", ".git", "build/debug"]
+        {
             std::fs::create_dir_all(root.join(below)).unwrap();
         }
-        let watching = Watching::sources(&root).unwrap();
-        let wanted = ["src/lib.rs", "package.json", "src/deep/node.ts"];
-        let others =
-            ["target/release/x.rs", "node_modules/other/index.js", ".git/x.json", "node.wasm", "Cargo.lock"];
+        let built = ["node.wasm", "node.wasm.dsse.json", "build"].map(|name| root.join(name));
+        let mut watching = Watching::sources(&root, &built).unwrap();
+        let wanted = ["src/lib.rs", "package.json", "src/deep/text.txt", "src/view.tsx"];
+        let others = [
+            "target/release/x.rs",
+            "src/target/x.rs",
+            "node_modules/other/index.js",
+            ".git/x.json",
+            "src/.lib.rs.swp",
+            "src/lib.rs~",
+            "node.wasm",
+            "node.wasm.dsse.json",
+            "build/debug/x.json",
+            "Cargo.lock",
+        ];
         for path in wanted {
             for other in others {
                 std::fs::write(root.join(other), path).unwrap();
@@ -182,6 +215,15 @@ mod tests {
             std::fs::write(root.join(path), "1").unwrap();
             assert_eq!(watching.changed().unwrap(), root.join(path));
         }
-        assert!(Watching::sources(&root.join("nowhere")).is_err());
+        // A folder that is made later, or again.
+        for _ in 0..2 {
+            std::fs::create_dir(root.join("wit")).unwrap();
+            assert_eq!(watching.changed().unwrap(), root.join("wit"));
+            std::fs::write(root.join("wit/world.wit"), "1").unwrap();
+            assert_eq!(watching.changed().unwrap(), root.join("wit/world.wit"));
+            std::fs::remove_dir_all(root.join("wit")).unwrap();
+            watching.changed().unwrap();
+        }
+        assert!(Watching::sources(&root.join("nowhere"), &[]).is_err());
     }
 }

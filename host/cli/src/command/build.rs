@@ -66,10 +66,23 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     if args.watch && args.folder.is_dir() {
-        let watching = Watching::sources(&args.folder)?;
-        return super::watch::again(&watching, context.output, || build(args, context));
+        let watching = Watching::sources(&args.folder, &written(args))?;
+        return super::watch::again(watching, context.output, || build(args, context));
     }
     build(args, context)
+}
+
+/// What a build writes, as far as it may be beside the sources.
+fn written(args: &Args) -> Vec<PathBuf> {
+    // Without a name of its own, the component is named after the crate or package, which may change while it is watched.
+    let beside = std::fs::read_dir(&args.folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let built = beside.filter(|path| path.extension().is_some_and(|end| end == "wasm"));
+    let named = Sources::read(&args.folder)
+        .ok()
+        .map(|sources| args.folder.join(format!("{}.wasm", sources.package().0)));
+    let components: Vec<PathBuf> = args.out.clone().into_iter().chain(named).chain(built).collect();
+    let envelopes: Vec<PathBuf> = components.iter().map(|component| envelope_path(component)).collect();
+    components.into_iter().chain(envelopes).chain(args.target_dir.clone()).collect()
 }
 
 fn build(args: &Args, context: &Context) -> Result<Exit> {
@@ -205,6 +218,14 @@ fn narrowed(built: &[u8], id: &str, context: &Context) -> Result<Arc<[u8]>> {
         .map_err(|error| refused(&error))?;
     let described = context.block_on(describe(&component, &context.host))??;
     let wanted = described.description.description.interfaces;
+    let unknown = wanted.iter().filter(|wanted| CapabilityKind::parse(&wanted.name).is_none());
+    let reasons: Vec<String> = unknown
+        .filter_map(|wanted| wants::offered(&wanted.name).err())
+        .map(|reason| format!("`wants`: {reason}"))
+        .collect();
+    if !reasons.is_empty() {
+        return Err(Error::invalid(reasons.join("\n")).help("name what the node uses in `wants`"));
+    }
     Ok(narrow(built, |name| is_wanted(name, &wanted)).map_err(refuse)?.into())
 }
 
@@ -214,7 +235,7 @@ fn not_built(error: &JavaScriptError) -> Error {
         JavaScriptError::Missing { folder, .. } => {
             Error::not_found(message).help(format!("in {}, type: npm install", shown(folder)))
         }
-        JavaScriptError::Start { .. } => {
+        JavaScriptError::Start { .. } | JavaScriptError::Node { .. } => {
             Error::not_found(message).help(format!("install Node.js, version {} or later", javascript::OLDEST_NODE))
         }
         JavaScriptError::Package { .. } => Error::invalid(message).help(

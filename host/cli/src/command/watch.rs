@@ -33,12 +33,12 @@ pub(super) fn run(
     files.extend(graph.is_file().then_some(graph));
     let mut folders = sources.items.clone();
     folders.extend(["tools", "knowledge", "directives"].map(|kind| project.join(".ai").join(kind)));
-    again(&Watching::begin(&files, &folders)?, context.output, once)
+    again(Watching::begin(&files, &folders)?, context.output, once)
 }
 
 /// Does something, and again whenever a file has changed. An error is printed and does not stop it, but Ctrl-C does.
 pub(super) fn again(
-    watching: &Watching,
+    mut watching: Watching,
     output: Output,
     mut once: impl FnMut() -> Result<Exit>,
 ) -> Result<Exit> {
