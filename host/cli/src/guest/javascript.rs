@@ -49,6 +49,12 @@ pub enum JavaScriptError {
         /// The folder of the package.
         folder: PathBuf,
     },
+    /// Node.js, which runs the tools, is missing or too old.
+    #[error("{}", .found.as_ref().map_or_else(|| "Node.js was not found".to_owned(), |found| format!("Node.js {found} is too old")))]
+    Node {
+        /// The version that there is.
+        found: Option<String>,
+    },
     /// A program could not be started.
     #[error("`{program}` could not be started: {source}")]
     Start {
@@ -115,6 +121,10 @@ impl Package {
 
     /// Builds the component, which still imports all that its engine could use.
     pub fn build(&self) -> Result<Vec<u8>, JavaScriptError> {
+        match node_version() {
+            Some((_, true)) => {}
+            found => return Err(JavaScriptError::Node { found: found.map(|(version, _)| version) }),
+        }
         let esbuild = self.installed("esbuild", "bin/esbuild")?;
         let componentize = self.installed("componentize-qjs", "bin/componentize-qjs")?;
         let scratch = tempfile::Builder::new()
@@ -162,6 +172,8 @@ impl Package {
             "--target=es2022",
             "--external:wasi:*",
             "--external:graph-host:*",
+            // So that they are refused by their names.
+            "--external:node:*",
             "--legal-comments=none",
             "--log-level=warning",
             "--minify-whitespace",
@@ -224,6 +236,11 @@ fn argument(name: &str, path: &Path) -> std::ffi::OsString {
 fn refused(name: &str) -> Option<String> {
     match offered(name) {
         Err(reason) => Some(reason),
+        // While it builds, it links `wasi:io` itself, and not the streams of `wasi:http`.
+        Ok(_) if name.starts_with("wasi:http/") => Some(format!(
+            "`{}`: componentize-qjs cannot build nodes that send requests; write this one in Rust",
+            printable(name)
+        )),
         Ok(_) if name.contains('@') => None,
         Ok(_) => Some(format!("`{}` needs its version: import it through the SDK", printable(name))),
     }

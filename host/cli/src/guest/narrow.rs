@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use graph_core::capability::{CapabilityKind, InterfaceName, Provision};
 use graph_core::node::WantedInterface;
 use graph_runtime::trust::signing::wanted_kind;
-use wac_graph::types::Package;
+use wac_graph::types::{InterfaceId, ItemKind, Package, WorldId as World};
 use wac_graph::{CompositionGraph, EncodeOptions, NodeId};
 use wit_component::{ComponentEncoder, DecodedWasm, StringEncoding, embed_component_metadata};
 use wit_parser::abi::{AbiVariant, WasmType};
@@ -33,8 +33,8 @@ const LOG: &str = "graph-host:host/log";
 const ERROR: u32 = 4;
 /// Where texts and results begin in the memory of the generated component; the first bytes stay zero, as an empty list is.
 const DATA: usize = 1024;
-/// What parameters are written to. Those of functions that are refused are short.
-const PARAMETERS: u32 = 64 << 10;
+/// The bytes of a page of memory.
+const PAGE: usize = 64 << 10;
 /// Words for a refusal in the error codes of WASI, best first.
 const REFUSALS: [&str; 4] = ["access-denied", "access", "not-permitted", "denied"];
 
@@ -44,14 +44,18 @@ pub fn imports(component: &[u8]) -> Result<Vec<String>, NarrowError> {
     Ok(resolve.worlds[world].imports.keys().map(|key| resolve.name_world_key(key)).collect())
 }
 
-/// Whether an interface stays in a component whose author wants these: it reaches nothing, or one of them brings it along.
+/// Whether an interface stays in a component whose author wants these: it reaches nothing, or its kind is wanted. Where only its types are
+/// needed, composing leaves them.
 pub fn is_wanted(name: &str, wanted: &[WantedInterface]) -> bool {
     let Ok(name) = InterfaceName::parse(name) else { return false };
     match name.provision() {
         Provision::Types => true,
-        Provision::Kinds { brought_by, .. } => {
+        Provision::Kinds { own, brought_by } => {
             brought_by.contains(&CapabilityKind::Log)
-                || wanted.iter().filter_map(wanted_kind).any(|kind| brought_by.contains(&kind))
+                || wanted
+                    .iter()
+                    .filter_map(wanted_kind)
+                    .any(|kind| own.map_or_else(|| brought_by.contains(&kind), |own| own == kind))
         }
         Provision::OtherVersion { .. } | Provision::Unknown => false,
     }
@@ -84,7 +88,8 @@ fn compose(
     hidden: &BTreeSet<String>,
 ) -> Result<Vec<u8>, NarrowError> {
     let mut graph = CompositionGraph::new();
-    let (node, exports) = instance(&mut graph, "node", component)?;
+    let (node, world) = instance(&mut graph, "node", component)?;
+    let exports: Vec<String> = graph.types()[world].exports.keys().cloned().collect();
     if let Some(refusing) = refusing {
         let (provider, _) = instance(&mut graph, "refusing", refusing)?;
         for name in hidden {
@@ -92,6 +97,7 @@ fn compose(
             graph.set_instantiation_argument(node, name, interface).map_err(wrong)?;
         }
     }
+    keep_types_alone(&mut graph, world, hidden);
     for name in exports.iter().filter(|name| name.contains('/')) {
         let interface = graph.alias_instance_export(node, name).map_err(wrong)?;
         graph.export(interface, name).map_err(wrong)?;
@@ -99,16 +105,30 @@ fn compose(
     graph.encode(EncodeOptions::default()).map_err(wrong)
 }
 
-/// An instance of a component, and what it exports.
-fn instance(
-    graph: &mut CompositionGraph,
-    name: &str,
-    bytes: &[u8],
-) -> Result<(NodeId, Vec<String>), NarrowError> {
+/// An instance of a component, and its imports and exports.
+fn instance(graph: &mut CompositionGraph, name: &str, bytes: &[u8]) -> Result<(NodeId, World), NarrowError> {
     let package = Package::from_bytes(name, None, bytes.to_vec(), graph.types_mut()).map_err(wrong)?;
-    let exports = graph.types()[package.ty()].exports.keys().cloned().collect();
+    let world = package.ty();
     let package = graph.register_package(package).map_err(wrong)?;
-    Ok((graph.instantiate(package), exports))
+    Ok((graph.instantiate(package), world))
+}
+
+/// Removes the functions of the hidden interfaces: where another interface uses their types, the whole imports them for these.
+fn keep_types_alone(graph: &mut CompositionGraph, world: World, hidden: &BTreeSet<String>) {
+    let types = graph.types();
+    let imported = types[world].imports.values().filter_map(|kind| match kind {
+        ItemKind::Instance(interface) => Some(*interface),
+        _ => None,
+    });
+    let imported: Vec<_> = imported.collect();
+    let used =
+        imported.iter().flat_map(|interface| types[*interface].uses.values().map(|used| used.interface));
+    let all: Vec<_> = imported.iter().copied().chain(used).collect();
+    let is_hidden =
+        |interface: &InterfaceId| types[*interface].id.as_ref().is_some_and(|id| hidden.contains(id));
+    for interface in all.into_iter().filter(is_hidden).collect::<Vec<_>>() {
+        graph.types_mut()[interface].exports.retain(|_, kind| matches!(kind, ItemKind::Type(_)));
+    }
 }
 
 /// A component that exports the interfaces and reaches nothing.
@@ -193,15 +213,18 @@ impl<'r> Module<'r> {
         for byte in &self.data {
             let _ = write!(bytes, "\\{byte:02x}");
         }
-        let parameters = DATA + self.data.len();
-        let pages = (parameters + PARAMETERS as usize).div_ceil(64 << 10);
+        // Nobody reads what parameters are written to: all of them are written to the same place.
+        let parameters = (DATA + self.data.len()).next_multiple_of(8);
+        let pages = parameters.div_ceil(PAGE);
         format!(
             "(module\n{imports}(memory (export \"memory\") {pages})\n(data (i32.const {DATA}) \"{bytes}\")\n\
              (func (export \"cabi_realloc\") (param i32 i32 i32 i32) (result i32)\n\
-             (if (i32.gt_u (local.get 3) (i32.const {PARAMETERS})) (then unreachable))\n(i32.const {parameters}))\n\
+             (if (i32.gt_u (local.get 3) (i32.sub (i32.mul (memory.size) (i32.const {PAGE})) (i32.const {parameters})))\n\
+             (then (if (i32.eq (i32.const -1)\n\
+             (memory.grow (i32.add (i32.const 1) (i32.div_u (local.get 3) (i32.const {PAGE}))))) (then unreachable))))\n\
+             (i32.const {parameters}))\n\
              {}(func (export \"_initialize\")))",
             self.code,
-            parameters = parameters.next_multiple_of(8),
         )
     }
 
@@ -236,12 +259,13 @@ impl<'r> Module<'r> {
         self.code.push_str(" unreachable)\n");
     }
 
-    /// The answer of a function that can give one: an empty list, or a refusal. In memory if it is given there.
+    /// The answer of a function that can give one: an empty list where all of something is asked for, or a refusal. In memory if it is
+    /// given there.
     fn answer(&mut self, func: &Function, in_memory: bool) -> Option<usize> {
         let resolve = self.resolve;
         let Type::Id(id) = func.result? else { return None };
         match &resolve.types[id].kind {
-            TypeDefKind::List(_) if in_memory => Some(0),
+            TypeDefKind::List(_) if in_memory && func.params.is_empty() => Some(0),
             TypeDefKind::Result(result) if in_memory => {
                 let Some(Type::Id(mut error)) = result.err else { return None };
                 while let TypeDefKind::Type(Type::Id(named)) = resolve.types[error].kind {
@@ -295,6 +319,8 @@ mod tests {
             (export "now" (func (result u64)))))
         (import "wasi:filesystem/preopens@0.2.12" (instance $folders
             (export "get-directories" (func (result (list u8))))))
+        (import "wasi:random/random@0.2.12" (instance
+            (export "get-random-bytes" (func (param "len" u64) (result (list u8))))))
         (alias export $clock "now" (func $now))
         (instance $interface (export "now" (func $now)))
         (export "acme:own/interface" (instance $interface))
@@ -308,6 +334,7 @@ mod tests {
             "graph-host:host/log@0.1.0",
             "wasi:clocks/monotonic-clock@0.2.12",
             "wasi:filesystem/preopens@0.2.12",
+            "wasi:random/random@0.2.12",
         ];
         assert_eq!(imports(&bytes).unwrap(), all);
         for kept in [&all[..1], &all[..2], &all[..]] {
@@ -326,6 +353,10 @@ mod tests {
         let hidden: BTreeSet<String> =
             imports(&bytes).unwrap().into_iter().filter(|name| !name.starts_with(LOG)).collect();
         let printed = texts_of(&refusing(&bytes, &hidden).unwrap());
+        assert!(
+            printed.contains("`get-random-bytes` of `wasi:random/random@0.2.12` was called"),
+            "{printed}"
+        );
         assert!(printed.contains("`now` of `wasi:clocks/monotonic-clock@0.2.12` was called"), "{printed}");
         assert!(!printed.contains("`get-directories`"), "a list can be empty: {printed}");
     }
@@ -348,7 +379,8 @@ mod tests {
         let kept = |name: &str, wanted: &str| is_wanted(name, &wants(wanted));
         assert!(kept("wasi:filesystem/preopens@0.2.12", "wasi:filesystem/types"));
         assert!(kept("wasi:filesystem/preopens@0.2.12", "filesystem"));
-        assert!(kept("wasi:clocks/wall-clock@0.2.12", "wasi:filesystem/types"), "for its types");
+        assert!(!kept("wasi:clocks/wall-clock@0.2.12", "wasi:filesystem/types"), "its types stay");
+        assert!(kept("wasi:clocks/wall-clock@0.2.12", "wasi:clocks/monotonic-clock"));
         assert!(!kept("wasi:clocks/monotonic-clock@0.2.12", "wasi:filesystem/types"));
         assert!(kept("wasi:clocks/monotonic-clock@0.2.12", "wasi:clocks/wall-clock@0.2.6"));
         assert!(!kept("wasi:random/insecure-seed@0.2.12", "wasi:http/types"));
