@@ -1,22 +1,31 @@
 #!/usr/bin/env node
 // Runs the unit tests of a node in Node.js: the files below `tests`, each made one module by esbuild, with doubles for what a host offers.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const doubles = fileURLToPath(new URL('../testing/', import.meta.url));
-const esbuild = createRequire(resolve('package.json'))('esbuild');
 const folder = resolve(process.argv[2] ?? 'tests');
-const tests = readdirSync(folder, { recursive: true })
-  .filter(file => /\.test\.(js|mjs|ts)$/.test(file))
-  .map(file => join(folder, file));
+let esbuild;
+try {
+  esbuild = createRequire(resolve('package.json'))('esbuild');
+} catch {
+  refuse(`esbuild is not installed for ${resolve('.')}: type \`npm install\` there`);
+}
+const found = existsSync(folder) ? readdirSync(folder, { recursive: true }) : [];
+const tests = found.filter(file => /\.test\.(js|mjs|ts)$/.test(file)).map(file => join(folder, file));
 if (tests.length === 0) {
-  console.error(`there is no file *.test.js or *.test.ts below ${folder}`);
+  refuse(`there is no test in ${folder}: write NAME.test.js, .mjs or .ts there, or name another folder`);
+}
+
+function refuse(message) {
+  console.error(message);
   process.exit(2);
 }
+
 const out = mkdtempSync(join(tmpdir(), 'graph-host-node-test-'));
 let status = 1;
 try {

@@ -10,5 +10,6 @@ export function now(): Date {
 
 /** Lets so many milliseconds pass on the virtual clock. It returns at once. */
 export function sleep(milliseconds: number): void {
-  subscribeDuration(Math.round(milliseconds * 1e6)).block();
+  using passed = subscribeDuration(Math.round(milliseconds * 1e6));
+  passed.block();
 }

@@ -1,4 +1,4 @@
-import { parse } from './json.js';
+import { parse, stringify } from './json.js';
 import type { Activation } from './wit.js';
 
 /** A question that is not answered yet. It ends the call, and the function runs again from its top once the answer is there. */
@@ -30,6 +30,8 @@ export class Context {
   ask<T = unknown>(question: unknown): T {
     const answer = this.activation.answers[this.#asked++];
     if (answer === undefined) {
+      // What JSON cannot hold is told here.
+      stringify(question);
       throw new Question(question);
     }
     return parse(answer) as T;

@@ -1,13 +1,18 @@
+import { stringify } from './json.js';
+
+const CATEGORIES = [
+  'transient',
+  'rate-limited',
+  'timeout',
+  'permanent',
+  'invalid-input',
+  'denied',
+  'limit',
+  'internal',
+] as const;
+
 /** What kind of failure it is. The retry policy of a graph goes by it. */
-export type Category =
-  | 'transient'
-  | 'rate-limited'
-  | 'timeout'
-  | 'permanent'
-  | 'invalid-input'
-  | 'denied'
-  | 'limit'
-  | 'internal';
+export type Category = (typeof CATEGORIES)[number];
 
 /** Why a node failed. Throw it; anything else that is thrown is a failure of category `internal`. */
 export class Failure extends Error {
@@ -19,6 +24,13 @@ export class Failure extends Error {
   /** `message` is for a person: one short paragraph of plain text. */
   constructor(category: Category, message: string, details?: unknown) {
     super(message);
+    if (!CATEGORIES.includes(category)) {
+      throw new TypeError(`${JSON.stringify(category)} is no category of failures; they are: ${CATEGORIES.join(', ')}`);
+    }
+    if (details !== undefined) {
+      // What JSON cannot hold is told here, where it is made.
+      stringify(details);
+    }
     this.name = 'Failure';
     this.category = category;
     this.details = details;

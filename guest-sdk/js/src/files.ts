@@ -117,11 +117,14 @@ function kindOf(type: string): Kind {
 
 /** Calls with the granted folder that a path lies in, and the path from there on. */
 function at<T>(path: string, call: (folder: Descriptor, rest: string) => T): T {
-  const granted = getDirectories();
+  return granted(folders => within(folders, path, call));
+}
+
+function within<T>(folders: [Descriptor, string][], path: string, call: (folder: Descriptor, rest: string) => T): T {
   let best: { folder: Descriptor; rest: string; length: number } | undefined;
-  for (const [folder, name] of granted) {
+  for (const [folder, name] of folders) {
     const prefix = name.replace(/\/+$/, '');
-    if (path !== prefix && !path.startsWith(`${prefix}/`)) {
+    if ((path !== prefix || path === '') && !path.startsWith(`${prefix}/`)) {
       continue;
     }
     if (best === undefined || name.length > best.length) {
@@ -129,7 +132,7 @@ function at<T>(path: string, call: (folder: Descriptor, rest: string) => T): T {
     }
   }
   if (best === undefined) {
-    const names = granted.map(([, name]) => name).join(', ') || 'none';
+    const names = folders.map(([, name]) => name).join(', ') || 'none';
     throw new Failure('denied', `${path}: lies in no granted folder (granted: ${names})`);
   }
   const { folder, rest } = best;
@@ -140,6 +143,18 @@ function at<T>(path: string, call: (folder: Descriptor, rest: string) => T): T {
       return known && new Failure(known[0], `${path}: ${known[1]}`);
     },
   );
+}
+
+/** Calls with the granted folders, which are closed afterwards: a call may hold only so many at once. */
+function granted<T>(call: (folders: [Descriptor, string][]) => T): T {
+  const folders = getDirectories();
+  try {
+    return call(folders);
+  } finally {
+    for (const [folder] of folders) {
+      using _closed = folder;
+    }
+  }
 }
 
 /** What the codes of `wasi:filesystem/types` mean to a graph: the categories and, word for word, the texts that a node in Rust has. */

@@ -17,14 +17,27 @@ function atLoading(what: string): never {
   throw new Error(`${what} while the module is loaded would be the same in every run: call it in \`run\``);
 }
 
+let read: (() => number) | undefined;
+
+/** @internal Where tests take the time from. */
+export function timeFrom(clock: () => number): void {
+  read = clock;
+}
+
 const { now } = Date;
-Date.now = () => (loading ? atLoading('Date.now()') : now());
+Date.now = () => (loading ? atLoading('Date.now()') : (read ?? now)());
 globalThis.Date = new Proxy(Date, {
   construct(target, args, newTarget) {
-    return args.length === 0 && loading ? atLoading('new Date()') : Reflect.construct(target, args, newTarget);
+    if (args.length === 0 && loading) {
+      atLoading('new Date()');
+    }
+    return Reflect.construct(target, args.length === 0 && read ? [read()] : args, newTarget);
   },
   apply(target, self, args) {
-    return loading ? atLoading('Date()') : Reflect.apply(target, self, args);
+    if (loading) {
+      atLoading('Date()');
+    }
+    return read ? new target(read()).toString() : Reflect.apply(target, self, args);
   },
 });
 

@@ -7,7 +7,7 @@ export type Level = 'trace' | 'debug' | 'info' | 'warn' | 'error';
 
 /** Writes a log line for the people who run the graph. */
 export function log(level: Level, message: string): void {
-  logLine(level, message);
+  logLine(level, message.toWellFormed());
 }
 
 /** Adds a record to the run's event stream. `name`: letters, digits, `_`, `-`, `.` and `/`, at most 64 bytes. */

@@ -8,11 +8,6 @@ declare module 'graph-host:host/events@0.1.0' {
   export function emit(name: string, payload: string): void;
 }
 
-declare module 'graph-host:host/secrets@0.1.0' {
-  export function handle(name: string): string;
-  export function names(): string[];
-}
-
 declare module 'graph-host:host/tools@0.1.0' {
   export function call(item: string, params: string): string;
 }
@@ -29,7 +24,7 @@ declare module 'wasi:clocks/wall-clock@0.2.12' {
 }
 
 declare module 'wasi:clocks/monotonic-clock@0.2.12' {
-  export function subscribeDuration(nanoseconds: number): { block(): void };
+  export function subscribeDuration(nanoseconds: number): Disposable & { block(): void };
 }
 
 declare module 'wasi:random/random@0.2.12' {
@@ -67,54 +62,3 @@ declare module 'wasi:filesystem/types@0.2.12' {
   }
 }
 
-declare module 'wasi:http/outgoing-handler@0.2.12' {
-  import type { FutureIncomingResponse, OutgoingRequest } from 'wasi:http/types@0.2.12';
-  export function handle(request: OutgoingRequest, options: null): FutureIncomingResponse;
-}
-
-declare module 'wasi:http/types@0.2.12' {
-  export class Fields implements Disposable {
-    static fromList(entries: [string, Uint8Array][]): Fields;
-    entries(): [string, ArrayLike<number>][];
-    [Symbol.dispose](): void;
-  }
-
-  export interface OutputStream extends Disposable {
-    blockingWriteAndFlush(bytes: Uint8Array): void;
-  }
-
-  export interface InputStream extends Disposable {
-    blockingRead(length: number): ArrayLike<number>;
-  }
-
-  export class OutgoingBody {
-    static finish(body: OutgoingBody, trailers: null): void;
-    write(): OutputStream;
-  }
-
-  export class OutgoingRequest {
-    constructor(headers: Fields);
-    setMethod(method: { tag: string; val?: string }): void;
-    setScheme(scheme: { tag: string }): void;
-    setAuthority(authority: string): void;
-    setPathWithQuery(path: string): void;
-    body(): OutgoingBody;
-  }
-
-  export interface IncomingBody extends Disposable {
-    stream(): InputStream;
-  }
-
-  export interface IncomingResponse extends Disposable {
-    status(): number;
-    headers(): Fields;
-    consume(): IncomingBody;
-  }
-
-  type Outcome<T> = { tag: 'ok'; val: T } | { tag: 'err'; val: unknown };
-
-  export interface FutureIncomingResponse extends Disposable {
-    subscribe(): Disposable & { block(): void };
-    get(): Outcome<Outcome<IncomingResponse>> | null;
-  }
-}

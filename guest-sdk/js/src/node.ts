@@ -13,7 +13,10 @@ export type ValueOf<S> = S extends JSONSchema ? FromSchema<S> : never;
 export interface Definition<P, R> {
   /** What the node does, in one sentence. */
   summary: string;
-  /** JSON Schema (2020-12) of its params, an object: the host checks them, and the type of `run`'s first parameter follows from it. */
+  /**
+   * JSON Schema (2020-12) of its params, an object: the host checks them, and the type of `run`'s first parameter follows from it. An integer
+   * that a number cannot hold exactly is a `bigint`, though its type says `number`.
+   */
   params: P;
   /** JSON Schema of its result; the type of what `run` returns follows from it. */
   result: R;
@@ -50,7 +53,10 @@ interface Untyped {
 }
 
 function actionOf(definition: Untyped): Action<unknown, unknown> {
-  const perform = (params: unknown, context: Context) => definition.run(params, context);
+  const perform = (params: unknown, context: Context) => {
+    started();
+    return definition.run(params, context);
+  };
   return {
     perform,
     describe() {
@@ -86,9 +92,18 @@ function outcome(value: unknown): WitOutcome {
 function failure(thrown: unknown): WitFailure {
   if (thrown instanceof Failure) {
     const { category, message, details } = thrown;
-    return { category, message, details: details === undefined ? null : stringify(details) };
+    return { category, message: message.toWellFormed(), details: details === undefined ? null : stringify(details) };
   }
   const given = payload(thrown);
-  const message = given instanceof Error ? `${given.name}: ${given.message}` : JSON.stringify(given) ?? String(given);
-  return { category: 'internal', message, details: null };
+  const message = given instanceof Error ? `${given.name}: ${given.message}` : shown(given);
+  return { category: 'internal', message: message.toWellFormed(), details: null };
+}
+
+/** A value that was thrown, as far as it can be written. */
+function shown(value: unknown): string {
+  try {
+    return stringify(value);
+  } catch {
+    return String(value);
+  }
 }

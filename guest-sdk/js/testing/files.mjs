@@ -1,8 +1,5 @@
+import { Disposable } from './disposable.mjs';
 import { host } from './state.mjs';
-
-class Disposable {
-  [Symbol.dispose ?? Symbol.for('Symbol.dispose')]() {}
-}
 
 class File extends Disposable {
   constructor(path) {
@@ -37,12 +34,15 @@ export class Folder extends Disposable {
   }
 
   #isFolder(path) {
-    return path === '' || [...host.files.keys()].some(file => file.startsWith(`${path}/`));
+    return path === '' || host.folders.has(path) || [...host.files.keys()].some(file => file.startsWith(`${path}/`));
   }
 
   openAt(_, rest, how) {
     const path = this.#at(rest);
     if (this.#isFolder(path)) {
+      if (!how.directory) {
+        throw 'is-directory';
+      }
       return new Folder(path);
     }
     if (how.directory) {
@@ -58,9 +58,9 @@ export class Folder extends Disposable {
   }
 
   readDirectory() {
-    const inside = [...host.files.keys()].filter(file => file.startsWith(`${this.path}/`));
+    const inside = [...host.files.keys(), ...[...host.folders].map(path => `${path}/`)].filter(file => file.startsWith(`${this.path}/`));
     const rests = inside.map(file => file.slice(this.path.length + 1));
-    const names = [...new Set(rests.map(rest => rest.split('/')[0]))].sort();
+    const names = [...new Set(rests.map(rest => rest.split('/')[0]))].filter(name => name !== '').sort();
     const entries = names.map(name => ({ name, type: rests.includes(name) ? 'regular-file' : 'directory' }));
     return Object.assign(new Disposable(), { readDirectoryEntry: () => entries.shift() ?? null });
   }
@@ -77,7 +77,13 @@ export class Folder extends Disposable {
     return { type: 'regular-file', size: bytes.length };
   }
 
-  createDirectoryAt() {}
+  createDirectoryAt(rest) {
+    const path = this.#at(rest);
+    if (host.files.has(path) || this.#isFolder(path)) {
+      throw 'exist';
+    }
+    host.folders.add(path);
+  }
 
   unlinkFileAt(rest) {
     if (!host.files.delete(this.#at(rest))) {

@@ -1,3 +1,4 @@
+import { parse, stringify } from '../src/json.ts';
 import { host } from './state.mjs';
 
 export function call(item, params) {
@@ -5,5 +6,13 @@ export function call(item, params) {
   if (called === undefined) {
     throw { category: 'denied', message: `\`${item}\` may not be called`, details: null };
   }
-  return JSON.stringify(called(JSON.parse(params)));
+  try {
+    return stringify(called(parse(params)));
+  } catch (thrown) {
+    if (typeof thrown?.category !== 'string') {
+      throw thrown;
+    }
+    const { category, message, details } = thrown;
+    throw { category, message, details: details == null ? null : stringify(details) };
+  }
 }

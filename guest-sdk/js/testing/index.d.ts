@@ -6,29 +6,12 @@ export declare const host: {
   records: { name: string; payload: unknown }[];
   /** The files of the granted folder `/`, by path. */
   files: Map<string, Uint8Array>;
+  /** Folders without files, by path. */
+  folders: Set<string>;
   /** The entries of the knowledge store, by key. */
   knowledge: Map<string, string>;
-  /** The handles of granted secrets, by name. */
-  secrets: Map<string, string>;
   /** The items that may be called, by id. One fails by throwing `{ category, message, details }`. */
   items: Map<string, (params: unknown) => unknown>;
-  /** The time of the superstep, in milliseconds since 1970. */
+  /** The time of the superstep, in milliseconds since 1970. `Date.now()` and `new Date()` give it, too. */
   clock: number;
-  /** Answers a request. Without it, every request is denied. */
-  serve: ((request: Request) => Answer) | undefined;
 };
-
-/** A request that a node sends. */
-export interface Request {
-  method: string;
-  url: string;
-  fields: [string, Uint8Array][];
-  body: Uint8Array;
-}
-
-/** What a server answers. */
-export interface Answer {
-  status: number;
-  fields?: [string, Uint8Array][];
-  body: Uint8Array;
-}

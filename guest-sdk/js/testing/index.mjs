@@ -1,1 +1,6 @@
-export { host } from './state.mjs';
+import { timeFrom } from '../src/globals.ts';
+import { host } from './state.mjs';
+
+timeFrom(() => host.clock);
+
+export { host };

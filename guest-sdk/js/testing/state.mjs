@@ -6,14 +6,12 @@ export const host = {
   records: [],
   /** Files of the granted folder `/`, by path: `Uint8Array`s. */
   files: new Map(),
+  /** Folders without files, by path. */
+  folders: new Set(),
   /** Entries of the knowledge store, by key. */
   knowledge: new Map(),
-  /** Handles of secrets, by name. */
-  secrets: new Map(),
   /** Items, by id: each a function from params to a result. */
   items: new Map(),
   /** The time of the superstep, in milliseconds since 1970. */
   clock: 0,
-  /** Answers a request: from `{ method, url, fields, body }` to `{ status, fields, body }`. */
-  serve: undefined,
 };

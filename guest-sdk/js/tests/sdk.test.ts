@@ -3,12 +3,12 @@ import { beforeEach, test } from 'node:test';
 import { Command, Context, emit, Failure, log, node, parse, stringify } from '../src/index.js';
 import { now, sleep } from '../src/clocks.js';
 import * as files from '../src/files.js';
-import * as http from '../src/http.js';
 import * as knowledge from '../src/knowledge.js';
 import { randomBytes } from '../src/random.js';
-import * as secrets from '../src/secrets.js';
 import * as tools from '../src/tools.js';
 import { decode, encode } from '../src/utf8.js';
+// @ts-expect-error It has no types: nobody but this test needs it.
+import { opened } from '../testing/disposable.mjs';
 import { host } from '../testing/index.mjs';
 
 const activation = new Context().activation;
@@ -31,10 +31,9 @@ function failing(run: () => unknown) {
 
 beforeEach(() => {
   host.files.clear();
+  host.folders.clear();
   host.knowledge.clear();
   host.items.clear();
-  host.secrets.clear();
-  host.serve = undefined;
   host.lines.length = host.records.length = 0;
 });
 
@@ -45,8 +44,10 @@ test('time and random numbers cannot be read while modules are loaded', () => {
   assert.throws(() => Math.random(), /while the module is loaded/);
   assert.equal(new Date(0).getTime(), 0);
   called(() => null);
+  host.clock = 1_700_000_000_000;
   assert.ok(new Date() instanceof Date);
-  assert.ok(Date.now() > 0);
+  assert.deepEqual([Date.now(), new Date().getTime()], [host.clock, host.clock], 'it is the time of the doubles');
+  assert.equal(Date(), new Date(host.clock).toString());
 });
 
 test('a description holds schemas and wants', () => {
@@ -66,10 +67,27 @@ test('integers of 64 bits stay exact', () => {
   for (const text of ['9007199254740993', '-9223372036854775808', '18446744073709551615', '[1,2.5,"x",null,true]']) {
     assert.equal(stringify(parse(text)), text);
   }
-  assert.equal(typeof parse('12'), 'number');
-  for (const value of [Number.NaN, Infinity, undefined, { deep: [Number.NaN] }, () => 1]) {
+  for (const text of ['12', '-0', '9007199254740994', '100000000000000000000', '1e+21', '0.1']) {
+    assert.equal(typeof parse(text), 'number', text);
+  }
+  for (const value of [
+    Number.NaN,
+    Infinity,
+    undefined,
+    { deep: [Number.NaN] },
+    () => 1,
+    { f: () => 1 },
+    [undefined],
+    [Symbol('x')],
+    new Map([[1, 2]]),
+    { bytes: new Uint8Array(1) },
+    '\ud83d',
+    { '\udc00': 1 },
+  ]) {
     assert.throws(() => stringify(value), TypeError);
   }
+  assert.throws(() => stringify({ a: [{ b: Infinity }] }), /the value\.a\[0\]\.b: JSON cannot hold Infinity/);
+  assert.equal(stringify({ a: undefined, b: new Date(0) }), '{"b":"1970-01-01T00:00:00.000Z"}');
 });
 
 test('a result, a command, a question and its answer', () => {
@@ -108,6 +126,27 @@ test('failures have categories, and what else is thrown is internal', () => {
   );
   assert.equal(failing(() => Promise.resolve(1)).category, 'internal');
   assert.equal(failing(() => undefined).category, 'internal');
+  for (const wrong of [
+    () => {
+      throw new Failure('rate-limited', 'x', { after: Number.NaN });
+    },
+    () => {
+      throw new Failure('rate_limited' as never, 'x');
+    },
+    () => {
+      throw { n: 1n, f: () => 1 };
+    },
+    () => {
+      throw 5n;
+    },
+  ]) {
+    assert.equal(failing(wrong).category, 'internal');
+  }
+  assert.equal(failing(() => called((_, context) => context.ask(undefined))).category, 'internal');
+  const half = failing(() => {
+    throw new Failure('permanent', 'half \ud83d');
+  });
+  assert.deepEqual([half.category, half.message], ['permanent', 'half \ufffd']);
 });
 
 test('log lines and events', () => {
@@ -122,6 +161,8 @@ test('the clock is virtual, and random numbers are bytes of the host', () => {
   assert.equal(now().getTime(), 1_700_000_000_250);
   sleep(750);
   assert.equal(now().getTime(), 1_700_000_001_000);
+  const timed = node({ summary: 'A test.', params: any, result: {}, run: () => [Date.now(), new Date().getTime()] as never });
+  assert.deepEqual(timed.perform({}, new Context()), [1_700_000_001_000, 1_700_000_001_000]);
   assert.equal(randomBytes(16).length, 16);
   const drawn = Array.from({ length: 1000 }, () => Math.random());
   assert.ok(drawn.every(number => number >= 0 && number < 1));
@@ -152,33 +193,17 @@ test('files are read, written, listed and removed', () => {
   files.remove('/large');
   assert.equal(failing(() => files.read('/large')).category, 'invalid-input');
   assert.equal(failing(() => files.read('elsewhere')).category, 'denied');
+  files.createFolder('/empty');
+  assert.deepEqual([files.stat('/empty').kind, files.list('/empty')], ['folder', []]);
+  assert.match(failing(() => files.read('/empty')).message, /EISDIR/);
+  assert.match(failing(() => files.createFolder('/empty')).message, /EEXIST/);
+  assert.equal(failing(() => files.stat('')).category, 'denied');
+  const before = opened();
+  files.list('/');
+  sleep(1);
+  assert.equal(opened(), before, 'what a call opens is closed');
   files.write('/bad', Uint8Array.of(0xff));
   assert.equal(failing(() => files.readText('/bad')).category, 'permanent');
-});
-
-test('requests, with secrets that are never seen', () => {
-  host.secrets.set('TOKEN', 'handle-1');
-  host.serve = request => {
-    assert.equal(request.method, 'POST');
-    assert.equal(request.url, 'https://api.acme.com/v1?q=1');
-    assert.deepEqual(request.fields, [['authorization', encode('Bearer handle-1')]]);
-    return { status: 201, fields: [['x-id', encode('7')]], body: request.body };
-  };
-  const body = 'x'.repeat(10_000);
-  const response = http.request('https://api.acme.com/v1?q=1#fragment', {
-    method: 'POST',
-    fields: { authorization: `Bearer ${secrets.handle('TOKEN')}` },
-    body,
-  });
-  assert.equal(response.status, 201);
-  assert.equal(response.text(), body);
-  assert.equal(response.field('x-id'), '7');
-  assert.equal(response.field('y'), undefined);
-  host.serve = undefined;
-  assert.equal(failing(() => http.get('https://api.acme.com/')).category, 'denied');
-  assert.equal(failing(() => http.get('ftp://api.acme.com/')).category, 'invalid-input');
-  assert.equal(failing(() => secrets.handle('OTHER')).category, 'denied');
-  assert.deepEqual(secrets.names(), ['TOKEN']);
 });
 
 test('knowledge and other items', () => {
@@ -190,6 +215,13 @@ test('knowledge and other items', () => {
   assert.deepEqual(knowledge.search('notes/', 'note first'), [{ key: 'notes/a', excerpt: 'the first note' }]);
   host.items.set('acme/add', params => (params as number[]).reduce((sum, next) => sum + next, 0));
   assert.equal(tools.call<number>('acme/add', [1, 2]), 3);
+  host.items.set('acme/echo', params => params);
+  assert.equal(tools.call('acme/echo', 2n ** 63n), 2n ** 63n);
+  host.items.set('acme/slow', () => {
+    throw { category: 'rate-limited', message: 'later', details: { after: 3 } };
+  });
+  const slow = failing(() => tools.call('acme/slow', {}));
+  assert.deepEqual([slow.category, slow.details], ['rate-limited', '{"after":3}']);
   const denied = failing(() => tools.call('acme/other', {}));
   assert.equal(denied.category, 'denied');
   assert.match(denied.message, /acme\/other/);
