@@ -15,7 +15,7 @@ const QUIET: Duration = Duration::from_millis(150);
 const PAUSE: Duration = Duration::from_millis(100);
 /// The kinds of files in a folder of items that say what an item is.
 const OF_ITEMS: [&str; 6] = ["wasm", "yaml", "yml", "json", "md", "xml"];
-/// Files and folders that toolchains write beside sources.
+/// Files and folders that toolchains write next to sources.
 const WRITTEN: [&str; 4] = ["target", "node_modules", "Cargo.lock", "package-lock.json"];
 
 /// Watches files, and folders of items with everything below them.
@@ -122,7 +122,7 @@ impl Watching {
         Some(newest)
     }
 
-    /// Watches a folder that was made beside the sources, too.
+    /// Watches a folder that was made next to the sources, too.
     fn follow(&mut self, path: &Path) {
         if self.root.as_deref().is_some_and(|root| path.parent() == Some(root)) && path.is_dir() {
             // It may be gone again.

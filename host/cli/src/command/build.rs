@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     build(args, context)
 }
 
-/// What a build writes, as far as it may be beside the sources.
+/// What a build writes that may be in the folder of the sources.
 fn written(args: &Args) -> Vec<PathBuf> {
     // Without a name of its own, the component is named after the crate or package, which may change while it is watched.
     let beside = std::fs::read_dir(&args.folder).into_iter().flatten().flatten().map(|entry| entry.path());

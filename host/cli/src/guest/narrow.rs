@@ -213,7 +213,7 @@ impl<'r> Module<'r> {
         for byte in &self.data {
             let _ = write!(bytes, "\\{byte:02x}");
         }
-        // Nobody reads what parameters are written to: all of them are written to the same place.
+        // What parameters are written to is never read: all of them are written to the same place.
         let parameters = (DATA + self.data.len()).next_multiple_of(8);
         let pages = parameters.div_ceil(PAGE);
         format!(
