@@ -93,8 +93,8 @@ impl PatternBudget {
 }
 
 impl Pattern {
-    /// Compiles a pattern of the `regex` crate's syntax. Classes of Unicode are those that ECMAScript has: general categories, scripts
-    /// and binary properties.
+    /// Compiles a pattern of the `regex` crate's syntax. Of its classes of Unicode, there are general categories, scripts and binary
+    /// properties.
     pub fn compile(pattern: &str) -> Result<Self, PatternError> {
         if pattern.len() > LONGEST {
             return Err(PatternError::TooLarge);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn properties_that_ecmascript_does_not_have_are_refused() {
+    fn properties_with_other_values_are_refused() {
         for known in [
             r"\p{L}",
             r"\p{gc=Lu}",
