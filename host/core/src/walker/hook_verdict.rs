@@ -14,7 +14,7 @@ use super::task::TaskState;
 use crate::hook::{ADDITIONAL_STEPS, Control, ControlAction, HookEvent, MAX_RETRIES};
 use crate::limits::Budget;
 use crate::node::{Category, Failure};
-use crate::record::{Canonical, ErrorCode, HookRecord, InterruptRecord, PlannedAction, RunError, Status};
+use crate::record::{Canonical, ErrorCode, HookRecord, InterruptRecord, RunError, Status};
 use crate::time::Timestamp;
 use crate::work::Meter;
 
@@ -264,9 +264,9 @@ impl Walker {
             task.warn_once(warning);
         }
         let id = Arc::clone(task.id());
-        let waits = planned.iter().any(|hook| matches!(hook.action, PlannedAction::Run { .. }));
         task.enter(TaskState::Failing { failure, told: true });
-        if waits && !told {
+        // Otherwise a crash would have the task executed again, and results of hooks be about a failure that may not be.
+        if !planned.is_empty() && !told {
             self.persist_task(now, at, fx);
         }
         self.hooks.ask_about_task(Arc::clone(&id), planned);

@@ -242,8 +242,9 @@ impl Walker {
                     }
                     Err(record) => {
                         self.tell_of_hook(&record, fx);
-                        self.hooks.recorded.remove(&planned.call);
-                        self.hooks.results.insert(planned.call, (*record).clone());
+                        // What follows from another result is not persisted before the next boundary, and so it is asked for again.
+                        let persists = matches!(subject, Subject::Task(_));
+                        self.keep_result((*record).clone(), persists, fx);
                         *record
                     }
                 },
@@ -323,17 +324,22 @@ impl Walker {
         record.dispatches += 1;
         record.warnings = warnings;
         self.tell_of_hook(&record, fx);
-        let stored = self.line.last().is_some() && self.line.unwritten().is_none();
-        if stored && (self.setup.durability != Durability::Exit || self.stop.has_ended()) {
-            self.hooks.handed_out = Some(self.persist(Record::Hook(record.clone()), fx));
-            self.hooks.recorded.insert(planned.call.clone());
-        } else {
-            self.hooks.recorded.remove(&planned.call);
-        }
-        self.hooks.results.insert(planned.call, record);
+        self.keep_result(record, true, fx);
         self.ask(&subject, now, fx);
         self.start_ready(now, fx);
         Ok(())
+    }
+
+    /// Keeps the result of a hook, and persists it if the run's durability does not leave that to its end.
+    fn keep_result(&mut self, record: HookRecord, persists: bool, fx: &mut Vec<Effect>) {
+        let stored = self.line.last().is_some() && self.line.unwritten().is_none();
+        if persists && stored && (self.setup.durability != Durability::Exit || self.stop.has_ended()) {
+            self.hooks.handed_out = Some(self.persist(Record::Hook(record.clone()), fx));
+            self.hooks.recorded.insert(record.call.clone());
+        } else {
+            self.hooks.recorded.remove(&record.call);
+        }
+        self.hooks.results.insert(record.call.clone(), record);
     }
 
     /// The answer of a hook's item, and how the run continues after it.

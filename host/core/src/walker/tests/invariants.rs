@@ -6,12 +6,11 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::graphs::{Sketch, build, sketches};
-use super::simulation::{Simulation, Stored, setup, slice_of};
-use crate::capability::{DispatchPatterns, Manifest};
+use super::simulation::{Simulation, setup, slice_of};
 use crate::graph::Durability;
-use crate::limits::{HostUse, RunLimits};
+use crate::limits::HostUse;
 use crate::node::{Category, Failure, Outcome};
-use crate::record::{ErrorCode, HookSummary, Record, Status};
+use crate::record::{ErrorCode, Status};
 use crate::time::Timestamp;
 use crate::walker::{Effect, Event, HandleError, PersistId, Resume, RunTree, Summary, TaskReport, TimerId};
 
@@ -226,140 +225,4 @@ fn attempts_count_anew_after_a_resume_that_crashed() {
     simulation.walker = simulation.stored.restore(&graph, setup(&graph, Durability::Sync)).unwrap();
     assert_eq!(simulation.walker.summary().status, Status::Running);
     assert_eq!(fail(&mut simulation, Event::Resumed(Resume::default())), [1, 2]);
-}
-
-/// Fuel of hooks that are asked because a run stops is no reason to set less aside for a task that a crash at that moment
-/// has run again.
-#[test]
-fn hooks_that_a_crash_cut_short_change_no_share() {
-    let text = "{tool_type: graph, config: {start: [ask, fail], nodes: {ask: {action: {item_id: t/ask}}, fail: {action: \
-                {item_id: t/fail}}}, hooks: [{id: one, event: interrupt, action: {item_id: t/hook}}, {id: two, event: \
-                interrupt, action: {item_id: t/hook}}]}}";
-    let graph = Arc::new(crate::document::load("hooks.yaml", text, "t/hooks").unwrap().graph);
-    let setup = || {
-        let mut setup = setup(&graph, Durability::Sync);
-        let run = RunLimits { fuel: 1_000_000, ..setup.manifest.run_limits() };
-        setup.manifest = Arc::new(Manifest::clone(&setup.manifest).with_run_limits(run));
-        setup
-    };
-    // Gives what the task that fails might use each time, until `stop` of the hooks have been stored.
-    let walk = |walker: RunTree, stored: &mut Stored, first: Event, stop: usize| {
-        let mut simulation =
-            Simulation::with(Arc::clone(&graph), walker, stored.clone(), 0, 0, Durability::Sync);
-        let (mut waiting, mut shares, mut hooks) = (vec![first], Vec::new(), 0);
-        while let Some(event) = waiting.pop() {
-            for effect in simulation.walker.handle(Timestamp(1), event).unwrap() {
-                match effect {
-                    Effect::RunTask(spec) => {
-                        let result = if spec.item_id == "t/ask" {
-                            Ok(Outcome::Interrupt(json!("?")))
-                        } else {
-                            shares.push(spec.limits.fuel);
-                            Err(Failure::new(Category::Permanent, "broken"))
-                        };
-                        let (task, attempt) = (spec.activation.task.as_str().into(), spec.activation.attempt);
-                        let report = TaskReport::new(result, 1);
-                        waiting.insert(0, Event::TaskDone { task, attempt, report });
-                    }
-                    Effect::RunHook(spec) => {
-                        let report = TaskReport::new(Ok(Outcome::Result(json!(null))), 100);
-                        let hook = spec.call.activation.task.as_str().into();
-                        waiting.insert(0, Event::HookDone { hook, report });
-                    }
-                    Effect::Persist(persist) => {
-                        hooks += usize::from(matches!(persist.record, Record::Hook(_)));
-                        waiting.insert(0, Event::Persisted(persist.id));
-                        simulation.stored.commit(*persist);
-                        if hooks == stop {
-                            stored.clone_from(&simulation.stored);
-                            return shares;
-                        }
-                    }
-                    _ => {}
-                }
-            }
-        }
-        stored.clone_from(&simulation.stored);
-        shares
-    };
-    for stop in [1, 2] {
-        let mut stored = Stored::default();
-        let before = walk(RunTree::new(Arc::clone(&graph), setup()), &mut stored, Event::Started, stop);
-        let restored = stored.restore(&graph, setup()).unwrap();
-        assert_eq!(restored.summary().status, Status::Running);
-        let after = walk(restored, &mut stored, Event::Resumed(Resume::default()), usize::MAX);
-        assert_eq!(before, after, "after {stop} hooks");
-        // Half of it, but for the host's own work so far.
-        assert!(matches!(before[..], [480_000..500_000]), "{before:?}");
-        // Once the run has stopped, all that was used counts.
-        let restored = stored.restore(&graph, setup()).unwrap();
-        let summary = restored.summary();
-        assert_eq!((summary.status, summary.fuel), (Status::Failed, 202));
-        let answers = super::simulation::answers(&summary.interrupts);
-        let left = (1_000_000 - summary.fuel - summary.host.fuel) / 2;
-        let share = walk(restored, &mut stored, Event::Resumed(answers), usize::MAX);
-        assert!(share[..] < [left][..] && share[..] > [left - 20_000][..], "{share:?} of {left}");
-    }
-}
-
-/// What hooks answer without a dispatch is part of the history, whichever process makes the next checkpoint.
-#[test]
-fn results_of_hooks_outlast_a_suspension() {
-    let text = "{tool_type: graph, config: {start: a, max_steps: 1, nodes: {a: {next: b}, b: {action: {item_id: t/ask}, next: c}, \
-                c: {}}, hooks: [{id: more, event: limit, action: {continue: true, additional_steps: 5}}, {id: denied, event: \
-                after_step, action: {item_id: u/denied}}, {id: called, event: after_step, action: {item_id: t/hook}}]}}";
-    let graph = Arc::new(crate::document::load("hooks.yaml", text, "t/hooks").unwrap().graph);
-    let hooked = |durability: Durability, again: bool| {
-        let setup = || {
-            let mut setup = setup(&graph, durability);
-            setup.manifest =
-                Arc::new(Manifest::of_dispatch(DispatchPatterns::parse(["execute.tool.t.*"]).unwrap()));
-            setup
-        };
-        let (mut walker, mut stored) = (RunTree::new(Arc::clone(&graph), setup()), Stored::default());
-        let mut waiting = vec![Event::Started];
-        while let Some(event) = waiting.pop() {
-            for effect in walker.handle(Timestamp(1), event).unwrap() {
-                match effect {
-                    Effect::RunTask(spec) => {
-                        let result = match spec.activation.answers.first() {
-                            None => Ok(Outcome::Interrupt(json!("?"))),
-                            Some(_) => Ok(Outcome::Result(json!(1))),
-                        };
-                        let (task, attempt) = (spec.activation.task.as_str().into(), spec.activation.attempt);
-                        waiting
-                            .insert(0, Event::TaskDone { task, attempt, report: TaskReport::new(result, 1) });
-                    }
-                    Effect::RunHook(spec) => {
-                        let report = TaskReport::new(Ok(Outcome::Result(json!(null))), 100);
-                        let hook = spec.call.activation.task.as_str().into();
-                        waiting.insert(0, Event::HookDone { hook, report });
-                    }
-                    Effect::Persist(persist) => {
-                        waiting.insert(0, Event::Persisted(persist.id));
-                        stored.commit(*persist);
-                    }
-                    _ => {}
-                }
-            }
-            let summary = walker.summary();
-            if waiting.is_empty() && summary.status == Status::Interrupted {
-                if again {
-                    walker = stored.restore(&graph, setup()).unwrap();
-                }
-                waiting.push(Event::Resumed(super::simulation::answers(&summary.interrupts)));
-            }
-        }
-        assert_eq!(walker.summary().status, Status::Completed);
-        let line = stored.line("");
-        line.iter().map(|(_, checkpoint)| checkpoint.hooked.clone()).collect::<Vec<_>>()
-    };
-    for durability in [Durability::Sync, Durability::Async, Durability::Exit] {
-        let calls = |checkpoints: &[Vec<HookSummary>]| -> Vec<String> {
-            checkpoints.iter().flatten().map(|hook| hook.call.clone()).collect()
-        };
-        let (one, two) = (hooked(durability, false), hooked(durability, true));
-        assert_eq!(calls(&one).len(), 5, "{durability:?}: {:?}", calls(&one));
-        assert_eq!(one, two, "{durability:?}");
-    }
 }

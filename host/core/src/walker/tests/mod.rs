@@ -4,6 +4,7 @@
 mod cache;
 mod graphs;
 mod growth;
+mod hooks;
 mod invariants;
 mod journal;
 mod naive;
