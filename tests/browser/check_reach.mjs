@@ -186,7 +186,22 @@ export async function reach(given) {
   console.log(`${equal} calls of the world: equal digests, fuel and words, and ${entries} equal entries of their journals; ${exports.length} native runs replay in the page`);
 }
 
-/** Knowledge outlasts the page. */
+/** Writes so many texts of 1 MiB into the knowledge of a page, within the page. */
+async function fill(count) {
+  const of = (request) =>
+    new Promise((resolve, reject) => {
+      request.onsuccess = () => resolve(request.result);
+      request.onerror = () => reject(request.error);
+    });
+  const database = await of(indexedDB.open("graph-host-knowledge"));
+  const store = () => database.transaction(["entries"], "readwrite").objectStore("entries");
+  const [[place]] = await of(store().getAllKeys());
+  const text = "a b ".repeat(1 << 18);
+  for (let number = 0; number < count; number += 1) await of(store().put(text, [place, `notes/large/${number}`]));
+  database.close();
+}
+
+/** Knowledge outlasts the page, and a search ends however much there is. */
 export async function remembered(given) {
   const { server, out } = await prepare(given);
   const site = await serve(out);
@@ -202,12 +217,17 @@ export async function remembered(given) {
     assert.equal((await entered("get", { op: "knowledge-get", key: "notes/kept" })).answer, "kept by the browser");
     const [hit] = (await entered("search", { op: "knowledge-search", prefix: "notes/", query: "browser" })).answer;
     assert.deepEqual(hit, { key: "notes/kept", excerpt: "kept by the browser" });
+    // More than any machine looks at in the second that a search may take.
+    await page.page.evaluate(fill, 240);
+    const late = await entered("late", { op: "knowledge-search", prefix: "notes/", query: "browser" });
+    assert.match(JSON.stringify(late), /the search took longer than 1 s: a page looks at the whole text of every entry, and has read \d+ MiB/);
+    assert.equal((await entered("again", { op: "knowledge-get", key: "notes/kept" })).answer, "kept by the browser");
   } finally {
     await page.close();
     site.close();
     server.close();
   }
-  console.log("what a run wrote is found after a reload");
+  console.log("what a run wrote is found after a reload, and a search in 240 MiB ends after a second");
 }
 
 /** A browser without JSPI runs what does not wait, and refuses the rest before it starts. No flag of Chromium takes JSPI away: its workers do. */

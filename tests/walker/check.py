@@ -86,10 +86,11 @@ def ranked(walker, path):
         for line in document["ranking"].split("\n"):
             query, colon, keys = line.partition(":")
             if colon:
-                found = [key for key, _ in walker.call("host", "rank", entries, "", query, 20)]
+                found = [key for key, _ in walker.rank(entries, "", query, 20)]
                 assert found == keys.split(), f"{document['file']}: {query}: native {keys}, component {found}"
                 searches += 1
-    assert walker.call("host", "rank", [("a", "b")], "", "!", 1) == "the query holds no word"
+    assert walker.rank([("a/b", "a  fox"), ("b/c", "fox")], "a/", "FOX", 1) == [("a/b", "a fox")]
+    assert walker.rank([("a", "b")], "", "!", 1) == "the query holds no word"
     assert searches >= 1000, "too few to show anything"
     print(f"{searches} searches find the same in the component")
 

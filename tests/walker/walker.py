@@ -55,6 +55,19 @@ class Walker:
     def fork(self, setup, stored, checkpoint):
         return Run(self, self.call("runs", "[static]run.fork", json.dumps(setup), json.dumps(stored), checkpoint))
 
+    def rank(self, entries, prefix, query, limit):
+        """The keys and excerpts of the entries that a search finds; what is wrong with the query, if it cannot be used."""
+        ranking = self.call("host", "[static]ranking.open", prefix, query, limit)
+        if isinstance(ranking, str):
+            return ranking
+        for key, text in entries:
+            self.call("host", "[method]ranking.add", ranking, key, text)
+        texts = dict(entries)
+        best = self.call("host", "[method]ranking.best", ranking)
+        found = [(key, self.call("host", "[method]ranking.excerpt", ranking, texts[key])) for key in best]
+        ranking.drop(self.store)
+        return found
+
 
 class Run:
     """A run inside of the component."""

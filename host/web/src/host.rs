@@ -17,16 +17,31 @@ pub fn read_json(text: &str) -> Result<String, String> {
     }
 }
 
-/// Keys and excerpts of the entries of knowledge below a prefix that hold all words of a query, best first, as the native store gives them.
-/// `entries` are the keys and texts of all entries. The error says why the query cannot be used.
-pub fn rank(
-    entries: &[(String, String)],
-    prefix: &str,
-    query: &str,
-    limit: u32,
-) -> Result<Vec<(String, String)>, String> {
-    let query = Query::new(query).ok_or(NO_WORD)?;
-    Ok(ranking::rank(entries, prefix, &query, limit as usize))
+/// Finds and ranks entries of knowledge, in the order of the native store.
+#[derive(Debug)]
+pub struct Ranking(ranking::Ranking);
+
+impl Ranking {
+    /// Of the entries below a prefix, those that hold all words of a query, at most `limit`. The error says why the query cannot be used.
+    pub fn open(prefix: &str, query: &str, limit: u32) -> Result<Self, String> {
+        let query = Query::new(query).ok_or(NO_WORD)?;
+        Ok(Self(ranking::Ranking::new(query, prefix, limit as usize)))
+    }
+
+    /// Takes an entry.
+    pub fn add(&mut self, key: &str, text: &str) {
+        self.0.add(key, text);
+    }
+
+    /// The keys of those that were found, the best first.
+    pub fn best(&self) -> Vec<String> {
+        self.0.best()
+    }
+
+    /// What is shown of the text of an entry that was found.
+    pub fn excerpt(&self, text: &str) -> String {
+        self.0.excerpt(text)
+    }
 }
 
 /// The random numbers of one call.
@@ -146,11 +161,12 @@ mod tests {
 
     #[test]
     fn entries_are_ranked_or_it_is_said_what_is_wrong_with_the_query() {
-        let entries = [("a/one", "a fox"), ("a/two", "a fox, fox"), ("b/one", "a fox")]
-            .map(|(key, text)| (key.to_owned(), text.to_owned()));
-        let found = rank(&entries, "a/", "FOX", 1).unwrap();
-        assert_eq!(found, [("a/two".to_owned(), "a fox, fox".to_owned())]);
-        assert_eq!(rank(&entries, "", "!", 1).unwrap_err(), "the query holds no word");
+        let entries = [("a/one", "a fox"), ("a/two", "a fox, fox"), ("b/one", "a fox")];
+        let mut ranking = Ranking::open("a/", "FOX", 1).unwrap();
+        entries.iter().for_each(|(key, text)| ranking.add(key, text));
+        assert_eq!(ranking.best(), ["a/two"]);
+        assert_eq!(ranking.excerpt("a fox,\n fox"), "a fox, fox");
+        assert_eq!(Ranking::open("", "!", 1).unwrap_err(), "the query holds no word");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use graph_core::digest::Digest;
 use graph_core::document;
 use graph_core::graph::Graph;
 use graph_core::node::{Category, Failure, Outcome};
-use graph_core::ranking::{Query, Totals, Weights, each_word, rank};
+use graph_core::ranking::{Query, Ranking, Totals, Weights, each_word};
 use graph_core::record::Record;
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
@@ -49,15 +49,16 @@ pub extern "C" fn ranking(pointer: *const u8, length: usize) -> u64 {
 
 /// A line for each word of a document with the lines that hold it, best first.
 pub fn ranking_of(text: &str) -> String {
-    let entries: Vec<_> =
-        text.lines().enumerate().map(|(number, line)| (format!("{number:05}"), line.to_owned())).collect();
     let mut words = Vec::new();
     each_word(text, &mut |word| words.push(word.to_owned()));
     let mut ranking = String::new();
     for pair in words.chunks(2).take(40) {
         let Some(query) = Query::new(&pair.join(" ")) else { continue };
-        let keys = |(key, _): (String, String)| key;
-        let found: Vec<_> = rank(&entries, "", &query, 20).into_iter().map(keys).collect();
+        let mut lines = Ranking::new(query, "", 20);
+        for (number, line) in text.lines().enumerate() {
+            lines.add(&format!("{number:05}"), line);
+        }
+        let found = lines.best();
         let _ = writeln!(ranking, "{}: {}", pair.join(" "), found.join(" "));
         let (entries, count) =
             (u32::try_from(text.len()).unwrap_or(u32::MAX), u32::try_from(found.len()).unwrap_or(u32::MAX));

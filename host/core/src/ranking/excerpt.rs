@@ -1,24 +1,35 @@
 //! What is shown of an entry that was found.
 
-use super::query::{Query, written};
+use super::query::Query;
 
 /// Words of an excerpt.
 const EXCERPT_WORDS: usize = 24;
 /// The longest excerpt, in bytes.
 const MAX_EXCERPT: usize = 500;
+/// How much of a text is searched for a word of the query, in bytes.
+const MAX_SEARCHED: usize = 64 << 10;
 
 impl Query {
-    /// Some words of a text around the first match, at most 500 bytes, on one line; its beginning if the match is spelled differently, for
-    /// example with other accents.
+    /// Some words of a text around the first that the query has, at most 500 bytes, on one line. The text's beginning, if none is in
+    /// its first 64 KiB.
     pub fn excerpt(&self, text: &str) -> String {
-        let is_hit = |piece: &str| written(piece).any(|word| self.written.contains(&word.to_lowercase()));
-        let hit = text.split_whitespace().position(is_hit).unwrap_or(0);
+        let searched = &text[..text.floor_char_boundary(MAX_SEARCHED)];
+        let hit = searched.split_whitespace().position(|piece| self.has_word_in(piece)).unwrap_or(0);
         let from = hit.saturating_sub(EXCERPT_WORDS / 3);
         let mut words = text.split_whitespace().skip(from);
-        let shown = words.by_ref().take(EXCERPT_WORDS).collect::<Vec<_>>().join(" ");
-        let before = if from > 0 { "… " } else { "" };
-        let after = if words.next().is_some() { " …" } else { "" };
-        let mut line = format!("{before}{shown}{after}");
+        let mut line = if from > 0 { "…".to_owned() } else { String::new() };
+        for word in words.by_ref().take(EXCERPT_WORDS) {
+            if line.len() > MAX_EXCERPT {
+                break;
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(&word[..word.floor_char_boundary(MAX_EXCERPT)]);
+        }
+        if words.next().is_some() {
+            line.push_str(" …");
+        }
         line.truncate(line.floor_char_boundary(MAX_EXCERPT));
         line
     }

@@ -2,80 +2,147 @@
 
 use super::{Best, Query, Totals, Weights, each_word};
 
-/// Counts phrases in texts.
-struct Counter<'q> {
-    /// The different words of the query, in order.
-    words: Vec<&'q str>,
-    /// The phrases, as places in `words`.
-    phrases: Vec<Vec<usize>>,
-}
-
-impl<'q> Counter<'q> {
-    fn new(query: &'q Query) -> Self {
-        let mut words: Vec<&str> = Vec::new();
-        for word in query.phrases().iter().flatten() {
-            if let Err(at) = words.binary_search(&word.as_str()) {
-                words.insert(at, word);
-            }
-        }
-        let place = |word: &String| words.binary_search(&word.as_str()).unwrap_or_default();
-        let phrases = query.phrases().iter().map(|phrase| phrase.iter().map(place).collect()).collect();
-        Self { words, phrases }
-    }
-
-    /// How often each phrase occurs in a text, and how many words it has.
-    fn count(&self, text: &str) -> (Vec<u32>, u32) {
-        // Of the words of the text, those of the query: their places in it, and which they are.
-        let (mut found, mut length) = (Vec::new(), 0_u32);
-        each_word(text, &mut |word| {
-            if let Ok(which) = self.words.binary_search(&word) {
-                found.push((length, which));
-            }
-            length = length.saturating_add(1);
-        });
-        let occurs = |phrase: &[usize], run: &[(u32, usize)]| {
-            let first = run.first().map_or(0, |(place, _)| *place);
-            run.len() == phrase.len()
-                && (first..).zip(phrase).zip(run).all(|((place, word), found)| *found == (place, *word))
-        };
-        let count = |phrase: &Vec<usize>| {
-            let runs = (0..found.len()).map(|at| found.get(at..at + phrase.len()).unwrap_or_default());
-            u32::try_from(runs.filter(|run| occurs(phrase, run)).count()).unwrap_or(u32::MAX)
-        };
-        (self.phrases.iter().map(count).collect(), length)
-    }
-}
-
-/// Keys and excerpts of the entries below a prefix that hold all phrases of a query, best first. `entries` are the keys and texts of all
-/// entries: how many of them hold a phrase decides what it counts.
-pub fn rank(
-    entries: &[(String, String)],
-    prefix: &str,
-    query: &Query,
+/// Ranks texts that are given one after the other. Of each it keeps what it counts, and not the text.
+///
+/// ```
+/// use graph_core::ranking::{Query, Ranking};
+///
+/// let mut ranking = Ranking::new(Query::new("brown").unwrap(), "a/", 10);
+/// for (key, text) in [("a/fox", "The quick brown fox"), ("a/paint", "Brown paint, brown wood"), ("b/fox", "A fox")] {
+///     ranking.add(key, text);
+/// }
+/// assert_eq!(ranking.best(), ["a/paint", "a/fox"]);
+/// assert_eq!(ranking.excerpt("The quick brown fox"), "The quick brown fox");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Ranking {
+    query: Query,
+    prefix: String,
     limit: usize,
-) -> Vec<(String, String)> {
-    let counter = Counter::new(query);
-    if counter.phrases.is_empty() {
-        return Vec::new();
+    phrases: Vec<Phrase>,
+    totals: Totals,
+    /// How many texts hold each phrase.
+    holding: Vec<u32>,
+    candidates: Vec<Candidate>,
+}
+
+/// A text that holds all phrases.
+#[derive(Clone, Debug)]
+struct Candidate {
+    key: String,
+    counts: Vec<u32>,
+    words: u32,
+}
+
+impl Ranking {
+    /// Ranks those below a prefix, at most `limit`.
+    pub fn new(query: Query, prefix: &str, limit: usize) -> Self {
+        let phrases: Vec<Phrase> = query.phrases().iter().map(|words| Phrase::new(words)).collect();
+        let (totals, holding) = (Totals::default(), vec![0; phrases.len()]);
+        Self { query, prefix: prefix.to_owned(), limit, phrases, totals, holding, candidates: Vec::new() }
     }
-    let mut totals = Totals::default();
-    let mut holding = vec![0; counter.phrases.len()];
-    let mut candidates = Vec::new();
-    for (key, text) in entries {
-        let (counts, length) = counter.count(text);
-        totals.entries += 1;
-        totals.words = totals.words.saturating_add(length);
-        for (holding, count) in holding.iter_mut().zip(&counts) {
+
+    /// Takes an entry. Those that are not below the prefix count, too: how many hold a phrase decides what it counts.
+    pub fn add(&mut self, key: &str, text: &str) {
+        let mut words = 0_u32;
+        let mut found: Vec<(u32, usize)> = vec![(0, 0); self.phrases.len()];
+        each_word(text, &mut |word| {
+            for (phrase, (count, matched)) in self.phrases.iter().zip(&mut found) {
+                *matched = phrase.after(*matched, word);
+                *count = count.saturating_add(u32::from(*matched == phrase.words.len()));
+            }
+            words = words.saturating_add(1);
+        });
+        self.totals.entries = self.totals.entries.saturating_add(1);
+        self.totals.words = self.totals.words.saturating_add(words);
+        for (holding, (count, _)) in self.holding.iter_mut().zip(&found) {
             *holding += u32::from(*count > 0);
         }
-        if key.starts_with(prefix) && counts.iter().all(|count| *count > 0) {
-            candidates.push((key, text, counts, length));
+        if key.starts_with(&self.prefix) && found.iter().all(|(count, _)| *count > 0) {
+            let counts = found.into_iter().map(|(count, _)| count).collect();
+            self.candidates.push(Candidate { key: key.to_owned(), counts, words });
         }
     }
-    let weights = Weights::new(totals, &holding);
-    let mut best = Best::new(limit);
-    for (key, text, counts, length) in candidates {
-        best.offer(weights.score(&counts, length), key, text);
+
+    /// The keys of those that hold all phrases, the best first.
+    pub fn best(&self) -> Vec<String> {
+        let weights = Weights::new(self.totals, &self.holding);
+        let mut best = Best::new(self.limit);
+        for Candidate { key, counts, words } in &self.candidates {
+            best.offer(weights.score(counts, *words), key, ());
+        }
+        best.into_hits().map(|(key, ())| key).collect()
     }
-    best.into_hits().map(|(key, text)| (key, query.excerpt(text))).collect()
+
+    /// What is shown of the text of an entry that was found ([`Query::excerpt`]).
+    pub fn excerpt(&self, text: &str) -> String {
+        self.query.excerpt(text)
+    }
+}
+
+/// A phrase, which is found in time linear in the text (Knuth, Morris and Pratt).
+#[derive(Clone, Debug)]
+struct Phrase {
+    words: Vec<String>,
+    /// For each number of words that match, the most words of the beginning, fewer than them, that they end with.
+    borders: Vec<usize>,
+}
+
+impl Phrase {
+    fn new(words: &[String]) -> Self {
+        let mut phrase = Self { words: words.to_vec(), borders: vec![0, 0] };
+        for at in 1..words.len() {
+            let border = phrase.after(phrase.borders[at], &words[at]);
+            phrase.borders.push(border);
+        }
+        phrase
+    }
+
+    /// How many words match after the next word of a text, if `matched` did before it.
+    fn after(&self, mut matched: usize, word: &str) -> usize {
+        loop {
+            if self.words.get(matched).is_some_and(|expected| expected == word) {
+                return matched + 1;
+            }
+            if matched == 0 {
+                return 0;
+            }
+            matched = self.borders[matched];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    /// How often a phrase is in a text, at every place where it begins.
+    fn occurrences(text: &[&str], phrase: &[&str]) -> usize {
+        text.windows(phrase.len()).filter(|words| *words == phrase).count()
+    }
+
+    #[test]
+    fn phrases_are_counted_at_every_place_where_they_begin() {
+        let mut seed = 5_u32;
+        let mut next = |below: usize| {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 16) as usize % below
+        };
+        let mut most = 0;
+        for _ in 0..500 {
+            let (text_length, phrase_length) = (next(60) + 1, next(5) + 1);
+            let text: Vec<&str> = (0..text_length).map(|_| ["a", "b"][next(2)]).collect();
+            let phrase: Vec<&str> = (0..phrase_length).map(|_| ["a", "b"][next(2)]).collect();
+            let expected = occurrences(&text, &phrase);
+            let query = Query::new(&format!("\"{}\"", phrase.join(" "))).unwrap();
+            let mut ranking = Ranking::new(query, "", 1);
+            ranking.add("k", &text.join(" "));
+            let counts = ranking.candidates.first().map(|candidate| candidate.counts[0] as usize);
+            assert_eq!(counts.unwrap_or(0), expected, "{phrase:?} in {text:?}");
+            most = most.max(expected);
+        }
+        assert!(most > 20, "{most}");
+    }
 }

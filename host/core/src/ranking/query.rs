@@ -12,54 +12,39 @@ pub const NO_WORD: &str = "the query holds no word";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
     phrases: Vec<Vec<String>>,
-    /// The words as they were written, in lower case.
-    pub(super) written: Vec<String>,
 }
 
 impl Query {
     /// Reads a query; none if it holds no word.
     pub fn new(text: &str) -> Option<Self> {
-        let terms = terms(text);
-        if terms.is_empty() {
-            return None;
-        }
-        let phrases = terms.iter().map(|term| {
-            let mut words = Vec::new();
-            for word in term {
-                each_word(word, &mut |word| words.push(word.to_owned()));
+        let mut phrases: Vec<Vec<String>> = Vec::new();
+        let mut add = |phrase: Vec<String>| {
+            if phrases.len() < MAX_TERMS && !phrase.is_empty() && !phrases.contains(&phrase) {
+                phrases.push(phrase);
             }
-            words
-        });
-        Some(Self {
-            phrases: phrases.filter(|words| !words.is_empty()).collect(),
-            written: terms.iter().flatten().map(|word| word.to_lowercase()).collect(),
-        })
+        };
+        for (at, part) in text.split('"').enumerate() {
+            if at % 2 == 1 {
+                let mut phrase = Vec::new();
+                each_word(part, &mut |word| phrase.push(word.to_owned()));
+                add(phrase);
+            } else {
+                each_word(part, &mut |word| add(vec![word.to_owned()]));
+            }
+        }
+        (!phrases.is_empty()).then_some(Self { phrases })
     }
 
-    /// The words, as [`each_word`] gives them, that an entry has to hold one after the other, for each term of the query. None has no
-    /// words. If there are no phrases, nothing is found: no text can hold what the query is written with.
+    /// The words, as [`each_word`] gives them, that an entry has to hold one after the other, for each term of the query: one phrase at
+    /// least, each with one word at least.
     pub fn phrases(&self) -> &[Vec<String>] {
         &self.phrases
     }
-}
 
-/// The words of a text as people write them.
-pub(super) fn written(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|character: char| !character.is_alphanumeric()).filter(|word| !word.is_empty())
-}
-
-/// The different terms of a query: a word, or the words between double quotes.
-fn terms(query: &str) -> Vec<Vec<&str>> {
-    let mut kept: Vec<Vec<&str>> = Vec::new();
-    for (at, part) in query.split('"').enumerate() {
-        let words = written(part);
-        let terms: Vec<Vec<&str>> =
-            if at % 2 == 1 { vec![words.collect()] } else { words.map(|word| vec![word]).collect() };
-        for term in terms {
-            if kept.len() < MAX_TERMS && !term.is_empty() && !kept.contains(&term) {
-                kept.push(term);
-            }
-        }
+    /// Whether one of the words of the query is in a text.
+    pub(super) fn has_word_in(&self, text: &str) -> bool {
+        let mut is_in = false;
+        each_word(text, &mut |word| is_in |= self.phrases.iter().flatten().any(|asked| asked == word));
+        is_in
     }
-    kept
 }

@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
-use super::{Best, Query, each_word, rank};
+use super::{Best, Query, Ranking, each_word};
 
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
@@ -19,15 +19,13 @@ fn words_are_compared_without_case_and_accents() {
 #[test]
 fn a_query_has_words_and_phrases_and_no_operators() {
     let phrases = |query: &str| Query::new(query).unwrap().phrases().to_vec();
-    assert_eq!(
-        phrases("fox OR (Fox) fox* \"quick brown\" \""),
-        [&["fox"][..], &["or"], &["fox"], &["quick", "brown"]]
-    );
+    assert_eq!(phrases("fox OR (Fox) fox* \"quick brown\" \""), [&["fox"][..], &["or"], &["quick", "brown"]]);
     assert_eq!(phrases("a-b"), [["a"], ["b"]]);
     assert_eq!(phrases("\"a-b\""), [["a", "b"]]);
     assert_eq!(phrases("\u{24b6} x"), [["x"]], "a character that no word of a text consists of");
     assert_eq!(phrases(&(0..100).map(|number| format!("w{number}")).collect::<Vec<_>>().join(" ")).len(), 32);
-    for none in ["", " *\"' ", "\"\""] {
+    assert_eq!(phrases("cafe\u{301}s \"cafe\u{301}\" CAFÉ"), [["cafes"], ["cafe"]], "accents of either form");
+    for none in ["", " *\"' ", "\"\"", "\u{24b6}"] {
         assert_eq!(Query::new(none), None, "{none}");
     }
 }
@@ -48,7 +46,9 @@ fn entries_below_a_prefix_are_ranked_best_first() {
     ]);
     let keys = |prefix: &str, query: &str, limit: usize| -> Vec<String> {
         let query = Query::new(query).unwrap();
-        rank(&entries, prefix, &query, limit).into_iter().map(|(key, _)| key).collect()
+        let mut ranking = Ranking::new(query, prefix, limit);
+        entries.iter().for_each(|(key, text)| ranking.add(key, text));
+        ranking.best()
     };
     assert_eq!(keys("", "fox", 10), ["a/twice", "a/short", "b/short", "a/long"]);
     assert_eq!(keys("", "fox", 2), ["a/twice", "a/short"]);
@@ -56,8 +56,7 @@ fn entries_below_a_prefix_are_ranked_best_first() {
     assert_eq!(keys("a/", "\"fox the\"", 10), ["a/twice"]);
     assert_eq!(keys("b", "the FOX", 10), ["b/short"]);
     assert_eq!(keys("", "fox text", 10), Vec::<String>::new());
-    assert_eq!(keys("", "\u{24b6}", 10), Vec::<String>::new());
-    assert_eq!(rank(&[], "", &Query::new("fox").unwrap(), 10), []);
+    assert_eq!(Ranking::new(Query::new("fox").unwrap(), "", 10).best(), Vec::<String>::new());
 }
 
 #[test]
@@ -77,4 +76,10 @@ fn an_excerpt_is_around_the_first_hit() {
     assert_eq!(excerpt("Needle", &text), format!("… {before}the needle,{after} …"));
     assert_eq!(excerpt("none", "short\n text"), "short text");
     assert_eq!(excerpt("é", &"é".repeat(300)), "é".repeat(250));
+    assert_eq!(excerpt("cafe", "a cafe\u{301}, CAFÉ"), "a cafe\u{301}, CAFÉ");
+    assert_eq!(
+        excerpt("needle", &format!("{}needle", "straw ".repeat(20_000))),
+        format!("straw{} …", " straw".repeat(23))
+    );
+    assert!(excerpt("x", &"x".repeat(1 << 20)).len() <= 500);
 }

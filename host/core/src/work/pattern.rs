@@ -147,7 +147,8 @@ impl Classes {
     fn check(class: &ClassUnicode) -> Result<(), PatternError> {
         let ClassUnicodeKind::NamedValue { name, value, .. } = &class.kind else { return Ok(()) };
         let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-        match plain.to_ascii_lowercase().trim_start_matches("is") {
+        let plain = plain.to_ascii_lowercase();
+        match plain.strip_prefix("is").unwrap_or(&plain) {
             "gc" | "generalcategory" | "sc" | "script" | "scx" | "scriptextensions" => Ok(()),
             _ => Err(PatternError::Syntax(format!(
                 "`\\p{{{name}={value}}}`: the property `{name}` is not supported; general_category, script and script_extensions are"

@@ -145,6 +145,7 @@ impl digests_of::Guest for Walker {
 impl host_of::Guest for Walker {
     type Random = Random;
     type Outgoing = Outgoing;
+    type Ranking = Ranking;
 
     fn read_json(text: String) -> Result<String, String> {
         host::read_json(&text)
@@ -153,14 +154,26 @@ impl host_of::Guest for Walker {
     fn call_seed(seed: Vec<u8>, number: u64, item: String) -> Vec<u8> {
         host::call_seed(&seed, number, &item).to_vec()
     }
+}
 
-    fn rank(
-        entries: Vec<(String, String)>,
-        prefix: String,
-        query: String,
-        limit: u32,
-    ) -> Result<Vec<(String, String)>, String> {
-        host::rank(&entries, &prefix, &query, limit)
+struct Ranking(RefCell<host::Ranking>);
+
+impl host_of::GuestRanking for Ranking {
+    fn open(prefix: String, query: String, limit: u32) -> Result<host_of::Ranking, String> {
+        let opened = host::Ranking::open(&prefix, &query, limit)?;
+        Ok(host_of::Ranking::new(Self(RefCell::new(opened))))
+    }
+
+    fn add(&self, key: String, text: String) {
+        self.0.borrow_mut().add(&key, &text);
+    }
+
+    fn best(&self) -> Vec<String> {
+        self.0.borrow().best()
+    }
+
+    fn excerpt(&self, text: String) -> String {
+        self.0.borrow().excerpt(&text)
     }
 }
 

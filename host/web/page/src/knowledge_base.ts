@@ -1,13 +1,21 @@
 // The knowledge of this page: the entries of its bundle, and over them what components have written, in the browser's database. A text is
 // durable when `put` has ended. As `host/store/src/knowledge/store.rs`.
 
+import { DISPOSE } from "./interfaces/streams";
 import type { KnowledgeQuestion, Told } from "./protocol";
-import { errorOf, type Walker } from "./walker";
+import { errorOf, type Ranking, type Walker } from "./walker";
 
 const NAME = "graph-host-knowledge";
 /** The most entries, and the most bytes of all texts. */
 const MAX_ENTRIES = 100_000;
 const MAX_BYTES = 256 << 20;
+/** How long one search may take, in milliseconds. */
+const LONGEST_SEARCH = 1000;
+/** How many entries are read at a time. */
+const BATCH = 16;
+
+/** A search has taken too long. */
+class Late extends Error {}
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 
@@ -54,24 +62,42 @@ export class KnowledgeBase {
     return written ?? this.bundled.get(key);
   }
 
-  /** All entries. Other pages of the same address may have written some. */
-  private async entries(): Promise<Map<string, string>> {
+  /** Looks at all entries, some at a time, in one transaction: other pages of the same address may have written some. */
+  private async each(look: (key: string, text: string) => void): Promise<void> {
     const store = await this.store("readonly");
-    const range = IDBKeyRange.bound([this.place], [this.place, []]);
-    const [keys, texts] = await Promise.all([asked(store.getAllKeys(range)), asked(store.getAll(range))]);
-    const all = new Map(this.bundled);
-    for (const [at, key] of keys.entries()) all.set((key as [string, string])[1], texts[at] as string);
-    return all;
+    const written = new Set<string>();
+    let range = IDBKeyRange.bound([this.place], this.end());
+    for (;;) {
+      const [keys, texts] = await Promise.all([asked(store.getAllKeys(range, BATCH)), asked(store.getAll(range, BATCH))]);
+      for (const [at, key] of (keys as [string, string][]).entries()) {
+        written.add(key[1]);
+        look(key[1], texts[at] as string);
+      }
+      const last = keys.at(-1);
+      if (last === undefined) break;
+      range = IDBKeyRange.bound(last, this.end(), true);
+    }
+    for (const [key, text] of this.bundled) if (!written.has(key)) look(key, text);
+  }
+
+  /** Comes after all keys of this page. */
+  private end(): IDBValidKey {
+    return [this.place, []];
   }
 
   private async put(key: string, text: string): Promise<Told> {
-    const entries = await this.entries();
-    if (entries.get(key) === text) return { kept: null };
-    entries.set(key, text);
-    let bytes = 0;
-    for (const one of entries.values()) bytes += bytesOf(one).length;
-    if (entries.size > MAX_ENTRIES || bytes > MAX_BYTES) {
-      const message = `the project's knowledge is full: ${entries.size} entries and ${bytes} bytes; ${MAX_ENTRIES} and ${MAX_BYTES} are allowed`;
+    let [entries, bytes, old] = [1, bytesOf(text).length, undefined as string | undefined];
+    await this.each((other, kept) => {
+      if (other === key) {
+        old = kept;
+        return;
+      }
+      entries += 1;
+      bytes += bytesOf(kept).length;
+    });
+    if (old === text) return { kept: null };
+    if (entries > MAX_ENTRIES || bytes > MAX_BYTES) {
+      const message = `the project's knowledge is full: ${entries} entries and ${bytes} bytes; ${MAX_ENTRIES} and ${MAX_BYTES} are allowed`;
       return { error: "full", message };
     }
     const store = await this.store("readwrite");
@@ -85,18 +111,45 @@ export class KnowledgeBase {
   }
 
   private async keys(prefix: string, after: string, limit: number): Promise<string[]> {
-    const keys = [...(await this.entries()).keys()].filter((key) => key.startsWith(prefix) && key > after);
+    const range = IDBKeyRange.bound([this.place, after < prefix ? prefix : after], this.end());
+    const written = (await asked((await this.store("readonly")).getAllKeys(range))) as [string, string][];
+    const all = new Set([...this.bundled.keys(), ...written.map(([, key]) => key)]);
+    const keys = [...all].filter((key) => key.startsWith(prefix) && key > after);
     return keys.sort(byKey).slice(0, limit);
   }
 
-  /** The walker ranks, as the native store does. */
-  private search(entries: [string, string][], { prefix, query, limit }: KnowledgeQuestion & { of: "search" }): Told {
+  /** The walker ranks, as the native store does. It has no index: every entry is looked at. */
+  private async search({ prefix, query, limit }: KnowledgeQuestion & { of: "search" }): Promise<Told> {
+    const ranking = this.ranking(prefix, query, limit);
+    if (typeof ranking === "string") return { error: "invalid", message: ranking };
+    const until = performance.now() + LONGEST_SEARCH;
+    let bytes = 0;
     try {
-      return { kept: this.walker.host.rank(entries, prefix, query, limit) };
+      await this.each((key, text) => {
+        if (performance.now() > until) throw new Late();
+        ranking.add(key, text);
+        bytes += text.length;
+      });
+      const kept: [string, string][] = [];
+      for (const key of ranking.best()) kept.push([key, ranking.excerpt((await this.read(key)) ?? "")]);
+      return { kept };
+    } catch (error) {
+      if (!(error instanceof Late)) throw error;
+      const message = `the search took longer than ${LONGEST_SEARCH / 1000} s: a page looks at the whole text of every entry, and has read ${bytes >> 20} MiB in that time`;
+      return { error: "unavailable", message };
+    } finally {
+      ranking[DISPOSE]();
+    }
+  }
+
+  /** What ranks the entries of a search, or why its query cannot be used. */
+  private ranking(prefix: string, query: string, limit: number): Ranking | string {
+    try {
+      return this.walker.host.Ranking.open(prefix, query, limit);
     } catch (error) {
       const message = errorOf(error);
       if (typeof message !== "string") throw error;
-      return { error: "invalid", message };
+      return message;
     }
   }
 
@@ -114,7 +167,7 @@ export class KnowledgeBase {
         case "list":
           return { kept: await this.keys(question.prefix, question.after ?? "", question.limit) };
         case "search":
-          return this.search([...(await this.entries())], question);
+          return await this.search(question);
       }
     } catch (error) {
       const reason = (error as DOMException).name === "QuotaExceededError" ? "the disk is full" : String((error as Error).message);

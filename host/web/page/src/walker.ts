@@ -1,5 +1,7 @@
 // The walker component, with types.
 
+import type { DISPOSE } from "./interfaces/streams";
+
 export interface Problem {
   code: string;
   message: string;
@@ -26,6 +28,14 @@ export interface Outgoing {
   receive(host: string, status: number, fields: [string, Uint8Array][], body: Uint8Array): [[string, Uint8Array][], Uint8Array];
 }
 
+/** Finds and ranks entries of knowledge. */
+export interface Ranking {
+  [DISPOSE](): void;
+  add(key: string, text: string): void;
+  best(): string[];
+  excerpt(text: string): string;
+}
+
 export interface Random {
   bytes(length: number): Uint8Array;
   number(): bigint;
@@ -48,7 +58,7 @@ export interface Walker {
   host: {
     readJson(text: string): string;
     callSeed(seed: Uint8Array, number: bigint, item: string): Uint8Array;
-    rank(entries: [string, string][], prefix: string, query: string, limit: number): [string, string][];
+    Ranking: { open(prefix: string, query: string, limit: number): Ranking };
     Random: new (seed: Uint8Array) => Random;
     Outgoing: { open(grant: string, secrets: [string, string][]): Outgoing };
   };
