@@ -55,6 +55,7 @@ fn knowledge_error(error: &KnowledgeStoreError) -> KnowledgeError {
         | KnowledgeStoreError::Altered(_)
         | KnowledgeStoreError::Place(_)
         | KnowledgeStoreError::Newer { .. }
+        | KnowledgeStoreError::Older(_)
         | KnowledgeStoreError::Foreign(_)
         | KnowledgeStoreError::Sqlite(_) => KnowledgeError::Unavailable(message),
     }

@@ -2,6 +2,7 @@
 
 mod error;
 mod index;
+mod migration;
 mod schema;
 mod search;
 mod store;

@@ -3,8 +3,6 @@
 use rusqlite::{Connection, OptionalExtension as _};
 
 use super::error::{KnowledgeStoreError, Result};
-use super::index;
-use crate::sqlite::guard::Meter;
 use crate::sqlite::schema;
 use crate::sqlite::shape::Shape;
 
@@ -13,16 +11,22 @@ pub(crate) const APPLICATION_ID: i64 = 0x6768_6b6e;
 /// The version of the tables (`PRAGMA user_version`). Files from before it was written there have none, and are of version 1.
 pub(crate) const VERSION: i64 = 2;
 
-/// The texts, in every version.
-pub(super) const ENTRIES: &str = "
-CREATE TABLE entries (
+/// The texts. Version 1 called the table `entries`: a process of a release that knows only version 1 finds none, and cannot write past
+/// the index. The name is in quotation marks, as SQLite writes it when it renames a table.
+pub(super) const TEXTS: &str = "
+CREATE TABLE \"texts\" (
     id INTEGER PRIMARY KEY,
     key TEXT NOT NULL UNIQUE COLLATE BINARY,
     text TEXT NOT NULL
 ) STRICT;
 ";
-/// What version 1 had besides: an index that SQLite kept and ranked by.
-pub(super) const INDEX_1: &str = "
+/// The tables of version 1, with an index that SQLite kept and ranked by.
+pub(super) const TABLES_1: &str = "
+CREATE TABLE entries (
+    id INTEGER PRIMARY KEY,
+    key TEXT NOT NULL UNIQUE COLLATE BINARY,
+    text TEXT NOT NULL
+) STRICT;
 CREATE TABLE total (one INTEGER PRIMARY KEY CHECK (one = 1), entries INTEGER NOT NULL, bytes INTEGER NOT NULL) STRICT;
 INSERT INTO total VALUES (1, 0, 0);
 CREATE VIRTUAL TABLE words USING fts5 (text, content = 'entries', content_rowid = 'id',
@@ -37,8 +41,6 @@ CREATE TRIGGER changed AFTER UPDATE ON entries BEGIN
     UPDATE total SET bytes = bytes - length(CAST(old.text AS BLOB)) + length(CAST(new.text AS BLOB));
 END;
 ";
-/// Takes away what only version 1 had.
-const REMOVE_1: &str = "DROP TRIGGER added; DROP TRIGGER changed; DROP TABLE words; DROP TABLE total;";
 /// The index of words, and what [`graph_core::ranking`] computes scores from: how many words an entry has, and how often and where it has
 /// each. `places` are numbers of words in the text, each as its distance from the end of the one before.
 pub(super) const INDEX: &str = "
@@ -61,7 +63,7 @@ CREATE TABLE words (
 /// The digest of the tables of version 1, and of those of this version.
 pub(super) const SHAPES: [&str; 2] = [
     "d32fe21fe54411fe45c958543c85a7993fad788f156d4e3869e1eeb9cdf50ffe",
-    "a10e7817e5923c6f642833dcc7a8e2c2316ec3036d8dfc36c270c20df40c2751",
+    "6b64c8f77fff750aa8f52f4ee53e8ddfbeb353cf9a961a6e7724c1b54916b64d",
 ];
 
 /// What a file has.
@@ -95,9 +97,9 @@ pub(super) fn recognise(connection: &Connection, file: &str) -> Result<Recognise
         }
         found => found?,
     };
-    let (shape, index) = if is_older { (SHAPES[0], INDEX_1) } else { (SHAPES[1], INDEX) };
+    let (shape, tables) = if is_older { (SHAPES[0], ["", TABLES_1]) } else { (SHAPES[1], [TEXTS, INDEX]) };
     if !found.is(shape)
-        && let Some(what) = found.difference(&Shape::made_by([ENTRIES, index])?)
+        && let Some(what) = found.difference(&Shape::made_by(tables)?)
     {
         return Err(altered(what));
     }
@@ -121,25 +123,8 @@ fn has_own_settings(connection: &Connection) -> Result<bool> {
 
 /// Makes the tables, within a transaction.
 pub(super) fn make(connection: &Connection) -> Result<()> {
-    connection.execute_batch(ENTRIES)?;
+    connection.execute_batch(TEXTS)?;
     connection.execute_batch(INDEX)?;
     connection.pragma_update(None, "application_id", APPLICATION_ID)?;
-    Ok(connection.pragma_update(None, "user_version", VERSION)?)
-}
-
-/// Replaces the index of a file of version 1, within a transaction. How much work that is depends on the texts: it is counted for each.
-pub(super) fn migrate(connection: &Connection, meter: &Meter) -> Result<()> {
-    meter.begin();
-    connection.execute_batch(REMOVE_1)?;
-    connection.execute_batch(INDEX)?;
-    let mut next = connection.prepare("SELECT id, text FROM entries WHERE id > ?1 ORDER BY id LIMIT 1")?;
-    let mut last = i64::MIN;
-    loop {
-        meter.begin();
-        let entry = next.query_row([last], |row| Ok((row.get(0)?, row.get::<_, String>(1)?))).optional()?;
-        let Some((id, text)) = entry else { break };
-        index::add(connection, id, &text)?;
-        last = id;
-    }
     Ok(connection.pragma_update(None, "user_version", VERSION)?)
 }

@@ -40,8 +40,8 @@ pub(super) fn search(
     let weights = Weights::new(totals, &counts);
     let mut best = Best::new(limit as usize);
     let mut described = connection.prepare_cached(
-        "SELECT entries.key, lengths.words FROM entries JOIN lengths ON lengths.entry = entries.id
-             WHERE entries.id = ?1",
+        "SELECT texts.key, lengths.words FROM texts JOIN lengths ON lengths.entry = texts.id
+             WHERE texts.id = ?1",
     )?;
     for (entry, _) in rarest {
         time.check()?;
@@ -56,7 +56,7 @@ pub(super) fn search(
             best.offer(weights.score(&counts, words), &key, *entry);
         }
     }
-    let mut text = connection.prepare_cached("SELECT text FROM entries WHERE id = ?1")?;
+    let mut text = connection.prepare_cached("SELECT text FROM texts WHERE id = ?1")?;
     let excerpt = |(key, entry): (String, i64)| {
         time.check()?;
         let text: String = text.query_row([entry], |row| row.get(0))?;

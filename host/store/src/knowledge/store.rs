@@ -10,6 +10,7 @@ use graph_core::ranking::Query;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, TransactionBehavior, params};
 
 use super::error::{KnowledgeStoreError, LONGEST_CALL, LONGEST_SEARCH, Result};
+use super::migration::{self, Effort};
 use super::schema::{self, Recognised};
 use super::time_limit::TimeLimit;
 use super::{index, search};
@@ -44,17 +45,17 @@ impl KnowledgeStore {
         Self { path: path.to_owned(), connection: Mutex::new(None) }
     }
 
-    /// Brings a file of an older version up to date, as the first call that uses it does.
+    /// Brings a file of an older version up to date, however long that takes. A call does it, too, if the texts are few: it has to end soon.
     pub fn bring_up_to_date(&self) -> Result<()> {
-        self.read(|_| Ok(()))
+        self.open(false, Effort::Whole).map(drop)
     }
 
     /// The open file; none if it is only to be read and is missing.
-    fn open(&self, make: bool) -> Result<Option<MutexGuard<'_, Option<Open>>>> {
+    fn open(&self, make: bool, effort: Effort) -> Result<Option<MutexGuard<'_, Option<Open>>>> {
         let mut guard = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         match &*guard {
             Some(open) => open.meter.begin_within(LONGEST_CALL),
-            None => match self.connect(make)? {
+            None => match self.connect(make, effort)? {
                 None => return Ok(None),
                 open => *guard = open,
             },
@@ -62,7 +63,7 @@ impl KnowledgeStore {
         Ok(Some(guard))
     }
 
-    fn connect(&self, make: bool) -> Result<Option<Open>> {
+    fn connect(&self, make: bool, effort: Effort) -> Result<Option<Open>> {
         let place = beside::resolved(&self.path);
         if beside::check(&place)? == Found::Nothing {
             if !make {
@@ -85,14 +86,14 @@ impl KnowledgeStore {
         meter.begin_within(LONGEST_CALL + BUSY);
         connection.pragma_update(None, "synchronous", "FULL")?;
         let mut open = Open { connection, meter };
-        let prepared = self.prepare(&mut open);
+        let prepared = self.prepare(&mut open, effort);
         self.ended(&open, prepared)?;
         open.meter.begin_within(LONGEST_CALL);
         Ok(Some(open))
     }
 
     /// Makes the tables of an empty file, and brings older ones up to date.
-    fn prepare(&self, open: &mut Open) -> Result<()> {
+    fn prepare(&self, open: &mut Open, effort: Effort) -> Result<()> {
         let file = self.path.display().to_string();
         // Another program's file is left unchanged: nothing is written before it is recognised.
         let transaction = open.connection.transaction_with_behavior(TransactionBehavior::Deferred)?;
@@ -105,14 +106,14 @@ impl KnowledgeStore {
         // Another process may have made the tables first.
         match schema::recognise(&transaction, &file)? {
             Recognised::Empty => schema::make(&transaction)?,
-            Recognised::Older => schema::migrate(&transaction, &open.meter)?,
+            Recognised::Older => migration::migrate(&transaction, &open.meter, effort, &file)?,
             Recognised::Current => {}
         }
         Ok(transaction.commit()?)
     }
 
     fn read<T: Default>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        match self.open(false)?.as_deref() {
+        match self.open(false, Effort::Call)?.as_deref() {
             Some(Some(open)) => self.ended(open, read(&open.connection)),
             _ => Ok(T::default()),
         }
@@ -132,14 +133,14 @@ impl KnowledgeStore {
     /// The text of a key.
     pub fn get(&self, key: &str) -> Result<Option<String>> {
         self.read(|connection| {
-            let mut statement = connection.prepare_cached("SELECT text FROM entries WHERE key = ?1")?;
+            let mut statement = connection.prepare_cached("SELECT text FROM texts WHERE key = ?1")?;
             Ok(statement.query_row([key], |row| row.get(0)).optional()?)
         })
     }
 
     /// Writes the text of a key, in place of what it held. It is on the disk when this returns.
     pub fn put(&self, key: &str, text: &str) -> Result<()> {
-        let mut guard = self.open(true)?;
+        let mut guard = self.open(true, Effort::Call)?;
         let Some(open) = guard.as_deref_mut().and_then(Option::as_mut) else { return Ok(()) };
         let written = Self::write(&mut open.connection, key, text);
         self.ended(open, written)
@@ -148,7 +149,7 @@ impl KnowledgeStore {
     fn write(connection: &mut Connection, key: &str, text: &str) -> Result<()> {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let known: Option<(i64, String)> = transaction
-            .query_row("SELECT id, text FROM entries WHERE key = ?1", [key], |row| {
+            .query_row("SELECT id, text FROM texts WHERE key = ?1", [key], |row| {
                 Ok((row.get(0)?, row.get(1)?))
             })
             .optional()?;
@@ -158,10 +159,10 @@ impl KnowledgeStore {
         }
         check_room(&transaction, old, text)?;
         if let Some((id, old)) = &known {
-            transaction.execute("UPDATE entries SET text = ?2 WHERE id = ?1", params![id, text])?;
+            transaction.execute("UPDATE texts SET text = ?2 WHERE id = ?1", params![id, text])?;
             index::replace(&transaction, *id, old, text)?;
         } else {
-            transaction.execute("INSERT INTO entries (key, text) VALUES (?1, ?2)", params![key, text])?;
+            transaction.execute("INSERT INTO texts (key, text) VALUES (?1, ?2)", params![key, text])?;
             index::add(&transaction, transaction.last_insert_rowid(), text)?;
         }
         Ok(transaction.commit()?)
@@ -185,7 +186,7 @@ impl KnowledgeStore {
     pub fn list(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<String>> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
-                "SELECT key FROM entries WHERE key >= ?1 AND key > ?2 AND substr(key, 1, length(?1)) = ?1
+                "SELECT key FROM texts WHERE key >= ?1 AND key > ?2 AND substr(key, 1, length(?1)) = ?1
                  ORDER BY key LIMIT ?3",
             )?;
             let rows =

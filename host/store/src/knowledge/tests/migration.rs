@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, params};
 
 use super::support::{Numbers, file, store};
-use crate::knowledge::schema::{APPLICATION_ID, ENTRIES, INDEX, INDEX_1, SHAPES};
+use crate::knowledge::schema::{APPLICATION_ID, INDEX, SHAPES, TABLES_1, TEXTS};
 use crate::knowledge::{KnowledgeStore, KnowledgeStoreError};
 use crate::sqlite::shape::Shape;
 use crate::{Format, Found};
 
 #[test]
 fn the_digests_are_those_of_the_tables() {
-    for (index, digest) in [INDEX_1, INDEX].into_iter().zip(SHAPES) {
-        assert_eq!(Shape::made_by([ENTRIES, index]).unwrap().digest().hex(), digest);
+    for (tables, digest) in [["", TABLES_1], [TEXTS, INDEX]].into_iter().zip(SHAPES) {
+        assert_eq!(Shape::made_by(tables).unwrap().digest().hex(), digest);
     }
 }
 
@@ -21,8 +21,7 @@ fn the_digests_are_those_of_the_tables() {
 fn of_version_1(path: &Path, version: i64, entries: &[(String, String)]) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     let connection = Connection::open(path).unwrap();
-    connection.execute_batch(ENTRIES).unwrap();
-    connection.execute_batch(INDEX_1).unwrap();
+    connection.execute_batch(TABLES_1).unwrap();
     connection.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
     connection.pragma_update(None, "user_version", version).unwrap();
     for (key, text) in entries {
@@ -87,6 +86,50 @@ fn only_what_version_1_made_is_migrated() {
         assert!(Format::Knowledge.bring_up_to_date(&path).is_err(), "{statement}");
         assert!(std::fs::read(&path).unwrap() == before, "{statement}: it was written");
     }
+}
+
+#[test]
+fn a_process_of_an_older_release_cannot_write_past_the_index() {
+    let (folder, store) = store();
+    let path = file(&folder);
+    of_version_1(&path, 1, &[("a/b".to_owned(), "text".to_owned())]);
+    let older = Connection::open(&path).unwrap();
+    let mut put = older.prepare("INSERT INTO entries (key, text) VALUES (?1, ?2)").unwrap();
+    put.execute(params!["a/c", "text"]).unwrap();
+    assert_eq!(store.search("", "text", 10).unwrap().len(), 2);
+    let refused = put.execute(params!["a/d", "text"]).unwrap_err();
+    assert!(refused.to_string().contains("no such table"), "{refused}");
+    assert_eq!(store.list("", None, 10).unwrap(), ["a/b", "a/c"]);
+}
+
+#[test]
+fn a_call_leaves_a_large_file_to_the_command_that_migrates() {
+    let (folder, store) = store();
+    let path = file(&folder);
+    let text = "fox and hound ".repeat(70_000);
+    let entries: Vec<_> = (0..5).map(|number| (format!("a/{number}"), text.clone())).collect();
+    of_version_1(&path, 1, &entries);
+    for refused in [store.get("a/1").unwrap_err(), store.put("a/1", "x").unwrap_err()] {
+        let told = refused.to_string();
+        assert!(matches!(refused, KnowledgeStoreError::Older(_)), "{told}");
+        assert!(told.contains("run `graph-host migrate`"), "{told}");
+    }
+    assert_eq!(Format::Knowledge.inspect(&path).unwrap(), Found::Version(1));
+    Format::Knowledge.bring_up_to_date(&path).unwrap();
+    assert_eq!(store.search("", "\"fox and hound\"", 10).unwrap().len(), 5);
+    store.put("a/1", "x").unwrap();
+}
+
+#[test]
+fn a_file_that_holds_more_than_a_project_may_is_not_migrated() {
+    let (folder, store) = store();
+    let path = file(&folder);
+    of_version_1(&path, 1, &[("a/b".to_owned(), "x".repeat(5 << 20))]);
+    let before = std::fs::read(&path).unwrap();
+    let refused = store.get("a/b").unwrap_err();
+    assert!(refused.to_string().contains("it holds more than a project may"), "{refused}");
+    assert!(Format::Knowledge.bring_up_to_date(&path).is_err());
+    assert!(std::fs::read(&path).unwrap() == before);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use graph_core::ranking::{Query, each_word, rank};
+use graph_core::ranking::{Query, Ranking, each_word};
 use rusqlite::{Connection, params};
 
 use super::support::{Numbers, store};
@@ -72,6 +72,8 @@ fn entries_are_ranked_as_texts_in_memory_and_as_sqlite_ranks_them() {
         "fox fox Fox",
         "\u{1f600} fox",
         "\u{1f600}",
+        "no\u{308}n",
+        "\"cafe\u{301} no\u{308}n\"",
     ];
     let mut found_any = 0;
     for round in 0..12 {
@@ -94,7 +96,7 @@ fn entries_are_ranked_as_texts_in_memory_and_as_sqlite_ranks_them() {
                     continue;
                 };
                 let found = store.search(prefix, query, limit).unwrap();
-                assert_eq!(found, rank(&all, prefix, &read, limit as usize), "{round} {query} {prefix}");
+                assert_eq!(found, ranked(&all, prefix, read, limit), "{round} {query} {prefix}");
                 let keys: Vec<_> = found.into_iter().map(|(key, _)| key).collect();
                 let expected = by_sqlite(&sqlite, &entries, query, prefix);
                 found_any += keys.len();
@@ -114,6 +116,15 @@ fn entries_are_ranked_as_texts_in_memory_and_as_sqlite_ranks_them() {
     assert!(found_any > 5_000, "{found_any}");
 }
 
+/// What a search finds in texts in memory.
+fn ranked(entries: &[(String, String)], prefix: &str, query: Query, limit: u32) -> Vec<(String, String)> {
+    let mut ranking = Ranking::new(query, prefix, limit as usize);
+    entries.iter().for_each(|(key, text)| ranking.add(key, text));
+    let text_of = |key: &str| &entries.iter().find(|(other, _)| other == key).unwrap().1;
+    let found = ranking.best().into_iter();
+    found.map(|key| (ranking.excerpt(text_of(&key)), key)).map(|(excerpt, key)| (key, excerpt)).collect()
+}
+
 fn number_of(key: &str) -> i64 {
     let (folder, number) = key.split_once('/').unwrap();
     number.parse::<i64>().unwrap() + if folder == "a" { 0 } else { 1_000 }
@@ -131,7 +142,9 @@ fn by_sqlite(
     let mut terms: Vec<String> = Vec::new();
     for (at, part) in query.split('"').enumerate() {
         let words: Vec<_> = part
-            .split(|character: char| !character.is_alphanumeric())
+            .split(|character: char| {
+                !character.is_alphanumeric() && !matches!(character, '\u{300}'..='\u{36f}')
+            })
             .filter(|word| !word.is_empty())
             .collect();
         let found = if at % 2 == 1 {

@@ -23,17 +23,17 @@ fn foreign_and_damaged_files_are_left_alone() {
 #[test]
 fn files_that_were_made_by_somebody_else_are_left_alone() {
     let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x AS id, x AS key, 'a' AS text FROM n";
-    let view = format!("DROP TABLE entries; CREATE VIEW entries AS {endless}");
+    let view = format!("DROP TABLE texts; CREATE VIEW texts AS {endless}");
     let altered = [
-        (view.as_str(), "the view `entries` is not"),
-        ("CREATE TRIGGER more AFTER UPDATE ON total BEGIN DELETE FROM entries; END", "the trigger `more`"),
+        (view.as_str(), "the view `texts` is not"),
+        ("CREATE TRIGGER more AFTER UPDATE ON total BEGIN DELETE FROM texts; END", "the trigger `more`"),
         ("DROP TABLE lengths", "the table `lengths` is missing"),
-        ("CREATE INDEX odd ON entries (hex(zeroblob(id)))", "the index `odd`"),
-        ("ALTER TABLE entries ADD COLUMN more TEXT AS (hex(text))", "the table `entries` is not"),
+        ("CREATE INDEX odd ON texts (hex(zeroblob(id)))", "the index `odd`"),
+        ("ALTER TABLE texts ADD COLUMN more TEXT AS (hex(text))", "the table `texts` is not"),
         ("CREATE TABLE words_more (x)", "the table `words_more`"),
         ("ANALYZE", "sqlite_stat1"),
         ("DROP TABLE words; CREATE VIRTUAL TABLE words USING fts5 (text)", "`words"),
-        ("CREATE TRIGGER odd AFTER INSERT ON words BEGIN DELETE FROM entries; END", "the trigger `odd`"),
+        ("CREATE TRIGGER odd AFTER INSERT ON words BEGIN DELETE FROM texts; END", "the trigger `odd`"),
         ("UPDATE total SET entries = -9000000000", "does not count"),
         ("DELETE FROM total", "does not count"),
     ];
@@ -66,7 +66,7 @@ fn keys_are_checked_when_they_are_read() {
     let (folder, store) = store();
     store.put("a/b", "text").unwrap();
     let path = folder.path().join(".ai/state/knowledge.db");
-    Connection::open(&path).unwrap().execute("UPDATE entries SET key = ?1", ["a/\u{1b}[2J"]).unwrap();
+    Connection::open(&path).unwrap().execute("UPDATE texts SET key = ?1", ["a/\u{1b}[2J"]).unwrap();
     for error in [store.list("", None, 1).unwrap_err(), store.search("", "text", 1).unwrap_err()] {
         let KnowledgeStoreError::Altered(told) = error else { panic!("{error}") };
         assert_eq!(told, "`a/\\u{1b}[2J` is no key");

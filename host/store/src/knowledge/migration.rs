@@ -1,0 +1,59 @@
+//! Brings a file of version 1 up to date.
+
+use rusqlite::{Connection, OptionalExtension as _};
+
+use super::error::{KnowledgeStoreError, Result};
+use super::index;
+use super::schema::{INDEX, VERSION};
+use super::store::{MAX_BYTES, MAX_ENTRIES};
+use crate::sqlite::guard::Meter;
+
+/// What only version 1 had, and the name of the table of texts.
+const REPLACE_1: &str = "DROP TRIGGER added; DROP TRIGGER changed; DROP TABLE words; DROP TABLE total;
+    ALTER TABLE entries RENAME TO texts;";
+/// The longest text, in bytes: more than components can write.
+const LONGEST_TEXT: i64 = 4 << 20;
+/// The most bytes of all texts that are indexed within the time of one call.
+const MOST_IN_A_CALL: i64 = 4 << 20;
+
+/// How much a migration may take on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Effort {
+    /// What a call has the time for.
+    Call,
+    /// Whatever a project may hold.
+    Whole,
+}
+
+/// Replaces the index of a file of version 1, within a transaction. `file` is what messages call it.
+pub(super) fn migrate(connection: &Connection, meter: &Meter, effort: Effort, file: &str) -> Result<()> {
+    if effort == Effort::Whole {
+        meter.begin();
+    }
+    // The length of a text is read without the text.
+    let sizes = "SELECT count(*), ifnull(sum(octet_length(text)), 0), ifnull(max(octet_length(text)), 0) FROM entries";
+    let (entries, bytes, longest): (i64, i64, i64) =
+        connection.query_row(sizes, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    if entries > MAX_ENTRIES || bytes > MAX_BYTES || longest > LONGEST_TEXT {
+        return Err(KnowledgeStoreError::Altered(format!("{file}: it holds more than a project may")));
+    }
+    if effort == Effort::Call && bytes > MOST_IN_A_CALL {
+        return Err(KnowledgeStoreError::Older(file.to_owned()));
+    }
+    connection.execute_batch(REPLACE_1)?;
+    connection.execute_batch(INDEX)?;
+    let mut next = connection.prepare("SELECT id, text FROM texts WHERE id > ?1 ORDER BY id LIMIT 1")?;
+    let mut last = None;
+    loop {
+        if effort == Effort::Whole {
+            // How much work it is depends on the texts: it is counted for each.
+            meter.begin();
+        }
+        let entry =
+            next.query_row([last.unwrap_or(i64::MIN)], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)));
+        let Some((id, text)) = entry.optional()? else { break };
+        index::add(connection, id, &text)?;
+        last = Some(id);
+    }
+    Ok(connection.pragma_update(None, "user_version", VERSION)?)
+}
