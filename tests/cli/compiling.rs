@@ -46,7 +46,7 @@ fn a_child_that_goes_over_a_limit_is_told_by_which() {
     let small = wat::parse_str("(component (core module (func)))").unwrap();
     load(compiler(), fine, &small).unwrap();
     let slow = slow();
-    let cpu = CompileLimits { cpu: Duration::from_secs(1), ..fine };
+    let cpu = CompileLimits { cpu: Duration::from_secs(1), cpu_per_mib: Duration::ZERO, ..fine };
     assert!(matches!(failure(compiler(), cpu, &slow), CompileError::Cpu(_)));
     let memory = CompileLimits { memory: 100 << 20, ..fine };
     let error = failure(compiler(), memory, &slow);

@@ -36,6 +36,7 @@ impl Engine {
         let _active = self.inner.ticker.enter();
         let limits = TaskLimits::DEFAULT;
         let output = Output::new(limits.log, None);
+        let written = output.clone();
         let mut store = new_store(&self.inner, &limits, |deadline| {
             let granted =
                 Arc::new(Granted::nothing(Arc::clone(&self.inner.client), Arc::clone(&self.inner.chains)));
@@ -48,9 +49,28 @@ impl Engine {
             node.graph_host_node_action().call_describe(&mut store).await
         }
         .await
-        .map_err(|error| DescribeError::Failed { id: id(), message: classify(&error).1.message })?;
+        .map_err(|error| DescribeError::Failed {
+            id: id(),
+            message: classify(&error).1.message,
+            logged: last_lines(&written),
+        })?;
         read(described, limits.output).map_err(|message| DescribeError::Invalid { id: id(), message })
     }
+}
+
+/// The most lines that a failure has.
+const SHOWN_LINES: usize = 8;
+/// The most characters of each.
+const SHOWN_CHARACTERS: usize = 400;
+
+/// The end of what a component has logged.
+fn last_lines(output: &Output) -> Vec<String> {
+    let (lines, _) = output.finish();
+    let texts: Vec<&str> = lines.iter().flat_map(|line| line.message.lines()).collect();
+    let last = texts.into_iter().rev().take(SHOWN_LINES);
+    let mut shown: Vec<String> = last.map(|text| text.chars().take(SHOWN_CHARACTERS).collect()).collect();
+    shown.reverse();
+    shown
 }
 
 impl Engine {
@@ -96,5 +116,32 @@ fn schema(text: &str, what: &str) -> Result<Value, String> {
         Ok(value @ (Value::Object(_) | Value::Bool(_))) => Ok(value),
         Ok(_) => Err(format!("the schema of its {what} is neither an object nor a boolean")),
         Err(error) => Err(format!("the schema of its {what} is not valid JSON: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::host::output::StandardStream;
+
+    #[test]
+    fn the_end_of_what_was_logged_is_in_the_message() {
+        let output = Output::new(1 << 20, None);
+        for line in 0..20 {
+            output.write(StandardStream::Error, format!("line {line}\n").as_bytes()).unwrap();
+        }
+        output.write(StandardStream::Error, "x\u{1b}[2J".repeat(1000).as_bytes()).unwrap();
+        let logged = last_lines(&output);
+        assert_eq!((logged.len(), logged[0].as_str()), (SHOWN_LINES, "line 13"));
+        assert!(
+            logged.iter().all(|line| line.chars().count() <= SHOWN_CHARACTERS && !line.contains('\u{1b}'))
+        );
+        let failed =
+            |logged| DescribeError::Failed { id: "a/b".to_owned(), message: "it trapped".to_owned(), logged };
+        assert_eq!(failed(Vec::new()).to_string(), "`describe` of `a/b` did not return: it trapped");
+        let told = failed(vec!["one".to_owned(), "two".to_owned()]).to_string();
+        assert!(told.ends_with("it trapped\nit logged:\n  one\n  two"), "{told}");
     }
 }

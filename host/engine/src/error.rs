@@ -140,8 +140,13 @@ pub enum DescribeError {
         message: String,
     },
     /// `describe` did not return: it trapped, called an import, or went over a limit.
-    #[error("`describe` of `{id}` did not return: {message}")]
-    Failed { id: String, message: String },
+    #[error("`describe` of `{id}` did not return: {message}{}", told(.logged))]
+    Failed {
+        id: String,
+        message: String,
+        /// The last lines that it logged, and wrote to its standard error, shortened.
+        logged: Vec<String>,
+    },
     /// The answer is not a description.
     #[error("`describe` of `{id}` gave no usable answer: {message}")]
     Invalid {
@@ -149,4 +154,10 @@ pub enum DescribeError {
         /// What is wrong with it.
         message: String,
     },
+}
+
+/// The lines that a component logged before it failed, as a message ends with them.
+fn told(logged: &[String]) -> String {
+    let lines: Vec<String> = logged.iter().map(|line| format!("\n  {line}")).collect();
+    if lines.is_empty() { String::new() } else { format!("\nit logged:{}", lines.concat()) }
 }

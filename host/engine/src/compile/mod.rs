@@ -28,6 +28,9 @@ pub enum Compiler {
 pub struct CompileLimits {
     /// Processor time, of all threads together; whole seconds.
     pub cpu: Duration,
+    /// More processor time for each whole MiB of the component. It is the caps of its parts that keep compilation fast: this one ends
+    /// what they do not foresee, and has to leave room for slow and busy machines.
+    pub cpu_per_mib: Duration,
     /// Address space, in bytes.
     pub memory: u64,
     /// Time until it has to be done.
@@ -35,9 +38,19 @@ pub struct CompileLimits {
 }
 
 impl CompileLimits {
-    /// Enough for components of 20 MB that contain an interpreter.
-    pub const DEFAULT: Self =
-        Self { cpu: Duration::from_secs(30), memory: 2 << 30, deadline: Duration::from_mins(2) };
+    /// Enough for components of 20 MB that contain an interpreter, on a machine that is a few times slower than most.
+    pub const DEFAULT: Self = Self {
+        cpu: Duration::from_secs(30),
+        cpu_per_mib: Duration::from_secs(5),
+        memory: 2 << 30,
+        deadline: Duration::from_mins(5),
+    };
+
+    /// The processor time for a component of so many bytes.
+    fn cpu_for(&self, bytes: usize) -> Duration {
+        let mib = u32::try_from(bytes >> 20).unwrap_or(u32::MAX);
+        self.cpu.saturating_add(self.cpu_per_mib.saturating_mul(mib))
+    }
 }
 
 impl Default for CompileLimits {

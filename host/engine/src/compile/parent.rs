@@ -25,6 +25,7 @@ pub(crate) fn compile_in_child(
     limits: CompileLimits,
     slow: impl FnOnce(),
 ) -> Result<Vec<u8>, CompileError> {
+    let limits = CompileLimits { cpu: limits.cpu_for(bytes.len()), ..limits };
     let mut child = start(program).map_err(CompileError::Start)?;
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let mut header = Vec::new();
