@@ -83,7 +83,50 @@ fn a_new_node_in_javascript_has_all_that_it_is_built_with() {
     assert!(!place.path("own/graph-host").exists() && made.stdout.matches("npm install").count() == 2);
     assert_eq!(place.run(&["new", "node", "other", "--lang", "js", "--sdk", "own/src"]).code, 2);
     assert_eq!(place.run(&["new", "node", "other", "--lang", "cobol"]).code, 2);
+    let refused = place.run(&["new", "node", "other", "--lang", "ts", "--wants", "clocks,http"]);
+    assert!(refused.code == 2 && refused.stderr.contains("cannot send requests"), "{}", refused.shown());
     assert!(!place.path("other").exists());
+}
+
+#[test]
+fn a_new_node_in_python_has_all_that_it_is_built_with() {
+    let place = Place::new();
+    let made = place.run(&["new", "node", "greet", "--lang", "python", "--wants", "clocks,http"]);
+    assert_eq!(made.code, 0, "{}", made.shown());
+    let install = "(cd ./greet && python3 -m venv .venv && .venv/bin/pip install -r requirements.txt)\n";
+    assert!(made.stdout.contains(install), "{}", made.stdout);
+    for file in ["tests/test_node.py", "graph-host/guest-sdk/python/src/graph_host_sdk/node.py", ".gitignore"]
+    {
+        assert!(place.path("greet").join(file).is_file(), "{file}");
+    }
+    let needed = place.read("greet/requirements.txt");
+    assert!(
+        needed.contains("componentize-py==") && needed.contains("\n./graph-host/guest-sdk/python\n"),
+        "{needed}"
+    );
+    let source = place.read("greet/src/node.py");
+    assert!(source.contains("wants={\"wasi:clocks/wall-clock\": \"say what for\", \"wasi:"), "{source}");
+    // Before anything is installed, it is said what does it; and what is wrong with a project is said first.
+    let refused = place.run(&["build", "greet"]);
+    let told = "componentize-py is not installed in greet/.venv";
+    assert!(refused.code == 4 && refused.stderr.contains(told), "{}", refused.shown());
+    assert!(refused.stderr.contains("python3 -m venv .venv && .venv/bin/pip install -r requirements.txt"));
+    for (text, told) in [
+        ("[project]\nname = 1\n", "it needs a text `tool.graph-host.module`"),
+        ("[tool.graph-host]\nmodule = \"a; import os\"\n", "`a; import os` is no name of a module"),
+        ("[tool.graph-host]\nmodule = \"node\"\n", "it needs a text `project.name`"),
+        ("[project\n", "TOML parse error at line 1"),
+    ] {
+        place.write("greet/pyproject.toml", text);
+        let refused = place.run(&["build", "greet"]);
+        assert!(refused.code == 2 && refused.stderr.contains(told), "{text}: {}", refused.shown());
+    }
+    let sdk = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest-sdk/python");
+    let made = place.run(&["new", "node", "own", "--lang", "python", "--sdk", &sdk.to_string_lossy()]);
+    assert_eq!(made.code, 0, "{}", made.shown());
+    assert!(!place.path("own/graph-host").exists());
+    assert!(place.read("own/requirements.txt").contains(&*sdk.canonicalize().unwrap().to_string_lossy()));
+    assert_eq!(place.run(&["new", "node", "other", "--lang", "python", "--sdk", "own/src"]).code, 2);
 }
 
 #[test]

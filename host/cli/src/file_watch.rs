@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// The kinds of files in a folder of items that say what an item is.
 const OF_ITEMS: [&str; 6] = ["wasm", "yaml", "yml", "json", "md", "xml"];
 /// Files and folders that toolchains write next to sources.
-const WRITTEN: [&str; 4] = ["target", "node_modules", "Cargo.lock", "package-lock.json"];
+const WRITTEN: [&str; 5] = ["target", "node_modules", "__pycache__", "Cargo.lock", "package-lock.json"];
 
 /// Watches files, and folders of items with everything below them.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! `graph-host build`: from the sources of a node to a component that is described and signed.
 
-use graph_runtime::error::Kind;
+mod sources;
+
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 
 use graph_core::capability::{CapabilityKind, Ceiling};
@@ -11,31 +11,28 @@ use graph_core::id::ItemId;
 use graph_core::trust::{TrustStore, VerifiedComponent};
 use graph_host::context::Context;
 use graph_host::file_watch::Watching;
-use graph_host::guest::javascript::{self, JavaScriptError, Package};
-use graph_host::guest::narrow::{NarrowError, is_wanted, narrow};
-use graph_host::guest::rust::{GuestBuildError, Toolchain};
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
-use graph_host::wants;
 use graph_runtime::error::{Error, Result};
-use graph_runtime::items::locate::{envelope_path, id_of_file, read_component, refused};
+use graph_runtime::items::locate::{envelope_path, id_of_file, refused};
 use graph_runtime::project::key_pairs::signing_key;
 use graph_runtime::project::shown;
 use graph_runtime::project::user_home::write_atomic;
 use graph_runtime::trust::signing::{Claims, describe, sign_component_file};
-use serde_json::{Value, json};
+use serde_json::json;
 
+use self::sources::Sources;
 use super::trust::kind;
 
 /// Compile a node to a component and sign it
 ///
-/// The folder holds a crate of Rust, or a package of npm in JavaScript or TypeScript. The new component is called once to describe
+/// The folder holds a crate of Rust, a package of npm in JavaScript or TypeScript, or a project of Python. The new component is called once to describe
 /// itself; its signature covers this description, with its id, its version and its interfaces.
 // `--version` is that of the component.
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true)]
 pub(crate) struct Args {
-    /// The folder of the crate, or of the package
+    /// The folder of the crate, package or project
     folder: PathBuf,
     /// The component's file; without it, NAME.wasm in that folder
     #[arg(long, short, value_name = "FILE")]
@@ -46,7 +43,7 @@ pub(crate) struct Args {
     /// The item id of the component; without it, the id that follows from the path of its file
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// The version of the component; without it, that of the crate or package
+    /// The version of the component; without it, that of the crate, package or project
     #[arg(long, value_name = "VERSION")]
     version: Option<String>,
     /// The kinds of capability that the component may be granted at most, besides logging; without it, those that it
@@ -154,111 +151,6 @@ fn build(args: &Args, context: &Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// What a node is built from.
-enum Sources {
-    Rust { name: String, version: String },
-    JavaScript(Package),
-}
-
-impl Sources {
-    /// What is in a folder.
-    fn read(folder: &Path) -> Result<Self> {
-        if folder.join("Cargo.toml").is_file() {
-            let (name, version) = package(folder)?;
-            return Ok(Self::Rust { name, version });
-        }
-        if folder.join(javascript::MANIFEST).is_file() {
-            return Package::read(folder).map(Self::JavaScript).map_err(|error| not_built(&error));
-        }
-        Err(Error::not_found(format!("there is no Cargo.toml and no package.json in {}", shown(folder)))
-            .help("name the folder of a node, such as one that `graph-host new node` has made"))
-    }
-
-    /// Its name and its version.
-    fn package(&self) -> (&str, &str) {
-        match self {
-            Self::Rust { name, version } => (name, version),
-            Self::JavaScript(package) => (&package.name, &package.version),
-        }
-    }
-
-    /// The component, and the toolchain that built it.
-    fn build(&self, args: &Args, id: &str, context: &Context) -> Result<(Arc<[u8]>, String)> {
-        let tell = |toolchain: &str| {
-            context.output.note(format_args!("{} {toolchain}", styled(output::DIM, "toolchain:")));
-        };
-        match self {
-            Self::Rust { .. } => {
-                wants::check_crate(&args.folder)?;
-                let toolchain = Toolchain::detect().map_err(|error| failed(&error))?;
-                tell(&toolchain.to_string());
-                let target = args.target_dir.clone().unwrap_or_else(|| context.host.home.built());
-                let built =
-                    toolchain.build(&args.folder, &target, args.locked).map_err(|error| failed(&error))?;
-                Ok((read_component(&built)?, toolchain.to_string()))
-            }
-            Self::JavaScript(package) => {
-                let toolchain = package.toolchain();
-                if !toolchain.is_empty() {
-                    tell(&toolchain);
-                }
-                let built = package.build().map_err(|error| not_built(&error))?;
-                Ok((narrowed(&built, id, context)?, toolchain))
-            }
-        }
-    }
-}
-
-/// A component without the imports of its runtime that the node does not want.
-fn narrowed(built: &[u8], id: &str, context: &Context) -> Result<Arc<[u8]>> {
-    let refuse = |error: NarrowError| Error::invalid(format!("`{}`: {error}", printable(id)));
-    // What no host offers is missing while the component describes itself, too.
-    let described = narrow(built, |name| wants::offered(name).is_ok()).map_err(refuse)?;
-    let component = VerifiedComponent::under_development(described.into(), id, &TrustStore::default())
-        .map_err(|error| refused(&error))?;
-    let described = context.block_on(describe(&component, &context.host))??;
-    let wanted = described.description.description.interfaces;
-    let unknown = wanted.iter().filter(|wanted| CapabilityKind::parse(&wanted.name).is_none());
-    let reasons: Vec<String> = unknown
-        .filter_map(|wanted| wants::offered(&wanted.name).err())
-        .map(|reason| format!("`wants`: {reason}"))
-        .collect();
-    if !reasons.is_empty() {
-        return Err(Error::invalid(reasons.join("\n")).help("name what the node uses in `wants`"));
-    }
-    Ok(narrow(built, |name| is_wanted(name, &wanted)).map_err(refuse)?.into())
-}
-
-fn not_built(error: &JavaScriptError) -> Error {
-    let message = error.to_string();
-    match error {
-        JavaScriptError::Missing { folder, .. } => {
-            Error::not_found(message).help(format!("in {}, type: npm install", shown(folder)))
-        }
-        JavaScriptError::Start { .. } | JavaScriptError::Node { .. } => {
-            Error::not_found(message).help(format!("install Node.js, version {} or later", javascript::OLDEST_NODE))
-        }
-        JavaScriptError::Package { .. } => Error::invalid(message).help(
-            "a node's package.json has a `name`, a `version`, and as `main` the file that exports `action`",
-        ),
-        JavaScriptError::Imports { .. } => Error::invalid(message)
-            .help("a node imports interfaces of the host through `@graph-host/sdk`; there are no modules of Node.js"),
-        JavaScriptError::Failed { .. } => Error::new(Kind::Failed, "build_failed", message),
-        JavaScriptError::File { .. } => Error::storage(message),
-    }
-}
-
-fn failed(error: &GuestBuildError) -> Error {
-    let message = error.to_string();
-    match error {
-        GuestBuildError::NoToolchain { .. }
-        | GuestBuildError::NoLinker { .. }
-        | GuestBuildError::Start { .. } => Error::not_found(message),
-        GuestBuildError::Crate { .. } | GuestBuildError::NoComponent { .. } => Error::invalid(message),
-        GuestBuildError::Failed { .. } => Error::new(Kind::Failed, "build_failed", message),
-    }
-}
-
 /// Refuses an id that no item can have, a version that is none, and a file that cannot be written.
 fn check(id: &str, version: &str, out: &Path) -> Result<()> {
     let id_error = match id.parse::<ItemId>() {
@@ -284,33 +176,4 @@ fn check(id: &str, version: &str, out: &Path) -> Result<()> {
             .help("name another place with --out"));
     }
     Ok(())
-}
-
-/// The name and the version of the crate in a folder.
-fn package(folder: &Path) -> Result<(String, String)> {
-    let manifest = folder.join("Cargo.toml");
-    let read = Command::new("cargo")
-        .args(["metadata", "--no-deps", "--format-version", "1", "--manifest-path"])
-        .arg(&manifest)
-        .output()
-        .map_err(|error| {
-            Error::not_found(format!("cargo could not be started: {error}")).help("install Rust")
-        })?;
-    if !read.status.success() {
-        let said = String::from_utf8_lossy(&read.stderr);
-        return Err(Error::invalid(format!("cargo cannot read {}:\n{}", shown(&manifest), said.trim())));
-    }
-    let metadata: Value = serde_json::from_slice(&read.stdout).map_err(|error| {
-        Error::invalid(format!("what cargo says of {} is no JSON: {error}", shown(&manifest)))
-    })?;
-    let wanted = manifest.canonicalize().unwrap_or(manifest.clone());
-    let packages = metadata["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let package = packages
-        .iter()
-        .find(|package| package["manifest_path"].as_str().is_some_and(|path| Path::new(path) == wanted))
-        .or(packages.first());
-    let field = |key: &str| package.and_then(|package| package[key].as_str()).map(str::to_owned);
-    field("name")
-        .zip(field("version"))
-        .ok_or_else(|| Error::invalid(format!("{} names no package", shown(&manifest))))
 }

@@ -8,6 +8,7 @@ use graph_core::record::Status;
 use graph_core::trust::TrustStore;
 use graph_host::context::Context;
 use graph_host::guest::javascript::{self, OLDEST_NODE};
+use graph_host::guest::python;
 use graph_host::guest::rust::Toolchain;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
@@ -94,6 +95,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         engine(context),
         guests(),
         javascript(),
+        python(),
     ];
     let project = named_project(args.project.as_deref())?;
     findings.push(Finding::new("project", Health::Good, project::shown(project.folder())));
@@ -206,6 +208,16 @@ fn javascript() -> Finding {
         None => Finding::new(what, Health::Note, "Node.js was not found").help(format!(
             "nodes in JavaScript are built with Node.js {OLDEST_NODE} or later; on Debian: apt install nodejs npm"
         )),
+    }
+}
+
+/// What builds nodes in Python; the rest of it is installed with each node.
+fn python() -> Finding {
+    let what = "Python";
+    match python::python_version() {
+        Some(version) => Finding::new(what, Health::Good, format!("Python {version}")),
+        None => Finding::new(what, Health::Note, "Python was not found")
+            .help("nodes in Python are built with Python 3.10 or later; on Debian: apt install python3 python3-venv"),
     }
 }
 

@@ -2,5 +2,6 @@
 
 pub mod javascript;
 pub mod narrow;
+pub mod python;
 pub mod rust;
 pub mod wit;

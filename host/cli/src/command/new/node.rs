@@ -1,6 +1,7 @@
 //! `graph-host new node`.
 
 mod javascript;
+mod python;
 mod rust;
 
 use std::path::{Path, PathBuf};
@@ -44,6 +45,8 @@ enum Language {
     Js,
     /// TypeScript
     Ts,
+    /// Python
+    Python,
 }
 
 impl Language {
@@ -52,6 +55,7 @@ impl Language {
         match self {
             Self::Rust => "guest-sdk/rust",
             Self::Js | Self::Ts => "guest-sdk/js",
+            Self::Python => "guest-sdk/python",
         }
     }
 
@@ -60,6 +64,7 @@ impl Language {
         match self {
             Self::Rust => "Cargo.toml",
             Self::Js | Self::Ts => "package.json",
+            Self::Python => "pyproject.toml",
         }
     }
 }
@@ -86,6 +91,11 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let name = &args.name;
     folder::check_name(name)
         .map_err(|why| Error::usage(format!("`{name}` cannot be the name of a node: {why}")))?;
+    let requests = args.wants.iter().find(|wanted| wanted.starts_with("wasi:http/"));
+    if let (Language::Js | Language::Ts, Some(wanted)) = (args.lang, requests) {
+        let message = format!("`{wanted}`: a node in JavaScript or TypeScript cannot send requests");
+        return Err(Error::usage(message).help("write it in Rust or Python: --lang rust, --lang python"));
+    }
     let place = args.dir.join(name);
     let sdk = match &args.sdk {
         None => format!("{COPY}/{}", args.lang.sdk()),
@@ -97,12 +107,14 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
         Language::Rust => rust::made(name, &args.wants, &written),
         Language::Js => javascript::made(name, &args.wants, &written, false),
         Language::Ts => javascript::made(name, &args.wants, &written, true),
+        Language::Python => python::made(name, &args.wants, &sdk),
     };
     if args.sdk.is_none() {
         let copied = match args.lang {
             // The sources of the SDK for Rust refer to the contract.
             Language::Rust => rust::SDK.iter().chain(wit::FILES),
             Language::Js | Language::Ts => javascript::SDK.iter().chain(&[]),
+            Language::Python => python::SDK.iter().chain(&[]),
         };
         files.extend(copied.map(|(path, text)| (format!("{COPY}/{path}"), (*text).to_owned())));
     }
@@ -110,10 +122,15 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
         files.iter().map(|(path, text)| (path.as_str(), text.clone())).collect();
     folder::make(&place, &listed)?;
     let mut next = Vec::new();
-    if args.lang != Language::Rust {
-        // npm does not install what a linked package depends on.
-        next.extend(args.sdk.iter().map(|sdk| format!("npm install --prefix {}", typed(sdk))));
-        next.push(format!("npm install --prefix {}", typed(&place)));
+    match args.lang {
+        Language::Rust => {}
+        Language::Js | Language::Ts => {
+            // npm does not install what a linked package depends on.
+            next.extend(args.sdk.iter().map(|sdk| format!("npm install --prefix {}", typed(sdk))));
+            next.push(format!("npm install --prefix {}", typed(&place)));
+        }
+        // pip reads paths from the current folder on.
+        Language::Python => next.push(format!("(cd {} && {})", typed(&place), python::INSTALL)),
     }
     next.extend([
         "graph-host keys generate me".to_owned(),
@@ -195,7 +212,10 @@ mod tests {
             files(&root, below, &mut found);
         }
         found.insert("guest-sdk/js/package.json".to_owned());
-        let all = rust::SDK.iter().chain(javascript::SDK).chain(wit::FILES);
+        files(&root, "guest-sdk/python/src/graph_host_sdk", &mut found);
+        found.retain(|path| !path.contains("/__pycache__/"));
+        found.extend(["README.md", "pyproject.toml"].map(|name| format!("guest-sdk/python/{name}")));
+        let all = rust::SDK.iter().chain(javascript::SDK).chain(python::SDK).chain(wit::FILES);
         let listed: BTreeSet<String> = all.map(|(path, _)| (*path).to_owned()).collect();
         assert_eq!(listed, found);
     }

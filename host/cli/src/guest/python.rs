@@ -1,0 +1,199 @@
+//! Building a guest from Python: componentize-py puts modules into a component with `CPython`.
+//!
+//! It is a package of PyPI, installed by the author in `.venv` in the project's folder. Nothing is fetched here.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use graph_core::diagnostic::printable;
+use graph_runtime::project::text_file;
+
+use super::wit;
+
+/// Where a project describes itself.
+pub const MANIFEST: &str = "pyproject.toml";
+/// The environment with what the project needs, in its folder.
+const ENVIRONMENT: &str = ".venv";
+/// The folder of the node's modules.
+const SOURCES: &str = "src";
+/// The module that the component is made of.
+const COMPONENT: &str = "graph_host_component";
+/// The version of componentize-py that `new node` asks for.
+pub const COMPONENTIZE: &str = "0.25.1";
+/// What installs the tools of a project, and what it needs; typed in its folder.
+pub const INSTALL: &str = "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt";
+/// What a component imports as far as its node wants it.
+const IMPORTS: [&str; 11] = [
+    "graph-host:host/log@0.1.0",
+    "graph-host:host/events@0.1.0",
+    "graph-host:host/knowledge@0.1.0",
+    "graph-host:host/secrets@0.1.0",
+    "graph-host:host/tools@0.1.0",
+    "wasi:http/outgoing-handler@0.2.12",
+    "wasi:clocks/wall-clock@0.2.12",
+    "wasi:clocks/monotonic-clock@0.2.12",
+    "wasi:random/random@0.2.12",
+    "wasi:filesystem/types@0.2.12",
+    "wasi:filesystem/preopens@0.2.12",
+];
+
+/// The version of Python that is found.
+pub fn python_version() -> Option<String> {
+    let ran = Command::new("python3").arg("--version").output().ok().filter(|ran| ran.status.success())?;
+    Some(printable(String::from_utf8_lossy(&ran.stdout).trim()).trim_start_matches("Python ").to_owned())
+}
+
+/// Why a node in Python could not be built.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
+pub enum PythonError {
+    /// The project does not say what is needed of it.
+    #[error("{}: {reason}", .path.display())]
+    Project {
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A tool is not installed.
+    #[error("{tool} is not installed in {}", .folder.join(ENVIRONMENT).display())]
+    Missing {
+        tool: &'static str,
+        /// The folder of the project.
+        folder: PathBuf,
+    },
+    /// A program could not be started.
+    #[error("`{program}` could not be started: {source}")]
+    Start {
+        program: String,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A tool refused the sources.
+    #[error("componentize-py cannot build the sources in {}:\n{said}", .folder.display())]
+    Failed {
+        folder: PathBuf,
+        /// What the tool printed.
+        said: String,
+    },
+    /// A file of the build could not be read or written.
+    #[error("the build could not use {}: {source}", .path.display())]
+    File {
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+}
+
+/// A project of Python that is a node.
+#[derive(Debug)]
+pub struct Project {
+    folder: PathBuf,
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The module with `action`.
+    module: String,
+}
+
+impl Project {
+    /// Reads the description of the project in a folder.
+    pub fn read(folder: &Path) -> Result<Self, PythonError> {
+        let path = folder.join(MANIFEST);
+        let wrong = |reason: String| PythonError::Project { path: path.clone(), reason };
+        let text =
+            text_file::read(&path).map_err(|source| PythonError::File { path: path.clone(), source })?;
+        let manifest: toml::Table =
+            text.parse().map_err(|error: toml::de::Error| wrong(error.to_string()))?;
+        let text = |keys: &[&str]| {
+            let mut value = manifest.get(keys[0]);
+            for key in &keys[1..] {
+                value = value.and_then(|value| value.get(key));
+            }
+            let text = value.and_then(toml::Value::as_str).map(str::to_owned);
+            text.ok_or_else(|| wrong(format!("it needs a text `{}`", keys.join("."))))
+        };
+        let module = text(&["tool", "graph-host", "module"])?;
+        let is_name = |part: &str| {
+            let mut characters = part.chars();
+            characters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+                && characters.all(|other| other.is_ascii_alphanumeric() || other == '_')
+        };
+        if !module.split('.').all(is_name) {
+            return Err(wrong(format!(
+                "`tool.graph-host.module`: `{}` is no name of a module",
+                printable(&module)
+            )));
+        }
+        let (name, version) = (text(&["project", "name"])?, text(&["project", "version"])?);
+        Ok(Self { folder: folder.to_owned(), name, version, module })
+    }
+
+    /// Builds the component, which still imports all that Python could use.
+    pub fn build(&self) -> Result<Vec<u8>, PythonError> {
+        let environment = self.folder.join(ENVIRONMENT);
+        let missing = |tool| PythonError::Missing { tool, folder: self.folder.clone() };
+        let programs =
+            [environment.join("bin/componentize-py"), environment.join("Scripts/componentize-py.exe")];
+        let componentize = programs
+            .into_iter()
+            .find(|program| program.is_file())
+            .ok_or_else(|| missing("componentize-py"))?;
+        let packages = packages(&environment).ok_or_else(|| missing("graph-host-sdk"))?;
+        if !packages.join("graph_host_sdk").is_dir() {
+            return Err(missing("graph-host-sdk"));
+        }
+        let scratch = tempfile::Builder::new()
+            .prefix("graph-host-build-")
+            .tempdir()
+            .map_err(|source| PythonError::File { path: std::env::temp_dir(), source })?;
+        let file = |path: &Path| {
+            let path = path.to_owned();
+            move |source| PythonError::File { path, source }
+        };
+        let world = scratch.path().join("wit");
+        wit::write(&world, IMPORTS.into_iter()).map_err(file(&world))?;
+        let modules = scratch.path().join("modules");
+        let component = modules.join(format!("{COMPONENT}.py"));
+        fs::create_dir(&modules).map_err(file(&modules))?;
+        fs::write(&component, include_str!("component.py.txt").replace("MODULE", &self.module))
+            .map_err(file(&component))?;
+        let out = scratch.path().join("node.wasm");
+        let mut command = Command::new(&componentize);
+        command.arg("--wit-path").arg(&world).args(["--world", wit::WORLD, "componentize"]);
+        for place in [&modules, &self.folder.join(SOURCES), &packages] {
+            command.arg("--python-path").arg(place);
+        }
+        command.arg(COMPONENT).arg("--output").arg(&out);
+        let program = componentize.display().to_string();
+        let ran = command.output().map_err(|source| PythonError::Start { program, source })?;
+        if !ran.status.success() {
+            let said = if ran.stderr.trim_ascii().is_empty() { ran.stdout } else { ran.stderr };
+            let said = String::from_utf8_lossy(said.trim_ascii()).into_owned();
+            return Err(PythonError::Failed { folder: self.folder.clone(), said });
+        }
+        fs::read(&out).map_err(file(&out))
+    }
+
+    /// What the toolchain is, as a record of a build keeps it.
+    pub fn toolchain(&self) -> String {
+        let installed = |packages: PathBuf| {
+            let names = fs::read_dir(packages).ok()?.filter_map(Result::ok).map(|entry| entry.file_name());
+            names.filter_map(|name| name.into_string().ok()).find_map(|name| {
+                let version = name.strip_prefix("componentize_py-")?.strip_suffix(".dist-info")?;
+                Some(format!("componentize-py {}", printable(version)))
+            })
+        };
+        packages(&self.folder.join(ENVIRONMENT)).and_then(installed).unwrap_or_default()
+    }
+}
+
+/// Where an environment has its packages.
+fn packages(environment: &Path) -> Option<PathBuf> {
+    let versions = fs::read_dir(environment.join("lib")).into_iter().flatten().filter_map(Result::ok);
+    let mut places: Vec<PathBuf> = versions.map(|version| version.path().join("site-packages")).collect();
+    places.sort_unstable();
+    places.push(environment.join("Lib").join("site-packages"));
+    places.into_iter().find(|place| place.is_dir())
+}
