@@ -46,7 +46,7 @@ impl CompileLimits {
         deadline: Duration::from_mins(5),
     };
 
-    /// The processor time for a component of so many bytes.
+    /// The processor time for a component of that size, in bytes.
     fn cpu_for(&self, bytes: usize) -> Duration {
         let mib = u32::try_from(bytes >> 20).unwrap_or(u32::MAX);
         self.cpu.saturating_add(self.cpu_per_mib.saturating_mul(mib))

@@ -41,9 +41,9 @@ pub enum KnowledgeStoreError {
         "{file} has format version {found}, and this program reads versions up to {VERSION}: it was left unchanged; use a newer graph-host"
     )]
     Newer { file: String, found: i64 },
-    /// The file is of an older version, and has more texts than a call can index anew.
+    /// The file is of an older version, and has more texts than a call can index.
     #[error(
-        "{0} is of version 1, and its texts are too many to be indexed anew at once: run `graph-host migrate` in the project"
+        "{0} is of version 1, and its texts are too many for a call to index: run `graph-host migrate` in the project"
     )]
     Older(String),
     /// A call other than a search took longer than five seconds.
