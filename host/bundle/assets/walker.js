@@ -2672,6 +2672,8 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     let postReturn5Async;
     let postReturn6;
     let postReturn6Async;
+    let postReturn7;
+    let postReturn7Async;
     let documents010CheckGraph;
     
     function checkGraph(arg0, arg1, arg2) {
@@ -3728,7 +3730,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     handleTable0._componentIdx = 0;
     const finalizationRegistry0 = finalizationRegistryCreate((handle) => {
       const { rep } = rscTableRemove(handleTable0, handle);
-      exports0['3'](rep);
+      exports0['4'](rep);
     });
     
     HANDLE_TABLES[0] = handleTable0;
@@ -3865,7 +3867,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                   const handleEntry = rscTableRemove(handleTable0, handle6);
                   rsc5[symbolDispose] = emptyFunc;
                   rsc5[symbolRscHandle] = undefined;
-                  exports0['3'](handleEntry.rep);
+                  exports0['4'](handleEntry.rep);
                 }});
                 variant13= {
                   tag: 'ok',
@@ -4085,7 +4087,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                   const handleEntry = rscTableRemove(handleTable0, handle6);
                   rsc5[symbolDispose] = emptyFunc;
                   rsc5[symbolRscHandle] = undefined;
-                  exports0['3'](handleEntry.rep);
+                  exports0['4'](handleEntry.rep);
                 }});
                 variant13= {
                   tag: 'ok',
@@ -6718,6 +6720,486 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
       });
       
     };
+    
+    const handleTable4 = [T_FLAG, 0];
+    handleTable4._createdReps = new Set();
+    handleTable4._componentIdx = 0;
+    const finalizationRegistry4 = finalizationRegistryCreate((handle) => {
+      const { rep } = rscTableRemove(handleTable4, handle);
+      exports0['2'](rep);
+    });
+    
+    HANDLE_TABLES[4] = handleTable4;
+    let host010StaticRankingOpen;
+    
+    class Ranking{
+      constructor () {
+        throw new Error('"Ranking" resource does not define a constructor');
+      }
+    }
+    
+    Ranking.open = function open(arg0, arg1, arg2) {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'host010StaticRankingOpen',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'throw-result-err',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg0, realloc0, memory0);
+            var ptr0= encodeRes.ptr;
+            var len0 = encodeRes.len;
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg1, realloc0, memory0);
+            var ptr1= encodeRes.ptr;
+            var len1 = encodeRes.len;
+            
+            _debugLog('[iface="graph-host:walker/host@0.1.0", function="[static]ranking.open"][Instruction::CallWasm] enter', {
+              funcName: '[static]ranking.open',
+              paramCount: 5,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => host010StaticRankingOpen(ptr0, len0, ptr1, len1, toUint32(arg2)),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            let variant5;
+            switch (dataView(memory0).getUint8(ret + 0, true)) {
+              case 0: {
+                var handle3 = dataView(memory0).getInt32(ret + 4, true);
+                var rsc2 = new.target === Ranking ? this : Object.create(Ranking.prototype);
+                Object.defineProperty(rsc2, symbolRscHandle, { writable: true, value: handle3});
+                finalizationRegistry4.register(rsc2, handle3, rsc2);
+                Object.defineProperty(rsc2, symbolDispose, { writable: true, value: function () {
+                  finalizationRegistry4.unregister(rsc2);
+                  const handleEntry = rscTableRemove(handleTable4, handle3);
+                  rsc2[symbolDispose] = emptyFunc;
+                  rsc2[symbolRscHandle] = undefined;
+                  exports0['2'](handleEntry.rep);
+                }});
+                variant5= {
+                  tag: 'ok',
+                  val: rsc2
+                };
+                break;
+              }
+              case 1: {
+                var ptr4 = dataView(memory0).getUint32(ret + 4, true);
+                var len4 = dataView(memory0).getUint32(ret + 8, true);
+                var result4 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr4, len4));
+                variant5= {
+                  tag: 'err',
+                  val: result4
+                };
+                break;
+              }
+              default: {
+                throw new TypeError('invalid variant discriminant for expected');
+              }
+            }
+            _debugLog('[iface="graph-host:walker/host@0.1.0", function="[static]ranking.open"][Instruction::Return]', {
+              funcName: '[static]ranking.open',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            const retCopy = variant5;
+            task.resolve([retCopy.val]);
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn2(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            
+            
+            
+            if (typeof retCopy === 'object' && retCopy.tag === 'err') {
+              throw new ComponentError(retCopy.val);
+            }
+            return retCopy.val;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    let host010MethodRankingAdd;
+    
+    Ranking.prototype.add = function add(arg1, arg2) {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'host010MethodRankingAdd',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'none',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var handle1 = this[symbolRscHandle];
+            if (!handle1 || (handleTable4[(handle1 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"Ranking\" resource.');
+            }
+            var handle0 = handleTable4[(handle1 << 1) + 1] & ~T_FLAG;
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg1, realloc0, memory0);
+            var ptr2= encodeRes.ptr;
+            var len2 = encodeRes.len;
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg2, realloc0, memory0);
+            var ptr3= encodeRes.ptr;
+            var len3 = encodeRes.len;
+            
+            _debugLog('[iface="graph-host:walker/host@0.1.0", function="[method]ranking.add"][Instruction::CallWasm] enter', {
+              funcName: '[method]ranking.add',
+              paramCount: 5,
+              async: false,
+              postReturn: false,
+            });
+            
+            let ret;
+            
+            try {
+              _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => host010MethodRankingAdd(handle0, ptr2, len2, ptr3, len3),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            _debugLog('[iface="graph-host:walker/host@0.1.0", function="[method]ranking.add"][Instruction::Return]', {
+              funcName: '[method]ranking.add',
+              paramCount: 0,
+              async: false,
+              postReturn: false
+            });
+            task.resolve([ret]);
+            task.exit();
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    let host010MethodRankingBest;
+    
+    Ranking.prototype.best = function best() {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'host010MethodRankingBest',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'none',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var handle1 = this[symbolRscHandle];
+            if (!handle1 || (handleTable4[(handle1 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"Ranking\" resource.');
+            }
+            var handle0 = handleTable4[(handle1 << 1) + 1] & ~T_FLAG;
+            
+            _debugLog('[iface="graph-host:walker/host@0.1.0", function="[method]ranking.best"][Instruction::CallWasm] enter', {
+              funcName: '[method]ranking.best',
+              paramCount: 1,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => host010MethodRankingBest(handle0),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            var len3 = dataView(memory0).getUint32(ret + 4, true);
+            var base3 = dataView(memory0).getUint32(ret + 0, true);
+            if (base3 % 4 !== 0) throw new TypeError(`list pointer [${base3}] is not aligned to 4`);
+            var result3 = [];
+            for (let i = 0; i < len3; i++) {
+              const base = base3 + i * 8;
+              var ptr2 = dataView(memory0).getUint32(base + 0, true);
+              var len2 = dataView(memory0).getUint32(base + 4, true);
+              var result2 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr2, len2));
+              result3.push(result2);
+            }
+            _debugLog('[iface="graph-host:walker/host@0.1.0", function="[method]ranking.best"][Instruction::Return]', {
+              funcName: '[method]ranking.best',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            task.resolve([result3]);
+            const retCopy = result3;
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn6(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            return retCopy;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    let host010MethodRankingExcerpt;
+    
+    Ranking.prototype.excerpt = function excerpt(arg1) {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'host010MethodRankingExcerpt',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'none',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var handle1 = this[symbolRscHandle];
+            if (!handle1 || (handleTable4[(handle1 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"Ranking\" resource.');
+            }
+            var handle0 = handleTable4[(handle1 << 1) + 1] & ~T_FLAG;
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg1, realloc0, memory0);
+            var ptr2= encodeRes.ptr;
+            var len2 = encodeRes.len;
+            
+            _debugLog('[iface="graph-host:walker/host@0.1.0", function="[method]ranking.excerpt"][Instruction::CallWasm] enter', {
+              funcName: '[method]ranking.excerpt',
+              paramCount: 3,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => host010MethodRankingExcerpt(handle0, ptr2, len2),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            var ptr3 = dataView(memory0).getUint32(ret + 0, true);
+            var len3 = dataView(memory0).getUint32(ret + 4, true);
+            var result3 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr3, len3));
+            _debugLog('[iface="graph-host:walker/host@0.1.0", function="[method]ranking.excerpt"][Instruction::Return]', {
+              funcName: '[method]ranking.excerpt',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            task.resolve([result3]);
+            const retCopy = result3;
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn0(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            return retCopy;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
     let host010ReadJson;
     
     function readJson(arg0) {
@@ -6824,7 +7306,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             let cstate = getOrCreateAsyncState(0);
             cstate.mayLeave = false;
-            postReturn6(ret);
+            postReturn7(ret);
             cstate.mayLeave = true;
             task.exit();
             
@@ -6972,180 +7454,13 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
       });
       
     }
-    let host010Rank;
-    
-    function rank(arg0, arg1, arg2, arg3) {
-      
-      const hostProvided = false;
-      getOrCreateAsyncState(0).throwIfTrapped();
-      
-      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
-        componentIdx: 0,
-        isAsync: false,
-        isManualAsync: false,
-        preserveFutureResult: false,
-        entryFnName: 'host010Rank',
-        getCallbackFn: () => null,
-        callbackFnName: null,
-        errHandling: 'throw-result-err',
-        callingWasmExport: true,
-      });
-      task.setCalleeIsAsync(false);
-      
-      const started = task.enterSync();
-      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
-      
-      if (0!== null) {
-        task.setReturnMemoryIdx(0);
-        task.setReturnMemory((() => memory0)());
-      }
-      
-      
-      return _withGlobalCurrentTaskMeta({
-        taskID: task.id(),
-        componentIdx: task.componentIdx(),
-        fn: () => {
-          try {
-            
-            var vec3 = arg0;
-            var len3 = vec3.length;
-            var result3 = realloc0(0, 0, 4, len3 * 16);
-            for (let i = 0; i < vec3.length; i++) {
-              const e = vec3[i];
-              const base = result3 + i * 16;var [tuple0_0, tuple0_1] = e;
-              
-              var encodeRes = _utf8AllocateAndEncode(tuple0_0, realloc0, memory0);
-              var ptr1= encodeRes.ptr;
-              var len1 = encodeRes.len;
-              
-              dataView(memory0).setUint32(base + 4, len1, true);
-              dataView(memory0).setUint32(base + 0, ptr1, true);
-              
-              var encodeRes = _utf8AllocateAndEncode(tuple0_1, realloc0, memory0);
-              var ptr2= encodeRes.ptr;
-              var len2 = encodeRes.len;
-              
-              dataView(memory0).setUint32(base + 12, len2, true);
-              dataView(memory0).setUint32(base + 8, ptr2, true);
-            }
-            
-            var encodeRes = _utf8AllocateAndEncode(arg1, realloc0, memory0);
-            var ptr4= encodeRes.ptr;
-            var len4 = encodeRes.len;
-            
-            
-            var encodeRes = _utf8AllocateAndEncode(arg2, realloc0, memory0);
-            var ptr5= encodeRes.ptr;
-            var len5 = encodeRes.len;
-            
-            _debugLog('[iface="graph-host:walker/host@0.1.0", function="rank"][Instruction::CallWasm] enter', {
-              funcName: 'rank',
-              paramCount: 7,
-              async: false,
-              postReturn: true,
-            });
-            
-            let ret;
-            
-            try {
-              ret =  _withGlobalCurrentTaskMeta({
-                taskID: task.id(),
-                componentIdx: task.componentIdx(),
-                fn: () => host010Rank(result3, len3, ptr4, len4, ptr5, len5, toUint32(arg3)),
-              });
-            } catch (err) {
-              
-              _debugLog('[Instruction::CallWasm] error during sync call', {
-                taskID: task.id(),
-                err,
-              });
-              getOrCreateAsyncState(0).markTrapped(err);
-              task.setErrored(err);
-              task.reject(err);
-              task.exit();
-              throw err;
-              
-            }
-            
-            let variant10;
-            switch (dataView(memory0).getUint8(ret + 0, true)) {
-              case 0: {
-                var len8 = dataView(memory0).getUint32(ret + 8, true);
-                var base8 = dataView(memory0).getUint32(ret + 4, true);
-                if (base8 % 4 !== 0) throw new TypeError(`list pointer [${base8}] is not aligned to 4`);
-                var result8 = [];
-                for (let i = 0; i < len8; i++) {
-                  const base = base8 + i * 16;
-                  var ptr6 = dataView(memory0).getUint32(base + 0, true);
-                  var len6 = dataView(memory0).getUint32(base + 4, true);
-                  var result6 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr6, len6));
-                  var ptr7 = dataView(memory0).getUint32(base + 8, true);
-                  var len7 = dataView(memory0).getUint32(base + 12, true);
-                  var result7 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr7, len7));
-                  result8.push([result6, result7]);
-                }
-                variant10= {
-                  tag: 'ok',
-                  val: result8
-                };
-                break;
-              }
-              case 1: {
-                var ptr9 = dataView(memory0).getUint32(ret + 4, true);
-                var len9 = dataView(memory0).getUint32(ret + 8, true);
-                var result9 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr9, len9));
-                variant10= {
-                  tag: 'err',
-                  val: result9
-                };
-                break;
-              }
-              default: {
-                throw new TypeError('invalid variant discriminant for expected');
-              }
-            }
-            _debugLog('[iface="graph-host:walker/host@0.1.0", function="rank"][Instruction::Return]', {
-              funcName: 'rank',
-              paramCount: 1,
-              async: false,
-              postReturn: true
-            });
-            const retCopy = variant10;
-            task.resolve([retCopy.val]);
-            
-            let cstate = getOrCreateAsyncState(0);
-            cstate.mayLeave = false;
-            postReturn4(ret);
-            cstate.mayLeave = true;
-            task.exit();
-            
-            
-            
-            if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
-            }
-            return retCopy.val;
-            
-            
-          } catch (err) {
-            if (!task.isResolvedState()) {
-              task.setErrored(err);
-              task.reject(err);
-            }
-            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
-            throw err;
-          }
-        },
-      });
-      
-    }
     
     const handleTable1 = [T_FLAG, 0];
     handleTable1._createdReps = new Set();
     handleTable1._componentIdx = 0;
     const finalizationRegistry1 = finalizationRegistryCreate((handle) => {
       const { rep } = rscTableRemove(handleTable1, handle);
-      exports0['2'](rep);
+      exports0['3'](rep);
     });
     
     HANDLE_TABLES[1] = handleTable1;
@@ -7236,7 +7551,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                   const handleEntry = rscTableRemove(handleTable1, handle2);
                   rsc1[symbolDispose] = emptyFunc;
                   rsc1[symbolRscHandle] = undefined;
-                  exports0['2'](handleEntry.rep);
+                  exports0['3'](handleEntry.rep);
                 }});
                 variant9= {
                   tag: 'ok',
@@ -7421,7 +7736,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                   const handleEntry = rscTableRemove(handleTable1, handle3);
                   rsc2[symbolDispose] = emptyFunc;
                   rsc2[symbolRscHandle] = undefined;
-                  exports0['2'](handleEntry.rep);
+                  exports0['3'](handleEntry.rep);
                 }});
                 variant10= {
                   tag: 'ok',
@@ -7606,7 +7921,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                   const handleEntry = rscTableRemove(handleTable1, handle3);
                   rsc2[symbolDispose] = emptyFunc;
                   rsc2[symbolRscHandle] = undefined;
-                  exports0['2'](handleEntry.rep);
+                  exports0['3'](handleEntry.rep);
                 }});
                 variant10= {
                   tag: 'ok',
@@ -8915,13 +9230,13 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     function trampoline1(handle) {
       const handleEntry = rscTableRemove(handleTable1, handle);
       if (handleEntry.own) {
-        exports0['2'](handleEntry.rep);
+        exports0['3'](handleEntry.rep);
       }
     }
     function trampoline2(handle) {
       const handleEntry = rscTableRemove(handleTable0, handle);
       if (handleEntry.own) {
-        exports0['3'](handleEntry.rep);
+        exports0['4'](handleEntry.rep);
       }
     }
     const trampoline3 = rscTableCreateOwn.bind(null, handleTable1);
@@ -8939,14 +9254,23 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
         exports0['0'](handleEntry.rep);
       }
     }
+    const trampoline8 = rscTableCreateOwn.bind(null, handleTable4);
+    function trampoline9(handle) {
+      const handleEntry = rscTableRemove(handleTable4, handle);
+      if (handleEntry.own) {
+        exports0['2'](handleEntry.rep);
+      }
+    }
     Promise.all([module0, module1, module2]).catch(() => {});
     ({ exports: exports0 } = yield instantiateCore(yield module1));
     ({ exports: exports1 } = yield instantiateCore(yield module0, {
       '[export]graph-host:walker/host@0.1.0': {
         '[resource-drop]outgoing': Object.assign(_guardMayLeave(0, trampoline7), { _jcoMaySuspend: false }),
         '[resource-drop]random': Object.assign(_guardMayLeave(0, trampoline5), { _jcoMaySuspend: false }),
+        '[resource-drop]ranking': Object.assign(_guardMayLeave(0, trampoline9), { _jcoMaySuspend: false }),
         '[resource-new]outgoing': Object.assign(_guardMayLeave(0, trampoline6), { _jcoMaySuspend: false }),
         '[resource-new]random': Object.assign(_guardMayLeave(0, trampoline4), { _jcoMaySuspend: false }),
+        '[resource-new]ranking': Object.assign(_guardMayLeave(0, trampoline8), { _jcoMaySuspend: false }),
       },
       '[export]graph-host:walker/runs@0.1.0': {
         '[resource-drop]run': Object.assign(_guardMayLeave(0, trampoline1), { _jcoMaySuspend: false }),
@@ -8962,8 +9286,9 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
         $imports: exports0.$imports,
         '0': Object.assign(exports1['graph-host:walker/host@0.1.0#[dtor]outgoing'], { _jcoMaySuspend: false }),
         '1': Object.assign(exports1['graph-host:walker/host@0.1.0#[dtor]random'], { _jcoMaySuspend: false }),
-        '2': Object.assign(exports1['graph-host:walker/runs@0.1.0#[dtor]run'], { _jcoMaySuspend: false }),
-        '3': Object.assign(exports1['graph-host:walker/trust@0.1.0#[dtor]component'], { _jcoMaySuspend: false }),
+        '2': Object.assign(exports1['graph-host:walker/host@0.1.0#[dtor]ranking'], { _jcoMaySuspend: false }),
+        '3': Object.assign(exports1['graph-host:walker/runs@0.1.0#[dtor]run'], { _jcoMaySuspend: false }),
+        '4': Object.assign(exports1['graph-host:walker/trust@0.1.0#[dtor]component'], { _jcoMaySuspend: false }),
       },
     }));
     memory0 = exports1.memory;
@@ -9023,12 +9348,20 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
       postReturn5Async = exports1['cabi_post_graph-host:walker/host@0.1.0#[method]outgoing.receive'];
     }
     
-    postReturn6 = exports1['cabi_post_graph-host:walker/host@0.1.0#read-json'];
+    postReturn6 = exports1['cabi_post_graph-host:walker/host@0.1.0#[method]ranking.best'];
     
     try {
-      postReturn6Async = WebAssembly.promising(exports1['cabi_post_graph-host:walker/host@0.1.0#read-json']);
+      postReturn6Async = WebAssembly.promising(exports1['cabi_post_graph-host:walker/host@0.1.0#[method]ranking.best']);
     } catch(err) {
-      postReturn6Async = exports1['cabi_post_graph-host:walker/host@0.1.0#read-json'];
+      postReturn6Async = exports1['cabi_post_graph-host:walker/host@0.1.0#[method]ranking.best'];
+    }
+    
+    postReturn7 = exports1['cabi_post_graph-host:walker/host@0.1.0#read-json'];
+    
+    try {
+      postReturn7Async = WebAssembly.promising(exports1['cabi_post_graph-host:walker/host@0.1.0#read-json']);
+    } catch(err) {
+      postReturn7Async = exports1['cabi_post_graph-host:walker/host@0.1.0#read-json'];
     }
     
     documents010CheckGraph = exports1['graph-host:walker/documents@0.1.0#check-graph'];
@@ -9056,9 +9389,12 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     host010StaticOutgoingOpen = exports1['graph-host:walker/host@0.1.0#[static]outgoing.open'];
     host010MethodOutgoingPrepare = exports1['graph-host:walker/host@0.1.0#[method]outgoing.prepare'];
     host010MethodOutgoingReceive = exports1['graph-host:walker/host@0.1.0#[method]outgoing.receive'];
+    host010StaticRankingOpen = exports1['graph-host:walker/host@0.1.0#[static]ranking.open'];
+    host010MethodRankingAdd = exports1['graph-host:walker/host@0.1.0#[method]ranking.add'];
+    host010MethodRankingBest = exports1['graph-host:walker/host@0.1.0#[method]ranking.best'];
+    host010MethodRankingExcerpt = exports1['graph-host:walker/host@0.1.0#[method]ranking.excerpt'];
     host010ReadJson = exports1['graph-host:walker/host@0.1.0#read-json'];
     host010CallSeed = exports1['graph-host:walker/host@0.1.0#call-seed'];
-    host010Rank = exports1['graph-host:walker/host@0.1.0#rank'];
     runs010StaticRunStart = exports1['graph-host:walker/runs@0.1.0#[static]run.start'];
     runs010StaticRunRestore = exports1['graph-host:walker/runs@0.1.0#[static]run.restore'];
     runs010StaticRunFork = exports1['graph-host:walker/runs@0.1.0#[static]run.fork'];
@@ -9091,8 +9427,8 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     const host010 = {
       Outgoing: Outgoing,
       Random: Random,
+      Ranking: Ranking,
       callSeed: callSeed,
-      rank: rank,
       readJson: readJson,
       
     };
