@@ -7,10 +7,12 @@ import json
 import os
 import random
 import secrets as python_secrets
+import re
 import time
 import unittest
 import uuid
-from typing import Annotated, Any, Literal, Optional, TypedDict, Union
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, List, Literal, NewType, Optional, TypedDict, Union
 
 from graph_host_sdk import CATEGORIES, Activation, Command, Context, Failure, clocks, emit, files, http, knowledge
 from graph_host_sdk import loading, log, node, randomness, secrets, testing, text, tools
@@ -29,6 +31,9 @@ class Point:
 
     x: int
     y: Annotated[float, "How far up."] = 0.0
+
+
+Name = NewType("Name", str)
 
 
 class Options(TypedDict, total=False):
@@ -62,12 +67,21 @@ class Schemas(unittest.TestCase):
             (dict[str, bool], {"type": "object", "additionalProperties": {"type": "boolean"}}),
             (tuple[int, ...], {"type": "array", "items": {"type": "integer"}}),
             (list, {"type": "array"}),
+            (List, {"type": "array", "items": {}}),
+            (Sequence[int], {"type": "array", "items": {"type": "integer"}}),
+            (Mapping[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}),
+            (Name, {"type": "string"}),
+            (Literal[Color.RED], {"enum": ["red"]}),
         ]:
             self.assertEqual(schema_of(of), schema, of)
         options = schema_of(Options)
         self.assertEqual(options["properties"]["near"], {"type": "array", "items": {"$ref": "#/$defs/Point"}})
         self.assertEqual(options["$defs"], {"Point": point})
         self.assertNotIn("required", options)
+        # Every reference leads somewhere.
+        for of in (Union[Point, list[Point]], Union[Point, Tree], list[Point], Annotated[Point, "x"]):
+            schema = json.dumps(schema_of(of))
+            self.assertEqual(set(re.findall(r"#/\$defs/(\w+)", schema)), set(schema_of(of).get("$defs", {})), of)
         tree = schema_of(Tree)
         self.assertEqual(tree["$ref"], "#/$defs/Tree")
         self.assertEqual(tree["$defs"]["Tree"]["properties"]["children"]["items"], {"$ref": "#/$defs/Tree"})
@@ -87,6 +101,11 @@ class Schemas(unittest.TestCase):
             (Any, {"x": [1]}, {"x": [1]}),
             (tuple[int, ...], [1, 2], (1, 2)),
             (Literal[1], 1, 1),
+            (Literal[Color.RED], "red", Color.RED),
+            (Union[float, int], 9007199254740993, 9007199254740993),
+            (int, 2.0, 2),
+            (Sequence[int], [1], [1]),
+            (Name, "a", "a"),
         ]:
             self.assertEqual(from_json(of, value), expected, of)
         self.assertEqual(to_json({"a": Point(1), "b": [Color.BLUE, (1,)]}), {"a": {"x": 1, "y": 0.0}, "b": ["blue", [1]]})
@@ -99,10 +118,23 @@ class Schemas(unittest.TestCase):
             (Point, {"x": 1, "z": 1}, "params: `z` is no key of Point"),
             (Tree, {"name": "a", "children": [{"name": "b"}]}, "params.children\\[0\\]: `children` is missing"),
             (Literal[1], True, "params: True is none of 1"),
-            (Color, "green", "'green' is not a valid Color"),
+            (Color, "green", "params: 'green' is none of 'red', 'blue'"),
         ]:
             with self.assertRaisesRegex(ValueError, reason):
                 from_json(of, value)
+
+
+class Texts(unittest.TestCase):
+    def test_what_json_cannot_hold_is_refused(self) -> None:
+        for value in ({1, 2}, {1: "a"}, float("nan"), float("inf"), "\ud800", {"\ud800": 1}, b"x", object()):
+            with self.assertRaises((TypeError, ValueError)):
+                text.write(value)
+            with self.assertRaises((TypeError, ValueError)):
+                Failure("permanent", "x", value)
+            with self.assertRaises((TypeError, ValueError)):
+                Context().ask(value)
+        self.assertEqual(text.write({Color.RED: Point(1, 2.5)}), '{"red":{"x":1,"y":2.5}}')
+        self.assertEqual(Failure("permanent", "a\ud800b").message, "a\ufffdb")
 
 
 def called(function: Any, params: Any = None, **activation: Any) -> Any:
@@ -292,6 +324,15 @@ class Loading(unittest.TestCase):
         own = (random.Random.__init__, random.Random.seed.__defaults__, loading._random)
         try:
             loading.begin()
+            import asyncio  # noqa: F401 - which reads the clock of `logging`
+
+            self.assertTrue(issubclass(datetime.datetime, datetime.date))
+            self.assertIsInstance(datetime.datetime(2020, 1, 1), datetime.date)
+            self.assertIsInstance(datetime.datetime.min.date(), datetime.date)
+            self.assertNotIsInstance(datetime.date(2020, 1, 1), datetime.datetime)
+            for read in (lambda: time.strftime("%Y"), time.ctime, time.perf_counter, lambda: time.localtime(None)):
+                with self.assertRaisesRegex(RuntimeError, "while a module is loaded"):
+                    read()
             for read in (time.time, lambda: datetime.datetime.now(), lambda: datetime.date.today(), random.random, uuid.uuid4, python_secrets.token_hex, random.Random):
                 with self.assertRaisesRegex(RuntimeError, "while a module is loaded"):
                     read()
@@ -304,7 +345,7 @@ class Loading(unittest.TestCase):
             loading.begin()
             loading.end(["wasi:filesystem/types"])
             loading.started()
-            for read in (lambda: random.choice([1]), uuid.uuid4, python_secrets.token_hex):
+            for read in (lambda: random.choice([1]), lambda: random.normalvariate(0, 1), uuid.uuid4, python_secrets.token_hex):
                 with self.assertRaisesRegex(RuntimeError, "needs `wasi:random/random` in `wants`"):
                     read()
             # As componentize-py does when a call begins.

@@ -9,6 +9,31 @@ from typing import Any
 from .failure import Failure
 
 
+_NAMES = (
+    "events",
+    "graph_host_node_types",
+    "knowledge",
+    "log",
+    "monotonic_clock",
+    "outgoing_handler",
+    "preopens",
+    "random",
+    "secrets",
+    "tools",
+    "wall_clock",
+    "wasi_filesystem_types",
+    "wasi_http_types",
+)
+
+
+def load() -> None:
+    """Loads the modules of all interfaces, and those that Python loads when it first needs them: a component has no files to load from."""
+    for name in _NAMES:
+        imported(name)
+    for name in ("_strptime", "encodings.ascii", "encodings.cp1252", "encodings.idna", "encodings.latin_1", "encodings.utf_16"):
+        importlib.import_module(name)
+
+
 def imported(name: str) -> Any:
     """The module of an interface that the component imports."""
     return importlib.import_module(f"wit_world.imports.{name}")
@@ -24,4 +49,8 @@ def translated(call: Callable[[], Any], read: Callable[[Any], Failure | None]) -
         failure = read(raised.value)  # type: ignore[attr-defined]
         if failure is None:
             raise
-        raise failure from None
+        try:
+            raise failure from None
+        finally:
+            # It holds this frame, and with it what the call had of the host, until the garbage collector looks for cycles.
+            del failure

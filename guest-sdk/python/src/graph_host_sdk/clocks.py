@@ -17,5 +17,7 @@ def now() -> datetime:
 
 def sleep(seconds: float) -> None:
     """Lets so many seconds pass on the virtual clock. It returns at once."""
+    if seconds < 0:
+        raise ValueError(f"{seconds} seconds cannot pass")
     with imported("monotonic_clock").subscribe_duration(round(seconds * 1e9)) as passed:
         passed.block()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import Any
 
 from . import text
@@ -9,6 +10,7 @@ from .bindings import imported
 from .command import Command
 from .context import Activation, Context, Question
 from .failure import Failure
+from .host import log
 from .loading import end, started
 from .node import Node
 
@@ -44,15 +46,17 @@ def _run(node: Node, activation: Any, params: str) -> Any:
         targets = [types.Target(name, text.write(sent[0]) if sent else None) for name, sent in result.targets]
         return types.Outcome_Command(types.Command(text.write(result.update), targets))
     except Question as question:
-        return types.Outcome_Interrupt(text.write(question.value))
+        return types.Outcome_Interrupt(question.written)
     except Failure as failure:
         raise _error(types, failure) from None
     except Exception as raised:
-        told = Failure("internal", f"{type(raised).__name__}: {raised}")
-        raise _error(types, told) from raised
+        log("error", traceback.format_exc())
+        why = f"{type(raised).__name__}: {raised}"
+        if isinstance(raised, ModuleNotFoundError):
+            why += " (a component has no files to import from: import it at the top of a module)"
+        raise _error(types, Failure("internal", why)) from None
 
 
 def _error(types: Any, failure: Failure) -> Exception:
     category = types.Category[failure.category.replace("-", "_").upper()]
-    details = None if failure.details is None else text.write(failure.details)
-    return types.Err(types.Failure(category, failure.message, details))
+    return types.Err(types.Failure(category, failure.message, failure.written))

@@ -44,6 +44,8 @@ class Question(BaseException):
     def __init__(self, value: Any) -> None:
         super().__init__("the question is not answered yet")
         self.value = value
+        #: The question as JSON text.
+        self.written = text.write(value)
 
 
 class Context:

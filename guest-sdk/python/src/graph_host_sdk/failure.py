@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal, get_args
 
+from . import text
+
 Category = Literal[
     "transient", "rate-limited", "timeout", "permanent", "invalid-input", "denied", "limit", "internal"
 ]
@@ -24,5 +26,7 @@ class Failure(Exception):
             raise ValueError(f"`{category}` is no category of failures; they are: {', '.join(CATEGORIES)}")
         super().__init__(message)
         self.category = category
-        self.message = message
+        self.message = text.repaired(message)
         self.details = details
+        #: The details as JSON text, if there are any.
+        self.written = None if details is None else text.write(details)

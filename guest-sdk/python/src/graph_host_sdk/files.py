@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from .bindings import imported, translated
 from .failure import Category, Failure
+from .text import checked
 
 _CHUNK = 256 * 1024
 """How much of a file one host call reads or writes."""
@@ -63,7 +65,7 @@ def read_text(path: str) -> str:
 
 def write(path: str, content: str | bytes) -> None:
     """Writes a file, in place of what it held."""
-    data = content.encode() if isinstance(content, str) else content
+    data = content.encode() if isinstance(content, str) else bytes(content)
 
     def call(folder: Any, rest: str) -> None:
         with _open(folder, rest, ["CREATE", "TRUNCATE"], ["WRITE"]) as file:
@@ -130,19 +132,21 @@ def _kind(of: Any) -> Kind:
 
 def _at(path: str, call: Callable[[Any, str], Any]) -> Any:
     """Calls with the granted folder that a path lies in, the innermost one, and the path from there on."""
-    granted = imported("preopens").get_directories()
-    best: tuple[int, Any, str] | None = None
-    for folder, name in granted:
-        prefix = name.rstrip("/")
-        if path != prefix and not path.startswith(f"{prefix}/"):
-            continue
-        if best is None or len(name) > best[0]:
-            best = (len(name), folder, path[len(prefix) + 1 :] or ".")
-    if best is None:
-        names = ", ".join(name for _, name in granted) or "none"
-        raise Failure("denied", f"{path}: lies in no granted folder (granted: {names})")
-    _, folder, rest = best
-    return translated(lambda: call(folder, rest), lambda code: _failed(path, code))
+    checked(path)
+    with contextlib.ExitStack() as opened:
+        granted = [(opened.enter_context(folder), name) for folder, name in imported("preopens").get_directories()]
+        best: tuple[int, Any, str] | None = None
+        for folder, name in granted:
+            prefix = name.rstrip("/")
+            if not path or (path != prefix and not path.startswith(f"{prefix}/")):
+                continue
+            if best is None or len(name) > best[0]:
+                best = (len(name), folder, path[len(prefix) + 1 :] or ".")
+        if best is None:
+            names = ", ".join(name for _, name in granted) or "none"
+            raise Failure("denied", f"{path}: lies in no granted folder (granted: {names})")
+        _, folder, rest = best
+        return translated(lambda: call(folder, rest), lambda code: _failed(path, code))
 
 
 def _failed(path: str, code: Any) -> Failure | None:

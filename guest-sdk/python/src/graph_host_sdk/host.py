@@ -14,9 +14,9 @@ Level = Literal["trace", "debug", "info", "warn", "error"]
 def log(level: Level, message: str) -> None:
     """Writes a log line for the people who run the graph."""
     module = imported("log")
-    module.log(module.Level[level.upper()], message)
+    module.log(module.Level[level.upper()], text.repaired(message))
 
 
 def emit(name: str, payload: Any) -> None:
     """Adds a record to the run's event stream. `name`: letters, digits, `_`, `-`, `.` and `/`, at most 64 bytes."""
-    imported("events").emit(name, text.write(payload))
+    imported("events").emit(text.checked(name), text.write(payload))

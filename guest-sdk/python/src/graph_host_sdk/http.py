@@ -12,6 +12,7 @@ from typing import Any
 
 from .bindings import imported, translated
 from .failure import Category, Failure
+from .text import checked
 
 _WRITE = 4096
 """How much of a body one host call writes."""
@@ -61,6 +62,7 @@ def request(
     `method` is in capital letters. Fields that say where a message ends or goes (`host`, `connection` and the like) are the host's.
     """
     types = imported("wasi_http_types")
+    checked(url), checked(method)
     scheme, separator, rest = url.partition("://")
     if not separator:
         raise _invalid(url, "a URL begins with https://")
@@ -70,7 +72,7 @@ def request(
     end = min((at for at in (rest.find("/"), rest.find("?")) if at >= 0), default=len(rest))
     authority, path = rest[:end], rest[end:]
 
-    head = [(name, value.encode()) for name, value in (fields or {}).items()]
+    head = [(checked(name), value.encode()) for name, value in (fields or {}).items()]
     accepted = _attempt(url, lambda: types.Fields.from_list(head), "one of its fields may not be sent")
     outgoing = types.OutgoingRequest(accepted)
     _attempt(url, lambda: outgoing.set_method(_method(types, method)), "its method is none")
@@ -79,7 +81,7 @@ def request(
     _attempt(url, lambda: outgoing.set_authority(authority), "its host is none")
     _attempt(url, lambda: outgoing.set_path_with_query(path), "its path is none")
     sink = outgoing.body()
-    data = body.encode() if isinstance(body, str) else body
+    data = body.encode() if isinstance(body, str) else bytes(body)
     with sink.write() as stream:
         for at in range(0, len(data), _WRITE):
             chunk = data[at : at + _WRITE]

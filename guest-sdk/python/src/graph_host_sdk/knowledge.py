@@ -8,6 +8,7 @@ from typing import Any
 
 from .bindings import imported, translated
 from .failure import Category, Failure
+from .text import checked
 
 _CATEGORIES: dict[str, Category] = {
     "Denied": "denied",
@@ -29,22 +30,22 @@ class Hit:
 
 def get(key: str) -> str | None:
     """The text of a key; None if there is no such entry."""
-    return _asked(lambda module: module.get(key))
+    return _asked(lambda module: module.get(checked(key)))
 
 
 def put(key: str, text: str) -> None:
     """Writes the text of a key, in place of what it held. It stays, whatever comes of the task."""
-    _asked(lambda module: module.put(key, text))
+    _asked(lambda module: module.put(checked(key), checked(text)))
 
 
 def search(prefix: str, query: str, limit: int = 100) -> list[Hit]:
     """The entries below a prefix that hold all words of a query, best first; at most 100."""
-    return [Hit(hit.key, hit.excerpt) for hit in _asked(lambda module: module.search(prefix, query, limit))]
+    return [Hit(hit.key, hit.excerpt) for hit in _asked(lambda module: module.search(checked(prefix), checked(query), limit))]
 
 
 def list_keys(prefix: str, after: str | None = None, limit: int = 1000) -> list[str]:
     """The keys that begin with a prefix, from the one behind `after` on; at most 1000."""
-    return _asked(lambda module: module.list(prefix, after, limit))
+    return _asked(lambda module: module.list(checked(prefix), after and checked(after), limit))
 
 
 def _asked(call: Callable[[Any], Any]) -> Any:

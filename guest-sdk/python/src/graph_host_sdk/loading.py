@@ -8,6 +8,7 @@ seed of the run: componentize-py sets it when a call begins. A node that does no
 from __future__ import annotations
 
 import datetime
+import logging  # noqa: F401 - reads the time when it is loaded, which no one sees
 import os
 import random
 import time
@@ -17,14 +18,23 @@ from typing import Any
 _loading = False
 _random = True
 
+_READS: dict[str, int | None] = {
+    **dict.fromkeys(("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns")),
+    **dict.fromkeys(("process_time", "process_time_ns", "clock_gettime", "clock_gettime_ns")),
+    **dict.fromkeys(("localtime", "gmtime", "ctime", "asctime"), 0),
+    "strftime": 1,
+}
+"""Functions of `time`. The place of the parameter that has a time; they read a clock where it is left out, or always if there is none."""
+
 
 def begin() -> None:
     """Begins the time in which the modules of a node are loaded."""
     global _loading
     _loading = True
-    for name in ("time", "time_ns", "monotonic", "monotonic_ns", "localtime", "gmtime"):
-        setattr(time, name, _later(f"time.{name}()", getattr(time, name)))
-    for name in ("random", "randint", "randrange", "choice", "choices", "shuffle", "sample", "uniform", "getrandbits", "randbytes", "gauss"):
+    for name, at in _READS.items():
+        if hasattr(time, name):
+            setattr(time, name, _later(f"time.{name}()", getattr(time, name), at))
+    for name in set(random.__all__) - {"Random", "SystemRandom", "seed", "getstate", "setstate"}:
         setattr(random, name, _drawn(f"random.{name}()", getattr(random, name)))
     # `uuid` and `secrets` draw from these.
     os.urandom = random._urandom = _drawn("os.urandom()", os.urandom)  # type: ignore[attr-defined]
@@ -55,9 +65,9 @@ def _check(what: str) -> None:
         raise RuntimeError(f"{what} while a module is loaded would be the same in every run: call it in the node's function")
 
 
-def _later(what: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _later(what: str, function: Callable[..., Any], at: int | None) -> Callable[..., Any]:
     def call(*arguments: Any) -> Any:
-        if not arguments:
+        if at is None or len(arguments) <= at or arguments[at] is None:
             _check(what)
         return function(*arguments)
 
@@ -75,15 +85,25 @@ def _drawn(what: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _unseeded(function: Callable[..., Any]) -> Callable[..., Any]:
-    def initialize(generator: random.Random, seed: Any = None) -> None:
-        if seed is None:
+    def initialize(self: random.Random, x: Any = None) -> None:
+        if x is None and not isinstance(self, random.SystemRandom):
             _check("random.Random() without a seed")
-        function(generator, seed)
+        function(self, x)
 
     return initialize
 
 
-class _DateTime(datetime.datetime):
+class _Like(type):
+    """Instances and subclasses are those of the class that is replaced."""
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, _REPLACED[cls]) if cls in _REPLACED else super().__instancecheck__(value)
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return issubclass(other, _REPLACED[cls]) if cls in _REPLACED else super().__subclasscheck__(other)
+
+
+class _DateTime(datetime.datetime, metaclass=_Like):
     @classmethod
     def now(cls, tz: datetime.tzinfo | None = None) -> Any:
         _check("datetime.now()")
@@ -100,8 +120,11 @@ class _DateTime(datetime.datetime):
         return super().today()
 
 
-class _Date(datetime.date):
+class _Date(datetime.date, metaclass=_Like):
     @classmethod
     def today(cls) -> Any:
         _check("date.today()")
         return super().today()
+
+
+_REPLACED: dict[type, type] = {_DateTime: _DateTime.__base__, _Date: _Date.__base__}  # type: ignore[dict-item]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import types
 import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from .command import Command
 from .context import Context
+from .failure import Failure
 from .schema import from_json, schema_of, to_json
 
 
@@ -21,6 +23,8 @@ class Node:
         self.wants = dict(wants)
         self.__doc__ = function.__doc__
         hints = typing.get_type_hints(function, include_extras=True)
+        if inspect.iscoroutinefunction(function):
+            raise TypeError(f"{function.__name__} is asynchronous: a node answers before its call ends")
         parameters = list(inspect.signature(function).parameters)
         if not parameters or len(parameters) > 2:
             raise TypeError(f"{function.__name__} takes its params and, if it looks at it, a Context")
@@ -39,7 +43,11 @@ class Node:
 
     def perform(self, params: Any, context: Context) -> Any:
         """Performs a task with params as JSON has them. Gives a result as JSON has it, or a `Command`."""
-        result = self(from_json(self._params, params), context)
+        try:
+            given = from_json(self._params, params)
+        except ValueError as error:
+            raise Failure("invalid-input", str(error)) from None
+        result = self(given, context)
         return result if isinstance(result, Command) else to_json(result)
 
 
@@ -55,7 +63,9 @@ def node(summary: str, *, wants: Mapping[str, str] | None = None) -> Callable[[C
 
 def _result_of(hint: Any) -> Any:
     """What a function returns beside commands."""
-    options = [option for option in typing.get_args(hint) or (hint,) if option is not Command]
-    if len(options) == len(typing.get_args(hint) or (hint,)):
+    is_union = typing.get_origin(hint) in (typing.Union, types.UnionType)
+    alternatives = typing.get_args(hint) if is_union else (hint,)
+    options = [option for option in alternatives if option is not Command]
+    if len(options) == len(alternatives):
         return hint
     return typing.Union[tuple(options)] if options else None

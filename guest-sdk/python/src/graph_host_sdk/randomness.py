@@ -9,6 +9,8 @@ from .bindings import imported
 
 def random_bytes(count: int) -> bytes:
     """So many random bytes."""
+    if count < 0:
+        raise ValueError(f"{count} random bytes cannot be drawn")
     return bytes(imported("random").get_random_bytes(count))
 
 

@@ -11,7 +11,7 @@ from .failure import Category, Failure
 
 def call(item: str, params: Any) -> Any:
     """Calls an item and gives its result. It uses this node's fuel and time. Its failure is raised as one of this node."""
-    return text.parse(translated(lambda: imported("tools").call(item, text.write(params)), _given))
+    return text.parse(translated(lambda: imported("tools").call(text.checked(item), text.write(params)), _given))
 
 
 def _given(failure: Any) -> Failure:

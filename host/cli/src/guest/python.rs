@@ -66,6 +66,8 @@ pub enum PythonError {
     #[error("`{program}` could not be started: {source}")]
     Start {
         program: String,
+        /// The folder of the project.
+        folder: PathBuf,
         /// What the system says.
         source: std::io::Error,
     },
@@ -167,7 +169,11 @@ impl Project {
         }
         command.arg(COMPONENT).arg("--output").arg(&out);
         let program = componentize.display().to_string();
-        let ran = command.output().map_err(|source| PythonError::Start { program, source })?;
+        let ran = command.output().map_err(|source| PythonError::Start {
+            program,
+            folder: self.folder.clone(),
+            source,
+        })?;
         if !ran.status.success() {
             let said = if ran.stderr.trim_ascii().is_empty() { ran.stdout } else { ran.stderr };
             let said = String::from_utf8_lossy(said.trim_ascii()).into_owned();
@@ -189,11 +195,41 @@ impl Project {
     }
 }
 
-/// Where an environment has its packages.
+/// Where an environment has its packages: those of the Python that it was made with last.
 fn packages(environment: &Path) -> Option<PathBuf> {
-    let versions = fs::read_dir(environment.join("lib")).into_iter().flatten().filter_map(Result::ok);
-    let mut places: Vec<PathBuf> = versions.map(|version| version.path().join("site-packages")).collect();
-    places.sort_unstable();
-    places.push(environment.join("Lib").join("site-packages"));
-    places.into_iter().find(|place| place.is_dir())
+    let about = text_file::read(&environment.join("pyvenv.cfg")).ok()?;
+    let version = about.lines().find_map(|line| {
+        let (key, value) = line.split_once('=')?;
+        (key.trim().starts_with("version")).then(|| value.trim())
+    })?;
+    let mut parts = version.split('.');
+    let (major, minor) = (parts.next()?.parse::<u32>().ok()?, parts.next()?.parse::<u32>().ok()?);
+    let own = environment.join("lib").join(format!("python{major}.{minor}")).join("site-packages");
+    [own, environment.join("Lib").join("site-packages")].into_iter().find(|place| place.is_dir())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn packages_are_those_of_the_python_that_made_the_environment() {
+        let environment = tempfile::tempdir().unwrap();
+        let place = |version: &str| environment.path().join(format!("lib/python{version}/site-packages"));
+        for version in ["3.9", "3.11", "3.13"] {
+            fs::create_dir_all(place(version)).unwrap();
+        }
+        assert_eq!(packages(environment.path()), None, "nobody says which Python it is of");
+        for (about, expected) in [
+            ("home = /usr/bin\nversion = 3.11.7\n", Some(place("3.11"))),
+            ("version_info = 3.13.0.final.0\n", Some(place("3.13"))),
+            ("version = 3.12.1\n", None),
+            ("version = three\n", None),
+        ] {
+            fs::write(environment.path().join("pyvenv.cfg"), about).unwrap();
+            assert_eq!(packages(environment.path()), expected, "{about}");
+        }
+    }
 }

@@ -133,10 +133,9 @@ fn not_built(error: &JavaScriptError) -> Error {
 fn not_built_of_python(error: &PythonError) -> Error {
     let message = error.to_string();
     match error {
-        PythonError::Missing { folder, .. } => {
+        PythonError::Missing { folder, .. } | PythonError::Start { folder, .. } => {
             Error::not_found(message).help(format!("in {}, type: {}", shown(folder), python::INSTALL))
         }
-        PythonError::Start { .. } => Error::not_found(message),
         PythonError::Project { .. } => Error::invalid(message).help(
             "a node's pyproject.toml has `project.name` and `project.version`, and as `tool.graph-host.module` the module with `action`",
         ),
