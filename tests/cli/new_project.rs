@@ -109,7 +109,7 @@ fn a_new_node_in_python_has_all_that_it_is_built_with() {
     // Before anything is installed, it is said what does it; and what is wrong with a project is said first.
     let refused = place.run(&["build", "greet"]);
     let told = "componentize-py is not installed in greet/.venv";
-    assert!(refused.code == 4 && refused.stderr.contains(told), "{}", refused.shown());
+    assert!(refused.code == 9 && refused.stderr.contains(told), "{}", refused.shown());
     assert!(refused.stderr.contains("python3 -m venv .venv && .venv/bin/pip install -r requirements.txt"));
     for (text, told) in [
         ("[project]\nname = 1\n", "it needs a text `tool.graph-host.module`"),
@@ -119,7 +119,7 @@ fn a_new_node_in_python_has_all_that_it_is_built_with() {
     ] {
         place.write("greet/pyproject.toml", text);
         let refused = place.run(&["build", "greet"]);
-        assert!(refused.code == 2 && refused.stderr.contains(told), "{text}: {}", refused.shown());
+        assert!(refused.code == 3 && refused.stderr.contains(told), "{text}: {}", refused.shown());
     }
     let sdk = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest-sdk/python");
     let made = place.run(&["new", "node", "own", "--lang", "python", "--sdk", &sdk.to_string_lossy()]);
