@@ -2,7 +2,7 @@
 
 Python starts once, while the component is built, and every call begins with that memory. A time or a random number that was read then would
 be the same in every run: reading one while modules are loaded is an error. Later the time is that of the superstep, and the module `random` has a
-seed of the run: componentize-py sets it when a call begins. A node that does not want random numbers has none.
+seed of the run, which is drawn when the first of its functions is called. A node that does not want random numbers has none.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 _loading = False
 _random = True
+_has_seed = False
 
 _READS: dict[str, int | None] = {
     **dict.fromkeys(("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns")),
@@ -34,10 +35,11 @@ def begin() -> None:
     for name, at in _READS.items():
         if hasattr(time, name):
             setattr(time, name, _later(f"time.{name}()", getattr(time, name), at))
-    for name in set(random.__all__) - {"Random", "SystemRandom", "seed", "getstate", "setstate"}:
-        setattr(random, name, _drawn(f"random.{name}()", getattr(random, name)))
+    for name in set(random.__all__) - {"Random", "SystemRandom", "seed", "setstate"}:
+        setattr(random, name, _drawn(f"random.{name}()", getattr(random, name), _seed_once(os.urandom)))
+    random.seed, random.setstate = _seed(random.seed), _seed(random.setstate)
     # `uuid` and `secrets` draw from these.
-    os.urandom = random._urandom = _drawn("os.urandom()", os.urandom)  # type: ignore[attr-defined]
+    os.urandom = random._urandom = _drawn("os.urandom()", os.urandom, lambda: None)  # type: ignore[attr-defined]
     random.Random.__init__ = _unseeded(random.Random.__init__)  # type: ignore[method-assign]
     datetime.datetime = _DateTime  # type: ignore[misc]
     datetime.date = _Date  # type: ignore[misc]
@@ -49,9 +51,9 @@ def end(wants: Iterable[str]) -> None:
     if not _loading:
         return
     _random = any(name == "random" or name.startswith("wasi:random/") for name in wants)
-    if not _random:
-        # The call that sets the seed passes none, and would ask the host for one.
-        random.Random.seed.__defaults__ = (0, 2)
+    # When a call begins, componentize-py sets a seed and passes none: it would be drawn from the numbers of the run, which are those
+    # that the node asks for, as in every other language.
+    random.Random.seed.__defaults__ = (0, 2)
 
 
 def started() -> None:
@@ -74,11 +76,30 @@ def _later(what: str, function: Callable[..., Any], at: int | None) -> Callable[
     return call
 
 
-def _drawn(what: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _seed_once(source: Callable[[int], bytes]) -> Callable[[], None]:
+    def seed() -> None:
+        if not _has_seed:
+            random.seed(int.from_bytes(source(32), "big"))
+
+    return seed
+
+
+def _seed(function: Callable[..., Any]) -> Callable[..., Any]:
+    def seed(*arguments: Any) -> None:
+        global _has_seed
+        _has_seed = bool(arguments) and arguments[0] is not None
+        if _has_seed:
+            function(*arguments)
+
+    return seed
+
+
+def _drawn(what: str, function: Callable[..., Any], before: Callable[[], None]) -> Callable[..., Any]:
     def call(*arguments: Any, **named: Any) -> Any:
         _check(what)
         if not _random:
             raise RuntimeError(f"{what} needs `wasi:random/random` in `wants`")
+        before()
         return function(*arguments, **named)
 
     return call
