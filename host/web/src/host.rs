@@ -163,7 +163,9 @@ mod tests {
     fn entries_are_ranked_or_it_is_said_what_is_wrong_with_the_query() {
         let entries = [("a/one", "a fox"), ("a/two", "a fox, fox"), ("b/one", "a fox")];
         let mut ranking = Ranking::open("a/", "FOX", 1).unwrap();
-        entries.iter().for_each(|(key, text)| ranking.add(key, text));
+        for (key, text) in &entries {
+            ranking.add(key, text);
+        }
         assert_eq!(ranking.best(), ["a/two"]);
         assert_eq!(ranking.excerpt("a fox,\n fox"), "a fox, fox");
         assert_eq!(Ranking::open("", "!", 1).unwrap_err(), "the query holds no word");

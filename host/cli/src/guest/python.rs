@@ -1,6 +1,6 @@
 //! Building a guest from Python: componentize-py puts modules into a component with `CPython`.
 //!
-//! It is a package of PyPI, installed by the author in `.venv` in the project's folder. Nothing is fetched here.
+//! It is a package of `PyPI`, installed by the author in `.venv` in the project's folder. Nothing is fetched here.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -47,7 +47,9 @@ fn entries_below_a_prefix_are_ranked_best_first() {
     let keys = |prefix: &str, query: &str, limit: usize| -> Vec<String> {
         let query = Query::new(query).unwrap();
         let mut ranking = Ranking::new(query, prefix, limit);
-        entries.iter().for_each(|(key, text)| ranking.add(key, text));
+        for (key, text) in &entries {
+            ranking.add(key, text);
+        }
         ranking.best()
     };
     assert_eq!(keys("", "fox", 10), ["a/twice", "a/short", "b/short", "a/long"]);

@@ -119,7 +119,9 @@ fn entries_are_ranked_as_texts_in_memory_and_as_sqlite_ranks_them() {
 /// What a search finds in texts in memory.
 fn ranked(entries: &[(String, String)], prefix: &str, query: Query, limit: u32) -> Vec<(String, String)> {
     let mut ranking = Ranking::new(query, prefix, limit as usize);
-    entries.iter().for_each(|(key, text)| ranking.add(key, text));
+    for (key, text) in entries {
+        ranking.add(key, text);
+    }
     let text_of = |key: &str| &entries.iter().find(|(other, _)| other == key).unwrap().1;
     let found = ranking.best().into_iter();
     found.map(|key| (ranking.excerpt(text_of(&key)), key)).map(|(excerpt, key)| (key, excerpt)).collect()
