@@ -61,6 +61,13 @@ impl Sources {
         let tell = |toolchain: &str| {
             context.output.note(format_args!("{} {toolchain}", styled(output::DIM, "toolchain:")));
         };
+        // The runtime of a language imports more than the node wants.
+        let with_runtime = |toolchain: String, build: &dyn Fn() -> Result<Vec<u8>>| {
+            if !toolchain.is_empty() {
+                tell(&toolchain);
+            }
+            Ok((narrowed(&build()?, id, context)?, toolchain))
+        };
         match self {
             Self::Rust { .. } => {
                 wants::check_crate(&args.folder)?;
@@ -72,21 +79,11 @@ impl Sources {
                 Ok((read_component(&built)?, toolchain.to_string()))
             }
             Self::JavaScript(package) => {
-                let toolchain = package.toolchain();
-                if !toolchain.is_empty() {
-                    tell(&toolchain);
-                }
-                let built = package.build().map_err(|error| not_built(&error))?;
-                Ok((narrowed(&built, id, context)?, toolchain))
+                with_runtime(package.toolchain(), &|| package.build().map_err(|error| not_built(&error)))
             }
-            Self::Python(project) => {
-                let toolchain = project.toolchain();
-                if !toolchain.is_empty() {
-                    tell(&toolchain);
-                }
-                let built = project.build().map_err(|error| not_built_of_python(&error))?;
-                Ok((narrowed(&built, id, context)?, toolchain))
-            }
+            Self::Python(project) => with_runtime(project.toolchain(), &|| {
+                project.build().map_err(|error| not_built_of_python(&error))
+            }),
         }
     }
 }
