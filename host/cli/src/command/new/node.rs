@@ -99,7 +99,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let requests = args.wants.iter().find(|wanted| wanted.starts_with("wasi:http/"));
     if let (Language::Js | Language::Ts, Some(wanted)) = (args.lang, requests) {
         let message = format!("`{wanted}`: a node in JavaScript or TypeScript cannot send requests");
-        return Err(Error::usage(message).help("write it in Rust, Python or C: --lang rust, --lang python, --lang c"));
+        let help = "write it in Rust, Python or C: --lang rust, --lang python, --lang c";
+        return Err(Error::usage(message).help(help));
     }
     let place = args.dir.join(name);
     let sdk = match &args.sdk {

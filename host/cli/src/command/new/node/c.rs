@@ -49,7 +49,7 @@ pub(super) fn made(name: &str, wants: &[String], sdk: &str, written: &str) -> Ve
             include_str!("../../../../templates/node-c/Makefile.txt")
                 .replace("SDK_FOLDER", &in_makefile(sdk)),
         ),
-        (".gitignore".to_owned(), "/build\n".to_owned()),
+        (".gitignore".to_owned(), "/target\n".to_owned()),
     ]
 }
 
