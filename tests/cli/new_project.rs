@@ -134,7 +134,9 @@ fn a_new_node_in_c_has_all_that_it_is_built_with() {
     let place = Place::new();
     let made = place.run(&["new", "node", "greet", "--lang", "c", "--wants", "clocks,http"]);
     assert_eq!(made.code, 0, "{}", made.shown());
-    for file in ["tests/test_node.c", "graph-host/guest-sdk/c/vendor/yyjson/LICENSE", "Makefile", ".gitignore"] {
+    for file in
+        ["tests/test_node.c", "graph-host/guest-sdk/c/vendor/yyjson/LICENSE", "Makefile", ".gitignore"]
+    {
         assert!(place.path("greet").join(file).is_file(), "{file}");
     }
     assert!(place.read("greet/node.toml").contains("sdk = \"graph-host/guest-sdk/c\"\n"));
