@@ -30,7 +30,7 @@ void gh_test_seed(gh_test *host, uint64_t seed);
 /* The answer to the next question, and the argument of the task, as JSON text. */
 void gh_test_answer(gh_test *host, const char *json);
 void gh_test_argument(gh_test *host, const char *json);
-/* What every other task of the activation is; its texts have to outlast the calls. */
+/* The rest of the activation, which a test may change; its texts have to outlast the calls. */
 gh_activation *gh_test_activation(gh_test *host);
 
 /* Performs an item that the node calls, or answers a request that it sends; it fails as a node does. */
