@@ -130,6 +130,40 @@ fn a_new_node_in_python_has_all_that_it_is_built_with() {
 }
 
 #[test]
+fn a_new_node_in_c_has_all_that_it_is_built_with() {
+    let place = Place::new();
+    let made = place.run(&["new", "node", "greet", "--lang", "c", "--wants", "clocks,http"]);
+    assert_eq!(made.code, 0, "{}", made.shown());
+    for file in
+        ["tests/test_node.c", "graph-host/guest-sdk/c/vendor/yyjson/LICENSE", "Makefile", ".gitignore"]
+    {
+        assert!(place.path("greet").join(file).is_file(), "{file}");
+    }
+    assert!(place.read("greet/node.toml").contains("sdk = \"graph-host/guest-sdk/c\"\n"));
+    assert!(place.read("greet/Makefile").starts_with("SDK = graph-host/guest-sdk/c\n"));
+    let source = place.read("greet/src/node.c");
+    assert!(
+        source.contains(".wants = GH_WANTS({\"wasi:clocks/wall-clock\", \"say what for\"}, {\"wasi:"),
+        "{source}"
+    );
+    for (text, told) in [
+        ("name = 1\n", "it needs a text `name`"),
+        ("name = \"greet\"\nversion = \"1\"\nsdk = \"src\"\n", "which is not the SDK for C"),
+        ("name\n", "TOML parse error at line 1"),
+    ] {
+        place.write("greet/node.toml", text);
+        let refused = place.run(&["build", "greet"]);
+        assert!(refused.code == 3 && refused.stderr.contains(told), "{text}: {}", refused.shown());
+    }
+    let sdk = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest-sdk/c");
+    let made = place.run(&["new", "node", "own", "--lang", "c", "--sdk", &sdk.to_string_lossy()]);
+    assert_eq!(made.code, 0, "{}", made.shown());
+    assert!(!place.path("own/graph-host").exists());
+    assert!(place.read("own/node.toml").contains(&*sdk.canonicalize().unwrap().to_string_lossy()));
+    assert_eq!(place.run(&["new", "node", "other", "--lang", "c", "--sdk", "own/src"]).code, 2);
+}
+
+#[test]
 fn what_a_new_node_wants_is_checked_before_anything_is_compiled() {
     let place = Place::new();
     let made = place.run(&["new", "node", "fetch", "--wants", "filesystem,wasi:http/outgoing-handler"]);

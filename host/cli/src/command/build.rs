@@ -26,7 +26,7 @@ use super::trust::kind;
 
 /// Compile a node to a component and sign it
 ///
-/// The folder holds a crate of Rust, a package of npm in JavaScript or TypeScript, or a project of Python. The new component is called once to describe
+/// The folder holds a crate of Rust, a package of npm in JavaScript or TypeScript, or a project of Python or C. The new component is called once to describe
 /// itself; its signature covers this description, with its id, its version and its interfaces.
 // `--version` is that of the component.
 #[derive(Debug, clap::Args)]

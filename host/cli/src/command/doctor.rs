@@ -7,6 +7,7 @@ use graph_core::diagnostic::printable;
 use graph_core::record::Status;
 use graph_core::trust::TrustStore;
 use graph_host::context::Context;
+use graph_host::guest::c::{Compiler, INSTALL as INSTALL_CLANG};
 use graph_host::guest::javascript::{self, OLDEST_NODE};
 use graph_host::guest::python;
 use graph_host::guest::rust::Toolchain;
@@ -96,6 +97,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         guests(),
         javascript(),
         python(),
+        language_c(),
     ];
     let project = named_project(args.project.as_deref())?;
     findings.push(Finding::new("project", Health::Good, project::shown(project.folder())));
@@ -218,6 +220,15 @@ fn python() -> Finding {
         Some(version) => Finding::new(what, Health::Good, format!("Python {version}")),
         None => Finding::new(what, Health::Note, "Python was not found")
             .help("nodes in Python are built with Python 3.10 or later; on Debian: apt install python3 python3-venv"),
+    }
+}
+
+/// What builds nodes in C.
+fn language_c() -> Finding {
+    match Compiler::detect() {
+        Ok(compiler) => Finding::new("C", Health::Good, compiler.version),
+        Err(error) => Finding::new("C", Health::Note, error.to_string())
+            .help(format!("nodes in C are built with clang and wasi-libc; on Debian: {INSTALL_CLANG}")),
     }
 }
 

@@ -238,7 +238,7 @@ fn refused(name: &str) -> Option<String> {
         Err(reason) => Some(reason),
         // While it builds, it links `wasi:io` itself, and not the streams of `wasi:http`.
         Ok(_) if name.starts_with("wasi:http/") => Some(format!(
-            "`{}`: componentize-qjs cannot build nodes that send requests; write this one in Rust or Python",
+            "`{}`: componentize-qjs cannot build nodes that send requests; write this one in Rust, Python or C",
             printable(name)
         )),
         Ok(_) if name.contains('@') => None,

@@ -1,5 +1,6 @@
 //! Building nodes from their sources.
 
+pub mod c;
 pub mod javascript;
 pub mod narrow;
 pub mod python;

@@ -8,6 +8,7 @@ use graph_core::capability::CapabilityKind;
 use graph_core::diagnostic::printable;
 use graph_core::trust::{TrustStore, VerifiedComponent};
 use graph_host::context::Context;
+use graph_host::guest::c::{self, CError, Compiler};
 use graph_host::guest::javascript::{self, JavaScriptError, Package};
 use graph_host::guest::narrow::{NarrowError, is_wanted, narrow};
 use graph_host::guest::python::{self, Project, PythonError};
@@ -27,6 +28,7 @@ pub(super) enum Sources {
     Rust { name: String, version: String },
     JavaScript(Package),
     Python(Project),
+    C(c::Project),
 }
 
 impl Sources {
@@ -42,7 +44,10 @@ impl Sources {
         if folder.join(python::MANIFEST).is_file() {
             return Project::read(folder).map(Self::Python).map_err(|error| not_built_of_python(&error));
         }
-        let missing = "there is no Cargo.toml, no package.json and no pyproject.toml in";
+        if folder.join(c::MANIFEST).is_file() {
+            return c::Project::read(folder).map(Self::C).map_err(|error| not_built_of_c(&error));
+        }
+        let missing = "there is no Cargo.toml, no package.json, no pyproject.toml and no node.toml in";
         Err(Error::not_found(format!("{missing} {}", shown(folder)))
             .help("name the folder of a node, such as one that `graph-host new node` has made"))
     }
@@ -53,6 +58,7 @@ impl Sources {
             Self::Rust { name, version } => (name, version),
             Self::JavaScript(package) => (&package.name, &package.version),
             Self::Python(project) => (&project.name, &project.version),
+            Self::C(project) => (&project.name, &project.version),
         }
     }
 
@@ -84,6 +90,12 @@ impl Sources {
             Self::Python(project) => with_runtime(project.toolchain(), &|| {
                 project.build().map_err(|error| not_built_of_python(&error))
             }),
+            Self::C(project) => {
+                let compiler = Compiler::detect().map_err(|error| not_built_of_c(&error))?;
+                with_runtime(compiler.version.clone(), &|| {
+                    project.build(&compiler).map_err(|error| not_built_of_c(&error))
+                })
+            }
         }
     }
 }
@@ -138,6 +150,18 @@ fn not_built_of_python(error: &PythonError) -> Error {
         ),
         PythonError::Failed { .. } => Error::new(Kind::Failed, "build_failed", message),
         PythonError::File { .. } => Error::storage(message),
+    }
+}
+
+fn not_built_of_c(error: &CError) -> Error {
+    let message = error.to_string();
+    match error {
+        CError::Missing { .. } => Error::not_found(message).help(format!("on Debian, type: {}", c::INSTALL)),
+        CError::Project { .. } => Error::invalid(message).help(
+            "a node's node.toml has a `name`, a `version`, and as `sdk` the folder of the SDK for C; its sources are in `src`",
+        ),
+        CError::Failed { .. } | CError::Component { .. } => Error::new(Kind::Failed, "build_failed", message),
+        CError::File { .. } => Error::storage(message),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `graph-host new node`.
 
+mod c;
 mod javascript;
 mod python;
 mod rust;
@@ -47,6 +48,8 @@ enum Language {
     Ts,
     /// Python
     Python,
+    /// C
+    C,
 }
 
 impl Language {
@@ -56,6 +59,7 @@ impl Language {
             Self::Rust => "guest-sdk/rust",
             Self::Js | Self::Ts => "guest-sdk/js",
             Self::Python => "guest-sdk/python",
+            Self::C => "guest-sdk/c",
         }
     }
 
@@ -65,6 +69,7 @@ impl Language {
             Self::Rust => "Cargo.toml",
             Self::Js | Self::Ts => "package.json",
             Self::Python => "pyproject.toml",
+            Self::C => c::HEADER,
         }
     }
 }
@@ -94,7 +99,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let requests = args.wants.iter().find(|wanted| wanted.starts_with("wasi:http/"));
     if let (Language::Js | Language::Ts, Some(wanted)) = (args.lang, requests) {
         let message = format!("`{wanted}`: a node in JavaScript or TypeScript cannot send requests");
-        return Err(Error::usage(message).help("write it in Rust or Python: --lang rust, --lang python"));
+        let help = "write it in Rust, Python or C: --lang rust, --lang python, --lang c";
+        return Err(Error::usage(message).help(help));
     }
     let place = args.dir.join(name);
     let sdk = match &args.sdk {
@@ -108,6 +114,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
         Language::Js => javascript::made(name, &args.wants, &written, false),
         Language::Ts => javascript::made(name, &args.wants, &written, true),
         Language::Python => python::made(name, &args.wants, &sdk),
+        Language::C => c::made(name, &args.wants, &sdk, &written),
     };
     if args.sdk.is_none() {
         let copied = match args.lang {
@@ -115,6 +122,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
             Language::Rust => rust::SDK.iter().chain(wit::FILES),
             Language::Js | Language::Ts => javascript::SDK.iter().chain(&[]),
             Language::Python => python::SDK.iter().chain(&[]),
+            Language::C => c::SDK.iter().chain(&[]),
         };
         files.extend(copied.map(|(path, text)| (format!("{COPY}/{path}"), (*text).to_owned())));
     }
@@ -123,7 +131,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
     folder::make(&place, &listed)?;
     let mut next = Vec::new();
     match args.lang {
-        Language::Rust => {}
+        Language::Rust | Language::C => {}
         Language::Js | Language::Ts => {
             // npm does not install what a linked package depends on.
             next.extend(args.sdk.iter().map(|sdk| format!("npm install --prefix {}", typed(sdk))));
@@ -215,7 +223,12 @@ mod tests {
         files(&root, "guest-sdk/python/src/graph_host_sdk", &mut found);
         found.retain(|path| !path.contains("/__pycache__/"));
         found.extend(["README.md", "pyproject.toml"].map(|name| format!("guest-sdk/python/{name}")));
-        let all = rust::SDK.iter().chain(javascript::SDK).chain(python::SDK).chain(wit::FILES);
+        for below in ["include", "src", "testing", "vendor"] {
+            files(&root, &format!("guest-sdk/c/{below}"), &mut found);
+        }
+        found.insert("guest-sdk/c/README.md".to_owned());
+        let sdks = rust::SDK.iter().chain(javascript::SDK).chain(python::SDK).chain(c::SDK);
+        let all = sdks.chain(wit::FILES);
         let listed: BTreeSet<String> = all.map(|(path, _)| (*path).to_owned()).collect();
         assert_eq!(listed, found);
     }
