@@ -2,7 +2,7 @@
  *
  *     #define PARAMS(REQUIRED, OPTIONAL) \
  *         REQUIRED(gh_text, name, "Whom to greet.")
- *     GH_RECORD(params, PARAMS)
+ *     GH_RECORD(params, PARAMS);
  *
  *     static bool run(gh_context *ctx, const params *given, gh_text *result)
  *     {
@@ -21,6 +21,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* In C11 `true` and `false` are of type `int`: `gh_put(ctx, object, "done", true)` would write 1. */
+#if !defined(__STDC_VERSION__) || __STDC_VERSION__ < 202311L
+#undef true
+#undef false
+#define true ((bool)1)
+#define false ((bool)0)
+#endif
 
 /* The call. */
 typedef struct gh_context gh_context;
@@ -77,7 +85,8 @@ void *gh_alloc(gh_context *ctx, size_t size);
 void *gh_alloc_array(gh_context *ctx, size_t count, size_t size);
 /* A copy of bytes. */
 bool gh_copy(gh_context *ctx, const void *data, size_t length, gh_text *copy);
-/* A text as `printf` makes it. */
+/* A text as `printf` makes it. For `gh_int` write `"%" PRId64`, for `gh_uint` `"%" PRIu64`, both of `<inttypes.h>`: `long` has 32 bits in a
+ * component. */
 bool gh_format(gh_context *ctx, gh_text *text, const char *format, ...) GH_PRINTS(3, 4);
 bool gh_equal_text(gh_text left, gh_text right);
 #define gh_equal(left, right) gh_equal_text(GH_T(left), GH_T(right))
@@ -100,7 +109,7 @@ gh_json gh_of_number(gh_context *ctx, double value);
 gh_json gh_of_text(gh_context *ctx, gh_text value);
 gh_json gh_of_string(gh_context *ctx, const char *value);
 gh_json gh_of_json(gh_context *ctx, gh_json value);
-/* The JSON value of a value of C. A comparison has the type `int` in C: write `(bool)(a > b)`. */
+/* The JSON value of a value of C. `a > b`, `!a` and `a && b` have the type `int` in C: write `(bool)(a > b)`. */
 #define gh_of(ctx, value)                                                                                                            \
     _Generic((value),                                                                                                                \
         bool: gh_of_bool, short: gh_of_int, int: gh_of_int, long: gh_of_int, long long: gh_of_int, unsigned char: gh_of_uint, unsigned short: gh_of_uint, \

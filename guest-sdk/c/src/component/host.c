@@ -24,10 +24,9 @@ bool gh_host_call(gh_context *ctx, gh_text item, gh_text params, gh_text *result
     if (graph_host_host_tools_call(&id, &written, &given, &failure)) return gh_kept(ctx, &given, result);
     gh_json details = NULL;
     gh_text text = {failure.details.is_some ? (const char *)failure.details.val.ptr : "", failure.details.is_some ? failure.details.val.len : 0};
-    if (text.length == 0 || gh_parse_text(ctx, text, &details)) {
-        int length = failure.message.len > INT32_MAX ? INT32_MAX : (int)failure.message.len;
-        gh_fail_with(ctx, (gh_category)failure.category, details, "%.*s", length, (const char *)failure.message.ptr);
-    }
+    if (text.length > 0 && !gh_parse_text(ctx, text, &details)) details = NULL;
+    int length = failure.message.len > INT32_MAX ? INT32_MAX : (int)failure.message.len;
+    gh_fail_with(ctx, (gh_category)failure.category, details, "%.*s", length, (const char *)failure.message.ptr);
     graph_host_host_tools_failure_free(&failure);
     return false;
 }

@@ -5,6 +5,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -30,7 +31,28 @@ pub const INSTALL: &str = "apt-get install clang lld wasi-libc libclang-rt-dev-w
 /// The platform of C that components are compiled for.
 const TARGET: &str = "--target=wasm32-wasi";
 /// The folder of the WASI SDK, if one is to be used.
-const WASI_SDK: &str = "WASI_SDK_PATH";
+pub const WASI_SDK: &str = "WASI_SDK_PATH";
+/// Variables with which clang would use other headers, libraries or options than those of the platform.
+const FOREIGN: [&str; 4] = ["CPATH", "C_INCLUDE_PATH", "LIBRARY_PATH", "CCC_OVERRIDE_OPTIONS"];
+/// Mistakes that a compiler for C only warns of, and that give a component other results than a test on the machine.
+const REFUSED: [&str; 6] = [
+    "-Wall",
+    "-Werror=format",
+    "-Werror=implicit-function-declaration",
+    "-Werror=incompatible-pointer-types",
+    "-Werror=int-conversion",
+    "-Werror=return-type",
+];
+/// Dead code is left out, the same function declared in two ways is an error, and the stack, of 1 MiB, is below all data: where it
+/// overflows, the call traps instead of changing data.
+const LINKING: [&str; 6] = [
+    "-mexec-model=reactor",
+    "-Wl,--gc-sections",
+    "-Wl,--strip-all",
+    "-Wl,--fatal-warnings",
+    "-Wl,--stack-first",
+    "-Wl,-z,stack-size=1048576",
+];
 /// What the bindings offer. A component imports those functions of it that the node calls.
 const IMPORTS: [&str; 11] = [
     "graph-host:host/log@0.1.0",
@@ -60,6 +82,13 @@ pub enum CError {
     /// A tool is not installed.
     #[error("{tool} was not found")]
     Missing { tool: &'static str },
+    /// A program could not be started.
+    #[error("{} could not be started: {source}", .program.display())]
+    Start {
+        program: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
     /// The compiler refused the sources.
     #[error("clang cannot build the sources in {}:\n{said}", .folder.display())]
     Failed {
@@ -95,17 +124,22 @@ impl Compiler {
     /// The compiler of the WASI SDK that the environment names, or clang.
     pub fn detect() -> Result<Self, CError> {
         let sdk = std::env::var_os(WASI_SDK).filter(|folder| !folder.is_empty());
+        let is_named = sdk.is_some();
         let program =
             sdk.map_or_else(|| PathBuf::from("clang"), |folder| Path::new(&folder).join("bin/clang"));
         let missing = |tool| CError::Missing { tool };
         let asked = |argument: &str| {
-            let ran = Command::new(&program).args([TARGET, argument]).output().ok()?;
-            ran.status.success().then(|| String::from_utf8_lossy(&ran.stdout).trim().to_owned())
+            let ran = Command::new(&program).args([TARGET, argument]).output()?;
+            Ok(ran.status.success().then(|| String::from_utf8_lossy(&ran.stdout).trim().to_owned()))
         };
-        let said = asked("--version").ok_or_else(|| missing("clang"))?;
+        let said = asked("--version").map_err(|source: std::io::Error| match source.kind() {
+            ErrorKind::NotFound if !is_named => missing("clang"),
+            _ => CError::Start { program: program.clone(), source },
+        })?;
+        let said = said.ok_or_else(|| missing("clang"))?;
         let version = printable(said.lines().next().unwrap_or_default()).into_owned();
         // It answers with the name alone for what it does not find.
-        let has = |question: &str| asked(question).is_some_and(|path| Path::new(&path).is_file());
+        let has = |question: &str| matches!(asked(question), Ok(Some(path)) if Path::new(&path).is_file());
         for (question, tool) in [
             ("-print-prog-name=wasm-ld", "the linker `wasm-ld`"),
             ("-print-file-name=libc.a", "wasi-libc"),
@@ -134,6 +168,9 @@ pub struct Project {
 impl Project {
     /// Reads the description of the project in a folder.
     pub fn read(folder: &Path) -> Result<Self, CError> {
+        // Its name must not depend on how the folder is named: parts of it are in what the compiler writes.
+        let folder =
+            &folder.canonicalize().map_err(|source| CError::File { path: folder.to_path_buf(), source })?;
         let path = folder.join(MANIFEST);
         let wrong = |reason: String| CError::Project { path: path.clone(), reason };
         let text = text_file::read(&path).map_err(|source| CError::File { path: path.clone(), source })?;
@@ -152,12 +189,20 @@ impl Project {
             let named = sdk.display().to_string();
             return Err(wrong(format!("`sdk` names {}, which is not the SDK for C", printable(&named))));
         }
+        let sdk = sdk.canonicalize().map_err(|source| CError::File { path: sdk, source })?;
+        if sdk.starts_with(folder.join(SOURCES)) {
+            return Err(wrong(format!("`sdk` is below `{SOURCES}`, whose files are those of the node")));
+        }
+        if sdk.as_os_str().as_encoded_bytes().contains(&b'=') {
+            return Err(wrong("`sdk`: a path with `=` cannot be given to the compiler".to_owned()));
+        }
         Ok(Self { folder: folder.to_owned(), name, version, sdk })
     }
 
     /// Builds the component, which imports what its sources and the C library use.
     pub fn build(&self, compiler: &Compiler) -> Result<Vec<u8>, CError> {
-        let own = sources(&self.folder.join(SOURCES))?;
+        let place = self.folder.join(SOURCES);
+        let own = if place.is_dir() { sources(&place)? } else { Vec::new() };
         if own.is_empty() {
             let reason = format!("there is no file `{SOURCES}/*.c` next to it");
             return Err(CError::Project { path: self.folder.join(MANIFEST), reason });
@@ -169,22 +214,27 @@ impl Project {
         self.bindings(scratch.path())?;
         let out = scratch.path().join("node.wasm");
         let mut command = Command::new(&compiler.program);
-        command.args([TARGET, "-mexec-model=reactor", "-std=c11", "-Oz", "-w"]);
-        // Only what is used is linked, and nothing of the machine's folders is in the component.
-        command.args(["-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections", "-Wl,--strip-all"]);
-        for (place, name) in [(&*self.folder, "."), (&*self.sdk, "sdk"), (scratch.path(), "build")] {
-            command.arg(mapped(place, name));
+        // From the folder, so that nothing of its path is in the component.
+        command.current_dir(&self.folder);
+        for name in FOREIGN {
+            command.env_remove(name);
         }
-        for place in [self.folder.join(SOURCES), self.sdk.join("include"), scratch.path().to_owned()] {
+        command.args([TARGET, "-std=c11", "-Oz", "-ffunction-sections", "-fdata-sections"]);
+        command.args(REFUSED).args(LINKING);
+        command.arg(mapped(&self.sdk, "sdk")).arg(mapped(scratch.path(), "build"));
+        // Headers of the node are for its own sources, where they are included with quotes.
+        command.args(["-iquote", SOURCES]);
+        for place in [scratch.path(), &self.sdk.join("include")] {
             command.arg("-I").arg(place);
         }
-        command.args(own);
+        command.args(own.iter().filter_map(|path| path.strip_prefix(&self.folder).ok()));
         command.args(sources(&self.sdk.join(SOURCES))?);
         for generated in ["built.c", "built_component_type.o"] {
             command.arg(scratch.path().join(generated));
         }
         command.arg("-o").arg(&out);
-        let ran = command.output().map_err(|_| CError::Missing { tool: "clang" })?;
+        let ran =
+            command.output().map_err(|source| CError::Start { program: compiler.program.clone(), source })?;
         if !ran.status.success() {
             let said = String::from_utf8_lossy(ran.stderr.trim_ascii()).into_owned();
             return Err(CError::Failed { folder: self.folder.clone(), said });
@@ -208,7 +258,7 @@ impl Project {
     }
 }
 
-/// The files in C below a folder, in order of their paths. Links are not followed.
+/// The files in C below a folder, in order of their paths. Links to folders are not followed, as they may lead in circles.
 fn sources(folder: &Path) -> Result<Vec<PathBuf>, CError> {
     let (mut found, mut folders) = (Vec::new(), vec![folder.to_path_buf()]);
     while let Some(folder) = folders.pop() {
@@ -218,7 +268,7 @@ fn sources(folder: &Path) -> Result<Vec<PathBuf>, CError> {
             let (kind, path) = (entry.file_type().map_err(file)?, entry.path());
             if kind.is_dir() {
                 folders.push(path);
-            } else if kind.is_file() && path.extension().is_some_and(|end| end == "c") {
+            } else if path.extension().is_some_and(|end| end == "c") && path.is_file() {
                 found.push(path);
             }
         }

@@ -96,6 +96,7 @@ static bool random_bytes(gh_context *ctx, gh_json value, gh_json *result)
 {
     uint64_t count = 0;
     gh_get_uint(value, &count);
+    if (count > 1024 * 1024) return gh_fail(ctx, GH_INVALID_INPUT, "so many bytes are not drawn at once");
     unsigned char *bytes = gh_alloc(ctx, (size_t)count);
     if (bytes == NULL || !gh_random(ctx, bytes, (size_t)count)) return false;
     *result = gh_array(ctx);

@@ -157,6 +157,8 @@ fn not_built_of_c(error: &CError) -> Error {
     let message = error.to_string();
     match error {
         CError::Missing { .. } => Error::not_found(message).help(format!("on Debian, type: {}", c::INSTALL)),
+        CError::Start { .. } => Error::not_found(message)
+            .help(format!("`{}` names the folder of a WASI SDK, with `bin/clang`; without it, clang is used", c::WASI_SDK)),
         CError::Project { .. } => Error::invalid(message).help(
             "a node's node.toml has a `name`, a `version`, and as `sdk` the folder of the SDK for C; its sources are in `src`",
         ),

@@ -55,7 +55,11 @@ pub(super) fn made(name: &str, wants: &[String], sdk: &str, written: &str) -> Ve
 
 /// A path as `make` and its shell read it.
 fn in_makefile(path: &str) -> String {
-    path.replace('$', "$$").replace('#', "\\#").replace(' ', "\\ ")
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
+    if path.chars().all(is_plain) {
+        return path.to_owned();
+    }
+    format!("'{}'", path.replace('\'', "'\\''")).replace('$', "$$").replace('#', "\\#")
 }
 
 /// What the node wants, as an initializer of its definition.
