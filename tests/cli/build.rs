@@ -35,7 +35,9 @@ fn what_cannot_be_built_is_told_and_leaves_nothing() {
     let nothing = build("nowhere", &[]);
     assert_eq!(nothing.code, 9, "{}", nothing.stderr);
     assert!(
-        nothing.stderr.contains("there is no Cargo.toml, no package.json, no pyproject.toml and no node.toml in nowhere"),
+        nothing.stderr.contains(
+            "there is no Cargo.toml, no package.json, no pyproject.toml and no node.toml in nowhere"
+        ),
         "{}",
         nothing.stderr
     );
