@@ -168,9 +168,6 @@ pub struct Project {
 impl Project {
     /// Reads the description of the project in a folder.
     pub fn read(folder: &Path) -> Result<Self, CError> {
-        // Its name must not depend on how the folder is named: parts of it are in what the compiler writes.
-        let folder =
-            &folder.canonicalize().map_err(|source| CError::File { path: folder.to_path_buf(), source })?;
         let path = folder.join(MANIFEST);
         let wrong = |reason: String| CError::Project { path: path.clone(), reason };
         let text = text_file::read(&path).map_err(|source| CError::File { path: path.clone(), source })?;
@@ -189,8 +186,8 @@ impl Project {
             let named = sdk.display().to_string();
             return Err(wrong(format!("`sdk` names {}, which is not the SDK for C", printable(&named))));
         }
-        let sdk = sdk.canonicalize().map_err(|source| CError::File { path: sdk, source })?;
-        if sdk.starts_with(folder.join(SOURCES)) {
+        let sdk = whole(&sdk)?;
+        if sdk.starts_with(whole(folder)?.join(SOURCES)) {
             return Err(wrong(format!("`sdk` is below `{SOURCES}`, whose files are those of the node")));
         }
         if sdk.as_os_str().as_encoded_bytes().contains(&b'=') {
@@ -211,8 +208,9 @@ impl Project {
             .prefix("graph-host-build-")
             .tempdir()
             .map_err(|source| CError::File { path: std::env::temp_dir(), source })?;
-        self.bindings(scratch.path())?;
-        let out = scratch.path().join("node.wasm");
+        let made = whole(scratch.path())?;
+        self.bindings(&made)?;
+        let out = made.join("node.wasm");
         let mut command = Command::new(&compiler.program);
         // From the folder, so that nothing of its path is in the component.
         command.current_dir(&self.folder);
@@ -221,16 +219,16 @@ impl Project {
         }
         command.args([TARGET, "-std=c11", "-Oz", "-ffunction-sections", "-fdata-sections"]);
         command.args(REFUSED).args(LINKING);
-        command.arg(mapped(&self.sdk, "sdk")).arg(mapped(scratch.path(), "build"));
+        command.arg(mapped(&self.sdk, "sdk")).arg(mapped(&made, "build"));
         // Headers of the node are for its own sources, where they are included with quotes.
         command.args(["-iquote", SOURCES]);
-        for place in [scratch.path(), &self.sdk.join("include")] {
+        for place in [&made, &self.sdk.join("include")] {
             command.arg("-I").arg(place);
         }
         command.args(own.iter().filter_map(|path| path.strip_prefix(&self.folder).ok()));
         command.args(sources(&self.sdk.join(SOURCES))?);
         for generated in ["built.c", "built_component_type.o"] {
-            command.arg(scratch.path().join(generated));
+            command.arg(made.join(generated));
         }
         command.arg("-o").arg(&out);
         let ran =
@@ -275,6 +273,11 @@ fn sources(folder: &Path) -> Result<Vec<PathBuf>, CError> {
     }
     found.sort();
     Ok(found)
+}
+
+/// The path of a folder from the root: the compiler works in another one.
+fn whole(folder: &Path) -> Result<PathBuf, CError> {
+    folder.canonicalize().map_err(|source| CError::File { path: folder.to_path_buf(), source })
 }
 
 /// An argument that replaces a folder's path in what the compiler writes.
