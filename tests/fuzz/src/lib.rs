@@ -8,6 +8,7 @@ use std::sync::Arc;
 use graph_core::capability::{DispatchPatterns, Manifest};
 use graph_core::digest::Digest;
 use graph_core::graph::{Durability, Graph};
+use graph_core::limits::RunLimits;
 use graph_core::node::{Category, Failure, Goto, Outcome};
 use graph_core::record::{CacheEntry, Record};
 use graph_core::time::Timestamp;
@@ -22,6 +23,8 @@ use serde_json::{Map, Value, json};
 pub const SEPARATOR: &str = "\n---\n";
 /// Events of one run: more find nothing that fewer do not.
 const MAX_EVENTS: usize = 300;
+/// Fuel of one run: a fifth of what one step may take. With instrumentation, all of a step takes ten seconds.
+const FUEL: u64 = 20_000_000;
 /// Tasks that may be under way before the run is left alone.
 const MAX_TASKS: usize = 500;
 
@@ -71,9 +74,10 @@ impl Driver {
             seed: Setup::default_seed(&graph, &inputs),
             inputs,
             initial_state: Map::new(),
-            manifest: Arc::new(Manifest::of_dispatch(
-                DispatchPatterns::parse(["*"]).expect("the pattern is a constant"),
-            )),
+            manifest: Arc::new(
+                Manifest::of_dispatch(DispatchPatterns::parse(["*"]).expect("the pattern is a constant"))
+                    .with_run_limits(RunLimits { fuel: FUEL, ..RunLimits::DEFAULT }),
+            ),
             // A graph that names itself is a graph with children.
             graphs: Arc::new(BTreeMap::from([("t/graph".to_owned(), Arc::clone(&graph))])),
             hooks: Arc::default(),
