@@ -6,6 +6,7 @@ mod bad_files;
 mod bad_input;
 mod build;
 mod built_graphs;
+mod built_in;
 mod bundle;
 mod cache_folder;
 mod cached;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use graph_core::capability::CapabilityKind;
 use graph_core::digest::Digest;
-use graph_core::trust::VerifiedComponent;
+use graph_core::trust::{Standing, VerifiedComponent};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use wasmtime::component::{Component, InstancePre};
 
@@ -165,7 +165,7 @@ impl Engine {
                 Some((cache, key)) => cache.keep(key, &digest, code),
                 None => CacheStatus::Off,
             };
-            self.compile(&id, bytes, keep).map_err(|source| LoadError::Compile { id: id.clone(), source })?
+            self.compile(verified, keep).map_err(|source| LoadError::Compile { id: id.clone(), source })?
         };
         let imports = interface::imports(engine, &component);
         let has_action = functions::has_action(engine, &component);
@@ -176,14 +176,25 @@ impl Engine {
 }
 
 impl Engine {
+    /// How long a component may be compiled. What is built in is known to be compiled in the end, on a slow machine, too.
+    fn limits_for(&self, verified: &VerifiedComponent) -> CompileLimits {
+        let limits = self.inner.compile_limits;
+        match verified.standing() {
+            Standing::BuiltIn => {
+                CompileLimits { cpu: limits.cpu * 4, deadline: limits.deadline * 4, ..limits }
+            }
+            Standing::Signed { .. } | Standing::Unsigned => limits,
+        }
+    }
+
     /// Compiles a component, and stores the code in the cache.
     fn compile(
         &self,
-        id: &str,
-        bytes: &[u8],
+        verified: &VerifiedComponent,
         keep: impl FnOnce(&[u8]) -> CacheStatus,
     ) -> Result<(Component, CacheStatus), CompileError> {
         let inner = &self.inner;
+        let (id, bytes) = (verified.id(), verified.bytes());
         let invalid = |error: wasmtime::Error| CompileError::Invalid(format!("{error:#}"));
         match &inner.compiler {
             Compiler::InProcess => {
@@ -204,7 +215,7 @@ impl Engine {
                 if let Some(observer) = &inner.compile_observer {
                     observer.started(id, bytes.len());
                 }
-                let code = compile_in_child(program, bytes, inner.compile_limits, slow);
+                let code = compile_in_child(program, bytes, self.limits_for(verified), slow);
                 if let Some(observer) = &inner.compile_observer {
                     observer.finished(id);
                 }

@@ -120,7 +120,7 @@ impl Component {
         let Self { verified, declared } = self;
         let not_after = match verified.standing() {
             Standing::Signed { not_after, .. } => *not_after,
-            Standing::Unsigned => None,
+            Standing::BuiltIn | Standing::Unsigned => None,
         };
         json!({
             "version": VERSION,
@@ -171,7 +171,7 @@ impl Component {
     ) -> Result<String, Problem> {
         let signer = match self.verified.standing() {
             Standing::Signed { key, .. } => Some(key.name.as_str()),
-            Standing::Unsigned => None,
+            Standing::BuiltIn | Standing::Unsigned => None,
         };
         let request = GrantRequest {
             item_id: self.verified.id(),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use graph_core::compat::Dialect;
@@ -28,7 +29,7 @@ const DISK: u64 = 16;
 const BEYOND: u64 = 3;
 
 /// A home in which the healthy component is compiled already.
-pub(crate) struct Prepared(Place);
+pub(crate) struct Prepared(Place, OnceLock<Place>);
 
 impl Prepared {
     pub(crate) fn new() -> Self {
@@ -36,9 +37,22 @@ impl Prepared {
         place.graph("good.yaml", GOOD);
         let (document, code) = place.json(&["run", "good.yaml", "--caps", "caps.yaml", "--allow-unsigned"]);
         assert_eq!(code, 0, "{document}");
-        Self(place)
+        Self(place, OnceLock::new())
+    }
+
+    /// A home in which the item that is part of the program is compiled.
+    fn built_in(&self) -> &Place {
+        self.1.get_or_init(|| {
+            let place = Place::new();
+            let ran = place.run(&["inspect", BUILT_IN]);
+            assert_eq!(ran.code, 0, "{}", ran.stderr);
+            place
+        })
     }
 }
+
+/// The item that is part of the program.
+const BUILT_IN: &str = "rye/bash/bash";
 
 const GOOD: &str = "start: good\nnodes:\n  good: { action: { item_id: t/kit, params: { op: echo, value: 1 } }, assign: { good: 1 } }\n";
 
@@ -80,6 +94,9 @@ impl<'f> Scene<'f> {
         let scene = scene;
         let place = &scene.place;
         copy(&prepared.0.path("home"), &place.path("home"));
+        if scene.item() == BUILT_IN {
+            copy(&prepared.built_in().path("home"), &place.path("home"));
+        }
         let kits = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/nodes/.ai/tools/examples");
         for (kit, name) in [("testkit-io", "io"), ("testkit-net", "net")] {
             let target = place.path(&format!(".ai/tools/t/{name}.wasm"));

@@ -9,7 +9,7 @@ use super::fixture::{Fixture, folder};
 use super::offer::Taken;
 
 /// The topics in the order of a component's life, with their titles.
-const TOPICS: [(&str, &str); 17] = [
+const TOPICS: [(&str, &str); 18] = [
     ("artifacts", "Artifacts: refused before anything is compiled"),
     ("registry", "Registries: refused before anything is written"),
     ("compilation", "Compilation: structural caps, then a child process with limits of time and memory"),
@@ -18,6 +18,7 @@ const TOPICS: [(&str, &str); 17] = [
     ("abi", "The canonical ABI"),
     ("host-calls", "Host calls"),
     ("reach", "Servers, secrets, knowledge, other items"),
+    ("shell", "The shell that is built in"),
     ("results", "Results"),
     ("documents", "Documents"),
     ("work", "The host's own work"),

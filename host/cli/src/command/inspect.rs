@@ -10,7 +10,7 @@ use graph_core::graph::ItemType;
 use graph_core::node::FUNCTIONS;
 use graph_core::text_item::{Directive, read_text_item};
 use graph_core::trust::{
-    EnvelopeClaims, Standing, TextKind, TextStanding, TrustStore, VerifiedComponent, unsigned_text,
+    EnvelopeClaims, KeyName, Standing, TextKind, TextStanding, TrustStore, VerifiedComponent, unsigned_text,
     verify_text,
 };
 use graph_host::context::Context;
@@ -20,6 +20,7 @@ use graph_host::terminal::run_report;
 use graph_host::terminal::text::standing_text;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::host::now;
+use graph_runtime::items::built_in;
 use graph_runtime::items::graph_file::standing_json;
 use graph_runtime::items::locate::{
     self, ItemLocator, LocatedItem, envelope_path, id_of_file, id_of_graph, type_of_file,
@@ -160,30 +161,12 @@ fn component(
 ) -> Result<Exit> {
     let output = context.output;
     let trust = trusted_keys::load(&context.host.home, &sources.trust, &*context.host.notices)?;
-    let bytes = locate::read_component(path)?;
-    let envelope = envelope_path(path);
-    let envelope = match text_file::read(&envelope) {
-        Ok(text) => Some(text),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-        Err(error) => return Err(Error::read("the envelope", &envelope, &error)),
-    };
-    // Below `.ai/tools` the id follows from the path; elsewhere the name alone is known, and the statement says more.
-    let claimed = envelope.as_deref().and_then(|text| EnvelopeClaims::read(text).ok());
     let rank = precedence::rank((ItemType::Tool, id), path, &places, &trust, now().into());
-    let verified = VerifiedComponent::verify(bytes.clone(), envelope.as_deref(), &trust, id, now());
-    let (verified, standing) = match verified {
-        Ok(verified) => {
-            let standing = match verified.standing() {
-                Standing::Signed { key, .. } => Ok(key.clone()),
-                Standing::Unsigned => Err("not signed".to_owned()),
-            };
-            (verified, standing)
-        }
-        Err(error) => {
-            let verified = VerifiedComponent::under_development(bytes, id, &TrustStore::default())
-                .map_err(|error| locate::refused(&error))?;
-            (verified, Err(error.to_string()))
-        }
+    let is_built_in = built_in::is_place(path);
+    let Judged { verified, standing, keys } = if is_built_in {
+        Judged { verified: built_in::verify(id, &trust)?, standing: Ok(None), keys: Vec::new() }
+    } else {
+        judge(path, id, &trust)?
     };
     let manifest = graph_core::capability::Manifest::deny_all();
     let components = components(engine(&context.host)?, places, trust, manifest, true);
@@ -193,7 +176,6 @@ fn component(
     let component = context.block_on(components.description(&admitted))??;
     let description = &component.description;
     let Admitted { verified, declared, .. } = &admitted;
-    let keys: Vec<_> = claimed.map(|claims| claims.keys().map(str::to_owned).collect()).unwrap_or_default();
     if output.is_json() {
         output.document(&json!({
             "kind": "component",
@@ -203,7 +185,7 @@ fn component(
             "size": verified.bytes().len(),
             "digest": verified.digest(),
             "trusted": standing.is_ok(),
-            "signer": standing.as_ref().ok().map(|key| json!({ "name": key.name, "key_id": key.id })),
+            "signer": standing.as_ref().ok().and_then(Option::as_ref).map(|key| json!({ "name": key.name, "key_id": key.id })),
             "reason": standing.as_ref().err(),
             "signed_by": keys,
             "space": rank.space,
@@ -223,13 +205,15 @@ fn component(
     let version = verified.version().map(|version| format!("@{version}")).unwrap_or_default();
     output.line(format_args!("{}{version}  component", styled(output::BOLD, printable(verified.id()))))?;
     output.line(format_args!("  {}", printable(&description.summary)))?;
-    output.line(format_args!("  file      {} ({} bytes)", project::shown(path), verified.bytes().len()))?;
+    let file = if is_built_in { "built into graph-host".to_owned() } else { project::shown(path) };
+    output.line(format_args!("  file      {file} ({} bytes)", verified.bytes().len()))?;
     output.line(format_args!("  digest    {}", verified.digest()))?;
     match &standing {
-        Ok(key) => output.line(format_args!(
+        Ok(Some(key)) => output.line(format_args!(
             "  trust     {}",
             styled(output::GOOD, format_args!("signed by {}", printable(&key.to_string())))
         ))?,
+        Ok(None) => output.line(format_args!("  trust     {}", styled(output::GOOD, "built in")))?,
         Err(reason) => {
             output.line(format_args!("  trust     {}", styled(output::CAUTION, printable(reason))))?;
         }
@@ -253,6 +237,43 @@ fn component(
     }
     show_callables(verified.id(), &component, output)?;
     Ok(Exit::Ok)
+}
+
+/// A component, verified or not.
+struct Judged {
+    verified: VerifiedComponent,
+    /// The key that it is trusted by, none for one that is built in; or why it is not trusted.
+    standing: std::result::Result<Option<KeyName>, String>,
+    /// The keys that its envelope names.
+    keys: Vec<String>,
+}
+
+fn judge(path: &Path, id: &str, trust: &TrustStore) -> Result<Judged> {
+    let bytes = locate::read_component(path)?;
+    let envelope = envelope_path(path);
+    let envelope = match text_file::read(&envelope) {
+        Ok(text) => Some(text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => return Err(Error::read("the envelope", &envelope, &error)),
+    };
+    // Below `.ai/tools` the id follows from the path; elsewhere the name alone is known, and the statement says more.
+    let claimed = envelope.as_deref().and_then(|text| EnvelopeClaims::read(text).ok());
+    let keys = claimed.map(|claims| claims.keys().map(str::to_owned).collect()).unwrap_or_default();
+    match VerifiedComponent::verify(bytes.clone(), envelope.as_deref(), trust, id, now()) {
+        Ok(verified) => {
+            let standing = match verified.standing() {
+                Standing::Signed { key, .. } => Ok(Some(key.clone())),
+                Standing::BuiltIn => Ok(None),
+                Standing::Unsigned => Err("not signed".to_owned()),
+            };
+            Ok(Judged { verified, standing, keys })
+        }
+        Err(error) => {
+            let verified = VerifiedComponent::under_development(bytes, id, &TrustStore::default())
+                .map_err(|error| locate::refused(&error))?;
+            Ok(Judged { verified, standing: Err(error.to_string()), keys })
+        }
+    }
 }
 
 /// What nodes can call of a component: its node action and its functions.

@@ -192,6 +192,7 @@ fn item_lines(id: &str, admitted: &graph_runtime::plan::admission::Admitted) -> 
         Standing::Signed { key, .. } => {
             styled(output::GOOD, format_args!("signed by {}", printable(&key.to_string())))
         }
+        Standing::BuiltIn => styled(output::GOOD, "built in"),
         Standing::Unsigned => styled(output::CAUTION, "not signed"),
     };
     let interfaces: Vec<_> = admitted.declared.iter().map(ToString::to_string).collect();

@@ -53,20 +53,6 @@ const LINKING: [&str; 6] = [
     "-Wl,--stack-first",
     "-Wl,-z,stack-size=1048576",
 ];
-/// What the bindings offer. A component imports those functions of it that the node calls.
-const IMPORTS: [&str; 11] = [
-    "graph-host:host/log@0.1.0",
-    "graph-host:host/events@0.1.0",
-    "graph-host:host/knowledge@0.1.0",
-    "graph-host:host/secrets@0.1.0",
-    "graph-host:host/tools@0.1.0",
-    "wasi:http/outgoing-handler@0.2.12",
-    "wasi:clocks/wall-clock@0.2.12",
-    "wasi:clocks/monotonic-clock@0.2.12",
-    "wasi:random/random@0.2.12",
-    "wasi:filesystem/types@0.2.12",
-    "wasi:filesystem/preopens@0.2.12",
-];
 
 /// Why a node in C could not be built.
 #[derive(Debug, thiserror::Error)]
@@ -244,7 +230,7 @@ impl Project {
     /// Writes bindings of a world with all that the SDK offers.
     fn bindings(&self, folder: &Path) -> Result<(), CError> {
         let world = folder.join("wit");
-        wit::write(&world, IMPORTS.into_iter())
+        wit::write(&world, wit::IMPORTS.into_iter())
             .map_err(|source| CError::File { path: world.clone(), source })?;
         let files =
             generated(&world).map_err(|reason| CError::Component { folder: self.folder.clone(), reason })?;
@@ -341,7 +327,7 @@ mod tests {
     #[test]
     fn bindings_are_generated_for_all_that_the_sdk_offers() {
         let folder = tempfile::tempdir().unwrap();
-        wit::write(folder.path(), IMPORTS.into_iter()).unwrap();
+        wit::write(folder.path(), wit::IMPORTS.into_iter()).unwrap();
         let files = generated(folder.path()).unwrap();
         let names: Vec<_> = files.iter().map(|(name, _)| name.to_owned()).collect();
         assert_eq!(names, ["built.c", "built.h", "built_component_type.o"]);

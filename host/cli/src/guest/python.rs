@@ -23,20 +23,6 @@ const COMPONENT: &str = "graph_host_component";
 pub const COMPONENTIZE: &str = "0.25.1";
 /// What installs the tools of a project, and what it needs; typed in its folder.
 pub const INSTALL: &str = "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt";
-/// What a component imports as far as its node wants it.
-const IMPORTS: [&str; 11] = [
-    "graph-host:host/log@0.1.0",
-    "graph-host:host/events@0.1.0",
-    "graph-host:host/knowledge@0.1.0",
-    "graph-host:host/secrets@0.1.0",
-    "graph-host:host/tools@0.1.0",
-    "wasi:http/outgoing-handler@0.2.12",
-    "wasi:clocks/wall-clock@0.2.12",
-    "wasi:clocks/monotonic-clock@0.2.12",
-    "wasi:random/random@0.2.12",
-    "wasi:filesystem/types@0.2.12",
-    "wasi:filesystem/preopens@0.2.12",
-];
 
 /// The version of Python that is found.
 pub fn python_version() -> Option<String> {
@@ -155,7 +141,7 @@ impl Project {
             move |source| PythonError::File { path, source }
         };
         let world = scratch.path().join("wit");
-        wit::write(&world, IMPORTS.into_iter()).map_err(file(&world))?;
+        wit::write(&world, wit::IMPORTS.into_iter()).map_err(file(&world))?;
         let modules = scratch.path().join("modules");
         let component = modules.join(format!("{COMPONENT}.py"));
         fs::create_dir(&modules).map_err(file(&modules))?;

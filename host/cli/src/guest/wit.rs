@@ -34,6 +34,21 @@ pub const FILES: &[(&str, &str)] = texts![
 /// The name of the world that [`write()`] writes.
 pub const WORLD: &str = "built";
 
+/// Every interface that a node may import. Bindings offer all of them; a component imports those that the node calls.
+pub const IMPORTS: [&str; 11] = [
+    "graph-host:host/log@0.1.0",
+    "graph-host:host/events@0.1.0",
+    "graph-host:host/knowledge@0.1.0",
+    "graph-host:host/secrets@0.1.0",
+    "graph-host:host/tools@0.1.0",
+    "wasi:http/outgoing-handler@0.2.12",
+    "wasi:clocks/wall-clock@0.2.12",
+    "wasi:clocks/monotonic-clock@0.2.12",
+    "wasi:random/random@0.2.12",
+    "wasi:filesystem/types@0.2.12",
+    "wasi:filesystem/preopens@0.2.12",
+];
+
 /// Writes a folder with the world of a node that imports these interfaces, and all that it depends on, in the layout that tools for WIT
 /// read.
 pub fn write<'n>(folder: &Path, imports: impl Iterator<Item = &'n str>) -> io::Result<()> {

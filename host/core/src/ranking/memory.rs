@@ -91,9 +91,9 @@ struct Phrase {
 impl Phrase {
     fn new(words: &[String]) -> Self {
         let mut phrase = Self { words: words.to_vec(), borders: vec![0, 0] };
-        for at in 1..words.len() {
-            let border = phrase.after(phrase.borders[at], &words[at]);
-            phrase.borders.push(border);
+        for word in words.iter().skip(1) {
+            let before = phrase.borders.last().copied().unwrap_or_default();
+            phrase.borders.push(phrase.after(before, word));
         }
         phrase
     }

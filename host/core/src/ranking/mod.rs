@@ -6,7 +6,6 @@
 
 mod best;
 mod excerpt;
-#[allow(clippy::needless_range_loop, reason = "borders and words have the same places")]
 mod memory;
 mod query;
 mod score;

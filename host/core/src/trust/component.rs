@@ -95,6 +95,13 @@ pub enum VerifyError {
         /// The digest of the bytes.
         actual: Digest,
     },
+    /// The program has no such component of its own.
+    #[error("`{id}` is not built into this program: {reason}")]
+    BuiltIn {
+        id: String,
+        /// What is different.
+        reason: String,
+    },
     /// The statement is about an item, or a version of it, other than the one asked for.
     #[error("the key {key} signed this component as `{signed}`, it is used as `{id}`")]
     IdMismatch {
@@ -136,6 +143,9 @@ impl VerifyError {
             Self::TooFew { .. } => {
                 "have more of the keys sign it with `graph-host sign --add`; `graph-host trust list` shows what is required"
             }
+            Self::BuiltIn { .. } => {
+                "name the item without a version, or put one of your own into .ai/tools and sign it"
+            }
             Self::IdMismatch { .. } => {
                 "put it at the path of the id that it was signed as, or have it signed for this one"
             }
@@ -172,6 +182,8 @@ pub enum Standing {
         /// Until when they count.
         not_after: Option<Timestamp>,
     },
+    /// It is part of the program, which lists its digest.
+    BuiltIn,
     /// No one vouches for it: its user is developing it. Never for anything that was fetched.
     Unsigned,
 }
@@ -181,7 +193,7 @@ impl Standing {
     pub fn keys(&self) -> impl Iterator<Item = &KeyName> {
         let (key, also) = match self {
             Self::Signed { key, also, .. } => (Some(key), also.as_slice()),
-            Self::Unsigned => (None, [].as_slice()),
+            Self::BuiltIn | Self::Unsigned => (None, [].as_slice()),
         };
         key.into_iter().chain(also)
     }
@@ -276,6 +288,43 @@ impl VerifiedComponent {
         })
     }
 
+    /// Accepts a component that is part of the program: its bytes have to have the digest that the program lists, and to be what
+    /// the statement, which is not signed, is about. Refused like an unsigned one where the store requires signatures.
+    pub fn built_in(
+        bytes: Arc<[u8]>,
+        statement: &str,
+        listed: &Digest,
+        store: &TrustStore,
+        item: &str,
+    ) -> Result<Self, VerifyError> {
+        let (wanted_id, wanted_version) = split_version(item);
+        let refused = |reason: String| VerifyError::BuiltIn { id: shown(item), reason };
+        structure::check(&bytes).map_err(|reason| VerifyError::NotAComponent { id: shown(item), reason })?;
+        required(store, item)?;
+        let digest = Digest::of_bytes(&bytes);
+        if digest != *listed {
+            return Err(refused(format!("its digest is {digest}, not {listed}")));
+        }
+        let statement_digest = Digest::of_bytes(statement.as_bytes());
+        let statement = ComponentStatement::parse(statement.as_bytes())
+            .map_err(|reason| refused(format!("its statement is invalid: {reason}")))?;
+        let predicate = &statement.predicate;
+        if statement.subject != digest || predicate.id != wanted_id {
+            return Err(refused("its statement is about another component".to_owned()));
+        }
+        if wanted_version.is_some_and(|version| predicate.version != version) {
+            return Err(refused(format!("the version that is built in is {}", predicate.version)));
+        }
+        Ok(Self {
+            bytes,
+            digest,
+            id: wanted_id.to_owned(),
+            statement: Some(Arc::new(statement)),
+            statement_digest: Some(statement_digest),
+            standing: Standing::BuiltIn,
+        })
+    }
+
     /// The item id, without a version.
     pub fn id(&self) -> &str {
         &self.id
@@ -296,7 +345,7 @@ impl VerifiedComponent {
         &self.bytes
     }
 
-    /// What its signer states; nothing for one under development.
+    /// What its signer, or for one that is built in the program, states; nothing for one under development.
     pub fn statement(&self) -> Option<&Arc<ComponentStatement>> {
         self.statement.as_ref()
     }
@@ -311,12 +360,13 @@ impl VerifiedComponent {
         &self.standing
     }
 
-    /// The most that it may be granted: statement and key together; for one under development only the manifest bounds
-    /// it.
+    /// The most that it may be granted: statement and key together, or the statement of one that is built in; for one under
+    /// development only the manifest bounds it.
     pub fn ceiling(&self) -> Ceiling {
-        match &self.standing {
-            Standing::Signed { ceiling, .. } => Ceiling::clone(ceiling),
-            Standing::Unsigned => Ceiling::of(CapabilityKind::ALL),
+        match (&self.standing, &self.statement) {
+            (Standing::Signed { ceiling, .. }, _) => Ceiling::clone(ceiling),
+            (Standing::BuiltIn, Some(statement)) => statement.predicate.ceiling.clone(),
+            _ => Ceiling::of(CapabilityKind::ALL),
         }
     }
 }

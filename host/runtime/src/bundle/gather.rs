@@ -15,7 +15,7 @@ use graph_core::document::load;
 use graph_core::graph::{Action, Graph, ItemType, NodeLimits, Primary};
 use graph_core::hook::HookAction;
 use graph_core::id::{function_of, path_of};
-use graph_core::trust::{KeyId, SigningKey, TextStanding, TrustStore};
+use graph_core::trust::{KeyId, SigningKey, Standing, TextStanding, TrustStore};
 use serde_json::Value;
 
 use super::native_run::{manifest_text, pinned};
@@ -400,6 +400,13 @@ impl Gatherer<'_> {
                 "component `{}` cannot run in a page: it imports {}, which a page does not offer",
                 printable(item),
                 missing.join(", ")
+            ))
+            .help("run the graph natively: graph-host run"));
+        }
+        if *verified.standing() == Standing::BuiltIn {
+            return Err(Error::denied(format!(
+                "component `{}` cannot run in a page: it is built into graph-host, and a page has no such items",
+                printable(item)
             ))
             .help("run the graph natively: graph-host run"));
         }

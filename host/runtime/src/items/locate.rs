@@ -17,6 +17,7 @@ use serde::Serialize;
 use crate::error::Kind;
 use crate::error::{Error, Result};
 use crate::host::now;
+use crate::items::built_in;
 use crate::items::installed;
 use crate::items::precedence::{Candidate, Others, choose};
 use crate::project::paths::{self, FileKind};
@@ -44,6 +45,8 @@ pub enum Space {
     User,
     /// What is installed in the user's space.
     Installed,
+    /// What is part of the program.
+    BuiltIn,
 }
 
 impl Space {
@@ -54,6 +57,7 @@ impl Space {
             Self::Project => "project",
             Self::User => "user",
             Self::Installed => "installed",
+            Self::BuiltIn => "built_in",
         }
     }
 
@@ -64,12 +68,13 @@ impl Space {
             Self::Project => "the project",
             Self::User => "your user space",
             Self::Installed => "what you have installed",
+            Self::BuiltIn => "what is built into graph-host",
         }
     }
 }
 
 /// Finds items by their ids: in the folders of `--items`, then in the project, then in the user's space, then among the
-/// installed items. If several items have one id, [`crate::items::precedence`] decides between them.
+/// installed items, and then among those that are built in. If several items have one id, [`crate::items::precedence`] decides between them.
 #[derive(Clone, Debug)]
 pub struct ItemLocator {
     roots: Vec<Root>,
@@ -246,6 +251,7 @@ impl ItemLocator {
             Some(extension) if extension == "wasm" => {
                 let envelope = envelope_path(&file.path);
                 let is_there = match (file.space, fs::symlink_metadata(&envelope)) {
+                    (Space::BuiltIn, _) => false,
                     (Space::Project, found) => found.is_ok_and(|found| found.is_file()),
                     _ => envelope.is_file(),
                 };
@@ -287,6 +293,9 @@ impl ItemLocator {
                 }
             }
         }
+        candidates.extend(
+            built_in::candidates(item_type).filter(|(known, _)| *known == id).map(|(_, built_in)| built_in),
+        );
         match choose(id, candidates) {
             Some((Candidate { path, is_outside: true, .. }, _)) => {
                 let folders = self.folders(item_type).map(|(_, folder)| folder);
@@ -321,6 +330,9 @@ impl ItemLocator {
                 let is_outside = item_type != ItemType::Tool && !stays_in(&path, &folder);
                 found.entry(id).or_default().push(Candidate { space, path, is_outside });
             }
+        }
+        for (id, candidate) in built_in::candidates(item_type) {
+            found.entry(id.to_owned()).or_default().push(candidate);
         }
         let chosen = found.into_iter().filter_map(|(id, candidates)| {
             let (chosen, others) = choose(&id, candidates)?;
@@ -487,17 +499,21 @@ pub fn read_component(path: &Path) -> Result<Arc<[u8]>> {
     Ok(bytes.into())
 }
 
-/// Reads a component and verifies it: it has to be signed by a trusted key, or may be unsigned if the user allows that
-/// and it was not pulled.
+/// Reads a component and verifies it: it has to be signed by a trusted key or built in, or may be unsigned if the user allows
+/// that and it was not pulled.
 pub fn verify(
     item: &str,
-    path: &Path,
+    file: &ItemFile,
     envelope: Option<&Path>,
     places: &ItemLocator,
     trust: &TrustStore,
     judged: Moment,
     allow_unsigned: bool,
 ) -> Result<VerifiedComponent> {
+    if file.space == Space::BuiltIn {
+        return built_in::verify(item, trust);
+    }
+    let path = file.path.as_path();
     let bytes = read_component(path)?;
     let envelope = match envelope {
         Some(path) => Some(crate::project::text_file::read_as("the envelope", path)?),

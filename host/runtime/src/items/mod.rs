@@ -1,5 +1,6 @@
 //! Finds items by id, reads them, and checks them against the lockfile and against other items with the same id.
 
+pub mod built_in;
 pub mod graph_file;
 pub mod installed;
 pub mod locate;

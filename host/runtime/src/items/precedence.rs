@@ -8,6 +8,9 @@
 //! - an item of the project whose signed version is older than the user's own is refused: a valid signature does not
 //!   prove that it is still the version to use.
 //!
+//! What is built into the program comes last and counts as signed: an unsigned item does not replace it, and a signed one of the
+//! project replaces it with a warning.
+//!
 //! A folder that the command line names with `--items` is the user's own decision: what is in it wins, signed or not.
 
 use std::fmt;
@@ -109,7 +112,7 @@ pub(crate) fn choose(id: &str, candidates: Vec<Candidate>) -> Option<(Candidate,
 /// Whether an item is treated as a signed one. An item that cannot be read must be refused, not passed over, so it is
 /// treated as signed.
 fn claims_signature(id: &str, candidate: &Candidate) -> bool {
-    if candidate.is_outside {
+    if candidate.is_outside || candidate.space == Space::BuiltIn {
         return true;
     }
     if is_component(&candidate.path) {
@@ -217,6 +220,9 @@ fn judge(
     let is_compared = file.space == Space::Project && !file.is_pinned && !file.others.hidden.is_empty();
     let own = is_compared.then(own).flatten();
     for other in &file.others.hidden {
+        if is_compared && other.space == Space::BuiltIn {
+            precedence.warnings.push(replaces_built_in(file));
+        }
         let release = release(item_type, path_of(&file.id), other, trust, at);
         if let (Some(own), Some(release)) = (&own, &release) {
             match (own.semver(), release.semver()) {
@@ -240,7 +246,7 @@ fn release(
     at: Moment,
 ) -> Option<Release> {
     let path = &candidate.path;
-    if candidate.is_outside {
+    if candidate.is_outside || candidate.space == Space::BuiltIn {
         return None;
     }
     if is_component(path) {
@@ -307,6 +313,14 @@ fn passed_over(file: &ItemFile, other: &Candidate) -> String {
     )
 }
 
+fn replaces_built_in(file: &ItemFile) -> String {
+    format!(
+        "`{}` is taken from the project ({}) and replaces the one that is built into graph-host",
+        printable(&file.id),
+        project::shown(&file.path)
+    )
+}
+
 fn not_comparable(file: &ItemFile, other: &Candidate) -> String {
     format!(
         "`{}` is taken from the project ({}) and hides another one of {} ({}); their versions do not say which one is newer",
@@ -342,6 +356,9 @@ impl OtherItem {
 impl fmt::Display for OtherItem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.space.as_str())?;
+        if self.space == Space::BuiltIn {
+            return Ok(());
+        }
         if let Some(version) = &self.version {
             write!(f, " {}", printable(version))?;
         }

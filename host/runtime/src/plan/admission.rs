@@ -189,7 +189,7 @@ impl Components {
         let judged = locate::judged(recorded);
         let verified = locate::verify(
             item,
-            &file.path,
+            &file,
             envelope.as_deref(),
             &self.places,
             &self.trust,
@@ -415,7 +415,7 @@ fn grant_within(
 ) -> Result<EffectiveGrant, Vec<Refusal>> {
     let signer = match admitted.verified.standing() {
         Standing::Signed { key, .. } => Some(key.name.as_str()),
-        Standing::Unsigned => None,
+        Standing::BuiltIn | Standing::Unsigned => None,
     };
     let id = admitted.verified.id();
     let id = function_of(item).map_or(Cow::Borrowed(id), |function| Cow::Owned(format!("{id}#{function}")));

@@ -201,7 +201,7 @@ pub fn item_json(id: &str, admitted: &Admitted) -> Value {
     let verified = &admitted.verified;
     let signer = match verified.standing() {
         Standing::Signed { key, .. } => json!({ "name": key.name, "key_id": key.id }),
-        Standing::Unsigned => Value::Null,
+        Standing::BuiltIn | Standing::Unsigned => Value::Null,
     };
     json!({
         "id": id,

@@ -21,9 +21,10 @@ use serde_json::Value;
 use crate::error::Kind as ErrorKind;
 use crate::error::{Error, Result};
 use crate::host::now;
+use crate::items::built_in;
 use crate::items::graph_file::wrongly_signed;
 use crate::items::locate::{
-    self, FindError, ItemLocator, LocatedItem, envelope_path, id_of_file, id_of_graph, type_of_file,
+    self, FindError, ItemLocator, LocatedItem, Space, envelope_path, id_of_file, id_of_graph, type_of_file,
 };
 use crate::project;
 use crate::registry::pull::Puller;
@@ -137,6 +138,9 @@ impl Publisher<'_> {
         let said = Said { id: Some(said.id.unwrap_or(id_alone)), ..said };
         if item_type == ItemType::Tool {
             return match self.places.find(id).map_err(missing)? {
+                LocatedItem::Component { file, .. } if file.space == Space::BuiltIn => {
+                    Err(built_in::not_published(&file.id))
+                }
                 LocatedItem::Component { file, .. } => self.component(&file.path, said),
                 LocatedItem::Graph { file } => self.text(Kind::Graph, &file.path, said),
             };

@@ -258,7 +258,7 @@ fn of_component(component: &VerifiedComponent) -> LogEntry {
     let version = component.version().map(|version| format!("@{version}")).unwrap_or_default();
     let item = format!("{}{version}", component.id());
     let event = match component.standing() {
-        Standing::Signed { .. } => LogEvent::Accepted,
+        Standing::Signed { .. } | Standing::BuiltIn => LogEvent::Accepted,
         Standing::Unsigned => LogEvent::AcceptedUnsigned,
     };
     LogEntry {

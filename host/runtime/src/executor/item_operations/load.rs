@@ -39,7 +39,7 @@ impl Primaries {
                 let judged = locate::judged(self.texts.recorded);
                 let verified = locate::verify(
                     item,
-                    &file.path,
+                    &file,
                     envelope.as_deref(),
                     &self.texts.places,
                     &self.texts.trust,
@@ -55,6 +55,7 @@ impl Primaries {
                     Standing::Signed { key, .. } => {
                         json!({ "standing": "signed", "signer": { "name": key.name, "key_id": key.id } })
                     }
+                    Standing::BuiltIn => json!({ "standing": "built_in" }),
                     Standing::Unsigned => json!({ "standing": "unsigned" }),
                 };
                 Ok(json!({

@@ -139,7 +139,7 @@ impl Primaries {
             let judged = locate::judged(self.texts.recorded);
             let verified = locate::verify(
                 &id,
-                &file.path,
+                &file,
                 envelope.as_deref(),
                 &self.texts.places,
                 &self.texts.trust,
@@ -182,6 +182,7 @@ fn is_from(space: Space, source: &str) -> bool {
     match space {
         Space::Named | Space::Project => matches!(source, "all" | "project"),
         Space::User => matches!(source, "all" | "user"),
+        Space::BuiltIn => matches!(source, "all" | "system"),
         Space::Installed => matches!(source, "all" | "installed" | "system"),
     }
 }
