@@ -31,7 +31,7 @@ fn detached<'a>(graph: &'a str, id: &'a str) -> Vec<&'a str> {
 }
 
 fn long() -> Place {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     place.graph("long.yaml", LONG);
     place
 }
@@ -274,7 +274,7 @@ fn answers_given_beforehand_reach_the_background() {
 
 #[test]
 fn show_tells_what_the_run_told() {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     let graph = r#"start: [a, b]
 nodes:
   a: { action: { item_id: t/kit, params: { op: echo, value: 1 } }, assign: { x: "${result}" }, next: c }

@@ -135,7 +135,7 @@ fn a_folder_in_use_stays_as_it_is() {
 
 #[test]
 fn what_cannot_run_is_refused_before_anything_is_written() {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     place.graph("graph.yaml", "start: a\nnodes:\n  a: { action: { item_id: t/none } }\n");
     let ran = place.run(&["bundle", "graph.yaml", "--caps", "caps.yaml", "-o", "site"]);
     assert_eq!(ran.code, 9, "{}", ran.stderr);

@@ -15,7 +15,7 @@ output: "${state.told}"
 "#;
 
 fn place() -> Place {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     place.graph("graph.yaml", GRAPH);
     place
 }

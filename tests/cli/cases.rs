@@ -21,7 +21,7 @@ script:
 
 #[test]
 fn what_has_no_double_is_the_real_component() {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     place.write("mixed.case.yaml", MIXED);
     let tested = place.run(&["test", ".", "--allow-unsigned"]);
     assert_eq!((tested.code, tested.stdout.trim()), (0, "1 passed, 0 failed"), "{}", tested.stderr);
@@ -33,7 +33,7 @@ fn what_has_no_double_is_the_real_component() {
 
 #[test]
 fn a_component_in_a_case_is_let_in_as_in_a_run() {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     let kit_io = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../examples/nodes/.ai/tools/examples/testkit-io.wasm");
     std::fs::copy(kit_io, place.path(".ai/tools/t/io.wasm")).unwrap();
@@ -67,7 +67,7 @@ fn a_component_in_a_case_is_let_in_as_in_a_run() {
 /// A component takes no time in a case, whatever its clock shows, and a double may take seconds beside it.
 #[test]
 fn components_and_doubles_run_side_by_side() {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     place.write(
         "beside.case.yaml",
         "graph:\n  start: [slow, spin]\n  nodes:\n    slow: { action: { item_id: t/slow }, assign: { slow: \"${result}\" } }\n\

@@ -25,7 +25,7 @@ fn wait_for_step(place: &Place, run: &str, step: u64) {
 
 #[test]
 fn one_process_goes_on_and_the_other_is_told_who_has_the_run() {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     place.graph("slow.yaml", SLOW);
     let run = ["run", "slow.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "r", "--json"];
     let mut first = place.command(&run).spawn().unwrap();
@@ -89,7 +89,7 @@ impl Drop for SmallDisk {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_stops_a_run_and_keeps_what_was_stored() {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     let Some(disk) = SmallDisk::over(place.path(".ai/state"), "768k") else {
         println!("skipped: a disk cannot be mounted here");
         return;

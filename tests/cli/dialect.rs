@@ -125,7 +125,7 @@ fn a_plan_names_the_graph_and_its_dialect() {
 
 #[test]
 fn validate_finds_what_a_plan_finds() {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     place.graph(
         "flow.yaml",
         "start: a\nnodes:\n  a: { action: { item_id: t/kit, params: { op: echo, value: 1 } }, next: b }\n  b: { action: { item_id: t/none } }\n",

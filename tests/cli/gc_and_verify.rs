@@ -18,7 +18,7 @@ nodes:
 "#;
 
 fn place() -> Place {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     place.graph("loop.yaml", LOOP);
     place.graph("asking.yaml", ASKING);
     place

@@ -72,7 +72,7 @@ fn hostile_input_a_hundred_times_over_takes_no_more_memory() {
     let prepared = offer::Prepared::new();
     let fixtures = fixture::all();
     let draw = interrupts::Draw::from_environment();
-    let is_repeated = |fixture: &&Fixture| fixture.repeats && draw.is_one_in_four(fixture);
+    let is_repeated = |fixture: &&Fixture| fixture.repeats && draw.is_one_in_eight(fixture);
     let repeated: Vec<_> = named(&fixtures).into_iter().filter(is_repeated).collect();
     each(&repeated, |fixture, taken| memory::check(fixture, &prepared, taken));
 }

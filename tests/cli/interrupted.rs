@@ -29,7 +29,7 @@ fn run(id: &str) -> [&str; 7] {
 #[cfg(unix)]
 #[test]
 fn a_killed_run_goes_on_as_if_nothing_had_happened() {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     place.graph("loop.yaml", LOOP);
     let warm = place.run(&run("warm"));
     assert_eq!(warm.code, 0, "{}", warm.stderr);
@@ -67,7 +67,7 @@ fn a_killed_run_goes_on_as_if_nothing_had_happened() {
 #[cfg(unix)]
 #[test]
 fn ctrl_c_stops_at_the_boundary() {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     place.graph("loop.yaml", &LOOP.replace("1000000", "50000000"));
     let args = ["run", "loop.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "c", "--json"];
     let child = place.command(&args).spawn().unwrap();

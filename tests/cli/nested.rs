@@ -13,7 +13,7 @@ nodes:
 "#;
 
 fn place() -> Place {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     place.graph("outer.yaml", OUTER);
     place.graph(".ai/tools/t/mid.yaml", MID);
     place.graph(".ai/tools/t/leaf.yaml", LEAF);
@@ -88,7 +88,7 @@ fn a_wrongly_signed_graph_inside_is_refused_before_anything_runs() {
 
 #[test]
 fn a_graph_that_names_itself_is_warned_of_and_ends_at_the_depth() {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     place.graph(".ai/tools/t/self.yaml", "start: a\nnodes: { a: { action: { item_id: t/self } } }\n");
     place.write("caps.yaml", "dispatch: ['execute.tool.t.*']\nrun: { depth: 2 }\n");
     let validated = place.run(&["validate", ".ai/tools/t/self.yaml"]);
@@ -102,7 +102,7 @@ fn a_graph_that_names_itself_is_warned_of_and_ends_at_the_depth() {
 /// What such a graph leaves to itself is the same at each level: looking at it comes to an end.
 #[test]
 fn a_graph_that_names_itself_and_narrows_what_it_may_use_is_looked_at_once() {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     let action = "{ item_id: t/self, params: { depth: 3, capabilities: ['execute.tool.t.*'] } }";
     let narrows = "memory: 1MiB, capabilities: { dispatch: ['execute.tool.t.self'], interfaces: [log] }";
     place.graph(

@@ -12,7 +12,7 @@ nodes:
 "#;
 
 fn place() -> Place {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     place.graph("asking.yaml", ASKING);
     let files: [(&str, &[u8]); 13] = [
         ("nan.json", b"{\"a\": NaN}"),

@@ -4,7 +4,7 @@ use crate::place::Place;
 
 /// A place with a run that waits for an answer, and its file `r.jsonl`; and another one, which has the file and the items.
 fn two_hosts() -> (Place, Place) {
-    let (page, host) = (Place::with_testkit(), Place::with_testkit());
+    let (page, host) = (Place::with_compiled_testkit(), Place::with_compiled_testkit());
     export(&page, &host, "r");
     (page, host)
 }
@@ -37,7 +37,7 @@ fn with_its_key_a_run_of_a_page_is_resumed() {
 #[test]
 fn another_key_is_refused_by_name() {
     let (_page, host) = two_hosts();
-    let other = Place::with_testkit();
+    let other = Place::with_compiled_testkit();
     export(&other, &host, "other");
     let refused = host.run(&["runs", "import", "r.jsonl", "--identity", "page.pem"]);
     assert_eq!(refused.code, 8, "{}", refused.stderr);

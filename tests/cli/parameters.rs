@@ -13,7 +13,7 @@ nodes:
 "#;
 
 fn place() -> Place {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     place.graph("asking.yaml", ASKING);
     place.graph("other.yaml", "start: a\nnodes: { a: {} }\n");
     place.graph(

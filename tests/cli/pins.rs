@@ -23,7 +23,7 @@ fn ok(ran: &Ran) {
 
 /// A suspended run of two components that one key has signed.
 fn asking() -> Place {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     std::fs::copy(place.path(".ai/tools/t/kit.wasm"), place.path(".ai/tools/t/ask.wasm")).unwrap();
     for key in ["one", "two"] {
         ok(&place.run(&["keys", "generate", key]));

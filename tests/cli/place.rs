@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
@@ -13,6 +14,33 @@ pub(crate) struct Place {
 pub(crate) fn kit(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../examples/nodes/.ai/tools/examples/{name}.wasm"))
 }
+
+/// The compiled components of a home. Other homes are given them, so that a component is compiled once for all tests that need it.
+pub(crate) struct Compiled(OnceLock<Vec<(PathBuf, Vec<u8>)>>);
+
+impl Compiled {
+    pub(crate) const fn new() -> Self {
+        Self(OnceLock::new())
+    }
+
+    /// Puts them into the home of a place. The first time, `compile` makes them in the home of an empty place.
+    pub(crate) fn give(&self, place: &Place, compile: impl FnOnce(&Place)) {
+        let files = self.0.get_or_init(|| {
+            let first = Place::new();
+            compile(&first);
+            let cache = first.path(CACHE);
+            let files = std::fs::read_dir(&cache).unwrap().map(|entry| entry.unwrap().path());
+            files.map(|file| (file.file_name().unwrap().into(), std::fs::read(&file).unwrap())).collect()
+        });
+        std::fs::create_dir_all(place.path(CACHE)).unwrap();
+        for (name, bytes) in files {
+            std::fs::write(place.path(CACHE).join(name), bytes).unwrap();
+        }
+    }
+}
+
+/// Where compiled components are, below the folder of a place.
+const CACHE: &str = "home/cache";
 
 pub(crate) struct Ran {
     pub(crate) code: i32,
@@ -32,6 +60,17 @@ impl Place {
         let place = Self::new();
         std::fs::copy(kit("testkit"), place.path(".ai/tools/t/kit.wasm")).unwrap();
         place.write("caps.yaml", "dispatch: ['execute.tool.t.*']\n");
+        place
+    }
+
+    /// The same, with `t/kit` compiled before.
+    pub(crate) fn with_compiled_testkit() -> Self {
+        static COMPILED: Compiled = Compiled::new();
+        let place = Self::with_testkit();
+        COMPILED.give(&place, |first| {
+            std::fs::copy(kit("testkit"), first.path(".ai/tools/t/kit.wasm")).unwrap();
+            assert_eq!(first.run(&["inspect", "t/kit"]).code, 0);
+        });
         place
     }
 

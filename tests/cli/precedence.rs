@@ -27,7 +27,7 @@ fn ok(ran: &Ran) {
 
 /// A user whose own items of every kind are signed as this version, and a graph that uses them.
 fn with_own_items(version: &str) -> Place {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     std::fs::remove_file(place.path(".ai/tools/t/kit.wasm")).unwrap();
     for folder in ["home/.ai/tools/t", "home/.ai/knowledge/t", "home/.ai/directives/t"] {
         std::fs::create_dir_all(place.path(folder)).unwrap();

@@ -13,7 +13,7 @@ fn ok(ran: &Ran) {
 
 /// `t/kit` 1.0.0, `t/flow` 1.0.0 and `t/note` 2.0.0, signed with `me`, and a project elsewhere.
 fn signed() -> Place {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     ok(&place.run(&["keys", "generate", "me"]));
     ok(&place.run(&["trust", "add", "me", "--key", "me", "--items", "t/*"]));
     std::fs::create_dir_all(place.path(".ai/knowledge/t")).unwrap();

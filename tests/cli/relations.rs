@@ -10,7 +10,7 @@ const RUN: [&str; 5] = ["run", "g.yaml", "--caps", "caps.yaml", "--allow-unsigne
 
 /// A graph that runs another one for each of two items, which asks.
 fn place() -> Place {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     place.graph(
         "g.yaml",
         "start: first\nnodes:\n  first: { assign: { ready: true }, next: each }\n  each: { type: foreach, parallel: true, over: [1, 2], as: n, collect: got, action: { item_id: t/inner, params: { n: \"${n}\" } } }\n",
@@ -166,7 +166,7 @@ fn a_chain_has_its_forks() {
 /// A run of which nothing is stored when its process ends has been created, and no more.
 #[test]
 fn a_run_that_has_not_begun_is_created() {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     // It is killed before it has used this up.
     place.write(
         "caps.yaml",

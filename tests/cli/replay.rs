@@ -35,7 +35,7 @@ output: { said: "${state.word} ${state.answer}" }
 "#;
 
 fn all(durability: &str) -> Place {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     place.graph(".ai/tools/t/below.yaml", BELOW);
     place.graph("all.yaml", ALL);
     let run = [
@@ -213,7 +213,7 @@ fn what_cannot_be_replayed_says_why() {
 
 #[test]
 fn a_child_run_whose_time_was_over_is_cut_short_again() {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     let below = |tail: &str| {
         format!(
             "start: [quick, slow]\nnodes:\n  quick: {{ action: {{ item_id: t/kit, params: {{ op: echo, value: 1 }} }} }}\n  {tail}"
@@ -246,7 +246,7 @@ fn a_child_run_whose_time_was_over_is_cut_short_again() {
 /// A child run stops of itself, and its parent's time is over before its last hook has ended: what it has used counts.
 #[test]
 fn a_child_run_that_had_stopped_before_its_parent_was_cut_short_stops_again() {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     let spin = "{ item_id: t/kit, params: { op: spin, iterations: 40000000000 } }";
     let ways = [
         ("ends", "graph_completed", "{ op: echo, value: 1 }", ""),

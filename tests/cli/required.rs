@@ -21,7 +21,7 @@ fn ok(ran: &Ran) {
 
 /// One item of each kind, all signed with the key that is required for them.
 fn place() -> Place {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     for folder in ["knowledge/t", "directives/t"] {
         std::fs::create_dir_all(place.path(".ai").join(folder)).unwrap();
     }

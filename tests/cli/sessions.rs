@@ -12,7 +12,7 @@ nodes:
 
 #[test]
 fn a_run_asks_and_goes_on() {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     place.graph("asking.yaml", ASKING);
     let run = ["run", "asking.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "r1"];
     insta::assert_snapshot!("ask", place.run(&run).shown());
@@ -42,7 +42,7 @@ fn a_run_asks_and_goes_on() {
 
 #[test]
 fn answers_can_be_given_beforehand() {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     place.graph("asking.yaml", ASKING);
     let run = ["run", "asking.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--answer", "no"];
     let (document, code) = place.json(&run);
@@ -53,7 +53,7 @@ fn answers_can_be_given_beforehand() {
 
 #[test]
 fn a_refusal_says_what_would_help() {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     place.graph("asking.yaml", ASKING);
     insta::assert_snapshot!("refused", place.run(&["run", "asking.yaml", "--allow-unsigned"]).shown());
     let (document, code) = place.json(&["run", "asking.yaml", "--allow-unsigned", "--plan"]);
@@ -71,7 +71,7 @@ fn a_refusal_says_what_would_help() {
 
 #[test]
 fn a_change_is_refused_until_it_is_accepted() {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     place.graph("asking.yaml", ASKING);
     place.run(&["run", "asking.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "r1"]);
     place.graph("asking.yaml", &ASKING.replace("verdict: \"${state.verdict}\"", "verdict: changed"));

@@ -26,7 +26,7 @@ fn lines(text: &str) -> Vec<Value> {
 }
 
 fn place() -> Place {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     place.graph("g.yaml", GRAPH);
     place
 }
@@ -212,7 +212,7 @@ fn steps_and_nodes_show_how_long_they_took() {
 /// A line that was shown is there after a crash, under the same number, and what comes later follows it.
 #[test]
 fn what_was_shown_is_there_after_a_crash() {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     let graph = r"start: work
 max_steps: 100
 channels: { n: { reducer: sum, default: 0 } }
@@ -273,7 +273,7 @@ fn a_follower_reads_on_until_the_run_has_stopped() {
 
 #[test]
 fn what_components_emit_is_bounded_and_cannot_steer_a_terminal() {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     let graph = |params: &str| {
         let config = format!("start: a\nnodes:\n  a: {{ action: {{ item_id: t/kit, params: {params} }} }}\n");
         place.graph("g.yaml", &config);
@@ -350,7 +350,7 @@ fn a_stream_that_does_not_exist_is_refused() {
 
 /// A graph that runs another one for each of two items, which emits, fails once and asks.
 fn nested() -> Place {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     place.graph(
         "g.yaml",
         "start: first\nnodes:\n  first: { assign: { ready: true }, next: each }\n  each: { type: foreach, over: [1, 2], as: n, collect: got, action: { item_id: t/inner, params: { n: \"${n}\" } } }\n",
@@ -535,7 +535,7 @@ fn a_fork_that_goes_on_streams_as_a_resume_does() {
 /// An attempt is told of when it begins: nothing of its superstep has been stored by then.
 #[test]
 fn an_attempt_is_shown_when_it_begins() {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     place.graph(
         "g.yaml",
         "start: first\nnodes:\n  first: { next: slow }\n  slow: { action: { item_id: t/kit, params: { op: spin, iterations: 200000000000 } } }\n",
@@ -559,7 +559,7 @@ fn an_attempt_is_shown_when_it_begins() {
 /// Which total of supersteps held is recorded: a larger one later changes no line.
 #[test]
 fn lines_say_how_many_supersteps_were_allowed() {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     place.graph("g.yaml", "start: a\nmax_steps: 50\nnodes:\n  a: { next: [{ to: a, label: again }] }\n");
     assert_eq!(place.run(&[&RUN[..], &["--max-steps", "2"]].concat()).code, 7);
     let first = events(&place, &[]);

@@ -14,7 +14,7 @@ nodes:
 "#;
 
 fn asking() -> Place {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     place.graph("asking.yaml", ASKING);
     let ran = place.run(&[
         "run",
@@ -87,7 +87,7 @@ fn a_run_is_looked_back_on_edited_and_forked() {
 
 #[test]
 fn a_replay_has_the_digests_of_its_original() {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     place.graph("line.yaml", &ASKING.replace("state.ok, op: eq", "state.ok, op: ne"));
     let run = ["run", "line.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "r1"];
     let (first, code) = place.json(&run);

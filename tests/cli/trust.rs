@@ -20,7 +20,7 @@ fn ok(ran: &Ran) {
 
 /// `t/ask`, signed with `steady`, and `t/kit`, signed with `one`.
 fn signed() -> Place {
-    let place = Place::with_testkit();
+    let place = Place::with_compiled_testkit();
     std::fs::copy(place.path(".ai/tools/t/kit.wasm"), place.path(".ai/tools/t/ask.wasm")).unwrap();
     for key in ["one", "two", "steady"] {
         ok(&place.run(&["keys", "generate", key]));

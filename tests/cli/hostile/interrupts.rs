@@ -13,7 +13,7 @@ const MOST_AFTER_PRESS: Duration = Duration::from_secs(1);
 /// What ends sooner than this leaves no moment to press at.
 const SHORT: Duration = Duration::from_millis(30);
 /// How many fixtures are drawn of those of the host's own work, and how many of all others.
-const DRAWN: usize = 24;
+const DRAWN: usize = 16;
 /// How a shell reports a process that Ctrl-C ended.
 const CANCELLED: i32 = 130;
 /// The signal of Ctrl-C.
@@ -45,9 +45,9 @@ impl Draw {
         f64::from(number) / f64::from(u32::MAX)
     }
 
-    /// Whether a fixture is in a sample of one in four.
-    pub(crate) fn is_one_in_four(&self, fixture: &Fixture) -> bool {
-        self.full || self.share(fixture, "repeated") < 0.25
+    /// Whether a fixture is in a sample of one in eight.
+    pub(crate) fn is_one_in_eight(&self, fixture: &Fixture) -> bool {
+        self.full || self.share(fixture, "repeated") < 0.125
     }
 
     /// The fixtures that are drawn: some that make work for the host, which are made to take long, and some of the others.
