@@ -189,8 +189,8 @@ fn what_is_too_large_in_a_strangers_database_is_refused() {
     let place = place(5, "sqlite");
     let database = place.path(".ai/state/runs.db");
     let statements = [
-        ("UPDATE checkpoints SET body = zeroblob(400000000) WHERE sequence = 3", "runs verify r"),
-        ("UPDATE runs SET result = zeroblob(400000000)", "runs show r --json"),
+        ("UPDATE checkpoints SET body = zeroblob(900000000) WHERE sequence = 3", "runs verify r"),
+        ("UPDATE runs SET result = zeroblob(900000000)", "runs show r --json"),
     ];
     // For a moment the tables take anything anywhere.
     let loosen = "PRAGMA writable_schema = ON; CREATE TABLE kept AS SELECT name, sql FROM sqlite_master; \

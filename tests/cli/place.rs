@@ -34,7 +34,11 @@ impl Compiled {
         });
         std::fs::create_dir_all(place.path(CACHE)).unwrap();
         for (name, bytes) in files {
-            std::fs::write(place.path(CACHE).join(name), bytes).unwrap();
+            let file = place.path(CACHE).join(name);
+            std::fs::write(&file, bytes).unwrap();
+            // The host takes nothing from a cache that others can write or whose key they can read.
+            #[cfg(unix)]
+            std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
         }
     }
 }
