@@ -10,6 +10,15 @@ use serde_json::{Value, json};
 
 use crate::place::{Place, Ran};
 
+#[test]
+fn the_component_of_the_stores_is_its_text_assembled() {
+    let assembled = wat::parse_str(include_str!("../formats/hello.wat")).unwrap();
+    assert!(
+        assembled == include_bytes!("../formats/hello.wasm"),
+        "tests/formats/hello.wasm is not hello.wat"
+    );
+}
+
 /// A copy of what a release has stored. Its project is `project`, and its user's space `home`.
 struct Stored {
     place: Place,

@@ -101,6 +101,30 @@ check(len(names) == FUNCTIONS_IN_ALL, f"{len(names)} functions: {sorted(names)}"
 shown = graph_host("inspect", ".ai/tools/me/types.wasm").stdout
 check("me/types#acme:types/echo/echo-u8" in shown, shown)
 
+# What the WIT of the crate says about its functions is in the component that `build` has made.
+DESCRIBED = {"add": "Adds two numbers.", "acme:types/echo/echo-u8": "Gives back a byte."}
+for function in inspected["functions"]:
+    described = (function.get("summary"), function["params"].get("description"))
+    check(described == (DESCRIBED.get(function["name"]),) * 2, function)
+check(all(text in shown for text in DESCRIBED.values()), shown)
+
+# The functions that nodes cannot call are named with the reasons, of a component that is trusted by its statement, and when it is signed.
+LEFT_OUT = {
+    "acme:types/things/[constructor]counter": "it belongs to a resource",
+    "acme:types/things/[method]counter.next": "it belongs to a resource",
+    "acme:types/things/take": "its parameter `of` is or holds a resource",
+}
+signed = graph_host("sign", ".ai/tools/me/types.wasm", "--key", "me", "--version", "1.2.0", "--json")
+statement = json.loads(signed.stdout)
+check(set(statement["functions"]) == names, statement)
+for document in (inspected, statement):
+    left_out = {function["name"]: function["reason"] for function in document["uncallable"]}
+    check(set(left_out) == set(LEFT_OUT), document)
+    check(all(reason in left_out[name] for name, reason in LEFT_OUT.items()), left_out)
+for name, reason in LEFT_OUT.items():
+    check(f"warning: left out: `{name}` cannot be a node: {reason}" in signed.stderr, signed.stderr)
+    check(f"`{name}` cannot be a node: {reason}" in shown, shown)
+
 # Every value, in one graph, permitted function by function.
 nodes, expected = {}, {}
 for kind, values in VALUES.items():

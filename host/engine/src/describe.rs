@@ -15,7 +15,7 @@ use crate::call::new_store;
 use crate::classify::classify;
 use crate::engine::Engine;
 use crate::error::{DescribeError, LoadError};
-use crate::functions::{self, Function};
+use crate::functions::ExportedFunctions;
 use crate::host::output::Output;
 use crate::journal::{Journal, SharedJournal};
 use crate::prepare::linker;
@@ -76,16 +76,9 @@ fn last_lines(output: &Output) -> Vec<String> {
 impl Engine {
     /// The functions that a component exports besides the node action, from its types and the documentation in its WIT; those that
     /// cannot be called with the reason. Nothing of the component is executed.
-    pub fn functions(&self, component: &VerifiedComponent) -> Result<Vec<Function>, LoadError> {
+    pub fn functions(&self, component: &VerifiedComponent) -> Result<ExportedFunctions, LoadError> {
         let loaded = self.load(component)?;
-        let mut functions = functions::functions(&self.inner.wasmtime, loaded.component());
-        if functions.iter().any(Result::is_ok) {
-            let mut summaries = functions::summaries(component.bytes());
-            for function in functions.iter_mut().flatten() {
-                function.summary = summaries.remove(&function.name).unwrap_or_default();
-            }
-        }
-        Ok(functions)
+        Ok(ExportedFunctions::read(&self.inner.wasmtime, loaded.component(), component.bytes()))
     }
 }
 

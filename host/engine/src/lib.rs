@@ -89,7 +89,7 @@ pub use compile::{
 pub use config::EngineConfig;
 pub use engine::{Engine, LoadedComponent};
 pub use error::{DescribeError, EngineError, LoadError, MissingInterface, PrepareError};
-pub use functions::{Function, UncallableFunction};
+pub use functions::{DocumentationError, ExportedFunctions, UncallableFunction};
 pub use host::http::{Resolver, Resolving, SecretError, SystemResolver};
 pub use host::output::{EventRecord, Level, LogLine, Observer};
 pub use interface::Import;

@@ -23,6 +23,7 @@ use serde_json::json;
 
 use self::sources::Sources;
 use super::trust::kind;
+use super::uncallable;
 
 /// Compile a node to a component and sign it
 ///
@@ -102,7 +103,8 @@ fn build(args: &Args, context: &Context) -> Result<Exit> {
     }
     let envelope = envelope_path(&out);
     let interfaces = described.interfaces.clone();
-    let summary = described.description.description.summary.clone();
+    let description = described.description.clone();
+    let summary = &description.description.summary;
     if let Some(key) = &key {
         let ceiling = args.may.clone().map(Ceiling::of);
         let claims = Claims { id: &id, version: &version, ceiling, limits: None };
@@ -112,6 +114,7 @@ fn build(args: &Args, context: &Context) -> Result<Exit> {
     }
     // After its signature: a build that is cut short leaves no new component without one.
     write_atomic(&out, &bytes, false).map_err(|error| Error::write("the component", &out, &error))?;
+    uncallable::warn(&description, output);
     if output.is_json() {
         output.document(&json!({
             "component": out.display().to_string(),
@@ -122,6 +125,8 @@ fn build(args: &Args, context: &Context) -> Result<Exit> {
             "toolchain": toolchain,
             "summary": summary,
             "interfaces": interfaces,
+            "functions": description.functions.iter().map(|function| &function.name).collect::<Vec<_>>(),
+            "uncallable": uncallable::of(&description),
             "envelope": key.as_ref().map(|_| envelope.display().to_string()),
             "key_id": key.as_ref().map(graph_core::trust::SigningKey::id),
         }))?;
@@ -134,7 +139,7 @@ fn build(args: &Args, context: &Context) -> Result<Exit> {
             shown(&out),
             bytes.len()
         ))?;
-        output.line(format_args!("  {}", printable(&summary)))?;
+        output.line(format_args!("  {}", printable(summary)))?;
         output.line(format_args!("  digest   {}", component.digest()))?;
         let needs = if interfaces.is_empty() { "nothing".to_owned() } else { interfaces.join(", ") };
         output.line(format_args!("  needs    {}", printable(&needs)))?;

@@ -1,6 +1,7 @@
 //! `graph-host inspect`: what a file or an item is, and who vouches for it.
 
 use crate::command::args::SourceArgs;
+use crate::command::uncallable;
 use graph_host::context::named_project;
 use std::path::Path;
 
@@ -173,7 +174,7 @@ fn component(
     let admitted = components
         .load(path.to_path_buf(), verified)
         .map_err(graph_runtime::plan::admission::AdmitError::into_error)?;
-    let component = context.block_on(components.description(&admitted))??;
+    let component = context.block_on(components.complete_description(&admitted))??;
     let description = &component.description;
     let Admitted { verified, declared, .. } = &admitted;
     if output.is_json() {
@@ -198,7 +199,8 @@ fn component(
             "world": component.world,
             "description": component.description,
             "functions": component.functions,
-            "uncallable": component.uncallable.iter().map(|function| json!({ "name": function.name, "reason": function.reason })).collect::<Vec<_>>(),
+            "uncallable": uncallable::of(&component),
+            "undocumented": component.undocumented.as_ref().map(ToString::to_string),
         }))?;
         return Ok(Exit::Ok);
     }
@@ -291,6 +293,12 @@ fn show_callables(id: &str, component: &ComponentDescription, output: Output) ->
     }
     for function in &component.uncallable {
         output.line(format_args!("  {}", styled(output::CAUTION, printable(&function.to_string()))))?;
+    }
+    if let Some(error) = &component.undocumented {
+        output.line(format_args!(
+            "  {}",
+            styled(output::CAUTION, printable(&format!("its documentation was not read: {error}")))
+        ))?;
     }
     Ok(())
 }

@@ -36,6 +36,7 @@ mod test;
 mod trust;
 mod trust_log;
 mod trust_set;
+mod uncallable;
 mod validate;
 mod verify;
 mod watch;

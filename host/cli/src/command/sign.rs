@@ -24,6 +24,7 @@ use graph_runtime::trust::signing::{
 use serde::Serialize;
 
 use super::trust::{ceiling_text, kind, kind_of_a_component, text_kind};
+use super::uncallable::{self, Uncallable};
 
 /// Sign a component, a graph or another text item
 // `--version` is that of the component.
@@ -79,6 +80,12 @@ struct Report {
     summary: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     interfaces: Option<Vec<String>>,
+    /// The functions that the statement has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    functions: Option<Vec<String>>,
+    /// The functions that it leaves out. A signature that is added knows the statement only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uncallable: Option<Vec<Uncallable>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ceiling: Option<Ceiling>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,7 +111,7 @@ fn sign(args: &Args, context: &Context) -> Result<Report> {
             }
             let statement = countersign(&envelope, &bytes, args.id.as_deref(), &key)?;
             let file = shown(&envelope);
-            Ok(component_report(file, statement, &key))
+            Ok(component_report(file, statement, None, &key))
         }
         Target::Text { text, mark } => text_item(args, &text, mark, &key),
     }
@@ -127,11 +134,18 @@ fn component(
     let described = context.block_on(describe(&component, &context.host))??;
     let ceiling = args.may.clone().map(Ceiling::of);
     let claims = Claims { id: id.path(), version, ceiling, limits: None };
+    let description = described.description.clone();
     let statement = sign_component_file(envelope, &component, described, claims, key)?;
-    Ok(component_report(shown(envelope), statement, key))
+    uncallable::warn(&description, context.output);
+    Ok(component_report(shown(envelope), statement, Some(uncallable::of(&description)), key))
 }
 
-fn component_report(file: String, statement: ComponentStatement, key: &SigningKey) -> Report {
+fn component_report(
+    file: String,
+    statement: ComponentStatement,
+    uncallable: Option<Vec<Uncallable>>,
+    key: &SigningKey,
+) -> Report {
     let predicate = statement.predicate;
     Report {
         file,
@@ -142,6 +156,8 @@ fn component_report(file: String, statement: ComponentStatement, key: &SigningKe
         digest: Some(statement.subject.to_string()),
         summary: Some(predicate.description.summary),
         interfaces: Some(predicate.interfaces),
+        functions: Some(predicate.functions.into_iter().map(|function| function.name).collect()),
+        uncallable,
         ceiling: Some(predicate.ceiling),
         signed_at: None,
         key_id: key.id().to_string(),
@@ -166,6 +182,8 @@ fn text_item(args: &Args, text: &str, mark: CommentMark, key: &SigningKey) -> Re
         digest: None,
         summary: None,
         interfaces: None,
+        functions: None,
+        uncallable: None,
         ceiling: None,
         signed_at: Some(at.to_string()),
         key_id: key.id().to_string(),
@@ -188,11 +206,14 @@ impl Report {
             [] => "nothing".to_owned(),
             some => some.join(", "),
         });
+        let functions =
+            self.functions.as_ref().filter(|names| !names.is_empty()).map(|names| names.join(", "));
         let ceiling = self.ceiling.as_ref().map(ceiling_text);
         let fields = [
             ("says", &self.summary),
             ("digest", &self.digest),
             ("imports", &interfaces),
+            ("functions", &functions),
             ("at most", &ceiling),
             ("signed at", &self.signed_at),
         ];

@@ -1,6 +1,7 @@
 //! Building nodes from their sources.
 
 pub mod c;
+pub mod documentation;
 pub mod javascript;
 pub mod narrow;
 pub mod python;

@@ -1,39 +1,219 @@
 //! What the WIT of a component says about its functions: the custom section `package-docs`, if it was kept.
+//!
+//! The section is a byte with the version of its format and the documentation of one package in JSON, by world, interface and function, as
+//! `wit-parser` writes it. It is as untrusted as the component: its size, its depth and the length of a description are bounded.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use wit_component::DecodedWasm;
-use wit_parser::{WorldItem, WorldKey};
+use graph_core::json::{MAX_DEPTH, parse_strict};
+use graph_core::node::FunctionDescription;
+use serde_json::{Map, Value};
+use wasmparser::{Parser, Payload};
 
-/// The first paragraph about each exported function, by its name in item ids. Empty if the component has no documentation.
-pub(crate) fn summaries(bytes: &[u8]) -> HashMap<String, String> {
-    let Ok(DecodedWasm::Component(resolve, world)) = wit_component::decode(bytes) else {
-        return HashMap::new();
-    };
-    let mut found = HashMap::new();
-    let mut add = |name: String, docs: Option<&String>| {
-        let paragraph = docs.and_then(|docs| docs.split("\n\n").map(str::trim).find(|text| !text.is_empty()));
-        if let Some(paragraph) = paragraph {
-            found.insert(name, paragraph.split_whitespace().collect::<Vec<_>>().join(" "));
+/// The name of the section.
+const SECTION: &str = "package-docs";
+/// The largest section that is read, in bytes.
+const LARGEST: usize = 1 << 20;
+/// The versions of its format that are read.
+const VERSIONS: [u8; 2] = [0, 1];
+/// The most characters that a function's description has; the rest is cut off.
+const MOST_CHARACTERS: usize = 1000;
+/// The most characters of the component that an error shows.
+const MOST_SHOWN: usize = 200;
+
+/// Why the documentation of a component was not read. Its functions can be called all the same.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DocumentationError {
+    /// It has more than one section.
+    #[error("it has several sections `{SECTION}`")]
+    Several,
+    /// The section is too large.
+    #[error("its section `{SECTION}` has {0} bytes; at most {LARGEST} are read")]
+    Size(usize),
+    /// The section is of another format.
+    #[error("its section `{SECTION}` has a format of another version")]
+    Version,
+    /// The section does not hold JSON.
+    #[error("its section `{SECTION}` is not valid JSON: {0}")]
+    Json(String),
+    /// Its JSON is not what the format says.
+    #[error("in its section `{SECTION}`, `{at}` is not {expected}")]
+    Shape {
+        /// The key.
+        at: String,
+        /// What the format has there.
+        expected: &'static str,
+    },
+}
+
+/// The first paragraph about each function of a scope.
+type Paragraphs = BTreeMap<String, String>;
+
+/// The documentation of a world: of its own functions, and of the interfaces that it defines itself.
+#[derive(Default)]
+struct World {
+    functions: Paragraphs,
+    interfaces: BTreeMap<String, Paragraphs>,
+}
+
+/// What a component says about its functions.
+pub(super) struct Documentation {
+    worlds: Vec<World>,
+    interfaces: BTreeMap<String, Paragraphs>,
+}
+
+impl Documentation {
+    /// Reads the section of a component; `None` if it has none.
+    pub(super) fn read(component: &[u8]) -> Result<Option<Self>, DocumentationError> {
+        let Some(section) = section(component)? else { return Ok(None) };
+        if section.len() > LARGEST {
+            return Err(DocumentationError::Size(section.len()));
         }
-    };
-    for (key, item) in &resolve.worlds[world].exports {
-        match item {
-            WorldItem::Function(function) => add(function.name.clone(), function.docs.contents.as_ref()),
-            WorldItem::Interface { id, .. } => {
-                let interface = match key {
-                    WorldKey::Name(name) => name.clone(),
-                    WorldKey::Interface(_) => {
-                        let id = resolve.id_of(*id).unwrap_or_default();
-                        id.split_once('@').map_or(id.clone(), |(path, _)| path.to_owned())
-                    }
-                };
-                for (name, function) in &resolve.interfaces[*id].functions {
-                    add(format!("{interface}/{name}"), function.docs.contents.as_ref());
-                }
+        let Some((version, json)) = section.split_first() else { return Err(DocumentationError::Version) };
+        if !VERSIONS.contains(version) {
+            return Err(DocumentationError::Version);
+        }
+        let text = std::str::from_utf8(json).map_err(|error| not_json(&error.to_string()))?;
+        let package = parse_strict(text, MAX_DEPTH).map_err(|error| not_json(&error.to_string()))?;
+        let package = object(SECTION, &package)?;
+        let worlds = entries(package, "worlds")?
+            .map(|(name, world)| World::read(object(name, world)?))
+            .collect::<Result<_, _>>()?;
+        Ok(Some(Self { worlds, interfaces: interfaces(package, "interfaces")? }))
+    }
+
+    /// Fills in the summaries of functions, and the descriptions of their params. `names` are those of all functions that the component
+    /// exports.
+    pub(super) fn describe(&self, functions: &mut [FunctionDescription], names: &BTreeSet<String>) {
+        let exported: BTreeSet<&str> =
+            names.iter().filter_map(|name| name.rsplit_once('/')).map(|(interface, _)| interface).collect();
+        for function in functions {
+            let Some(summary) = self.summary(&function.name, &exported) else { continue };
+            summary.clone_into(&mut function.summary);
+            if let Value::Object(schema) = &mut function.params {
+                schema.insert("description".to_owned(), Value::from(summary));
             }
-            WorldItem::Type { .. } => {}
         }
     }
-    found
+
+    /// What there is about a function, by its name in item ids.
+    fn summary(&self, name: &str, exported: &BTreeSet<&str>) -> Option<&str> {
+        let Some((interface, function)) = name.rsplit_once('/') else {
+            return agreed(self.worlds.iter().filter_map(|world| world.functions.get(name)));
+        };
+        let Some((_, short)) = interface.rsplit_once('/') else {
+            return agreed(
+                self.worlds.iter().filter_map(|world| world.interfaces.get(interface)?.get(function)),
+            );
+        };
+        // The section does not name its package: of two interfaces with that name, nothing says which one it is about.
+        let same =
+            exported.iter().filter(|other| other.rsplit_once('/').is_some_and(|(_, other)| other == short));
+        if same.count() > 1 {
+            return None;
+        }
+        self.interfaces.get(short)?.get(function).map(String::as_str)
+    }
+}
+
+impl World {
+    fn read(world: &Map<String, Value>) -> Result<Self, DocumentationError> {
+        // What is exported has keys of its own only where it is imported, too.
+        let mut functions = paragraphs(world, "funcs")?;
+        functions.extend(paragraphs(world, "func_exports")?);
+        let mut own = interfaces(world, "interfaces")?;
+        own.extend(interfaces(world, "interface_exports")?);
+        Ok(Self { functions, interfaces: own })
+    }
+}
+
+/// The content of the section of the outermost component.
+fn section(component: &[u8]) -> Result<Option<&[u8]>, DocumentationError> {
+    let mut found = None;
+    let mut depth = 0_usize;
+    for payload in Parser::new(0).parse_all(component).map_while(Result::ok) {
+        match payload {
+            Payload::Version { .. } => depth += 1,
+            Payload::End(_) => depth = depth.saturating_sub(1),
+            Payload::CustomSection(section) if depth == 1 && section.name() == SECTION => {
+                if found.replace(section.data()).is_some() {
+                    return Err(DocumentationError::Several);
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(found)
+}
+
+fn interfaces(
+    scope: &Map<String, Value>,
+    key: &str,
+) -> Result<BTreeMap<String, Paragraphs>, DocumentationError> {
+    entries(scope, key)?
+        .map(|(name, interface)| Ok((name.clone(), paragraphs(object(name, interface)?, "funcs")?)))
+        .collect()
+}
+
+fn paragraphs(scope: &Map<String, Value>, key: &str) -> Result<Paragraphs, DocumentationError> {
+    let mut found = Paragraphs::new();
+    for (name, function) in entries(scope, key)? {
+        let docs = match function {
+            Value::Object(function) => function.get("docs").unwrap_or(&Value::Null),
+            // The format of version 0 has the text alone.
+            other => other,
+        };
+        match docs {
+            Value::String(docs) => {
+                let paragraph = paragraph(docs);
+                if !paragraph.is_empty() {
+                    found.insert(name.clone(), paragraph);
+                }
+            }
+            Value::Null => {}
+            _ => return Err(not_in_the_format(name, "a text")),
+        }
+    }
+    Ok(found)
+}
+
+/// The entries of an object under a key; none if the key is missing.
+fn entries<'v>(
+    scope: &'v Map<String, Value>,
+    key: &str,
+) -> Result<impl Iterator<Item = (&'v String, &'v Value)> + use<'v>, DocumentationError> {
+    let found = scope.get(key).map(|value| object(key, value)).transpose()?;
+    Ok(found.into_iter().flatten())
+}
+
+fn object<'v>(at: &str, value: &'v Value) -> Result<&'v Map<String, Value>, DocumentationError> {
+    value.as_object().ok_or_else(|| not_in_the_format(at, "an object"))
+}
+
+fn not_json(reason: &str) -> DocumentationError {
+    DocumentationError::Json(cut_off(reason, MOST_SHOWN))
+}
+
+fn not_in_the_format(at: &str, expected: &'static str) -> DocumentationError {
+    DocumentationError::Shape { at: cut_off(at, MOST_SHOWN), expected }
+}
+
+/// The first paragraph in one line, cut off where it is too long.
+fn paragraph(docs: &str) -> String {
+    let lines = docs.lines().map(str::trim).skip_while(|line| line.is_empty());
+    let words = lines.take_while(|line| !line.is_empty()).flat_map(str::split_whitespace);
+    cut_off(&words.collect::<Vec<_>>().join(" "), MOST_CHARACTERS)
+}
+
+fn cut_off(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", text[..end].trim_end()),
+        None => text.to_owned(),
+    }
+}
+
+/// What all worlds that document something say of it; `None` if they differ.
+fn agreed<'v>(mut texts: impl Iterator<Item = &'v String>) -> Option<&'v str> {
+    let first = texts.next()?;
+    texts.all(|other| other == first).then_some(first)
 }

@@ -1,11 +1,14 @@
 //! Which functions a component exports, and what they take.
 
+use std::collections::BTreeSet;
+
 use graph_core::id::is_function;
 use graph_core::node::FunctionDescription;
 use serde_json::{Map, Value, json};
 use wasmtime::component::types::{ComponentFunc, ComponentItem};
 use wasmtime::component::{Component, ComponentExportIndex, Type};
 
+use super::documentation::{Documentation, DocumentationError};
 use super::schema::{Schemas, TooLarge};
 
 /// The interface of a node action, which is no function of this kind.
@@ -22,7 +25,45 @@ pub struct UncallableFunction {
 }
 
 /// A function that a component exports, by what it takes and gives; or why it cannot be called.
-pub type Function = Result<FunctionDescription, UncallableFunction>;
+pub(crate) type Function = Result<FunctionDescription, UncallableFunction>;
+
+/// All functions that a component exports besides the node action.
+#[derive(Clone, Debug, Default)]
+pub struct ExportedFunctions {
+    /// Those that nodes can call, in the component's order, with their documentation.
+    pub callable: Vec<FunctionDescription>,
+    /// Those that nodes cannot call, with the reasons.
+    pub uncallable: Vec<UncallableFunction>,
+    /// Why the documentation in the component was not read, if it has some that cannot be.
+    pub undocumented: Option<DocumentationError>,
+}
+
+impl ExportedFunctions {
+    /// The functions of a component, which was compiled from `bytes`.
+    pub(crate) fn read(engine: &wasmtime::Engine, component: &Component, bytes: &[u8]) -> Self {
+        let mut exported = Self::default();
+        for function in functions(engine, component) {
+            match function {
+                Ok(callable) => exported.callable.push(callable),
+                Err(uncallable) => exported.uncallable.push(uncallable),
+            }
+        }
+        if exported.callable.is_empty() {
+            return exported;
+        }
+        match Documentation::read(bytes) {
+            Ok(None) => {}
+            Ok(Some(documentation)) => {
+                let callable = exported.callable.iter().map(|function| &function.name);
+                let uncallable = exported.uncallable.iter().map(|function| &function.name);
+                let names: BTreeSet<String> = callable.chain(uncallable).cloned().collect();
+                documentation.describe(&mut exported.callable, &names);
+            }
+            Err(error) => exported.undocumented = Some(error),
+        }
+        exported
+    }
+}
 
 /// The types of a function.
 pub(super) struct Signature {

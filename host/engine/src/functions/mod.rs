@@ -1,7 +1,7 @@
 //! Functions that a component exports besides the node action: called with values of WIT types, which JSON stands for.
 //!
 //! `host/docs/reference/functions.md` has the mapping. `list` finds the functions and says what they take, `schema` writes JSON Schemas of
-//! types, `read` makes values of JSON, `write` makes JSON of values, `entry` calls.
+//! types, `documentation` reads what the component says about them, `read` makes values of JSON, `write` makes JSON of values, `entry` calls.
 
 mod documentation;
 mod entry;
@@ -12,9 +12,9 @@ mod schema;
 mod tests;
 mod write;
 
-pub(crate) use documentation::summaries;
+pub use documentation::DocumentationError;
 pub(crate) use entry::FunctionEntry;
-pub use list::{Function, UncallableFunction};
+pub use list::{ExportedFunctions, UncallableFunction};
 pub(crate) use list::{functions, has_action};
 
 /// The texts that stand for the floating-point numbers that JSON has no number for.

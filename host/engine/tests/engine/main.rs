@@ -7,6 +7,7 @@ mod calls;
 mod contract;
 mod describe;
 mod files;
+mod functions;
 mod grants;
 mod http;
 mod journal;

@@ -282,6 +282,15 @@ impl Components {
         }
     }
 
+    /// The description of a component that was compiled, with the functions that nodes cannot call, also where its statement describes it.
+    pub async fn complete_description(&self, admitted: &Admitted) -> Result<ComponentDescription, Error> {
+        let mut description = self.description(admitted).await?;
+        if admitted.verified.statement().is_some() {
+            description.complete(&self.engine, &admitted.verified)?;
+        }
+        Ok(description)
+    }
+
     /// Links the component of an item id with its grant. `None` if it is not compiled.
     pub(crate) fn link(
         &self,

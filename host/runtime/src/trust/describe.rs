@@ -2,7 +2,7 @@
 
 use graph_core::node::{Description, FUNCTIONS, FunctionDescription, WORLD};
 use graph_core::trust::{ComponentStatement, VerifiedComponent};
-use graph_engine::{Engine, UncallableFunction};
+use graph_engine::{DocumentationError, Engine, ExportedFunctions, UncallableFunction};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
@@ -17,8 +17,11 @@ pub struct ComponentDescription {
     pub description: Description,
     /// The functions that nodes can call.
     pub functions: Vec<FunctionDescription>,
-    /// The functions that nodes cannot call, with the reasons; empty where a statement describes the component.
+    /// The functions that nodes cannot call, with the reasons. A statement does not have them:
+    /// [`ComponentDescription::complete`] adds them.
     pub uncallable: Vec<UncallableFunction>,
+    /// Why the documentation of its functions was not read, if there is some that cannot be.
+    pub undocumented: Option<DocumentationError>,
 }
 
 impl ComponentDescription {
@@ -30,19 +33,26 @@ impl ComponentDescription {
             description: predicate.description.clone(),
             functions: predicate.functions.clone(),
             uncallable: Vec::new(),
+            undocumented: None,
         }
+    }
+
+    /// Adds what a signed statement does not say: the functions that nodes cannot call.
+    pub fn complete(&mut self, engine: &Engine, component: &VerifiedComponent) -> Result<()> {
+        let exported = engine.functions(component).map_err(|error| cannot_load(&error))?;
+        self.uncallable = exported.uncallable;
+        self.undocumented = exported.undocumented;
+        Ok(())
     }
 
     /// Reads the types of a component, and calls its `describe` if it is a node action.
     pub async fn of(engine: &Engine, component: &VerifiedComponent) -> Result<Self> {
         let loaded = engine.load(component).map_err(|error| cannot_load(&error))?;
-        let all = engine.functions(component).map_err(|error| cannot_load(&error))?;
-        let (functions, uncallable): (Vec<_>, Vec<_>) = all.into_iter().partition(Result::is_ok);
-        let functions: Vec<FunctionDescription> = functions.into_iter().flatten().collect();
-        let uncallable: Vec<UncallableFunction> = uncallable.into_iter().filter_map(Result::err).collect();
+        let ExportedFunctions { callable: functions, uncallable, undocumented } =
+            engine.functions(component).map_err(|error| cannot_load(&error))?;
         if loaded.has_action() || (functions.is_empty() && uncallable.is_empty()) {
             let description = engine.describe(component).await.map_err(|error| cannot_describe(&error))?;
-            return Ok(Self { world: WORLD, description, functions, uncallable });
+            return Ok(Self { world: WORLD, description, functions, uncallable, undocumented });
         }
         if functions.is_empty() {
             let reasons: Vec<_> = uncallable.iter().map(ToString::to_string).collect();
@@ -59,7 +69,7 @@ impl ComponentDescription {
             result: Value::Bool(false),
             interfaces: Vec::new(),
         };
-        Ok(Self { world: FUNCTIONS, description, functions, uncallable })
+        Ok(Self { world: FUNCTIONS, description, functions, uncallable, undocumented })
     }
 
     /// The JSON Schema of what it takes: the node action, or the function with that name. `None` if there is no such function, or no

@@ -9,6 +9,7 @@ use graph_core::diagnostic::printable;
 use graph_core::trust::{TrustStore, VerifiedComponent};
 use graph_host::context::Context;
 use graph_host::guest::c::{self, CError, Compiler};
+use graph_host::guest::documentation::{self, documented};
 use graph_host::guest::javascript::{self, JavaScriptError, Package};
 use graph_host::guest::narrow::{NarrowError, is_wanted, narrow};
 use graph_host::guest::python::{self, Project, PythonError};
@@ -82,7 +83,9 @@ impl Sources {
                 let target = args.target_dir.clone().unwrap_or_else(|| context.host.home.built());
                 let built =
                     toolchain.build(&args.folder, &target, args.locked).map_err(|error| failed(&error))?;
-                Ok((read_component(&built)?, toolchain.to_string()))
+                let bytes = read_component(&built)?;
+                let with_documentation = documented(&bytes, &args.folder.join(documentation::FOLDER));
+                Ok((with_documentation.map_or(bytes, Into::into), toolchain.to_string()))
             }
             Self::JavaScript(package) => {
                 with_runtime(package.toolchain(), &|| package.build().map_err(|error| not_built(&error)))

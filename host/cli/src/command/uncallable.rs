@@ -1,0 +1,28 @@
+//! The functions of a component that nodes cannot call, as commands report them.
+
+use graph_host::terminal::output::Output;
+use graph_runtime::trust::describe::ComponentDescription;
+use serde::Serialize;
+
+/// A function that nodes cannot call, in a JSON document.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Uncallable {
+    name: String,
+    reason: String,
+}
+
+/// All of a component.
+pub(super) fn of(component: &ComponentDescription) -> Vec<Uncallable> {
+    let all = component.uncallable.iter();
+    all.map(|function| Uncallable { name: function.name.clone(), reason: function.reason.clone() }).collect()
+}
+
+/// Warns of each function that a statement about the component leaves out, and of documentation that is lost.
+pub(super) fn warn(component: &ComponentDescription, output: Output) {
+    for function in &component.uncallable {
+        output.warn(format_args!("left out: {function}"));
+    }
+    if let Some(error) = &component.undocumented {
+        output.warn(format_args!("the functions have no documentation: {error}"));
+    }
+}
