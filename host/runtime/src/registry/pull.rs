@@ -71,6 +71,10 @@ impl From<TransportError> for Error {
                 "if you trust that host with your credentials for this registry, add `--token-realm {realm}`, or set \
                  GRAPH_HOST_REGISTRY_TOKEN_REALM to {realm}"
             )),
+            Trouble::CutOff { .. } => Self::limit(message).help(
+                "nothing was selected from an incomplete listing: name a tag or a digest in place of a range, or have the \
+                 registry's owner remove what is no longer needed",
+            ),
             Trouble::TooLarge { .. } | Trouble::TooMuch { .. } => {
                 Self::integrity(message).help("nothing was written; the artifact is larger than any item may be")
             }
@@ -107,6 +111,9 @@ impl From<PullError> for Error {
             PullError::Invalid { problems, .. } => {
                 Self::integrity(message).details(problems.to_json()).related(*problems)
             }
+            PullError::Signatures { .. } => Self::integrity(message).help(
+                "trust a key that made one of the first signatures, or have the registry's owner remove the others",
+            ),
             PullError::Unsigned { .. } => Self::integrity(message).help(
                 "have its author sign it and publish it again; `--allow-unsigned` is for what you develop yourself",
             ),
