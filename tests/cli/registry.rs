@@ -370,3 +370,51 @@ fn a_registry_is_believed_with_a_certificate_of_its_own_name_alone() {
         assert!(message(&document).contains(reason), "{name}: {document}");
     }
 }
+
+#[test]
+#[cfg(unix)]
+fn a_credential_helper_has_the_time_of_the_command_and_its_failure_is_explained() {
+    let place = signed();
+    let told = "HTTP/1.1 401 Told\r\ncontent-length: 0\r\nwww-authenticate: Basic realm=\"x\"\r\nconnection: close\r\n\r\n";
+    let server = Server::start(|_| Answer::Bytes(told.as_bytes().to_vec()));
+    let reference = format!("oci://127.0.0.1:{}/t/kit:1.0.0", server.port);
+    std::fs::create_dir_all(place.path("docker")).unwrap();
+    std::fs::create_dir_all(place.path("bin")).unwrap();
+    place.write("docker/config.json", "{\"credsStore\":\"test\"}");
+    let path = format!("{}:{}", place.path("bin").display(), std::env::var("PATH").unwrap());
+    let pull = |timeout: &str| {
+        let words = ["pull", &reference, "--timeout", timeout, "--json"];
+        let ended = place.command(&words).env("PATH", &path).output().unwrap();
+        let text = String::from_utf8(ended.stdout).unwrap();
+        (serde_json::from_str::<Value>(&text).unwrap(), ended.status.code().unwrap())
+    };
+    let (absent, code) = pull("1m");
+    assert_eq!(code, 4, "{absent}");
+    assert!(message(&absent).contains("`docker-credential-test` cannot be started"), "{absent}");
+    assert!(absent["error"]["help"].as_str().unwrap().contains("install the helper"), "{absent}");
+
+    for (script, timeout, exit, part) in [
+        ("sleep 600", "5s", 124, "did not answer within 5 s and was stopped"),
+        ("exec yes", "1m", 4, "it wrote more than 65536 bytes"),
+        ("echo s3cret; echo is locked >&2; exit 1", "1m", 4, "failed (exit status: 1): is locked"),
+        ("echo s3cret", "1m", 4, "something that is not JSON"),
+    ] {
+        // Written by another process: a file that is open for writing in this one cannot be executed.
+        let write = "cat >bin/docker-credential-test; chmod +x bin/docker-credential-test";
+        let mut shell = std::process::Command::new("sh")
+            .args(["-c", write])
+            .current_dir(place.path("."))
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = shell.stdin.take().unwrap();
+        std::io::Write::write_all(&mut stdin, format!("#!/bin/sh\n{script}\n").as_bytes()).unwrap();
+        drop(stdin);
+        assert!(shell.wait().unwrap().success());
+        let (document, code) = pull(timeout);
+        assert_eq!(code, exit, "{script}: {document}");
+        assert!(message(&document).contains("`docker-credential-test`"), "{script}: {document}");
+        assert!(message(&document).contains(part), "{script}: {document}");
+        assert!(!document.to_string().contains("s3cret"), "{document}");
+    }
+}

@@ -3,7 +3,7 @@
 
 use graph_core::digest::Digest;
 
-use crate::http::{Options, Registry};
+use crate::http::{CredentialError, Options, Registry};
 use crate::layout::Layout;
 use crate::manifest::{Descriptor, Index, Manifest, ManifestError, media, shown};
 use crate::reference::{Location, Reference};
@@ -27,6 +27,13 @@ pub enum TransportError {
         action: String,
         /// The reason that the registry gives.
         reason: String,
+    },
+    /// It requires credentials, and the configured ones cannot be used.
+    #[error("there are no usable credentials for {place}: {error}")]
+    Credentials {
+        place: String,
+        /// What is wrong with them.
+        error: CredentialError,
     },
     /// It is larger than may be read.
     #[error("{what} from {place} is larger than {most} bytes")]

@@ -3,6 +3,7 @@
 mod auth;
 mod client;
 mod credentials;
+mod helper;
 mod pages;
 mod repository;
 #[cfg(test)]
@@ -12,5 +13,6 @@ pub use client::{Options, Registry};
 pub use credentials::{
     CredentialError, PASSWORD_VARIABLE, REGISTRY_VARIABLE, TOKEN_REALM_VARIABLE, USERNAME_VARIABLE,
 };
+pub use helper::HelperError;
 pub(crate) use repository::Names;
 pub use repository::Repository;

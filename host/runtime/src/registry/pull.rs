@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use graph_core::trust::TrustStore;
 use graph_registry::artifact::Use;
-use graph_registry::http::{Options, TOKEN_REALM_VARIABLE};
+use graph_registry::http::{CredentialError, HelperError, Options, TOKEN_REALM_VARIABLE};
 use graph_registry::lock::{Allowed, Departure, Locked};
 use graph_registry::publish::PublishError;
 use graph_registry::pull::{self, Judge, PullError, Pulled};
@@ -71,6 +71,7 @@ impl From<TransportError> for Error {
                 "if you trust that host with your credentials for this registry, add `--token-realm {realm}`, or set \
                  GRAPH_HOST_REGISTRY_TOKEN_REALM to {realm}"
             )),
+            Trouble::Credentials { error, .. } => credentials(message, &error),
             Trouble::CutOff { .. } => Self::limit(message).help(
                 "nothing was selected from an incomplete listing: name a tag or a digest in place of a range, or have the \
                  registry's owner remove what is no longer needed",
@@ -89,6 +90,32 @@ impl From<TransportError> for Error {
             Trouble::Io { .. } => Self::storage(message),
         }
     }
+}
+
+/// The error of credentials that cannot be used, with what to do about them.
+fn credentials(message: String, error: &CredentialError) -> Error {
+    let help = match error {
+        CredentialError::Incomplete(name) => {
+            return Error::denied(message).help(format!("set {name}, or unset GRAPH_HOST_REGISTRY"));
+        }
+        CredentialError::Docker(_) => "correct the file, or log in again with `docker login`",
+        CredentialError::Helper(HelperError::Timeout { .. }) => {
+            return Error::new(Kind::TimedOut, "timed_out", message)
+                .help("run the helper by hand to see what it waits for; --timeout SPAN gives it more time");
+        }
+        CredentialError::Helper(HelperError::Start { is_absent: true, .. }) => {
+            "install the helper in a folder of PATH, or correct `credsStore` and `credHelpers` in Docker's config.json"
+        }
+        CredentialError::Helper(HelperError::Name(_)) => {
+            "correct `credsStore` and `credHelpers` in Docker's config.json"
+        }
+        CredentialError::Helper(_) => {
+            "run the helper by hand: echo HOST | docker-credential-NAME get; or log in again with `docker login`"
+        }
+    };
+    Error::denied(message).help(format!(
+        "{help}; GRAPH_HOST_REGISTRY, GRAPH_HOST_REGISTRY_USERNAME and GRAPH_HOST_REGISTRY_PASSWORD replace them"
+    ))
 }
 
 impl From<PublishError> for Error {
