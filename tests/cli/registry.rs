@@ -218,6 +218,40 @@ fn a_step_back_is_refused_unless_it_is_meant() {
 }
 
 #[test]
+fn a_range_selects_the_greatest_version_and_is_locked_by_digest() {
+    let place = signed();
+    for version in ["1.0.0", "1.2.0", "1.10.0", "2.0.0"] {
+        sign(&place, version);
+        ok(&place.run(&["publish", "t/kit", "oci-layout:out"]));
+    }
+    let locked = |range: &str| {
+        let (document, code) = there_json(&place, &["lock", range]);
+        assert_eq!(code, 0, "{document}");
+        (document["locked"][0]["version"].clone(), document["locked"][0]["reference"].clone())
+    };
+    let (version, reference) = locked("oci-layout:../out:t/kit@~1.2");
+    assert_eq!((version, reference), (json!("1.2.0"), json!("oci-layout:../out:t/kit:1.2.0")));
+    let lock = place.read("other/graph-host.lock");
+    assert!(lock.contains("version: \"1.2.0\"") && lock.contains("manifest: \"sha256:"), "{lock}");
+    // An item that is locked is found by its id.
+    assert_eq!(locked("t/kit@^1").0, "1.10.0");
+    let (pulled, code) = there_json(&place, &["pull", "t/kit@>=1, <3"]);
+    assert_eq!((code, &pulled["pulled"][0]["version"]), (0, &json!("2.0.0")), "{pulled}");
+
+    let refused = |args: &[&str], exit: i32, part: &str| {
+        let (document, code) = there_json(&place, args);
+        assert_eq!(code, exit, "{document}");
+        assert!(message(&document).contains(part), "{part}: {document}");
+    };
+    refused(&["lock", "t/kit@^3"], 9, "satisfies `^3`: the nearest are 1.2.0, 1.10.0, 2.0.0");
+    refused(&["lock", "t/kit@^1.x2"], 2, "(column 5)");
+    refused(&["lock", "t/kit@^1"], 8, "that would be a step back");
+    refused(&["lock", "t/other@^1"], 9, "`t/other` is not locked");
+    refused(&["lock", "oci-layout:../out:t/kit:1.0.0@^1"], 2, "one of them is enough");
+    assert_eq!(there(&place, &["lock", "--check"]).code, 0);
+}
+
+#[test]
 fn what_was_pulled_runs_signed_or_not_at_all() {
     let place = signed();
     ok(&place.run(&["publish", "t/flow", "t/note", "--with-items", "oci-layout:out"]));
