@@ -218,6 +218,40 @@ fn a_step_back_is_refused_unless_it_is_meant() {
 }
 
 #[test]
+fn a_range_selects_the_greatest_version_and_is_locked_by_digest() {
+    let place = signed();
+    for version in ["1.0.0", "1.2.0", "1.10.0", "2.0.0"] {
+        sign(&place, version);
+        ok(&place.run(&["publish", "t/kit", "oci-layout:out"]));
+    }
+    let locked = |range: &str| {
+        let (document, code) = there_json(&place, &["lock", range]);
+        assert_eq!(code, 0, "{document}");
+        (document["locked"][0]["version"].clone(), document["locked"][0]["reference"].clone())
+    };
+    let (version, reference) = locked("oci-layout:../out:t/kit@~1.2");
+    assert_eq!((version, reference), (json!("1.2.0"), json!("oci-layout:../out:t/kit:1.2.0")));
+    let lock = place.read("other/graph-host.lock");
+    assert!(lock.contains("version: \"1.2.0\"") && lock.contains("manifest: \"sha256:"), "{lock}");
+    // An item that is locked is found by its id.
+    assert_eq!(locked("t/kit@^1").0, "1.10.0");
+    let (pulled, code) = there_json(&place, &["pull", "t/kit@>=1, <3"]);
+    assert_eq!((code, &pulled["pulled"][0]["version"]), (0, &json!("2.0.0")), "{pulled}");
+
+    let refused = |args: &[&str], exit: i32, part: &str| {
+        let (document, code) = there_json(&place, args);
+        assert_eq!(code, exit, "{document}");
+        assert!(message(&document).contains(part), "{part}: {document}");
+    };
+    refused(&["lock", "t/kit@^3"], 9, "satisfies `^3`: the nearest are 1.2.0, 1.10.0, 2.0.0");
+    refused(&["lock", "t/kit@^1.x2"], 2, "(column 5)");
+    refused(&["lock", "t/kit@^1"], 8, "that would be a step back");
+    refused(&["lock", "t/other@^1"], 9, "`t/other` is not locked");
+    refused(&["lock", "oci-layout:../out:t/kit:1.0.0@^1"], 2, "one of them is enough");
+    assert_eq!(there(&place, &["lock", "--check"]).code, 0);
+}
+
+#[test]
 fn what_was_pulled_runs_signed_or_not_at_all() {
     let place = signed();
     ok(&place.run(&["publish", "t/flow", "t/note", "--with-items", "oci-layout:out"]));
@@ -368,5 +402,53 @@ fn a_registry_is_believed_with_a_certificate_of_its_own_name_alone() {
         assert_eq!((ended.status.code(), server.heard().len()), expected, "{name}: {document}");
         let reason = reason.unwrap_or("refusing a redirect from https to http");
         assert!(message(&document).contains(reason), "{name}: {document}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_credential_helper_has_the_time_of_the_command_and_its_failure_is_explained() {
+    let place = signed();
+    let told = "HTTP/1.1 401 Told\r\ncontent-length: 0\r\nwww-authenticate: Basic realm=\"x\"\r\nconnection: close\r\n\r\n";
+    let server = Server::start(|_| Answer::Bytes(told.as_bytes().to_vec()));
+    let reference = format!("oci://127.0.0.1:{}/t/kit:1.0.0", server.port);
+    std::fs::create_dir_all(place.path("docker")).unwrap();
+    std::fs::create_dir_all(place.path("bin")).unwrap();
+    place.write("docker/config.json", "{\"credsStore\":\"test\"}");
+    let path = format!("{}:{}", place.path("bin").display(), std::env::var("PATH").unwrap());
+    let pull = |timeout: &str| {
+        let words = ["pull", &reference, "--timeout", timeout, "--json"];
+        let ended = place.command(&words).env("PATH", &path).output().unwrap();
+        let text = String::from_utf8(ended.stdout).unwrap();
+        (serde_json::from_str::<Value>(&text).unwrap(), ended.status.code().unwrap())
+    };
+    let (absent, code) = pull("1m");
+    assert_eq!(code, 4, "{absent}");
+    assert!(message(&absent).contains("`docker-credential-test` cannot be started"), "{absent}");
+    assert!(absent["error"]["help"].as_str().unwrap().contains("install the helper"), "{absent}");
+
+    for (script, timeout, exit, part) in [
+        ("sleep 600", "5s", 124, "did not answer within 5 s and was stopped"),
+        ("exec yes", "1m", 4, "it wrote more than 65536 bytes"),
+        ("echo s3cret; echo is locked >&2; exit 1", "1m", 4, "failed (exit status: 1): is locked"),
+        ("echo s3cret", "1m", 4, "something that is not JSON"),
+    ] {
+        // Written by another process: a file that is open for writing in this one cannot be executed.
+        let write = "cat >bin/docker-credential-test; chmod +x bin/docker-credential-test";
+        let mut shell = std::process::Command::new("sh")
+            .args(["-c", write])
+            .current_dir(place.path("."))
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = shell.stdin.take().unwrap();
+        std::io::Write::write_all(&mut stdin, format!("#!/bin/sh\n{script}\n").as_bytes()).unwrap();
+        drop(stdin);
+        assert!(shell.wait().unwrap().success());
+        let (document, code) = pull(timeout);
+        assert_eq!(code, exit, "{script}: {document}");
+        assert!(message(&document).contains("`docker-credential-test`"), "{script}: {document}");
+        assert!(message(&document).contains(part), "{script}: {document}");
+        assert!(!document.to_string().contains("s3cret"), "{document}");
     }
 }

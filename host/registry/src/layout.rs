@@ -8,12 +8,12 @@ use graph_core::digest::Digest;
 
 use crate::manifest::{Descriptor, Index, MOST_MANIFEST, Manifest, annotation, media};
 use crate::transport::{
-    Fetched, Transport, TransportError, Wanted, fallback_tag, index_of_tag, listed, one_more,
+    Fetched, Transport, TransportError, Wanted, fallback_tag, has_type, index_of_tag, listed, one_more,
 };
 
 /// The content of the file `oci-layout`.
 const VERSION: &str = r#"{"imageLayoutVersion":"1.0.0"}"#;
-/// How many manifests are searched for referrers.
+/// How many manifests are read in order to find referrers.
 const MOST_LOOKED_AT: usize = 1_000;
 
 /// A directory with artifacts in it.
@@ -185,11 +185,17 @@ impl Transport for Layout {
         self.read(&format!("blob {digest}"), &self.blob_path(digest), most)
     }
 
-    fn referrers(&self, subject: &Digest) -> Result<Vec<Descriptor>, TransportError> {
+    fn tags(&self) -> Result<Vec<String>, TransportError> {
+        let name = |mut listed: Descriptor| listed.annotations.remove(annotation::REF_NAME);
+        Ok(self.index()?.manifests.into_iter().filter_map(name).collect())
+    }
+
+    fn referrers(&self, subject: &Digest, artifact_type: &str) -> Result<Vec<Descriptor>, TransportError> {
         let index = self.index()?;
         let tag = fallback_tag(subject);
         let mut found: Vec<Descriptor> = Vec::new();
-        for listed in index.manifests.iter().take(MOST_LOOKED_AT) {
+        let mut looked_at = 0;
+        for listed in &index.manifests {
             // Referrers that were copied from a registry without the referrers API are listed under its tag.
             if listed.annotations.get(annotation::REF_NAME) == Some(&tag) && listed.media_type == media::INDEX
             {
@@ -198,14 +204,21 @@ impl Transport for Layout {
                 let index = Index::read(&bytes)
                     .map_err(|error| self.broken(&format!("tag `{tag}`"), error.to_string()))?;
                 found.extend(index.manifests);
-            } else if listed.media_type == media::MANIFEST
-                && let Some(manifest) = self.manifest_of(listed)
-                && manifest.subject.as_ref().is_some_and(|about| about.digest == *subject)
-            {
-                let kind = Some(manifest.kind().to_owned());
-                found.push(Descriptor { artifact_type: kind, ..listed.clone() });
+            } else if listed.media_type == media::MANIFEST && has_type(listed, artifact_type) {
+                if looked_at == MOST_LOOKED_AT {
+                    let (what, place) = (format!("the referrers of {subject}"), self.place());
+                    return Err(TransportError::CutOff { what, place, most: looked_at, unit: "manifests" });
+                }
+                looked_at += 1;
+                if let Some(manifest) = self.manifest_of(listed)
+                    && manifest.subject.as_ref().is_some_and(|about| about.digest == *subject)
+                {
+                    let kind = Some(manifest.kind().to_owned());
+                    found.push(Descriptor { artifact_type: kind, ..listed.clone() });
+                }
             }
         }
+        found.retain(|listed| has_type(listed, artifact_type));
         found.sort_by_key(|listed| listed.digest);
         found.dedup_by_key(|listed| listed.digest);
         Ok(found)
@@ -324,7 +337,7 @@ mod tests {
         let about = Descriptor::of(media::MANIFEST, &one.to_bytes());
         let referrer = manifest(b"envelope", Some(about));
         let referrer = layout.put_manifest(&referrer, None).unwrap();
-        let found = layout.referrers(&digest).unwrap();
+        let found = layout.referrers(&digest, media::EMPTY).unwrap();
         assert_eq!(found.iter().map(|listed| listed.digest).collect::<Vec<_>>(), [referrer]);
 
         let two = manifest(b"two", None);
@@ -352,5 +365,41 @@ mod tests {
         for wanted in [Wanted::Tag("a"), Wanted::Digest(&digest)] {
             assert!(matches!(layout.manifest(wanted), Err(TransportError::Broken { .. })));
         }
+    }
+
+    /// A layout whose index lists many manifests that are missing.
+    fn crowded(folder: &Path, count: usize) -> Layout {
+        let entry = |number: usize| {
+            let name = (annotation::REF_NAME.to_owned(), format!("a/b:1.0.{number}"));
+            let annotations = BTreeMap::from([name]);
+            Descriptor { annotations, ..Descriptor::of(media::MANIFEST, &number.to_le_bytes()) }
+        };
+        let index = Index { manifests: (0..count).map(entry).collect(), ..Index::empty() };
+        fs::write(folder.join("oci-layout"), VERSION).unwrap();
+        fs::write(folder.join("index.json"), index.to_bytes()).unwrap();
+        Layout::new(folder)
+    }
+
+    #[test]
+    fn a_listing_that_is_cut_off_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let subject = Digest::of_bytes(b"subject");
+        let layout = crowded(folder.path(), MOST_LOOKED_AT);
+        assert_eq!(layout.referrers(&subject, media::ENVELOPE).unwrap(), []);
+        assert_eq!(layout.tags().unwrap().len(), MOST_LOOKED_AT);
+        let options = crate::http::Options::new(None, std::time::Duration::from_mins(1), 1 << 20);
+        let offers = |folder: &Path| {
+            let reference = format!("oci-layout:{}", folder.display()).parse().unwrap();
+            crate::search::offers(&reference, &options).unwrap().cut_off
+        };
+        let told = offers(folder.path()).unwrap().to_string();
+        assert!(told.contains("more than 500 artifacts"), "{told}");
+
+        let layout = crowded(folder.path(), MOST_LOOKED_AT + 1);
+        let error = layout.referrers(&subject, media::ENVELOPE).unwrap_err();
+        assert!(matches!(error, TransportError::CutOff { most: MOST_LOOKED_AT, .. }), "{error:?}");
+        let few = tempfile::tempdir().unwrap();
+        crowded(few.path(), 3);
+        assert!(offers(few.path()).is_none());
     }
 }

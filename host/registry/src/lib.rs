@@ -12,6 +12,7 @@ pub mod lock;
 pub mod manifest;
 pub mod publish;
 pub mod pull;
+pub mod range;
 pub mod reference;
 pub mod search;
 pub mod transport;

@@ -45,7 +45,7 @@ pub const MOST_MANIFEST: u64 = 4 << 20;
 /// The deepest nesting of a manifest's JSON.
 const DEEPEST: usize = 16;
 /// The most descriptors that a manifest or an index may list.
-const MOST_LISTED: usize = 10_000;
+pub(crate) const MOST_LISTED: usize = 10_000;
 /// The most characters of a media type or an annotation that are shown.
 const SHOWN: usize = 120;
 

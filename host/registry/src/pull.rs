@@ -145,6 +145,18 @@ pub enum PullError {
         signature: Digest,
         reason: String,
     },
+    /// It has more signatures than are tried, and none of those that were tried is admitted.
+    #[error(
+        "none of the first {tried} of {found} signatures of {reference} is admitted, and no more are tried: {first}"
+    )]
+    Signatures {
+        /// What was asked for.
+        reference: String,
+        tried: usize,
+        found: usize,
+        /// Why the first of them was refused.
+        first: Box<PullError>,
+    },
     /// The component was not admitted.
     #[error("{reference} is not admitted: {reason}")]
     Component {
@@ -406,15 +418,12 @@ impl Arriving<'_> {
     /// Admits a component by one of the signatures that refer to its manifest.
     fn component(&self, bytes: Vec<u8>, stated: &Stated) -> Result<Pulled, PullError> {
         let bytes: Arc<[u8]> = bytes.into();
-        let listed = self.transport.referrers(&self.digest)?;
-        let is_signature = |listed: &&Descriptor| {
-            listed.artifact_type.as_deref().is_none_or(|found| found == media::ENVELOPE)
-        };
+        let listed = self.transport.referrers(&self.digest, media::ENVELOPE)?;
         // Several signers may have signed it independently, of which one trusted signature is enough. If none is, the
         // refusals are reported.
         let mut refused = None;
-        for listed in listed.iter().filter(is_signature).take(MOST_SIGNATURES) {
-            match self.by_signature(listed, &bytes, stated) {
+        for one in listed.iter().take(MOST_SIGNATURES) {
+            match self.by_signature(one, &bytes, stated) {
                 Ok(Some(pulled)) => return Ok(pulled),
                 Ok(None) => {}
                 Err(
@@ -429,7 +438,16 @@ impl Arriving<'_> {
                 }
             }
         }
-        Err(refused.unwrap_or_else(|| PullError::Unsigned { reference: self.name() }))
+        let refused = refused.unwrap_or_else(|| PullError::Unsigned { reference: self.name() });
+        if listed.len() <= MOST_SIGNATURES {
+            return Err(refused);
+        }
+        Err(PullError::Signatures {
+            reference: self.name(),
+            tried: MOST_SIGNATURES,
+            found: listed.len(),
+            first: Box::new(refused),
+        })
     }
 
     /// Admits a component by one signature; `None` if the artifact is not a signature.

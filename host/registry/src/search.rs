@@ -1,7 +1,7 @@
 //! Lists what a registry or a directory offers. This is what the artifacts state, without any verification.
 
 use crate::artifact::Kind;
-use crate::http::{Options, Registry};
+use crate::http::{Names, Options, Registry};
 use crate::layout::Layout;
 use crate::manifest::{Manifest, annotation, media, shown};
 use crate::reference::{Location, Reference};
@@ -25,39 +25,64 @@ pub struct Offer {
     pub description: Option<String>,
 }
 
+/// The artifacts that a place offers.
+#[derive(Debug, Default)]
+pub struct Offers {
+    /// The artifacts that were read.
+    pub offers: Vec<Offer>,
+    /// Where the listing was cut off, if there is more than is read.
+    pub cut_off: Option<TransportError>,
+}
+
 /// Lists the items of a registry, a part of it, a repository, or a directory. Other artifacts are left out.
-pub fn offers(place: &Reference, options: &Options) -> Result<Vec<Offer>, TransportError> {
-    let mut found = Vec::new();
+pub fn offers(place: &Reference, options: &Options) -> Result<Offers, TransportError> {
+    let mut found = Offers::default();
+    let mut looked_at = 0;
+    // Whether one more artifact may be read. Those that are no items count as well: each is a request.
+    let mut look = |found: &mut Offers, host: &str| {
+        if looked_at == MOST {
+            let (what, place) = ("the artifacts".to_owned(), host.to_owned());
+            found.cut_off = Some(TransportError::CutOff { what, place, most: MOST, unit: "artifacts" });
+        }
+        looked_at += 1;
+        looked_at <= MOST
+    };
     match &place.place {
         Location::Layout { folder } => {
             let layout = Layout::new(folder);
-            for listed in layout.index()?.manifests.into_iter().take(MOST) {
+            for listed in layout.index()?.manifests {
                 let Some(name) = listed.annotations.get(annotation::REF_NAME) else { continue };
                 if listed.media_type != media::MANIFEST {
                     continue;
                 }
+                if !look(&mut found, &layout.place()) {
+                    break;
+                }
                 let wanted = Wanted::Digest(&listed.digest);
                 let reference = Reference { tag: Some(name.clone()), ..place.clone() };
-                found.extend(offer(&layout, wanted, reference)?);
+                found.offers.extend(offer(&layout, wanted, reference)?);
             }
         }
         Location::Registry { host, repository } => {
             let registry = Registry::new(host, options)?;
-            for name in repositories(&registry, repository)? {
+            let repositories = repositories(&registry, repository)?;
+            found.cut_off = repositories.cut_off;
+            for name in repositories.names {
                 let one = registry.repository(&name);
-                let tags = match one.tags() {
+                let tags = match one.listed_tags() {
                     Ok(tags) => tags,
                     // A registry still lists a repository after its last tag was deleted.
                     Err(TransportError::NotFound { .. }) => continue,
                     Err(error) => return Err(error),
                 };
-                for tag in tags.iter().filter(|tag| !is_fallback(tag)) {
-                    if found.len() >= MOST {
+                found.cut_off = found.cut_off.or(tags.cut_off);
+                for tag in tags.names.iter().filter(|tag| !is_fallback(tag)) {
+                    if !look(&mut found, host) {
                         return Ok(found);
                     }
                     let place = Location::Registry { host: host.clone(), repository: name.clone() };
                     let reference = Reference { place, tag: Some(tag.clone()), digest: None };
-                    found.extend(offer(&one, Wanted::Tag(tag), reference)?);
+                    found.offers.extend(offer(&one, Wanted::Tag(tag), reference)?);
                 }
             }
         }
@@ -66,18 +91,22 @@ pub fn offers(place: &Reference, options: &Options) -> Result<Vec<Offer>, Transp
 }
 
 /// The repositories below a name. If a registry lists none, the repository of that name is tried.
-fn repositories(registry: &Registry, below: &str) -> Result<Vec<String>, TransportError> {
+fn repositories(registry: &Registry, below: &str) -> Result<Names, TransportError> {
     let is_below = |name: &String| {
         below.is_empty()
             || name.strip_prefix(below).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    match registry.repositories() {
-        Ok(names) => {
-            let found: Vec<_> = names.into_iter().filter(is_below).collect();
-            Ok(if found.is_empty() && !below.is_empty() { vec![below.to_owned()] } else { found })
+    let named = || vec![below.to_owned()];
+    match registry.listed_repositories() {
+        Ok(mut listed) => {
+            listed.names.retain(is_below);
+            if listed.names.is_empty() && !below.is_empty() {
+                listed.names = named();
+            }
+            Ok(listed)
         }
         Err(TransportError::NotFound { .. } | TransportError::Denied { .. }) if !below.is_empty() => {
-            Ok(vec![below.to_owned()])
+            Ok(Names { names: named(), cut_off: None })
         }
         Err(error) => Err(error),
     }

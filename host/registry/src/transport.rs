@@ -3,7 +3,7 @@
 
 use graph_core::digest::Digest;
 
-use crate::http::{Options, Registry};
+use crate::http::{CredentialError, Options, Registry};
 use crate::layout::Layout;
 use crate::manifest::{Descriptor, Index, Manifest, ManifestError, media, shown};
 use crate::reference::{Location, Reference};
@@ -28,6 +28,13 @@ pub enum TransportError {
         /// The reason that the registry gives.
         reason: String,
     },
+    /// It requires credentials, and the configured ones cannot be used.
+    #[error("there are no usable credentials for {place}: {error}")]
+    Credentials {
+        place: String,
+        /// What is wrong with them.
+        error: CredentialError,
+    },
     /// It is larger than may be read.
     #[error("{what} from {place} is larger than {most} bytes")]
     TooLarge {
@@ -42,6 +49,17 @@ pub enum TransportError {
         place: String,
         /// How many bytes may be read.
         most: u64,
+    },
+    /// A listing has more entries than are read.
+    #[error("the listing of {what} was cut off: {place} has more than {most} {unit}, the most that are read")]
+    CutOff {
+        /// What was listed.
+        what: String,
+        place: String,
+        /// How many pages or entries are read.
+        most: usize,
+        /// `pages`, `entries` or `manifests`.
+        unit: &'static str,
     },
     /// The answer took too long.
     #[error("{place} has not sent {what} within {seconds} s")]
@@ -141,8 +159,12 @@ pub trait Transport {
     /// A blob. More than `most` bytes are [`TransportError::TooLarge`]. The caller checks the digest.
     fn blob(&self, digest: &Digest, most: u64) -> Result<Vec<u8>, TransportError>;
 
-    /// The descriptors of manifests whose subject is this one.
-    fn referrers(&self, subject: &Digest) -> Result<Vec<Descriptor>, TransportError>;
+    /// All tags, in a directory all names. If there are more than are read, the error is [`TransportError::CutOff`].
+    fn tags(&self) -> Result<Vec<String>, TransportError>;
+
+    /// The descriptors of manifests of an artifact type whose subject is this one. Those that are listed without a type are
+    /// among them. If there are more than are read, the error is [`TransportError::CutOff`].
+    fn referrers(&self, subject: &Digest, artifact_type: &str) -> Result<Vec<Descriptor>, TransportError>;
 
     /// Stores a blob unless it exists.
     fn put_blob(&self, bytes: &[u8]) -> Result<(), TransportError>;
@@ -167,6 +189,11 @@ pub fn open(reference: &Reference, options: &Options) -> Result<Box<dyn Transpor
 /// The tag that lists the referrers of a manifest in registries without the referrers API.
 pub fn fallback_tag(subject: &Digest) -> String {
     format!("sha256-{}", subject.hex())
+}
+
+/// Whether a manifest may be of an artifact type: it is listed with that type, or without any.
+pub(crate) fn has_type(listed: &Descriptor, artifact_type: &str) -> bool {
+    listed.artifact_type.as_deref().is_none_or(|found| found == artifact_type)
 }
 
 /// The index of a tag, or an empty one.

@@ -14,7 +14,7 @@ use graph_runtime::graph_registry::reference::Reference;
 use graph_runtime::items::installed::{self, Origin};
 use graph_runtime::items::lock_file::LockFile;
 use graph_runtime::project;
-use graph_runtime::registry::pull::{Brought, Puller, reference};
+use graph_runtime::registry::pull::{Brought, Puller};
 use graph_runtime::trust::trusted_keys;
 use serde_json::{Value, json};
 
@@ -24,7 +24,8 @@ use serde_json::{Value, json};
 /// that now names a higher version is locked to it. Nothing is installed; `graph-host pull` installs what is locked.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// `oci://host/repository:tag`, or `oci-layout:DIR:name`
+    /// `oci://host/repository:tag`, or `oci-layout:DIR:name`; with `@RANGE` such as `@^1.2` in place of the version, the
+    /// greatest version in that range, also of a locked item: `acme/fetch@^1.2`
     #[arg(value_name = "REF", conflicts_with = "check")]
     references: Vec<String>,
     /// Change nothing; the exit code is 8 if a tag no longer names what is locked, or if something else is installed
@@ -61,7 +62,7 @@ fn update(args: &Args, mut lock: LockFile, puller: &Puller<'_>, context: &Contex
     let references: Vec<Reference> = if args.references.is_empty() {
         lock.lock.iter().map(|(_, locked)| lock.resolved(locked).reference).collect()
     } else {
-        args.references.iter().map(|text| reference(text)).collect::<Result<_>>()?
+        args.references.iter().map(|text| puller.requested(text, &lock)).collect::<Result<_>>()?
     };
     let mut changes = Vec::new();
     for reference in references {

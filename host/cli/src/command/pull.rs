@@ -15,7 +15,7 @@ use graph_runtime::graph_registry::reference::Reference;
 use graph_runtime::items::installed::{self, Origin};
 use graph_runtime::items::lock_file::LockFile;
 use graph_runtime::project;
-use graph_runtime::registry::pull::{Brought, Puller, reference};
+use graph_runtime::registry::pull::{Brought, Puller};
 use graph_runtime::trust::log::TrustLog;
 use graph_runtime::trust::trusted_keys;
 use serde_json::{Value, json};
@@ -26,7 +26,8 @@ use serde_json::{Value, json};
 /// `graph-host.lock` records what was pulled; without a REF, exactly what it locks is installed again.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// `oci://host/repository:tag`, or `oci-layout:DIR:name`; `@sha256:…` pins either
+    /// `oci://host/repository:tag`, or `oci-layout:DIR:name`; `@sha256:…` pins either, and `@RANGE` such as `@^1.2` in place
+    /// of the version selects the greatest version in that range
     #[arg(value_name = "REF")]
     references: Vec<String>,
     /// Install into this folder, as DIR/tools/ID.wasm, instead of your own space
@@ -54,7 +55,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let brought = if args.references.is_empty() {
         restore(&lock, &puller)?
     } else {
-        let references = args.references.iter().map(|text| reference(text)).collect::<Result<Vec<_>>>()?;
+        let references: Vec<_> =
+            args.references.iter().map(|text| puller.requested(text, &lock)).collect::<Result<_>>()?;
         bring(&references, &lock, &puller, allowed)?
     };
     if args.into.is_none() || !args.references.is_empty() {

@@ -6,13 +6,14 @@ use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::table::{Columns, widest};
 use graph_runtime::error::Result;
-use graph_runtime::graph_registry::search::{Offer, offers};
+use graph_runtime::graph_registry::search::{Offer, Offers, offers};
 use graph_runtime::registry::pull::reference;
 use serde_json::json;
 
 /// List the items of a registry or an image-layout directory
 ///
-/// The list shows what the publishers state. None of it has been checked: `graph-host pull` does that.
+/// The list shows what the publishers state. None of it has been checked: `graph-host pull` does that. If there is more
+/// than is read, a warning says so, and `complete` is false in JSON.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// `oci://host`, `oci://host/repository`, or `oci-layout:DIR`
@@ -28,7 +29,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let place = reference(&args.place)?;
     let wanted = args.text.as_deref().unwrap_or_default().to_lowercase();
     let has = |text: &Option<String>| text.as_ref().is_some_and(|text| text.to_lowercase().contains(&wanted));
-    let mut found = offers(&place, &args.network.network().options())?;
+    let Offers { offers: mut found, cut_off } = offers(&place, &args.network.network().options())?;
     found.retain(|offer| {
         let named = offer.reference.to_string().to_lowercase().contains(&wanted);
         named || has(&offer.id) || has(&offer.description)
@@ -45,7 +46,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
             })
         })
         .collect();
-    context.output.show(&json!({ "items": items }), || render(&found, context.output.table_width()))?;
+    if let Some(cut_off) = &cut_off {
+        context.output.warn(format_args!("{cut_off}; name a single repository to list more of it"));
+    }
+    let document = json!({ "items": items, "complete": cut_off.is_none() });
+    context.output.show(&document, || render(&found, context.output.table_width()))?;
     Ok(Exit::Ok)
 }
 

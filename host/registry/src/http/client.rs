@@ -18,6 +18,7 @@ use url::Url;
 
 use super::auth::Challenge;
 use super::credentials::Credentials;
+use super::helper::Time;
 use super::repository::Repository;
 use crate::manifest::shown;
 use crate::transport::TransportError;
@@ -284,8 +285,12 @@ impl Registry {
         let challenge = fields.iter().find_map(|field| Challenge::read(field.to_str().ok()?));
         let challenge = challenge
             .ok_or_else(|| self.denied(about, "it wants to know more, and does not say what".to_owned()))?;
-        let credentials =
-            Credentials::find(&self.host).map_err(|error| self.denied(about, error.to_string()))?;
+        let time = {
+            let budget = self.options.budget.borrow();
+            Time { deadline: budget.deadline, seconds: budget.seconds }
+        };
+        let credentials = Credentials::find(&self.host, time)
+            .map_err(|error| TransportError::Credentials { place: self.host.clone(), error })?;
         let field = match challenge {
             Challenge::Basic => match credentials {
                 Credentials::Password { username, password } => basic(&username, &password),

@@ -1,11 +1,22 @@
 //! Credentials for registries: from the environment for one host, or from Docker's configuration. They are never shown,
 //! and looked up only when a registry requires them.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::fmt;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
 
-use docker_credential::{CredentialRetrievalError as Trouble, DockerCredential};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD_NO_PAD;
+use serde::Deserialize;
+
+use super::helper::{self, HelperError, Time};
+use crate::transport::one_more;
+
+/// The largest configuration of Docker that is read, in bytes.
+const MOST_CONFIG: u64 = 1 << 20;
 
 /// The variable with the host that the other two variables are for.
 pub const REGISTRY_VARIABLE: &str = "GRAPH_HOST_REGISTRY";
@@ -41,11 +52,39 @@ pub enum CredentialError {
     /// Docker's configuration cannot be used.
     #[error("the credentials in Docker's configuration (config.json) cannot be used: {0}")]
     Docker(String),
+    /// The credential helper that Docker's configuration names gives none.
+    #[error(transparent)]
+    Helper(#[from] HelperError),
+}
+
+/// Docker's configuration, as far as it is about credentials.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DockerConfig {
+    auths: Option<BTreeMap<String, Auth>>,
+    creds_store: Option<String>,
+    cred_helpers: Option<BTreeMap<String, String>>,
+}
+
+/// The credentials for one registry, or nothing if they are elsewhere.
+#[derive(Clone, Default, Deserialize)]
+struct Auth {
+    auth: Option<String>,
+    username: Option<String>,
+    password: Option<String>,
+    identitytoken: Option<String>,
+}
+
+/// Where the credentials for a registry are.
+#[derive(Debug, PartialEq, Eq)]
+enum Source {
+    Found(Credentials),
+    Helper(String),
 }
 
 impl Credentials {
     /// Finds the credentials for a registry, `host` or `host:port`.
-    pub(super) fn find(host: &str) -> Result<Self, CredentialError> {
+    pub(super) fn find(host: &str, time: Time) -> Result<Self, CredentialError> {
         let variable = |name| env::var(name).ok().filter(|text| !text.is_empty());
         // They are for the host in the other variable, and are sent to no other host.
         if variable(REGISTRY_VARIABLE).is_some_and(|named| named.eq_ignore_ascii_case(host)) {
@@ -55,26 +94,98 @@ impl Credentials {
                 password: needed(PASSWORD_VARIABLE)?,
             });
         }
-        if !config_file().is_some_and(|file| file.exists()) {
+        let Some(config) = config_file().map(|file| read(&file)).transpose()?.flatten() else {
             return Ok(Self::Anonymous);
-        }
-        match docker_credential::get_credential(host) {
-            Ok(DockerCredential::UsernamePassword(username, password)) => {
-                Ok(Self::Password { username, password })
-            }
-            Ok(DockerCredential::IdentityToken(token)) => Ok(Self::Identity(token)),
-            Err(Trouble::NoCredentialConfigured | Trouble::ConfigNotFound) => Ok(Self::Anonymous),
-            // A helper without credentials for this registry reports that by failing.
-            Err(Trouble::HelperFailure { stdout, .. }) if stdout.contains("credentials not found") => {
-                Ok(Self::Anonymous)
-            }
-            // The output of a helper may contain a secret.
-            Err(Trouble::HelperFailure { helper, .. }) => {
-                Err(CredentialError::Docker(format!("`{}` has failed", crate::manifest::shown(&helper))))
-            }
-            Err(error) => Err(CredentialError::Docker(error.to_string())),
+        };
+        match config.source(host)? {
+            Source::Found(credentials) => Ok(credentials),
+            Source::Helper(name) => Ok(helper::credentials(&name, host, time)?),
         }
     }
+}
+
+impl DockerConfig {
+    /// Where the credentials for a registry are. A helper for this registry comes first, one for all registries last.
+    fn source(self, host: &str) -> Result<Source, CredentialError> {
+        let is_given = |text: &String| !text.is_empty();
+        let helper =
+            self.cred_helpers.as_ref().and_then(|helpers| helpers.get(host)).filter(|it| is_given(it));
+        if let Some(helper) = helper {
+            return Ok(Source::Helper(helper.clone()));
+        }
+        let auth = self.auths.as_ref().and_then(|auths| auth_of(auths, host)).cloned().unwrap_or_default();
+        if let Some(token) = auth.identitytoken.filter(is_given) {
+            return Ok(Source::Found(Credentials::Identity(token)));
+        }
+        let named = auth.username.zip(auth.password).filter(|(username, _)| is_given(username));
+        let named = named.map(|(username, password)| Credentials::Password { username, password });
+        if let Some(encoded) = auth.auth.filter(is_given) {
+            let decoded = decoded(&encoded).ok_or_else(|| {
+                CredentialError::Docker("an `auth` is not `user:password` in base64".to_owned())
+            })?;
+            if named.is_some_and(|named| named != decoded) {
+                let reason = "an `auth` differs from its `username` and `password`".to_owned();
+                return Err(CredentialError::Docker(reason));
+            }
+            return Ok(Source::Found(decoded));
+        }
+        Ok(match (named, self.creds_store.filter(is_given)) {
+            (Some(named), _) => Source::Found(named),
+            (None, Some(store)) => Source::Helper(store),
+            (None, None) => Source::Found(Credentials::Anonymous),
+        })
+    }
+}
+
+fn auth_of<'a>(auths: &'a BTreeMap<String, Auth>, host: &str) -> Option<&'a Auth> {
+    let is_same = |key: &&String| host_of(key) == canonical(host);
+    auths.get(host).or_else(|| auths.get(auths.keys().find(is_same)?))
+}
+
+/// The host in a key of `auths`, which may be a URL.
+fn host_of(key: &str) -> &str {
+    let rest = key.strip_prefix("https://").or_else(|| key.strip_prefix("http://"));
+    canonical(rest.map_or(key, |rest| rest.split('/').next().unwrap_or(rest)))
+}
+
+/// Docker's own registry has several names.
+fn canonical(host: &str) -> &str {
+    match host {
+        "registry-1.docker.io" | "docker.io" => "index.docker.io",
+        _ => host,
+    }
+}
+
+/// Decodes `user:password`.
+fn decoded(encoded: &str) -> Option<Credentials> {
+    let bytes = BASE64_STANDARD_NO_PAD.decode(encoded.trim_end_matches('=')).ok()?;
+    let text = String::from_utf8(bytes).ok()?;
+    let (username, password) = text.split_once(':')?;
+    Some(Credentials::Password { username: username.to_owned(), password: password.to_owned() })
+}
+
+/// Reads a configuration within a cap; `None` if there is no such file.
+fn read(path: &Path) -> Result<Option<DockerConfig>, CredentialError> {
+    let wrong = CredentialError::Docker;
+    match fs::metadata(path) {
+        Ok(found) if found.is_file() => {}
+        Ok(_) => return Err(wrong("it is not a file".to_owned())),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(wrong(error.to_string())),
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
+    file.take(one_more(MOST_CONFIG)).read_to_end(&mut bytes).map_err(|error| wrong(error.to_string()))?;
+    if bytes.len() as u64 > MOST_CONFIG {
+        return Err(wrong(format!("it is larger than {MOST_CONFIG} bytes")));
+    }
+    // The message of the parser may quote a secret.
+    let config = serde_json::from_slice(&bytes);
+    config.map(Some).map_err(|error| {
+        wrong(format!("it is malformed at line {}, column {}", error.line(), error.column()))
+    })
 }
 
 /// The path of Docker's configuration: in the folder that `DOCKER_CONFIG` names, or in `.docker` of the user's home.
@@ -91,5 +202,73 @@ impl fmt::Debug for Credentials {
             Self::Password { .. } => "Password(…)",
             Self::Identity(_) => "Identity(…)",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn source(config: &str, host: &str) -> Result<Source, CredentialError> {
+        serde_json::from_str::<DockerConfig>(config).unwrap().source(host)
+    }
+
+    fn password(username: &str, password: &str) -> Source {
+        let (username, password) = (username.to_owned(), password.to_owned());
+        Source::Found(Credentials::Password { username, password })
+    }
+
+    #[test]
+    fn the_credentials_of_a_host_are_found() {
+        // `me:s3cret`, with padding and without.
+        let auth = |host: &str, text: &str| format!(r#"{{"auths":{{"{host}":{{"auth":"{text}"}}}}}}"#);
+        for text in ["bWU6czNjcmV0", "bWU6czNjcmV0===="] {
+            assert_eq!(source(&auth("a.example", text), "a.example"), Ok(password("me", "s3cret")));
+        }
+        let hub = auth("https://index.docker.io/v1/", "bWU6czNjcmV0");
+        assert_eq!(source(&hub, "registry-1.docker.io"), Ok(password("me", "s3cret")));
+        assert_eq!(source(&hub, "b.example"), Ok(Source::Found(Credentials::Anonymous)));
+        let named = r#"{"auths":{"a.example:5000":{"username":"me","password":"p"}}}"#;
+        assert_eq!(source(named, "a.example:5000"), Ok(password("me", "p")));
+        let token = r#"{"auths":{"a.example":{"auth":"","identitytoken":"t"}}}"#;
+        assert_eq!(source(token, "a.example"), Ok(Source::Found(Credentials::Identity("t".to_owned()))));
+        for config in ["{}", r#"{"auths":null}"#, r#"{"auths":{"a.example":{}}}"#] {
+            assert_eq!(source(config, "a.example"), Ok(Source::Found(Credentials::Anonymous)), "{config}");
+        }
+    }
+
+    #[test]
+    fn a_helper_is_for_one_host_or_for_all_that_have_no_credentials() {
+        let config = r#"{"auths":{"a.example":{"auth":"bWU6czNjcmV0"},"b.example":{}},
+            "credHelpers":{"a.example":"own","c.example":""},"credsStore":"store"}"#;
+        assert_eq!(source(config, "a.example"), Ok(Source::Helper("own".to_owned())));
+        for host in ["b.example", "c.example"] {
+            assert_eq!(source(config, host), Ok(Source::Helper("store".to_owned())), "{host}");
+        }
+        let config = config.replace("own", "");
+        assert_eq!(source(&config, "a.example"), Ok(password("me", "s3cret")));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_configuration_is_said_without_its_secrets() {
+        for auth in [
+            r#""auth":"s3cret!""#,
+            r#""auth":"czNjcmV0""#,
+            r#""auth":"bWU6czNjcmV0","username":"me","password":"other""#,
+        ] {
+            let error =
+                source(&format!(r#"{{"auths":{{"a.example":{{{auth}}}}}}}"#), "a.example").unwrap_err();
+            assert!(error.to_string().contains("`auth`") && !error.to_string().contains("s3cret"), "{error}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.json");
+        assert!(read(&path).unwrap().is_none());
+        fs::write(&path, "{\"auths\": {\"a\": s3cret}}").unwrap();
+        let told = read(&path).err().unwrap().to_string();
+        assert!(told.contains("line 1") && !told.contains("s3cret"), "{told}");
+        fs::write(&path, vec![b' '; (1 << 20) + 1]).unwrap();
+        assert!(read(&path).err().unwrap().to_string().contains("larger than"));
+        assert!(read(folder.path()).err().unwrap().to_string().contains("not a file"));
     }
 }

@@ -3,10 +3,16 @@
 mod auth;
 mod client;
 mod credentials;
+mod helper;
+mod pages;
 mod repository;
+#[cfg(test)]
+mod test_server;
 
 pub use client::{Options, Registry};
 pub use credentials::{
     CredentialError, PASSWORD_VARIABLE, REGISTRY_VARIABLE, TOKEN_REALM_VARIABLE, USERNAME_VARIABLE,
 };
+pub use helper::HelperError;
+pub(crate) use repository::Names;
 pub use repository::Repository;

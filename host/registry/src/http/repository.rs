@@ -1,19 +1,30 @@
 //! The manifests, blobs, tags and referrers of one repository, and the listings of a registry.
 
 use graph_core::digest::Digest;
-use graph_http::header::{CONTENT_TYPE, LINK};
+use graph_http::header::CONTENT_TYPE;
 use graph_http::{Method, Response, StatusCode};
 use serde_json::Value;
 use url::Url;
 
 use super::client::{About, Ask, MOST_ANSWER, Registry};
-use crate::manifest::{Descriptor, Index, MOST_MANIFEST, Manifest, media, shown};
+use super::pages::Pages;
+use crate::manifest::{Descriptor, Index, MOST_LISTED, MOST_MANIFEST, Manifest, media, shown};
 use crate::reference::{is_repository, is_tag};
-use crate::transport::{Fetched, Transport, TransportError, Wanted, fallback_tag, index_of_tag, listed};
+use crate::transport::{
+    Fetched, Transport, TransportError, Wanted, fallback_tag, has_type, index_of_tag, listed,
+};
 
-/// How many pages of a listing are read, and how many entries are requested for each.
-const MOST_PAGES: usize = 20;
+/// How many entries of a listing are requested for each page.
 const PAGE: usize = 200;
+
+/// The names in a listing.
+#[derive(Debug)]
+pub(crate) struct Names {
+    /// The names that were read.
+    pub(crate) names: Vec<String>,
+    /// The error that says where the listing was cut off, if it has more pages than are read.
+    pub(crate) cut_off: Option<TransportError>,
+}
 
 /// A repository of a registry.
 #[derive(Clone, Debug)]
@@ -48,12 +59,12 @@ impl Repository {
         self.registry.ask(&ask, about)
     }
 
-    /// The tags, at most a few thousand of them.
-    pub fn tags(&self) -> Result<Vec<String>, TransportError> {
+    /// The tags, as far as their pages are read.
+    pub(crate) fn listed_tags(&self) -> Result<Names, TransportError> {
         let what = format!("the tags of {}", self.name);
-        let path = format!("{}/tags/list?n={PAGE}", self.name);
-        let mut tags = pages(&self.registry, &path, "tags", &what, &self.scopes[0])?;
-        tags.retain(|tag| is_tag(tag));
+        let mut tags =
+            names(&self.registry, self.url(&format!("tags/list?n={PAGE}"))?, "tags", self.reading(&what))?;
+        tags.names.retain(|tag| is_tag(tag));
         Ok(tags)
     }
 
@@ -125,25 +136,48 @@ impl Transport for Repository {
         self.registry.body(response, &what, most)
     }
 
-    fn referrers(&self, subject: &Digest) -> Result<Vec<Descriptor>, TransportError> {
-        let what = format!("the signatures of {subject}");
+    fn tags(&self) -> Result<Vec<String>, TransportError> {
+        let tags = self.listed_tags()?;
+        tags.cut_off.map_or(Ok(tags.names), Err)
+    }
+
+    fn referrers(&self, subject: &Digest, artifact_type: &str) -> Result<Vec<Descriptor>, TransportError> {
+        let what = format!("the referrers of {subject}");
         let about = self.reading(&what);
-        let rest = format!("referrers/{subject}?artifactType={}", media::ENVELOPE.replace('+', "%2B"));
-        let response = self.get(&rest, Some(media::INDEX.to_owned()), about)?;
-        match response.status() {
-            StatusCode::OK => {
-                let bytes = self.registry.body(response, &what, MOST_MANIFEST)?;
-                let index = Index::read(&bytes).map_err(|error| {
-                    self.registry.answer(&what, format!("an index that cannot be used: {error}"))
-                })?;
-                Ok(index.manifests)
+        let mut first = self.url(&format!("referrers/{subject}"))?;
+        first.query_pairs_mut().append_pair("artifactType", artifact_type);
+        let mut pages = Pages::new(&self.registry, first, about, Some(media::INDEX));
+        let mut found = Vec::new();
+        let mut is_first = true;
+        while let Some(response) = pages.next()? {
+            match response.status() {
+                StatusCode::OK => {
+                    let bytes = self.registry.body(response, &what, MOST_MANIFEST)?;
+                    let index = Index::read(&bytes).map_err(|error| {
+                        self.registry.answer(&what, format!("an index that cannot be used: {error}"))
+                    })?;
+                    found.extend(index.manifests);
+                }
+                // A registry without the referrers API: they are listed under a tag.
+                StatusCode::NOT_FOUND if is_first => {
+                    found = index_of_tag(self, &fallback_tag(subject))?.manifests;
+                }
+                _ => return Err(self.registry.failed(response, about)),
             }
-            // A registry without the referrers API: they are listed under a tag.
-            StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST | StatusCode::METHOD_NOT_ALLOWED => {
-                index_of_tag(self, &fallback_tag(subject)).map(|index| index.manifests)
+            is_first = false;
+            // Registries need not filter, and those that do say so in `OCI-Filters-Applied`: filtering again is harmless.
+            found.retain(|listed| has_type(listed, artifact_type));
+            if found.len() > MOST_LISTED {
+                let place = self.place();
+                return Err(TransportError::CutOff {
+                    what: what.clone(),
+                    place,
+                    most: MOST_LISTED,
+                    unit: "entries",
+                });
             }
-            _ => Err(self.registry.failed(response, about)),
         }
+        Ok(found)
     }
 
     fn put_blob(&self, bytes: &[u8]) -> Result<(), TransportError> {
@@ -201,57 +235,198 @@ impl Transport for Repository {
 }
 
 impl Registry {
-    /// The repositories that the registry lists, at most a few thousand of them.
-    pub fn repositories(&self) -> Result<Vec<String>, TransportError> {
-        let path = format!("_catalog?n={PAGE}");
-        let mut names = pages(self, &path, "repositories", "the catalog", "registry:catalog:*")?;
-        names.retain(|name| is_repository(name));
-        Ok(names)
+    /// The repositories that the registry lists, as far as the pages of its catalog are read.
+    pub(crate) fn listed_repositories(&self) -> Result<Names, TransportError> {
+        let about = About { what: "the catalog", scope: "registry:catalog:*", is_blob: false };
+        let mut found = names(self, self.url(&format!("_catalog?n={PAGE}"))?, "repositories", about)?;
+        found.names.retain(|name| is_repository(name));
+        Ok(found)
     }
 }
 
-/// Reads a listing, page by page.
-fn pages(
-    registry: &Registry,
-    path: &str,
-    key: &str,
-    what: &str,
-    scope: &str,
-) -> Result<Vec<String>, TransportError> {
-    let about = About { what, scope, is_blob: false };
-    let mut url = registry.url(path)?;
+/// Reads the names in a listing, page by page.
+fn names(registry: &Registry, first: Url, key: &str, about: About<'_>) -> Result<Names, TransportError> {
+    let what = about.what;
+    let mut pages = Pages::new(registry, first, about, None);
     let mut found = Vec::new();
-    for _ in 0..MOST_PAGES {
-        let ask = Ask { method: Method::GET, url: url.clone(), fields: Vec::new(), body: None };
-        let response = registry.ask(&ask, about)?;
+    loop {
+        let response = match pages.next() {
+            Ok(Some(response)) => response,
+            Ok(None) => return Ok(Names { names: found, cut_off: None }),
+            Err(error @ TransportError::CutOff { .. }) => {
+                return Ok(Names { names: found, cut_off: Some(error) });
+            }
+            Err(error) => return Err(error),
+        };
         if response.status() != StatusCode::OK {
             return Err(registry.failed(response, about));
         }
-        let next = response.headers().get(LINK).and_then(|field| next_page(field.to_str().ok()?));
-        let next = next.and_then(|next| url.join(&next).ok()).filter(|next| next.origin() == url.origin());
         let bytes = registry.body(response, what, MOST_ANSWER)?;
         let page: Value = serde_json::from_slice(&bytes)
             .map_err(|_| registry.answer(what, "something that is not JSON".to_owned()))?;
-        let names = page.get(key).filter(|names| !names.is_null());
-        let names = match names {
-            None => &[],
-            Some(names) => names
+        if let Some(listed) = page.get(key).filter(|listed| !listed.is_null()) {
+            let listed = listed
                 .as_array()
-                .ok_or_else(|| registry.answer(what, format!("JSON without a list of `{key}`")))?
-                .as_slice(),
-        };
-        found.extend(names.iter().filter_map(Value::as_str).map(str::to_owned));
-        match next {
-            Some(next) if !names.is_empty() => url = next,
-            _ => break,
+                .ok_or_else(|| registry.answer(what, format!("JSON without a list of `{key}`")))?;
+            found.extend(listed.iter().filter_map(Value::as_str).map(str::to_owned));
         }
     }
-    Ok(found)
 }
 
-/// The URL in `<…>; rel="next"` (RFC 8288).
-fn next_page(field: &str) -> Option<String> {
-    let (address, parameters) = field.trim().strip_prefix('<')?.split_once('>')?;
-    let is_next = parameters.split(';').any(|it| matches!(it.trim(), "rel=\"next\"" | "rel=next"));
-    is_next.then(|| address.to_owned())
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::super::pages::MOST_PAGES;
+    use super::super::test_server::{Answer, TestServer};
+    use super::*;
+
+    /// A page of a listing that links to the next one, of `pages` in all. The path of a page ends in its number.
+    fn page(path: &str, pages: usize, body: impl Fn(usize) -> Value) -> Answer {
+        let (rest, number) = path.rsplit_once("page=").unwrap_or((path, "1"));
+        let number: usize = number.parse().unwrap();
+        let link = format!("<{}&page={}>; rel=\"next\"", rest.trim_end_matches('&'), number + 1);
+        let fields = if number < pages { vec![("link", link)] } else { Vec::new() };
+        (200, fields, body(number).to_string().into_bytes())
+    }
+
+    #[test]
+    fn a_listing_of_tags_is_whole_or_an_error() {
+        let serve = |pages| {
+            TestServer::start(move |path| page(path, pages, |n| json!({ "tags": [format!("1.0.{n}")] })))
+        };
+        let server = serve(MOST_PAGES);
+        assert_eq!(server.registry.repository("a/b").tags().unwrap().len(), MOST_PAGES);
+
+        let server = serve(MOST_PAGES + 1);
+        let repository = server.registry.repository("a/b");
+        let error = repository.tags().unwrap_err();
+        assert!(matches!(error, TransportError::CutOff { most: MOST_PAGES, .. }), "{error:?}");
+        let told = error.to_string();
+        for part in [server.registry.host(), "the tags of a/b", "20 pages"] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+        assert_eq!(server.asked().len(), MOST_PAGES);
+        let listed = repository.listed_tags().unwrap();
+        assert_eq!((listed.names.len(), listed.cut_off.is_some()), (MOST_PAGES, true));
+    }
+
+    #[test]
+    fn a_catalog_says_that_it_was_cut_off() {
+        let serve = |pages| {
+            TestServer::start(move |path| {
+                page(path, pages, |n| json!({ "repositories": [format!("a/{n}")] }))
+            })
+        };
+        let listed = serve(2).registry.listed_repositories().unwrap();
+        assert_eq!((listed.names.len(), listed.cut_off.is_some()), (2, false));
+        let listed = serve(MOST_PAGES + 1).registry.listed_repositories().unwrap();
+        assert_eq!((listed.names.len(), listed.cut_off.is_some()), (MOST_PAGES, true));
+    }
+
+    #[test]
+    fn an_empty_page_does_not_end_a_listing() {
+        let tags = |n: usize| {
+            if n == 1 { json!({ "tags": null }) } else { json!({ "tags": ["1.0.0", "not/a tag"] }) }
+        };
+        let server = TestServer::start(move |path| page(path, 2, tags));
+        assert_eq!(server.registry.repository("a/b").tags().unwrap(), ["1.0.0"]);
+    }
+
+    #[test]
+    fn pages_that_lead_back_or_elsewhere_are_refused() {
+        for (link, part) in [
+            ("</v2/a/b/tags/list?n=200>; rel=\"next\"", "read already"),
+            ("<http://127.0.0.1:1/v2/>; rel=\"next\"", "another host"),
+            ("<http://[>; rel=\"next\"", "`Link`"),
+        ] {
+            let server = TestServer::start(move |_| {
+                (200, vec![("link", link.to_owned())], json!({ "tags": ["1.0.0"] }).to_string().into_bytes())
+            });
+            let error = server.registry.repository("a/b").tags().unwrap_err();
+            assert!(matches!(error, TransportError::Answer { .. }), "{error:?}");
+            assert!(error.to_string().contains(part), "{error}");
+        }
+    }
+
+    const SBOM: &str = "application/spdx+json";
+
+    fn entry(name: &str, artifact_type: Option<&str>) -> Descriptor {
+        Descriptor {
+            artifact_type: artifact_type.map(str::to_owned),
+            ..Descriptor::of(media::MANIFEST, name.as_bytes())
+        }
+    }
+
+    fn index(manifests: Vec<Descriptor>) -> Vec<u8> {
+        Index { manifests, ..Index::empty() }.to_bytes()
+    }
+
+    fn digests(found: &[Descriptor]) -> Vec<Digest> {
+        found.iter().map(|listed| listed.digest).collect()
+    }
+
+    #[test]
+    fn referrers_are_read_page_by_page_and_filtered() {
+        let answer = |number: usize| -> Value {
+            let name = format!("signature {number}");
+            let all =
+                vec![entry("sbom", Some(SBOM)), entry(&name, Some(media::ENVELOPE)), entry("untyped", None)];
+            serde_json::from_slice(&index(all)).unwrap()
+        };
+        let server = TestServer::start(move |path| page(path, 2, answer));
+        let subject = Digest::of_bytes(b"subject");
+        let found = server.registry.repository("a/b").referrers(&subject, media::ENVELOPE).unwrap();
+        let expected = ["signature 1", "untyped", "signature 2", "untyped"];
+        assert_eq!(digests(&found), expected.map(|name| Digest::of_bytes(name.as_bytes())));
+        let asked = server.asked();
+        let first =
+            format!("/v2/a/b/referrers/{subject}?artifactType=application%2Fvnd.dsse.envelope.v1%2Bjson");
+        assert_eq!((asked.len(), asked[0].as_str()), (2, first.as_str()));
+
+        let server = TestServer::start(move |path| page(path, MOST_PAGES + 1, answer));
+        let error = server.registry.repository("a/b").referrers(&subject, media::ENVELOPE).unwrap_err();
+        assert!(matches!(error, TransportError::CutOff { .. }), "{error:?}");
+        assert!(error.to_string().contains(&format!("the referrers of {subject}")), "{error}");
+    }
+
+    #[test]
+    fn referrers_are_filtered_by_the_registry_or_here() {
+        let subject = Digest::of_bytes(b"subject");
+        for filters in [None, Some("artifactType")] {
+            let server = TestServer::start(move |_| {
+                let all = [entry("signature", Some(media::ENVELOPE)), entry("sbom", Some(SBOM))];
+                let sent = all.into_iter().take(if filters.is_some() { 1 } else { 2 }).collect();
+                let field = filters.map(|filters| ("oci-filters-applied", filters.to_owned()));
+                (200, field.into_iter().collect(), index(sent))
+            });
+            let found = server.registry.repository("a/b").referrers(&subject, media::ENVELOPE).unwrap();
+            assert_eq!(digests(&found), [Digest::of_bytes(b"signature")], "{filters:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_registry_without_the_referrers_api_is_asked_for_the_tag() {
+        let subject = Digest::of_bytes(b"subject");
+        let serve = |status: u16| {
+            TestServer::start(move |path| {
+                if path.contains("/referrers/") {
+                    return (status, Vec::new(), Vec::new());
+                }
+                let all = vec![entry("signature", Some(media::ENVELOPE)), entry("sbom", Some(SBOM))];
+                (200, vec![("content-type", media::INDEX.to_owned())], index(all))
+            })
+        };
+        let server = serve(404);
+        let found = server.registry.repository("a/b").referrers(&subject, media::ENVELOPE).unwrap();
+        assert_eq!(digests(&found), [Digest::of_bytes(b"signature")]);
+        assert_eq!(server.asked()[1], format!("/v2/a/b/manifests/{}", fallback_tag(&subject)));
+        for status in [400, 403, 405, 429, 500] {
+            let server = serve(status);
+            let found = server.registry.repository("a/b").referrers(&subject, media::ENVELOPE);
+            assert!(found.is_err(), "{status}: {found:?}");
+            assert_eq!(server.asked().len(), 1, "{status}");
+        }
+    }
 }

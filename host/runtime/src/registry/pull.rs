@@ -2,18 +2,21 @@
 
 use std::time::Duration;
 
+use graph_core::diagnostic::printable;
 use graph_core::trust::TrustStore;
 use graph_registry::artifact::Use;
-use graph_registry::http::{Options, TOKEN_REALM_VARIABLE};
+use graph_registry::http::{CredentialError, HelperError, Options, TOKEN_REALM_VARIABLE};
 use graph_registry::lock::{Allowed, Departure, Locked};
 use graph_registry::publish::PublishError;
 use graph_registry::pull::{self, Judge, PullError, Pulled};
+use graph_registry::range::{self, RangeError, Request};
 use graph_registry::reference::{Reference, ReferenceError};
 use graph_registry::transport::{self, Transport, TransportError};
 
 use crate::error::Kind;
 use crate::error::{Error, Result};
 use crate::items::locate::judged;
+use crate::items::lock_file::LockFile;
 use crate::run::pins::absolute;
 
 /// How much one command reads in all, in bytes.
@@ -48,11 +51,34 @@ impl Network {
 
 /// Reads a reference, with an error that shows the forms of references.
 pub fn reference(text: &str) -> Result<Reference> {
-    text.parse().map_err(|error: ReferenceError| {
-        Error::usage(error.to_string()).help(
-            "a registry is `oci://host/repository:tag`, a directory `oci-layout:DIR:name`; `@sha256:…` pins either",
-        )
-    })
+    text.parse().map_err(|error| invalid(&error))
+}
+
+fn invalid(error: &ReferenceError) -> Error {
+    Error::usage(error.to_string()).help(
+        "a registry is `oci://host/repository:tag`, a directory `oci-layout:DIR:name`; `@sha256:…` pins either",
+    )
+}
+
+impl From<RangeError> for Error {
+    fn from(error: RangeError) -> Self {
+        let message = error.to_string();
+        match error {
+            RangeError::Syntax { .. } | RangeError::TooLong(_) => Self::usage(message)
+                .help("a range is like `^1.2`, `~1.2.3`, `>=1.2, <1.5` or `*`; quote it for the shell"),
+            RangeError::Tagged(_) => {
+                Self::usage(message).help("leave the tag out: oci://host/repository@^1.2")
+            }
+            RangeError::NoName(_) => Self::usage(message)
+                .help("name a repository, `oci://host/repository@^1.2`, or an item, `oci-layout:DIR:acme/fetch@^1.2`"),
+            RangeError::Reference(error) => invalid(&error),
+            RangeError::NoVersions(_) => {
+                Self::not_found(message).help("see what is available with `graph-host search`")
+            }
+            RangeError::NoneSatisfies { .. } => Self::not_found(message)
+                .help("choose another range; a pre-release is selected only by a range that names one of its release"),
+        }
+    }
 }
 
 impl From<TransportError> for Error {
@@ -71,6 +97,11 @@ impl From<TransportError> for Error {
                 "if you trust that host with your credentials for this registry, add `--token-realm {realm}`, or set \
                  GRAPH_HOST_REGISTRY_TOKEN_REALM to {realm}"
             )),
+            Trouble::Credentials { error, .. } => credentials(message, &error),
+            Trouble::CutOff { .. } => Self::limit(message).help(
+                "nothing was selected from an incomplete listing: name a tag or a digest in place of a range, or have the \
+                 registry's owner remove what is no longer needed",
+            ),
             Trouble::TooLarge { .. } | Trouble::TooMuch { .. } => {
                 Self::integrity(message).help("nothing was written; the artifact is larger than any item may be")
             }
@@ -85,6 +116,32 @@ impl From<TransportError> for Error {
             Trouble::Io { .. } => Self::storage(message),
         }
     }
+}
+
+/// The error of credentials that cannot be used, with what to do about them.
+fn credentials(message: String, error: &CredentialError) -> Error {
+    let help = match error {
+        CredentialError::Incomplete(name) => {
+            return Error::denied(message).help(format!("set {name}, or unset GRAPH_HOST_REGISTRY"));
+        }
+        CredentialError::Docker(_) => "correct the file, or log in again with `docker login`",
+        CredentialError::Helper(HelperError::Timeout { .. }) => {
+            return Error::new(Kind::TimedOut, "timed_out", message)
+                .help("run the helper by hand to see what it waits for; --timeout SPAN gives it more time");
+        }
+        CredentialError::Helper(HelperError::Start { is_absent: true, .. }) => {
+            "install the helper in a folder of PATH, or correct `credsStore` and `credHelpers` in Docker's config.json"
+        }
+        CredentialError::Helper(HelperError::Name(_)) => {
+            "correct `credsStore` and `credHelpers` in Docker's config.json"
+        }
+        CredentialError::Helper(_) => {
+            "run the helper by hand: echo HOST | docker-credential-NAME get; or log in again with `docker login`"
+        }
+    };
+    Error::denied(message).help(format!(
+        "{help}; GRAPH_HOST_REGISTRY, GRAPH_HOST_REGISTRY_USERNAME and GRAPH_HOST_REGISTRY_PASSWORD replace them"
+    ))
 }
 
 impl From<PublishError> for Error {
@@ -107,6 +164,9 @@ impl From<PullError> for Error {
             PullError::Invalid { problems, .. } => {
                 Self::integrity(message).details(problems.to_json()).related(*problems)
             }
+            PullError::Signatures { .. } => Self::integrity(message).help(
+                "trust a key that made one of the first signatures, or have the registry's owner remove the others",
+            ),
             PullError::Unsigned { .. } => Self::integrity(message).help(
                 "have its author sign it and publish it again; `--allow-unsigned` is for what you develop yourself",
             ),
@@ -183,6 +243,19 @@ impl Puller<'_> {
         Ok(transport::open(reference, &self.options)?)
     }
 
+    /// The reference of what is requested: of a range, the greatest version that satisfies it. The versions of an item that
+    /// is named by its id are those next to the locked one.
+    pub fn requested(&self, text: &str, lock: &LockFile) -> Result<Reference> {
+        let (versions, range) = match text.parse::<Request>()? {
+            Request::Reference(reference) => return Ok(reference),
+            Request::Range { versions, range } => (versions, range),
+            Request::Item { id, range } => (range::versions_of(&locked_reference(&id, lock)?), range),
+        };
+        let tags = self.open(&versions)?.tags()?;
+        let mut found = range::satisfying(&versions, &tags, &range)?;
+        Ok(found.swap_remove(0))
+    }
+
     /// Brings one item. `id`: the item that it has to be.
     pub fn one(&self, reference: &Reference, id: Option<&str>) -> Result<Brought> {
         if !reference.names_one() {
@@ -233,5 +306,22 @@ impl Puller<'_> {
         }
         found.reference = tagged;
         Ok(found)
+    }
+}
+
+/// The reference of the only locked item with an id.
+fn locked_reference(id: &str, lock: &LockFile) -> Result<Reference> {
+    let mut found = lock.lock.iter().filter(|(locked, _)| *locked == id).map(|(_, locked)| locked);
+    match (found.next(), found.next()) {
+        (Some(locked), None) => Ok(lock.resolved(locked).reference),
+        (None, _) => Err(Error::not_found(format!(
+            "`{}` is not locked, so it is not known where its versions are",
+            printable(id)
+        ))
+        .help("name its repository: oci://host/repository@^1.2")),
+        (Some(_), Some(_)) => {
+            Err(Error::usage(format!("several items with the id `{}` are locked", printable(id)))
+                .help("name the repository: oci://host/repository@^1.2"))
+        }
     }
 }
