@@ -136,7 +136,8 @@ fn section(component: &[u8]) -> Result<Option<&[u8]>, DocumentationError> {
             Payload::Version { .. } => depth += 1,
             Payload::End(_) => depth = depth.saturating_sub(1),
             Payload::CustomSection(section) if depth == 1 && section.name() == SECTION => {
-                if found.replace(section.data()).is_some() {
+                let before = found.replace(section.data());
+                if before.is_some() {
                     return Err(DocumentationError::Several);
                 }
             }

@@ -33,7 +33,7 @@ world library {
     export add: func(a: u32, b: u32) -> u32;
     export ops;
     export things;
-    export own: interface {
+    export local: interface {
         /// Negates a number.
         negate: func(a: s32) -> s32;
     }
@@ -42,7 +42,7 @@ world library {
 
 const CORE: &str = r#"(module
   (func (export "add") (param i32 i32) (result i32) (i32.const 0))
-  (func (export "own#negate") (param i32) (result i32) (i32.const 0))
+  (func (export "local#negate") (param i32) (result i32) (i32.const 0))
   (func (export "acme:math/ops@0.1.0#double") (param i32) (result i32) (i32.const 0))
   (func (export "acme:math/ops@0.1.0#plain") (param i32) (result i32) (i32.const 0))
   (func (export "acme:math/things@0.1.0#[constructor]counter") (result i32) (i32.const 0))
@@ -104,7 +104,7 @@ fn documentation_of_wit_describes_functions() {
     assert_eq!(exported.undocumented, None);
     for (name, expected) in [
         ("add", "Adds two numbers."),
-        ("own/negate", "Negates a number."),
+        ("local/negate", "Negates a number."),
         ("acme:math/ops/double", "Doubles a number, in one line."),
         ("acme:math/things/keep", "Gives a number back."),
     ] {

@@ -61,14 +61,14 @@ pub enum CredentialError {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct DockerConfig {
-    auths: Option<BTreeMap<String, Auth>>,
+    auths: Option<BTreeMap<String, Entry>>,
     creds_store: Option<String>,
     cred_helpers: Option<BTreeMap<String, String>>,
 }
 
 /// The credentials for one registry, or nothing if they are elsewhere.
 #[derive(Clone, Default, Deserialize)]
-struct Auth {
+struct Entry {
     auth: Option<String>,
     username: Option<String>,
     password: Option<String>,
@@ -137,7 +137,7 @@ impl DockerConfig {
     }
 }
 
-fn auth_of<'a>(auths: &'a BTreeMap<String, Auth>, host: &str) -> Option<&'a Auth> {
+fn auth_of<'a>(auths: &'a BTreeMap<String, Entry>, host: &str) -> Option<&'a Entry> {
     let is_same = |key: &&String| host_of(key) == canonical(host);
     auths.get(host).or_else(|| auths.get(auths.keys().find(is_same)?))
 }

@@ -24,7 +24,7 @@ impl TestServer {
         let host = listener.local_addr().unwrap().to_string();
         let options = Options::new(None, Duration::from_mins(1), 64 << 20);
         let asked = Arc::new(Mutex::new(Vec::new()));
-        let heard = Arc::clone(&asked);
+        let paths = Arc::clone(&asked);
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
@@ -37,9 +37,9 @@ impl TestServer {
                 let request = String::from_utf8(request).unwrap();
                 let path = request.split(' ').nth(1).unwrap().to_owned();
                 let (status, fields, body) = answer(&path);
-                heard.lock().unwrap().push(path);
+                paths.lock().unwrap().push(path);
                 let fields: String =
-                    fields.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+                    fields.iter().flat_map(|(name, value)| [name, ": ", value, "\r\n"]).collect();
                 let length = body.len();
                 let head = format!(
                     "HTTP/1.1 {status} Status\r\nconnection: close\r\ncontent-length: {length}\r\n{fields}\r\n"
