@@ -186,6 +186,7 @@ macro_rules! pages {
 pages! {
     readme: "README.md";
     background: "host/docs/guide/background.md";
+    bash: "host/docs/guide/bash.md";
     cache: "host/docs/guide/cache.md";
     cases: "host/docs/guide/cases.md";
     examples: "host/docs/guide/examples.md";
