@@ -2,9 +2,9 @@
 
 import json
 import subprocess
-import sys
 
-GRAPH_HOST = sys.argv[1]
+from steps import GRAPH_HOST, check, graph_host, write
+
 ECHO = "me/types#acme:types/echo/echo-"
 ENDS = "me/types#acme:types/ends/"
 FUNCTIONS_IN_ALL = 35
@@ -59,19 +59,6 @@ FAILURES = [
 ]
 
 
-def graph_host(*arguments, code=0):
-    done = subprocess.run([GRAPH_HOST, *arguments], capture_output=True, text=True)
-    if done.returncode != code:
-        sys.exit(f"{' '.join(arguments)} ended with {done.returncode}, expected {code}:\n{done.stdout}{done.stderr}")
-    return done
-
-
-def write(name, value):
-    with open(name, "w", encoding="utf-8") as file:
-        json.dump(value, file, ensure_ascii=False)
-    return name
-
-
 def graph(name, nodes, start):
     document = {
         "version": "1.0.0",
@@ -87,11 +74,6 @@ def graph(name, nodes, start):
 def run(graph_file, caps, *more, code=0):
     done = graph_host("run", graph_file, "--caps", caps, *more, "--json", code=code)
     return json.loads(done.stdout)
-
-
-def check(holds, what):
-    if not holds:
-        sys.exit(what)
 
 
 inspected = json.loads(graph_host("inspect", ".ai/tools/me/types.wasm", "--json").stdout)

@@ -2,10 +2,9 @@
 current one."""
 
 import json
-import subprocess
-import sys
 
-GRAPH_HOST = sys.argv[1]
+from steps import check, graph_host, write
+
 COMPONENT = ".ai/tools/me/words.wasm"
 WORDS = "me/words#acme:texts/words/"
 NAMES = ["acme:texts/words/count", "acme:texts/words/longest", "acme:texts/words/number", "upper"]
@@ -25,24 +24,6 @@ DOCUMENTATION = {
     "interfaces": {"words": {"funcs": {"count": {"docs": "The words of a text,\nand how often each occurs.\n\nMost frequent first."}}}},
 }
 DESCRIBED = {"upper": "A text in capital letters.", "acme:texts/words/count": "The words of a text, and how often each occurs."}
-
-
-def graph_host(*arguments, code=0):
-    done = subprocess.run([GRAPH_HOST, *arguments], capture_output=True, text=True)
-    if done.returncode != code:
-        sys.exit(f"{' '.join(arguments)} ended with {done.returncode}, expected {code}:\n{done.stdout}{done.stderr}")
-    return done
-
-
-def check(holds, what):
-    if not holds:
-        sys.exit(str(what))
-
-
-def write(name, value):
-    with open(name, "w", encoding="utf-8") as file:
-        json.dump(value, file, ensure_ascii=False)
-    return name
 
 
 def leb(value):
