@@ -1,8 +1,9 @@
 //! Texts by key that outlast a run, in the scopes that the capability manifest names. Needs
 //! `graph-host:host/knowledge`.
 
-use crate::bindings::graph_host::host::knowledge::{self, KnowledgeError};
-use graph_sdk::{Category, Failure};
+use crate::bindings::graph_host::host::knowledge::KnowledgeError;
+use crate::imports::knowledge;
+use crate::{Category, Failure};
 
 pub use crate::bindings::graph_host::host::knowledge::Hit;
 
