@@ -1,5 +1,23 @@
 //! Granted folders. A path is absolute and lies in a folder that the capability manifest names under `as`. Needs
 //! `wasi:filesystem/types`.
+//!
+//! ```
+//! use graph_sdk::{Failure, files};
+//!
+//! /// The names of the files in a folder that have a text in them.
+//! fn with_text(folder: &str, text: &str) -> Result<Vec<String>, Failure> {
+//!     let mut found = Vec::new();
+//!     for entry in files::list(folder)? {
+//!         let is_file = entry.kind == files::Kind::File;
+//!         if is_file && files::read_to_string(&format!("{folder}/{}", entry.name))?.contains(text) {
+//!             found.push(entry.name);
+//!         }
+//!     }
+//!     Ok(found)
+//! }
+//! # let _host = graph_sdk::testing::Host::new().file("/src/a", "one").file("/src/b", "two").file("/src/c/d", "one");
+//! # assert_eq!(with_text("/src", "one"), Ok(vec!["a".to_owned()]));
+//! ```
 
 use std::io::{self, ErrorKind, Read};
 

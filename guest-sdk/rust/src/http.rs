@@ -2,6 +2,26 @@
 //!
 //! The host follows no redirects: a response with one is a response like any other. What it refuses is a failure of
 //! category `denied`; what grows too large, of category `limit`; what takes too long, of category `timeout`.
+//!
+//! ```
+//! use graph_sdk::{Failure, http};
+//!
+//! fn translate(text: &str) -> Result<String, Failure> {
+//!     let response = http::request("https://api.acme.com/translate")
+//!         .method("POST")
+//!         .field("content-type", "text/plain")
+//!         .body(text)
+//!         .send()?;
+//!     match response.status {
+//!         200 => response.text(),
+//!         429 => Err(Failure::rate_limited("too many texts")),
+//!         status => Err(Failure::permanent(format_args!("the server answers with {status}"))),
+//!     }
+//! }
+//! # let _host = graph_sdk::testing::Host::new()
+//! #     .server(|request| Ok(http::Response { status: 200, body: request.body.clone(), ..Default::default() }));
+//! # assert_eq!(translate("Haus"), Ok("Haus".to_owned()));
+//! ```
 
 use crate::imports::http::exchange;
 use crate::{Category, Failure};

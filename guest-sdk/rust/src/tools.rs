@@ -1,4 +1,15 @@
 //! Calls of other items. Needs `graph-host:host/tools`.
+//!
+//! ```
+//! use graph_sdk::serde_json::json;
+//! use graph_sdk::{Failure, tools};
+//!
+//! fn total(numbers: &[i64]) -> Result<i64, Failure> {
+//!     tools::call("acme/sum", json!({ "numbers": numbers }))
+//! }
+//! # let _host = graph_sdk::testing::Host::new().item("acme/sum", |params| Ok(json!(params["numbers"][0])));
+//! # assert_eq!(total(&[3]), Ok(3));
+//! ```
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
