@@ -4,16 +4,16 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::bindings::exports::graph_host::node::action as wit;
+use crate::bindings::graph_host::node::types as wit;
 
 pub use crate::bindings::graph_host::node::types::Category;
 
 /// Why a node failed. `?` turns errors of JSON and of [`files`](crate::files) into one.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub struct Failure(pub(crate) Stop);
 
 /// What ends a node before its result.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(crate) enum Stop {
     /// A failure.
     Failed { category: Category, message: String, details: Option<Value> },
@@ -76,6 +76,28 @@ impl Failure {
         self
     }
 
+    /// What kind of failure it is; none if it is a question of [`Context::ask`](crate::Context::ask) that has no answer yet.
+    pub fn category(&self) -> Option<Category> {
+        match &self.0 {
+            Stop::Failed { category, .. } => Some(*category),
+            Stop::Asked(_) => None,
+        }
+    }
+
+    /// What [`Failure::with_details`] added.
+    pub fn details(&self) -> Option<&Value> {
+        match &self.0 {
+            Stop::Failed { details, .. } => details.as_ref(),
+            Stop::Asked(_) => None,
+        }
+    }
+
+    /// A failure of one of the host's functions, such as a call of another item. Details that are not JSON are left out.
+    pub(crate) fn from_wit(failure: wit::Failure) -> Self {
+        let details = failure.details.and_then(|details| serde_json::from_str(&details).ok());
+        Self(Stop::Failed { category: failure.category, message: failure.message, details })
+    }
+
     /// The answer that the component gives.
     pub(crate) fn into_wit(self) -> Result<wit::Outcome, wit::Failure> {
         match self.0 {
@@ -109,9 +131,10 @@ impl From<std::io::Error> for Failure {
         use std::io::ErrorKind;
         let category = match error.kind() {
             ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Category::Denied,
-            ErrorKind::NotFound | ErrorKind::InvalidInput | ErrorKind::NotADirectory | ErrorKind::IsADirectory => {
-                Category::InvalidInput
-            }
+            ErrorKind::NotFound
+            | ErrorKind::InvalidInput
+            | ErrorKind::NotADirectory
+            | ErrorKind::IsADirectory => Category::InvalidInput,
             ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::ResourceBusy => Category::Transient,
             ErrorKind::TimedOut => Category::Timeout,
             _ => Category::Permanent,

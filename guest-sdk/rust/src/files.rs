@@ -1,12 +1,31 @@
 //! Granted folders. A path is absolute and lies in a folder that the capability manifest names under `as`. Needs
 //! `wasi:filesystem/types`.
+//!
+//! ```
+//! use graph_sdk::{Failure, files};
+//!
+//! /// The names of the files in a folder that have a text in them.
+//! fn with_text(folder: &str, text: &str) -> Result<Vec<String>, Failure> {
+//!     let mut found = Vec::new();
+//!     for entry in files::list(folder)? {
+//!         let is_file = entry.kind == files::Kind::File;
+//!         if is_file && files::read_to_string(&format!("{folder}/{}", entry.name))?.contains(text) {
+//!             found.push(entry.name);
+//!         }
+//!     }
+//!     Ok(found)
+//! }
+//! # let _host = graph_sdk::testing::Host::new().file("/src/a", "one").file("/src/b", "two").file("/src/c/d", "one");
+//! # assert_eq!(with_text("/src", "one"), Ok(vec!["a".to_owned()]));
+//! ```
 
 use std::io::{self, ErrorKind, Read};
 
-use crate::bindings::wasi::filesystem::preopens::get_directories;
 use crate::bindings::wasi::filesystem::types::{
-    Descriptor, DescriptorFlags, DescriptorType, ErrorCode, OpenFlags, PathFlags,
+    DescriptorFlags, DescriptorType, ErrorCode, OpenFlags, PathFlags,
 };
+use crate::imports::filesystem::Descriptor;
+use crate::imports::preopens::get_directories;
 
 /// How much one host call reads or writes.
 const CHUNK: usize = 256 * 1024;
@@ -75,7 +94,8 @@ pub fn read(path: &str) -> io::Result<Vec<u8>> {
     let size = file.descriptor.stat().map_err(|code| error(code, path))?.size;
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
     loop {
-        let (more, end) = file.descriptor.read(CHUNK as u64, bytes.len() as u64).map_err(|code| error(code, path))?;
+        let (more, end) =
+            file.descriptor.read(CHUNK as u64, bytes.len() as u64).map_err(|code| error(code, path))?;
         bytes.extend_from_slice(&more);
         if end {
             return Ok(bytes);
@@ -98,7 +118,10 @@ pub fn write(path: &str, bytes: &[u8]) -> io::Result<()> {
         let written =
             descriptor.write(&bytes[position..end], position as u64).map_err(|code| error(code, path))?;
         if written == 0 {
-            return Err(io::Error::new(ErrorKind::WriteZero, format!("{path}: nothing more could be written")));
+            return Err(io::Error::new(
+                ErrorKind::WriteZero,
+                format!("{path}: nothing more could be written"),
+            ));
         }
         position += usize::try_from(written).unwrap_or(usize::MAX);
     }

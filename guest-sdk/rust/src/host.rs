@@ -3,9 +3,7 @@
 use serde::Serialize;
 
 use crate::Failure;
-use crate::bindings::graph_host::host::{events, log};
-use crate::bindings::wasi::clocks::{monotonic_clock, wall_clock};
-use crate::bindings::wasi::random::random;
+use crate::imports::{events, log, monotonic_clock, random, wall_clock};
 
 pub use crate::bindings::graph_host::host::log::Level;
 

@@ -22,7 +22,20 @@
 //! params and writes the outcome. The component imports only what the code uses: a node that never calls [`files`]
 //! does not import the file system and needs no grant for it.
 //!
+//! | Module | What it reaches | Interface in `wants` and in the manifest |
+//! |---|---|---|
+//! | [`host`] | log lines and records | none: always granted |
+//! | [`host`] | the time, waiting, random numbers | `wasi:clocks/wall-clock`, `wasi:clocks/monotonic-clock`, `wasi:random/random` |
+//! | [`files`] | granted folders | `wasi:filesystem/types` |
+//! | [`http`] | requests to granted hosts | `wasi:http/outgoing-handler` |
+//! | [`secrets`] | handles of secrets, for requests | `graph-host:host/secrets` |
+//! | [`knowledge`] | texts that outlast the run | `graph-host:host/knowledge` |
+//! | [`tools`] | other items | `graph-host:host/tools` |
+//!
 //! The node's crate is a `cdylib` that depends on `graph-sdk`, and on `serde` and `schemars` for their derives.
+//! `graph-host build` compiles it for `wasm32-unknown-unknown`; `cargo test` compiles it for the machine, where
+#![cfg_attr(not(target_arch = "wasm32"), doc = "[`testing::Host`] replaces the host.")]
+#![cfg_attr(target_arch = "wasm32", doc = "`testing::Host` replaces the host.")]
 
 extern crate self as graph_sdk;
 
@@ -34,10 +47,17 @@ mod context;
 mod failure;
 pub mod files;
 pub mod host;
+pub mod http;
+mod imports;
+pub mod knowledge;
 #[doc(hidden)]
 pub mod node;
 mod outcome;
 mod schema;
+pub mod secrets;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod testing;
+pub mod tools;
 
 pub use context::{Activation, Context};
 pub use failure::{Category, Failure};
@@ -50,53 +70,4 @@ pub mod prelude {
     pub use schemars::JsonSchema;
     pub use serde::{Deserialize, Serialize};
     pub use serde_json::{Map, Value, json};
-}
-
-/// Exports a function as the component's action.
-///
-/// ```ignore
-/// graph_sdk::node! {
-///     summary: "Counts the lines of a file.",
-///     wants: ["wasi:filesystem/types": "reads the files that it counts"],
-///     run
-/// }
-/// ```
-///
-/// - `summary`: what the node does, in one sentence.
-/// - `wants`: the interfaces that it uses, each with why. `graph-host:host/log` and `events` are always granted and
-///   need no entry. An interface that brings others along (`wasi:filesystem/types` brings `preopens` and `wasi:io`)
-///   covers those.
-/// - last, the function: `fn(Params, &Context) -> Result<Answer, Failure>`.
-#[macro_export]
-macro_rules! node {
-    (
-        summary: $summary:expr,
-        wants: [$($name:literal : $why:expr),* $(,)?],
-        $run:path $(,)?
-    ) => {
-        const _: () = {
-            struct Node;
-
-            impl $crate::bindings::exports::graph_host::node::action::Guest for Node {
-                fn describe() -> $crate::bindings::exports::graph_host::node::action::Description {
-                    $crate::node::describe($run, $summary, &[$(($name, $why)),*])
-                }
-
-                fn run(
-                    activation: $crate::bindings::exports::graph_host::node::action::Activation,
-                    params: ::std::string::String,
-                ) -> ::core::result::Result<
-                    $crate::bindings::exports::graph_host::node::action::Outcome,
-                    $crate::bindings::exports::graph_host::node::action::Failure,
-                > {
-                    $crate::node::run($run, activation, &params)
-                }
-            }
-
-            $crate::bindings::export!(Node with_types_in $crate::bindings);
-        };
-    };
-    (summary: $summary:expr, $run:path $(,)?) => {
-        $crate::node! { summary: $summary, wants: [], $run }
-    };
 }

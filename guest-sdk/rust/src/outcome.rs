@@ -9,7 +9,7 @@ use crate::bindings::exports::graph_host::node::action as wit;
 use crate::bindings::graph_host::node::types as wit_types;
 
 /// What a node answers when it may answer more than a result.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub enum Outcome<T = Value> {
     /// A value for the node's `assign`.
     Result(T),
@@ -25,7 +25,7 @@ pub enum Outcome<T = Value> {
 /// use graph_sdk::Command;
 /// let command = Command::new().write("verdict", "good").goto("publish").send("notify", serde_json::json!({"to": "x"}));
 /// ```
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub struct Command {
     update: Map<String, Value>,
     goto: Vec<(String, Option<Value>)>,
@@ -110,7 +110,10 @@ impl Answer for Command {
         let goto = self
             .goto
             .into_iter()
-            .map(|(node, argument)| wit_types::Target { node, argument: argument.map(|value| value.to_string()) })
+            .map(|(node, argument)| wit_types::Target {
+                node,
+                argument: argument.map(|value| value.to_string()),
+            })
             .collect();
         Ok(wit::Outcome::Command(wit_types::Command { update: Value::Object(self.update).to_string(), goto }))
     }

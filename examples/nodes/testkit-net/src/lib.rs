@@ -1,7 +1,7 @@
 //! A node that reaches beyond the machine and the run: requests, secrets, knowledge, other items.
 
 use graph_sdk::prelude::*;
-use graph_sdk_reach::{http, knowledge, secrets, tools};
+use graph_sdk::{http, knowledge, secrets, tools};
 
 /// The most redirects that `fetch` follows.
 const MAX_HOPS: u32 = 5;

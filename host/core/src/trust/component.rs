@@ -366,7 +366,8 @@ impl VerifiedComponent {
         match (&self.standing, &self.statement) {
             (Standing::Signed { ceiling, .. }, _) => Ceiling::clone(ceiling),
             (Standing::BuiltIn, Some(statement)) => statement.predicate.ceiling.clone(),
-            _ => Ceiling::of(CapabilityKind::ALL),
+            (Standing::BuiltIn, None) => Ceiling::of([]),
+            (Standing::Unsigned, _) => Ceiling::of(CapabilityKind::ALL),
         }
     }
 }

@@ -2,8 +2,7 @@
 
 use graph_sdk::host::{Level, emit, log, now, random_bytes, sleep};
 use graph_sdk::prelude::*;
-use graph_sdk::{Outcome, files};
-use graph_sdk_reach::{knowledge, tools};
+use graph_sdk::{Outcome, files, knowledge, tools};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -8,7 +8,6 @@ mod rust;
 use std::path::{Path, PathBuf};
 
 use graph_host::context::Context;
-use graph_host::guest::wit;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
 use graph_host::wants;
@@ -61,6 +60,17 @@ impl Language {
             Self::Python => "guest-sdk/python",
             Self::C => "guest-sdk/c",
         }
+    }
+
+    /// The files of its SDK, by path from the top of the project.
+    fn sdk_files(self) -> Vec<(String, String)> {
+        let files = match self {
+            Self::Rust => return rust::sdk().map(|(path, text)| (path, text.to_owned())).collect(),
+            Self::Js | Self::Ts => javascript::SDK,
+            Self::Python => python::SDK,
+            Self::C => c::SDK,
+        };
+        files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
     }
 
     /// The file that a folder with its SDK has.
@@ -117,14 +127,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
         Language::C => c::made(name, &args.wants, &sdk, &written),
     };
     if args.sdk.is_none() {
-        let copied = match args.lang {
-            // The sources of the SDK for Rust refer to the contract.
-            Language::Rust => rust::SDK.iter().chain(wit::FILES),
-            Language::Js | Language::Ts => javascript::SDK.iter().chain(&[]),
-            Language::Python => python::SDK.iter().chain(&[]),
-            Language::C => c::SDK.iter().chain(&[]),
-        };
-        files.extend(copied.map(|(path, text)| (format!("{COPY}/{path}"), (*text).to_owned())));
+        files.extend(args.lang.sdk_files().into_iter().map(|(path, text)| (format!("{COPY}/{path}"), text)));
     }
     let listed: Vec<(&str, String)> =
         files.iter().map(|(path, text)| (path.as_str(), text.clone())).collect();
@@ -194,7 +197,8 @@ mod tests {
         for entry in std::fs::read_dir(root.join(below)).unwrap() {
             let entry = entry.unwrap();
             let path = format!("{below}/{}", entry.file_name().to_str().unwrap());
-            if entry.file_type().unwrap().is_dir() {
+            // Links to the contract are followed.
+            if root.join(&path).is_dir() {
                 files(root, &path, found);
             } else {
                 found.insert(path);
@@ -205,19 +209,9 @@ mod tests {
     #[test]
     fn the_copy_of_the_sdk_is_whole() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let mut found = BTreeSet::from(
-            ["guest-sdk/rust/Cargo.toml", "guest-sdk/rust-reach/Cargo.toml"].map(str::to_owned),
-        );
-        let reach = ["guest-sdk/rust-reach/src", "guest-sdk/rust-reach/wit"];
-        for below in ["guest-sdk/rust/src", "guest-sdk/rust/wit", "wit/host", "wit/node", "wit/wasi"]
-            .into_iter()
-            .chain(reach)
-        {
-            files(&root, below, &mut found);
-        }
-        let scripts = ["guest-sdk/js/bin", "guest-sdk/js/src", "guest-sdk/js/testing"];
-        for below in scripts {
-            files(&root, below, &mut found);
+        let mut found = BTreeSet::from(["guest-sdk/rust/Cargo.toml".to_owned()]);
+        for below in ["rust/src", "rust/wit", "js/bin", "js/src", "js/testing"] {
+            files(&root, &format!("guest-sdk/{below}"), &mut found);
         }
         found.insert("guest-sdk/js/package.json".to_owned());
         files(&root, "guest-sdk/python/src/graph_host_sdk", &mut found);
@@ -227,9 +221,9 @@ mod tests {
             files(&root, &format!("guest-sdk/c/{below}"), &mut found);
         }
         found.insert("guest-sdk/c/README.md".to_owned());
-        let sdks = rust::SDK.iter().chain(javascript::SDK).chain(python::SDK).chain(c::SDK);
-        let all = sdks.chain(wit::FILES);
-        let listed: BTreeSet<String> = all.map(|(path, _)| (*path).to_owned()).collect();
+        let sdks = [Language::Rust, Language::Js, Language::Python, Language::C];
+        let listed: BTreeSet<String> =
+            sdks.into_iter().flat_map(Language::sdk_files).map(|(path, _)| path).collect();
         assert_eq!(listed, found);
     }
 }

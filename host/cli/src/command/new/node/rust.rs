@@ -1,9 +1,11 @@
 //! A node in Rust: a crate.
 
+use graph_host::guest::wit;
+
 use super::sdk_files;
 
-/// The SDK that a node is built with.
-pub(super) const SDK: &[(&str, &str)] = sdk_files![
+/// The SDK that a node is built with, without the contract.
+const SDK: &[(&str, &str)] = sdk_files![
     "guest-sdk/rust/Cargo.toml" from "guest-sdk/rust/Cargo.toml.txt",
     "guest-sdk/rust/src/allocator.rs",
     "guest-sdk/rust/src/bindings.rs",
@@ -11,21 +13,32 @@ pub(super) const SDK: &[(&str, &str)] = sdk_files![
     "guest-sdk/rust/src/failure.rs",
     "guest-sdk/rust/src/files.rs",
     "guest-sdk/rust/src/host.rs",
+    "guest-sdk/rust/src/http.rs",
+    "guest-sdk/rust/src/imports/component/http.rs",
+    "guest-sdk/rust/src/imports/component/mod.rs",
+    "guest-sdk/rust/src/imports/double/filesystem.rs",
+    "guest-sdk/rust/src/imports/double/http.rs",
+    "guest-sdk/rust/src/imports/double/mod.rs",
+    "guest-sdk/rust/src/imports/mod.rs",
+    "guest-sdk/rust/src/knowledge.rs",
     "guest-sdk/rust/src/lib.rs",
     "guest-sdk/rust/src/node.rs",
     "guest-sdk/rust/src/outcome.rs",
     "guest-sdk/rust/src/schema.rs",
+    "guest-sdk/rust/src/secrets.rs",
+    "guest-sdk/rust/src/testing/host.rs",
+    "guest-sdk/rust/src/testing/mod.rs",
+    "guest-sdk/rust/src/testing/state.rs",
+    "guest-sdk/rust/src/testing/tree.rs",
+    "guest-sdk/rust/src/tools.rs",
     "guest-sdk/rust/wit/sdk.wit",
-    "guest-sdk/rust-reach/Cargo.toml" from "guest-sdk/rust-reach/Cargo.toml.txt",
-    "guest-sdk/rust-reach/src/bindings.rs",
-    "guest-sdk/rust-reach/src/failure.rs",
-    "guest-sdk/rust-reach/src/http.rs",
-    "guest-sdk/rust-reach/src/knowledge.rs",
-    "guest-sdk/rust-reach/src/lib.rs",
-    "guest-sdk/rust-reach/src/secrets.rs",
-    "guest-sdk/rust-reach/src/tools.rs",
-    "guest-sdk/rust-reach/wit/reach.wit",
 ];
+
+/// All files that a node is built with, by path. The contract is below the SDK, where its own sources link to it.
+pub(super) fn sdk() -> impl Iterator<Item = (String, &'static str)> {
+    let contract = wit::FILES.iter().map(|(path, text)| (format!("guest-sdk/rust/{path}"), *text));
+    SDK.iter().map(|(path, text)| ((*path).to_owned(), *text)).chain(contract)
+}
 
 /// The files of the crate, with the SDK in that folder: a path as a string of TOML has it.
 pub(super) fn made(name: &str, wants: &[String], sdk: &str) -> Vec<(String, String)> {
@@ -34,8 +47,7 @@ pub(super) fn made(name: &str, wants: &[String], sdk: &str) -> Vec<(String, Stri
             "Cargo.toml".to_owned(),
             include_str!("../../../../templates/node/Cargo.toml.txt")
                 .replace("NAME", name)
-                .replace("SDK", sdk)
-                .replace("REACH", &reach(wants, sdk)),
+                .replace("SDK", sdk),
         ),
         (
             "src/lib.rs".to_owned(),
@@ -52,15 +64,4 @@ fn wants_of(wants: &[String]) -> String {
     }
     let wants: Vec<_> = wants.iter().map(|name| format!("        \"{name}\": \"say what for\",\n")).collect();
     format!("\n    wants: [\n{}    ],\n   ", wants.concat())
-}
-
-/// The crate that a node reaches beyond files with, where it wants to.
-fn reach(wants: &[String], sdk: &str) -> String {
-    let beyond =
-        ["wasi:http/", "graph-host:host/secrets", "graph-host:host/knowledge", "graph-host:host/tools"];
-    if wants.iter().any(|name| beyond.iter().any(|start| name.starts_with(start))) {
-        format!("graph-sdk-reach = {{ path = \"{sdk}-reach\" }}\n")
-    } else {
-        String::new()
-    }
 }

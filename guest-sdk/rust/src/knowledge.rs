@@ -1,8 +1,23 @@
 //! Texts by key that outlast a run, in the scopes that the capability manifest names. Needs
 //! `graph-host:host/knowledge`.
+//!
+//! ```
+//! use graph_sdk::{Failure, knowledge};
+//!
+//! /// Counts a visitor, across runs.
+//! fn count(visitor: &str) -> Result<u64, Failure> {
+//!     let key = format!("visits/{visitor}");
+//!     let before = knowledge::get(&key)?.and_then(|text| text.parse().ok()).unwrap_or(0);
+//!     knowledge::put(&key, &(before + 1).to_string())?;
+//!     Ok(before + 1)
+//! }
+//! # let _host = graph_sdk::testing::Host::new().knowledge("visits/ada", "6");
+//! # assert_eq!((count("ada"), count("ada"), count("bob")), (Ok(7), Ok(8), Ok(1)));
+//! ```
 
-use crate::bindings::graph_host::host::knowledge::{self, KnowledgeError};
-use graph_sdk::{Category, Failure};
+use crate::bindings::graph_host::host::knowledge::KnowledgeError;
+use crate::imports::knowledge;
+use crate::{Category, Failure};
 
 pub use crate::bindings::graph_host::host::knowledge::Hit;
 

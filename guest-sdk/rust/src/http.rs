@@ -1,0 +1,164 @@
+//! Requests over HTTP to the hosts that the capability manifest names. Needs `wasi:http/outgoing-handler`.
+//!
+//! The host follows no redirects: a response with one is a response like any other. What it refuses is a failure of
+//! category `denied`; what grows too large, of category `limit`; what takes too long, of category `timeout`.
+//!
+//! ```
+//! use graph_sdk::{Failure, http};
+//!
+//! fn translate(text: &str) -> Result<String, Failure> {
+//!     let response = http::request("https://api.acme.com/translate")
+//!         .method("POST")
+//!         .field("content-type", "text/plain")
+//!         .body(text)
+//!         .send()?;
+//!     match response.status {
+//!         200 => response.text(),
+//!         429 => Err(Failure::rate_limited("too many texts")),
+//!         status => Err(Failure::permanent(format_args!("the server answers with {status}"))),
+//!     }
+//! }
+//! # let _host = graph_sdk::testing::Host::new()
+//! #     .server(|request| Ok(http::Response { status: 200, body: request.body.clone(), ..Default::default() }));
+//! # assert_eq!(translate("Haus"), Ok("Haus".to_owned()));
+//! ```
+
+use crate::imports::http::exchange;
+use crate::{Category, Failure};
+
+/// A request that is to be sent.
+#[derive(Clone, Debug)]
+pub struct Request {
+    method: String,
+    url: String,
+    fields: Vec<(String, Vec<u8>)>,
+    body: Vec<u8>,
+    streamed: bool,
+}
+
+/// The whole response of a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Response {
+    /// The status, 100 to 599.
+    pub status: u16,
+    /// The fields of its head, names in lower case.
+    pub fields: Vec<(String, Vec<u8>)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// A request for a URL, `GET` unless [`Request::method`] says otherwise.
+pub fn request(url: impl Into<String>) -> Request {
+    Request {
+        method: "GET".to_owned(),
+        url: url.into(),
+        fields: Vec::new(),
+        body: Vec::new(),
+        streamed: false,
+    }
+}
+
+/// Asks for a URL.
+pub fn get(url: impl Into<String>) -> Result<Response, Failure> {
+    request(url).send()
+}
+
+impl Request {
+    /// With another method, in capital letters.
+    #[must_use]
+    pub fn method(mut self, method: impl Into<String>) -> Self {
+        self.method = method.into();
+        self
+    }
+
+    /// With a field. Those that say where a message ends or goes (`host`, `connection` and the like) are the host's.
+    #[must_use]
+    pub fn field(mut self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
+        self.fields.push((name.into(), value.into()));
+        self
+    }
+
+    /// With a body.
+    #[must_use]
+    pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
+        self.body = body.into();
+        self
+    }
+
+    /// Hands the request over before its body is written, as a client does that streams. The host sends it all the same once
+    /// the body is finished.
+    #[must_use]
+    pub fn streamed(mut self) -> Self {
+        self.streamed = true;
+        self
+    }
+
+    /// Sends it and takes the whole response.
+    pub fn send(self) -> Result<Response, Failure> {
+        let (secure, rest) = match self.url.split_once("://") {
+            Some(("https", rest)) => (true, rest),
+            Some(("http", rest)) => (false, rest),
+            Some(_) => return Err(invalid(&self.url, "a URL begins with https:// or http://")),
+            None => return Err(invalid(&self.url, "a URL begins with https://")),
+        };
+        let rest = rest.split('#').next().unwrap_or_default();
+        let at = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(at);
+        exchange(&Parts {
+            url: &self.url,
+            secure,
+            authority,
+            path,
+            method: &self.method,
+            fields: &self.fields,
+            body: &self.body,
+            streamed: self.streamed,
+        })
+    }
+}
+
+/// A request with its URL taken apart.
+pub(crate) struct Parts<'a> {
+    /// The whole URL, for messages.
+    pub(crate) url: &'a str,
+    /// Whether it goes over TLS.
+    pub(crate) secure: bool,
+    /// Host and port.
+    pub(crate) authority: &'a str,
+    /// Path and query; may be empty.
+    pub(crate) path: &'a str,
+    pub(crate) method: &'a str,
+    pub(crate) fields: &'a [(String, Vec<u8>)],
+    pub(crate) body: &'a [u8],
+    /// Whether the request is handed over before its body is written.
+    #[cfg_attr(
+        not(target_arch = "wasm32"),
+        expect(dead_code, reason = "a test's server gets whole requests")
+    )]
+    pub(crate) streamed: bool,
+}
+
+impl Parts<'_> {
+    /// A failure that says what is wrong with the request.
+    #[cfg_attr(not(target_arch = "wasm32"), expect(dead_code, reason = "a test's server takes any request"))]
+    pub(crate) fn invalid(&self, what: &str) -> Failure {
+        invalid(self.url, what)
+    }
+}
+
+fn invalid(url: &str, what: &str) -> Failure {
+    Failure::new(Category::InvalidInput, format!("{url}: {what}"))
+}
+
+impl Response {
+    /// The body as UTF-8 text.
+    pub fn text(self) -> Result<String, Failure> {
+        String::from_utf8(self.body)
+            .map_err(|_| Failure::new(Category::InvalidInput, "the response is not UTF-8 text"))
+    }
+
+    /// The first value of a field, by its name in lower case.
+    pub fn field(&self, name: &str) -> Option<&[u8]> {
+        self.fields.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_slice())
+    }
+}

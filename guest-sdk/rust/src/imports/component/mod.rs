@@ -1,0 +1,8 @@
+//! The imports of a component.
+
+pub(crate) mod http;
+
+pub(crate) use crate::bindings::graph_host::host::{events, knowledge, log, secrets, tools};
+pub(crate) use crate::bindings::wasi::clocks::{monotonic_clock, wall_clock};
+pub(crate) use crate::bindings::wasi::filesystem::{preopens, types as filesystem};
+pub(crate) use crate::bindings::wasi::random::random;

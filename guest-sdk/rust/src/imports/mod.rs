@@ -1,0 +1,16 @@
+//! The host's functions that the rest of the crate calls. In a component they are its imports. On the machine, where the
+//! generated functions would panic, they are those of a test's [`Host`](crate::testing::Host).
+
+#[cfg(target_arch = "wasm32")]
+mod component;
+#[cfg(not(target_arch = "wasm32"))]
+mod double;
+
+#[cfg(target_arch = "wasm32")]
+pub(crate) use component::{
+    events, filesystem, http, knowledge, log, monotonic_clock, preopens, random, secrets, tools, wall_clock,
+};
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) use double::{
+    events, filesystem, http, knowledge, log, monotonic_clock, preopens, random, secrets, tools, wall_clock,
+};

@@ -1,0 +1,93 @@
+//! What the host of a test holds, and which host is the current one.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::Request;
+use super::tree::Tree;
+use crate::host::Level;
+use crate::http::Response;
+use crate::{Activation, Failure};
+
+/// Performs an item.
+pub(crate) type Perform = Rc<dyn Fn(Value) -> Result<Value, Failure>>;
+/// Answers a request.
+pub(crate) type Server = Rc<dyn Fn(&Request) -> Result<Response, Failure>>;
+
+thread_local! {
+    /// The hosts of this thread; the last one answers.
+    static HOSTS: RefCell<Vec<Rc<RefCell<State>>>> = const { RefCell::new(Vec::new()) };
+}
+
+pub(crate) struct State {
+    pub(crate) lines: Vec<(Level, String)>,
+    pub(crate) records: Vec<(String, Value)>,
+    pub(crate) files: Tree,
+    pub(crate) knowledge: BTreeMap<String, String>,
+    pub(crate) secrets: BTreeMap<String, String>,
+    pub(crate) items: BTreeMap<String, Perform>,
+    pub(crate) server: Option<Server>,
+    pub(crate) clock: Duration,
+    pub(crate) seed: u64,
+    pub(crate) activation: Activation,
+}
+
+impl State {
+    pub(super) fn new() -> Self {
+        Self {
+            lines: Vec::new(),
+            records: Vec::new(),
+            files: Tree::default(),
+            knowledge: BTreeMap::new(),
+            secrets: BTreeMap::new(),
+            items: BTreeMap::new(),
+            server: None,
+            clock: Duration::ZERO,
+            seed: 0,
+            activation: Activation {
+                run_id: "run".to_owned(),
+                root_run_id: "run".to_owned(),
+                parent_run_id: None,
+                graph_id: "graph".to_owned(),
+                node_id: "node".to_owned(),
+                superstep: 1,
+                task: "1.0".to_owned(),
+                attempt: 1,
+                visit: 1,
+                argument: None,
+                answers: Vec::new(),
+                idempotency_key: "key".to_owned(),
+            },
+        }
+    }
+
+    /// Makes it the state of this thread's current host.
+    pub(super) fn install(this: &Rc<RefCell<Self>>) {
+        HOSTS.with_borrow_mut(|hosts| hosts.push(Rc::clone(this)));
+    }
+
+    /// The host that was current before is so again.
+    pub(super) fn uninstall(this: &Rc<RefCell<Self>>) {
+        // Where the thread ends, the hosts may be gone before.
+        let _ = HOSTS.try_with(|hosts| hosts.borrow_mut().retain(|host| !Rc::ptr_eq(host, this)));
+    }
+
+    /// Gives the current host's state to a function, which must not call the host itself.
+    ///
+    /// # Panics
+    ///
+    /// Without a host on this thread.
+    pub(crate) fn with_current<T>(use_of: impl FnOnce(&mut Self) -> T) -> T {
+        let current = HOSTS.with_borrow(|hosts| hosts.last().cloned());
+        let Some(current) = current else {
+            panic!(
+                "the node calls its host, and this test has none: create a `graph_sdk::testing::Host` first"
+            );
+        };
+        use_of(&mut current.borrow_mut())
+    }
+}
