@@ -29,14 +29,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "KEY")]
     key: String,
     /// The reason, which users are shown
-    #[arg(
-        long,
-        value_name = "TEXT",
-        required_unless_present = "undo",
-        default_value = "",
-        hide_default_value = true
-    )]
-    reason: String,
+    #[arg(long, value_name = "TEXT", required_unless_present = "undo")]
+    reason: Option<String>,
     /// Take the yank back: the version is selected again
     #[arg(long)]
     undo: bool,
@@ -52,7 +46,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let store = trusted_keys::load(&context.host.home, &args.trust, &*context.host.notices)?;
     let key = signing_key(&context.host.home, &args.key)?;
     let puller = Puller { options: args.network.network().options(), trust: &store };
-    let request = YankRequest { reference: &at, reason: &args.reason, is_yanked: !args.undo };
+    let reason = args.reason.as_deref().unwrap_or_default();
+    let request = YankRequest { reference: &at, reason, is_yanked: !args.undo };
     let outcome = puller.yank(request, &key, &*context.host.notices)?;
     if let Some(yank) = outcome.yanked.as_ref().filter(|_| args.undo) {
         context.output.warn(format_args!(
