@@ -124,9 +124,10 @@ fn referrers(kept: &Kept, repository: &str, subject: &str) -> Vec<Value> {
     of.filter_map(|((_, digest), bytes)| {
         let manifest: Value = serde_json::from_slice(bytes).ok()?;
         (manifest["subject"]["digest"] == subject).then(|| {
+            let annotations = manifest.get("annotations").cloned().unwrap_or_else(|| json!({}));
             json!({
                 "mediaType": MANIFEST, "digest": digest, "size": bytes.len(),
-                "artifactType": manifest["artifactType"], "annotations": manifest["annotations"],
+                "artifactType": manifest["artifactType"], "annotations": annotations,
             })
         })
     })

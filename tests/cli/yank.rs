@@ -166,12 +166,12 @@ fn a_yanked_version_is_not_selected_and_what_is_locked_keeps_working() {
         );
 
         // If the user wants it nevertheless; and when the publisher takes the yank back.
-        let anyway = ["pull", &note, "--allow-yanked", "--into", "anyway", "--no-lock"];
+        let anyway = ["pull", &note, "--allow-yanked", "--allow-downgrade", "--into", "anyway"];
         let ran = market.there("second", &anyway);
         assert!(ran.code == 0 && ran.stderr.contains(warning), "{}", ran.shown());
         let ran = market.place.run(&["yank", &note, "--key", "me", "--undo"]);
         assert!(ran.code == 0 && ran.stdout.starts_with("took back the yank of knowledge t/note 1.1.0"));
-        let again = ["pull", &note, "--into", "again", "--no-lock"];
+        let again = ["pull", &note, "--allow-downgrade", "--into", "again"];
         let ran = market.there("second", &again);
         assert!(ran.code == 0 && !ran.stderr.contains("yanked"), "{}", ran.shown());
         assert!(!market.there("first", &["lock", "--check"]).stderr.contains("yanked"));
@@ -289,7 +289,10 @@ fn a_range_of_yanked_versions_selects_nothing() {
         let range = format!("{}@^1", market.item("t/note"));
         let (refused, code) = market.there_json("first", &["lock", &range]);
         assert_eq!(code, 9, "{refused}");
-        assert!(message(&refused).contains("satisfies `^1` is yanked"), "{refused}");
+        assert!(
+            message(&refused).contains("that satisfy `^1` are yanked; the reason of 1.1.0 is"),
+            "{refused}"
+        );
         assert!(
             message(&refused).contains(REASON) && help(&refused).contains(&market.note("1.1.0")),
             "{refused}"

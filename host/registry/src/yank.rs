@@ -1,7 +1,7 @@
 //! Yanks of published versions: signed statements, each an artifact whose subject is the manifest of the version.
 //!
-//! Type `application/vnd.graph-host.yank.v1`, an empty configuration, one layer: the DSSE envelope. Whoever may write to
-//! a registry can attach anything to a manifest. What is read of it is bounded, and what is not a statement that counts
+//! Type `application/vnd.graph-host.yank.v1`, an empty configuration, one layer: the DSSE envelope. Everyone who may
+//! write to a registry can attach anything to a manifest. What is read of it is bounded, and what is not a statement that counts
 //! ([`graph_core::trust::TrustStore::verify_yank`]) is ignored: it neither yanks, nor takes back a yank, nor fails a command.
 
 use std::collections::{BTreeMap, BTreeSet};

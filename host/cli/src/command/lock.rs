@@ -73,7 +73,7 @@ fn update(args: &Args, mut lock: LockFile, puller: &Puller<'_>, context: &Contex
     let before = lock.lock.clone();
     let mut changes = Vec::new();
     let check = YankCheck::new(puller, Override::Option, &*context.host.notices);
-    // What the lockfile has had is kept, also if it is yanked; what is named is selected anew.
+    // An entry of the lockfile is kept, also if it is yanked; what is named is a new selection.
     let is_allowed =
         |one: &Brought| args.allow_yanked || (args.references.is_empty() && yank::is_locked(&before, one));
     for reference in references {

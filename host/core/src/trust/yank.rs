@@ -6,8 +6,8 @@
 //! ```
 //!
 //! It is the payload of a DSSE envelope of the type [`YANK_TYPE`], which has the version of the format. A statement
-//! counts only with the signature of a key that the trust store allows for the item, so that whoever can merely write to a
-//! registry can neither yank nor take back a yank. [`TrustStore::yank_of`] decides between several statements.
+//! counts only with the signature of a key that the trust store allows for the item: permission to write to a registry is
+//! not enough to yank, or to take back a yank. [`TrustStore::yank_of`] decides between several statements.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What is attached to a published version, honestly or not, and what comes of it.
+//! What is attached to a published version, honestly or not, and which of it counts.
 
 #![allow(clippy::unwrap_used)]
 

@@ -54,7 +54,7 @@ pub struct YankRequest<'y> {
     pub is_yanked: bool,
 }
 
-/// What came of a statement about a published version.
+/// The outcome of a statement about a published version.
 #[derive(Clone, Debug)]
 pub struct YankOutcome {
     /// The id, the version and the manifest.
@@ -77,7 +77,7 @@ impl Puller<'_> {
         Ok(yank::read(&*self.open(reference)?, about, self.judge())?)
     }
 
-    /// The yank of a version that is in force, after a notice if that cannot be told.
+    /// The yank of a version that is in force, after a notice if that cannot be determined.
     pub fn yank_of(
         &self,
         reference: &Reference,
@@ -91,7 +91,7 @@ impl Puller<'_> {
         Ok(yanks.yanked)
     }
 
-    /// The yank of what a reference names now. What cannot be told is a notice and no error: this is for showing it.
+    /// The yank of what a reference names now. If that cannot be determined, it is a notice and no error: this is for showing it.
     pub fn yank_to_show(&self, reference: &Reference, notices: &dyn NoticeObserver) -> Option<Yank> {
         let look = || -> Result<Option<Yank>> {
             let described = yank::describe(&*self.open(reference)?, reference)?;
@@ -104,7 +104,7 @@ impl Puller<'_> {
         })
     }
 
-    /// The yanks of what a place offers, in the order of the offers, after a notice if that cannot be told.
+    /// The yanks of what a place offers, in the order of the offers, after a notice if that cannot be determined.
     pub fn yanks_of_offers(
         &self,
         place: &Reference,
@@ -149,8 +149,9 @@ impl Puller<'_> {
             .help("choose another range, or name a version"));
         }
         Err(Error::not_found(format!(
-            "every version of {place} that satisfies `{range}` is yanked; the greatest one is {}",
-            reason_text(&yank)
+            "all versions of {place} that satisfy `{range}` are yanked; the reason of {} is: {}",
+            printable(&yank.statement().about.version),
+            said(&yank)
         ))
         .help(format!(
             "choose another range; to take that version nevertheless, name it and add `--allow-yanked`: {}",
@@ -293,8 +294,13 @@ pub fn named(about: &PublishedVersion) -> String {
 
 /// Why a version is yanked, who says so and since when.
 pub fn reason_text(yank: &Yank) -> String {
-    let key = printable(&yank.key().to_string()).into_owned();
-    format!("yanked: {} (signed by {key}, {})", yank.reason(), yank.statement().at)
+    format!("yanked: {}", said(yank))
+}
+
+/// The reason of a yank, its key and its time.
+fn said(yank: &Yank) -> String {
+    let key = yank.key().to_string();
+    format!("{} (signed by {}, {})", yank.reason(), printable(&key), yank.statement().at)
 }
 
 /// A yank, as `--json` has it.
