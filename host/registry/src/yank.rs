@@ -105,9 +105,8 @@ pub fn read(
             Ok(Some(text)) => {
                 found.statements.extend(trust.verify_yank(&text, about, now).unwrap_or_default());
             }
-            Ok(None) => {}
             Err(error) if is_fatal(&error) => return Err(error),
-            Err(_) => {}
+            Ok(None) | Err(_) => {}
         }
     }
     found.yanked = trust.yank_of(&found.statements).cloned();

@@ -100,15 +100,15 @@ pub fn fetch(
     }
     let mut all = puller.with_items(&wanted.pinned(digest))?;
     let lock = LockFile::open(project.folder())?;
+    if !yanked_too {
+        let check = YankCheck::new(&puller, Override::Pull, &*host.notices);
+        check.refuse(&all, |one| is_locked(&lock.lock, one))?;
+    }
     for one in &mut all {
         one.reference.digest = None;
         if let Some(held) = lock.get(one.pulled.kind.item_type(), &one.pulled.id) {
             one.follows(&held, "locked", Allowed::default())?;
         }
-    }
-    if !yanked_too {
-        let check = YankCheck::new(&puller, Override::Pull, &*host.notices);
-        check.refuse(&all, |one| is_locked(&lock.lock, one))?;
     }
     create_private_folder(&all_pulled)?;
     let failed = |error: &std::io::Error| Error::write("the folder", &folder, error);
