@@ -16,3 +16,4 @@ pub mod range;
 pub mod reference;
 pub mod search;
 pub mod transport;
+pub mod yank;

@@ -315,7 +315,8 @@ pub fn fetch_manifest(transport: &dyn Transport, reference: &Reference) -> Resul
     }
 }
 
-fn shown_reference(reference: &Reference) -> String {
+/// A reference, for messages.
+pub(crate) fn shown_reference(reference: &Reference) -> String {
     graph_core::diagnostic::printable(&reference.to_string()).into_owned()
 }
 
@@ -561,7 +562,7 @@ fn item(envelope: &str, stated: &Stated) -> Result<String, ClaimsError> {
 }
 
 /// Reads a blob within its descriptor's size and a cap, and checks its digest.
-fn blob(
+pub(crate) fn blob(
     transport: &dyn Transport,
     name: &str,
     what: &'static str,

@@ -1,5 +1,7 @@
 //! Lists what a registry or a directory offers. This is what the artifacts state, without any verification.
 
+use graph_core::digest::Digest;
+
 use crate::artifact::Kind;
 use crate::http::{Names, Options, Registry};
 use crate::layout::Layout;
@@ -23,6 +25,8 @@ pub struct Offer {
     pub version: Option<String>,
     /// The description that it states.
     pub description: Option<String>,
+    /// The digest of its manifest.
+    pub manifest: Digest,
 }
 
 /// The artifacts that a place offers.
@@ -140,5 +144,6 @@ fn offer(
         id: said(annotation::ITEM),
         version: said(annotation::VERSION),
         description: said(annotation::DESCRIPTION),
+        manifest: fetched.digest,
     }))
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use graph_core::diagnostic::Diagnostics;
+use graph_core::trust::Yank;
 use graph_core::walker::ItemPlace;
 use graph_engine::{CompileObserver, Level};
 use serde_json::Value;
@@ -62,6 +63,20 @@ pub enum Notice<'n> {
         run: &'n str,
         /// Why it could not be written.
         error: &'n Error,
+    },
+    /// A published version is used although it is yanked: it is locked already, or the user has allowed it.
+    Yanked {
+        /// The id and the version of the item, as messages name it.
+        item: &'n str,
+        /// The yank.
+        yank: &'n Yank,
+    },
+    /// Whether a published version is yanked is not known.
+    YankUnknown {
+        /// The item or its reference, as messages name it.
+        item: &'n str,
+        /// Why it is not known.
+        reason: &'n str,
     },
 }
 

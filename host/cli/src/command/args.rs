@@ -4,16 +4,19 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use graph_core::trust::Yank;
 use graph_core::yaml::parse_duration;
 use graph_host::context::{Context, current_project};
 use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_registry::reference::Reference;
 use graph_runtime::history::events::{Namespaces, StreamKind};
 use graph_runtime::project::Project;
 use graph_runtime::project::stores::StoreKind;
 use graph_runtime::registry::fetch_cache;
-use graph_runtime::registry::pull::Network;
+use graph_runtime::registry::pull::{Network, Puller, reference};
 use graph_runtime::run::pins::absolute;
 use graph_runtime::run::start::{Sources, word};
+use graph_runtime::trust::trusted_keys;
 
 /// A run as a command takes it: as it was typed, with the project where that is not the one of the current folder.
 pub(crate) fn typed_run(run: &str, project: &Path) -> String {
@@ -64,6 +67,25 @@ impl SourceArgs {
         let word = fetch_cache::named(word, &mut sources, project, &context.host)?;
         self.items = sources.items;
         Ok(word)
+    }
+
+    /// Like [`Self::fetch`], for showing what it is: also if it is yanked, with its yank.
+    pub(crate) fn fetch_to_show(
+        &mut self,
+        word: &str,
+        project: &Project,
+        context: &Context,
+    ) -> Result<(String, Option<Yank>)> {
+        if !Reference::is_meant(word) {
+            return Ok((word.to_owned(), None));
+        }
+        let mut sources = self.sources();
+        let file = fetch_cache::named_to_show(word, &mut sources, project, &context.host)?;
+        self.items = sources.items;
+        // Fetching it has reported the problems of the trust store.
+        let store = trusted_keys::load(&context.host.home, &self.trust, &())?;
+        let puller = Puller { options: Network::default().options(), trust: &store };
+        Ok((file, puller.yank_to_show(&reference(word)?, &*context.host.notices)))
     }
 }
 

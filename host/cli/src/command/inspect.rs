@@ -11,8 +11,8 @@ use graph_core::graph::ItemType;
 use graph_core::node::FUNCTIONS;
 use graph_core::text_item::{Directive, read_text_item};
 use graph_core::trust::{
-    EnvelopeClaims, KeyName, Standing, TextKind, TextStanding, TrustStore, VerifiedComponent, unsigned_text,
-    verify_text,
+    EnvelopeClaims, KeyName, Standing, TextKind, TextStanding, TrustStore, VerifiedComponent, Yank,
+    unsigned_text, verify_text,
 };
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
@@ -31,6 +31,7 @@ use graph_runtime::items::text_items::format_of;
 use graph_runtime::plan::admission::Admitted;
 use graph_runtime::project;
 use graph_runtime::project::text_file;
+use graph_runtime::registry::yank;
 use graph_runtime::run::start::{components, engine};
 use graph_runtime::trust::describe::ComponentDescription;
 use graph_runtime::trust::signing::Target;
@@ -53,7 +54,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let project = args.sources.project.clone().or_else(|| project::nearest(keeper.folder()));
     let places = ItemLocator::new(&args.sources.items, project.as_deref(), &context.host.home, &keeper);
     let mut sources = args.sources.clone();
-    let args = &Args { item: sources.fetch(&args.item, &keeper, context)?, sources };
+    let (item, yanked) = sources.fetch_to_show(&args.item, &keeper, context)?;
+    let args = &Args { item, sources };
+    let yanked = yanked.as_ref();
     let path = Path::new(&args.item);
     if path.is_dir() {
         return Err(Error::usage(format!("{} is a folder, a file or an item id is needed", args.item)));
@@ -62,11 +65,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         let item_type = type_of_file(path, || text_file::read(path).ok());
         if item_type != ItemType::Tool {
             let id = Target::id_of_path(path).unwrap_or_else(|| id_of_file(path));
-            return text_item(path, &id, item_type, &args.sources, &places, context);
+            return text_item(path, &id, item_type, &args.sources, &places, context, yanked);
         }
         return match path.extension().and_then(|extension| extension.to_str()) {
-            Some("wasm") => component(path, &id_of_file(path), &args.sources, places, context),
-            Some("yaml" | "yml") => graph(path, &id_of_graph(path), &args.sources, &places, context),
+            Some("wasm") => component(path, &id_of_file(path), &args.sources, places, context, yanked),
+            Some("yaml" | "yml") => graph(path, &id_of_graph(path), &args.sources, &places, context, yanked),
             _ if !path.exists() => {
                 Err(Error::not_found(format!("the file {} does not exist", project::shown(path))))
             }
@@ -78,14 +81,24 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     }
     match places.find(&args.item) {
         Ok(LocatedItem::Component { file, .. }) => {
-            component(&file.path, &args.item, &args.sources, places, context)
+            component(&file.path, &args.item, &args.sources, places, context, yanked)
         }
-        Ok(LocatedItem::Graph { file }) => graph(&file.path, &args.item, &args.sources, &places, context),
+        Ok(LocatedItem::Graph { file }) => {
+            graph(&file.path, &args.item, &args.sources, &places, context, yanked)
+        }
         Err(error) => {
             // Not a tool: knowledge, or a directive.
             for item_type in [ItemType::Knowledge, ItemType::Directive] {
                 if let Ok(file) = places.file(item_type, &args.item) {
-                    return text_item(&file.path, &file.id, item_type, &args.sources, &places, context);
+                    return text_item(
+                        &file.path,
+                        &file.id,
+                        item_type,
+                        &args.sources,
+                        &places,
+                        context,
+                        yanked,
+                    );
                 }
             }
             Err(Error::not_found(error.to_string()))
@@ -101,6 +114,7 @@ fn text_item(
     sources: &SourceArgs,
     places: &ItemLocator,
     context: &Context,
+    yanked: Option<&Yank>,
 ) -> Result<Exit> {
     let output = context.output;
     let trust = trusted_keys::load(&context.host.home, &sources.trust, &*context.host.notices)?;
@@ -121,6 +135,7 @@ fn text_item(
             "passed_over": rank.precedence.passed_over,
             "hides": rank.precedence.hides,
             "hidden_by": rank.hidden_by,
+            "yanked": yank::to_json(yanked),
             "title": item.title,
             "metadata": item.metadata,
             "inputs": inputs,
@@ -137,6 +152,7 @@ fn text_item(
         output.line(format_args!("  digest    {digest}"))?;
         output.line(format_args!("  trust     {}", standing_text(&standing)))?;
         show_rank(&rank, output)?;
+        show_yank(yanked, output)?;
         if let Some(inputs) = inputs {
             let inputs = run_report::pretty(&inputs).replace('\n', "\n            ");
             output.line(format_args!("  inputs    {inputs}"))?;
@@ -153,12 +169,23 @@ fn show_rank(rank: &Rank, output: Output) -> Result<()> {
     }
 }
 
+/// The yank of a published version, with who says so.
+fn show_yank(yanked: Option<&Yank>, output: Output) -> Result<()> {
+    match yanked {
+        Some(yank) => {
+            output.line(format_args!("  status    {}", styled(output::CAUTION, yank::reason_text(yank))))
+        }
+        None => Ok(()),
+    }
+}
+
 fn component(
     path: &Path,
     id: &str,
     sources: &SourceArgs,
     places: ItemLocator,
     context: &Context,
+    yanked: Option<&Yank>,
 ) -> Result<Exit> {
     let output = context.output;
     let trust = trusted_keys::load(&context.host.home, &sources.trust, &*context.host.notices)?;
@@ -193,6 +220,7 @@ fn component(
             "passed_over": rank.precedence.passed_over,
             "hides": rank.precedence.hides,
             "hidden_by": rank.hidden_by,
+            "yanked": yank::to_json(yanked),
             "interfaces": declared.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "imports": imports_of(&admitted),
             "statement": verified.statement().map(|statement| &statement.predicate),
@@ -221,6 +249,7 @@ fn component(
         }
     }
     show_rank(&rank, output)?;
+    show_yank(yanked, output)?;
     if let Some(statement) = verified.statement() {
         let kinds: Vec<_> = statement.predicate.ceiling.kinds.iter().map(ToString::to_string).collect();
         output.line(format_args!("  ceiling   {}", kinds.join(", ")))?;
@@ -317,6 +346,7 @@ fn graph(
     sources: &SourceArgs,
     places: &ItemLocator,
     context: &Context,
+    yanked: Option<&Yank>,
 ) -> Result<Exit> {
     let output = context.output;
     let trust = trusted_keys::load(&context.host.home, &sources.trust, &*context.host.notices)?;
@@ -342,6 +372,7 @@ fn graph(
             "passed_over": rank.precedence.passed_over,
             "hides": rank.precedence.hides,
             "hidden_by": rank.hidden_by,
+            "yanked": yank::to_json(yanked),
             "inputs": graph.input_schema,
             "nodes": nodes,
             "warnings": loaded.warnings.to_json()["problems"],
@@ -355,6 +386,7 @@ fn graph(
         output.line(format_args!("  digest    {}", graph.digest))?;
         output.line(format_args!("  trust     {}", standing_text(&standing)))?;
         show_rank(&rank, output)?;
+        show_yank(yanked, output)?;
         output.line(format_args!(
             "  {}",
             styled(output::BOLD, run_report::counted(graph.nodes.len() as u64, "node"))

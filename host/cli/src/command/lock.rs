@@ -5,6 +5,7 @@ use graph_host::context::current_project;
 use graph_runtime::error::Kind;
 use std::path::PathBuf;
 
+use graph_core::trust::{PublishedVersion, Yank};
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{BAD, BOLD, DIM, GOOD, styled};
@@ -13,8 +14,10 @@ use graph_runtime::graph_registry::lock::{Allowed, Locked};
 use graph_runtime::graph_registry::reference::Reference;
 use graph_runtime::items::installed::{self, Origin};
 use graph_runtime::items::lock_file::LockFile;
+use graph_runtime::notice::Notice;
 use graph_runtime::project;
 use graph_runtime::registry::pull::{Brought, Puller};
+use graph_runtime::registry::yank::{self, Override, YankCheck};
 use graph_runtime::trust::trusted_keys;
 use serde_json::{Value, json};
 
@@ -37,6 +40,9 @@ pub(crate) struct Args {
     /// Accept a version that is older than the locked one
     #[arg(long)]
     allow_downgrade: bool,
+    /// Accept a version that its publisher has yanked; without a REF, one that is locked already is kept, with a warning
+    #[arg(long)]
+    allow_yanked: bool,
     /// Trust the keys of this file too
     #[arg(long, value_name = "FILE")]
     trust: Vec<PathBuf>,
@@ -64,29 +70,39 @@ fn update(args: &Args, mut lock: LockFile, puller: &Puller<'_>, context: &Contex
     } else {
         args.references.iter().map(|text| puller.requested(text, &lock)).collect::<Result<_>>()?
     };
+    let before = lock.lock.clone();
     let mut changes = Vec::new();
+    let check = YankCheck::new(puller, Override::Option, &*context.host.notices);
+    // An entry of the lockfile is kept, also if it is yanked; what is named is a new selection.
+    let is_allowed =
+        |one: &Brought| args.allow_yanked || (args.references.is_empty() && yank::is_locked(&before, one));
     for reference in references {
-        for one in puller.with_items(&reference)? {
+        let brought = puller.with_items(&reference)?;
+        let yanks = check.refuse(&brought, is_allowed)?;
+        for (one, yank) in brought.into_iter().zip(yanks) {
             let held = lock.get(one.pulled.kind.item_type(), &one.pulled.id);
             if let Some(held) = &held {
                 one.follows(held, "locked", allowed)?;
             }
             lock.insert(&one);
-            changes.push((one, held));
+            changes.push((one, held, yank));
         }
     }
-    changes.sort_by(|(one, _), (other, _)| one.pulled.id.cmp(&other.pulled.id));
-    changes.dedup_by(|(one, _), (other, _)| {
+    changes.sort_by(|(one, ..), (other, ..)| one.pulled.id.cmp(&other.pulled.id));
+    changes.dedup_by(|(one, ..), (other, ..)| {
         (one.pulled.kind, &one.pulled.id) == (other.pulled.kind, &other.pulled.id)
     });
     let written = lock.write()?;
     let document = json!({
         "lockfile": lock.path().display().to_string(),
         "changed": written,
-        "locked": changes.iter().map(|(one, held)| to_json(one, held.as_ref())).collect::<Vec<_>>(),
+        "locked": changes
+            .iter()
+            .map(|(one, held, yank)| to_json(one, held.as_ref(), yank.as_ref()))
+            .collect::<Vec<_>>(),
     });
     context.output.show(&document, || {
-        let mut lines: Vec<_> = changes.iter().map(|(one, held)| render(one, held.as_ref())).collect();
+        let mut lines: Vec<_> = changes.iter().map(|(one, held, _)| render(one, held.as_ref())).collect();
         let what = if written { "locked" } else { "unchanged" };
         lines.push(format!("{} {}", styled(GOOD, what), project::shown(lock.path())));
         lines.join("\n")
@@ -126,13 +142,19 @@ fn check(lock: &LockFile, puller: &Puller<'_>, context: &Context) -> Result<Exit
                 there.version, there.manifest, locked.version, locked.manifest
             ));
         }
-        rows.push((id.to_owned(), problems));
+        let yank = yank_of_locked(id, &locked, puller, context)?;
+        rows.push((id.to_owned(), problems, yank));
     }
-    let holds = rows.iter().all(|(_, problems)| problems.is_empty());
-    let items: Vec<_> = rows.iter().map(|(id, problems)| json!({ "id": id, "problems": problems })).collect();
+    let holds = rows.iter().all(|(_, problems, _)| problems.is_empty());
+    let items: Vec<_> = rows
+        .iter()
+        .map(|(id, problems, yank)| {
+            json!({ "id": id, "problems": problems, "yanked": yank::to_json(yank.as_ref()) })
+        })
+        .collect();
     let document = json!({ "lockfile": lock.path().display().to_string(), "holds": holds, "items": items });
     context.output.show(&document, || {
-        let line = |(id, problems): &(String, Vec<String>)| {
+        let line = |(id, problems, _): &(String, Vec<String>, _)| {
             if problems.is_empty() {
                 return format!("{} {id}", styled(GOOD, "✓"));
             }
@@ -147,7 +169,19 @@ fn check(lock: &LockFile, puller: &Puller<'_>, context: &Context) -> Result<Exit
     Ok(if holds { Exit::Ok } else { Exit::Integrity })
 }
 
-fn to_json(one: &Brought, before: Option<&Locked>) -> Value {
+/// The yank of what is locked, after a warning about it: the lockfile holds all the same.
+fn yank_of_locked(id: &str, locked: &Locked, puller: &Puller<'_>, context: &Context) -> Result<Option<Yank>> {
+    let about =
+        PublishedVersion { id: id.to_owned(), version: locked.version.clone(), manifest: locked.manifest };
+    let notices = &*context.host.notices;
+    let yank = puller.yank_of(&locked.reference, &about, notices)?;
+    if let Some(yank) = &yank {
+        notices.notice(Notice::Yanked { item: &yank::named(&about), yank });
+    }
+    Ok(yank)
+}
+
+fn to_json(one: &Brought, before: Option<&Locked>, yank: Option<&Yank>) -> Value {
     json!({
         "id": one.pulled.id,
         "kind": one.pulled.kind,
@@ -157,6 +191,7 @@ fn to_json(one: &Brought, before: Option<&Locked>) -> Value {
         "digest": one.pulled.digest,
         "key_id": one.pulled.key.id,
         "before": before.map(|held| json!({ "version": held.version, "manifest": held.manifest })),
+        "yanked": yank::to_json(yank),
     })
 }
 

@@ -40,6 +40,7 @@ mod uncallable;
 mod validate;
 mod verify;
 mod watch;
+mod yank;
 
 use clap::Subcommand;
 use graph_host::context::Context;
@@ -68,6 +69,7 @@ pub(crate) enum Command {
     Sign(sign::Args),
     Verify(verify::Args),
     Publish(publish::Args),
+    Yank(yank::Args),
     Pull(pull::Args),
     Lock(lock::Args),
     Search(search::Args),
@@ -110,6 +112,7 @@ impl Command {
             Self::Sign(args) => sign::run(&args, context),
             Self::Verify(args) => verify::run(&args, context),
             Self::Publish(args) => publish::run(args, context),
+            Self::Yank(args) => yank::run(&args, context),
             Self::Pull(args) => pull::run(&args, context),
             Self::Lock(args) => lock::run(&args, context),
             Self::Search(args) => search::run(&args, context),

@@ -6,6 +6,7 @@ use graph_host::context::current_project;
 use std::path::{Path, PathBuf};
 
 use graph_core::record::ErrorCode;
+use graph_core::trust::Yank;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{BOLD, DIM, GOOD, styled};
@@ -16,6 +17,7 @@ use graph_runtime::items::installed::{self, Origin};
 use graph_runtime::items::lock_file::LockFile;
 use graph_runtime::project;
 use graph_runtime::registry::pull::{Brought, Puller};
+use graph_runtime::registry::yank::{self, Override, YankCheck};
 use graph_runtime::trust::log::TrustLog;
 use graph_runtime::trust::trusted_keys;
 use serde_json::{Value, json};
@@ -36,6 +38,9 @@ pub(crate) struct Args {
     /// Accept a version that is older than the one that is locked or installed
     #[arg(long)]
     allow_downgrade: bool,
+    /// Accept a version that its publisher has yanked; what the lockfile names is restored in any case, with a warning
+    #[arg(long)]
+    allow_yanked: bool,
     /// Leave the lockfile unchanged
     #[arg(long)]
     no_lock: bool,
@@ -52,12 +57,13 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let mut lock = LockFile::open(current_project()?.folder())?;
     let root = args.into.clone().unwrap_or_else(|| context.host.home.installed());
     let allowed = Allowed { downgrade: args.allow_downgrade, ..Allowed::default() };
-    let brought = if args.references.is_empty() {
-        restore(&lock, &puller)?
+    let check = YankCheck::new(&puller, Override::Option, &*context.host.notices);
+    let (brought, yanks) = if args.references.is_empty() {
+        restore(&lock, &puller, &check)?
     } else {
         let references: Vec<_> =
             args.references.iter().map(|text| puller.requested(text, &lock)).collect::<Result<_>>()?;
-        bring(&references, &lock, &puller, allowed)?
+        bring(&references, &lock, &puller, allowed, |all| check.refuse(all, |_| args.allow_yanked))?
     };
     if args.into.is_none() || !args.references.is_empty() {
         for one in &brought {
@@ -70,20 +76,20 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     }
     let log = TrustLog::of(&context.host.home);
     let mut done = Vec::new();
-    for one in &brought {
+    for (one, yank) in brought.iter().zip(&yanks) {
         log.accept_pulled(&one.pulled)?;
-        done.push((one, installed::install(&root, &one.pulled, &one.reference)?));
+        done.push((one, installed::install(&root, &one.pulled, &one.reference)?, yank.as_ref()));
         if !args.no_lock && !args.references.is_empty() {
             lock.insert(one);
         }
     }
     let locked = !args.no_lock && !args.references.is_empty() && lock.write()?;
     let items: Vec<_> =
-        done.iter().map(|(one, placed)| to_json(one, &placed.path, placed.was_there)).collect();
+        done.iter().map(|(one, placed, yank)| to_json(one, &placed.path, placed.was_there, *yank)).collect();
     let lockfile = locked.then(|| lock.path().display().to_string());
     context.output.show(&json!({ "pulled": items, "lockfile": lockfile }), || {
         let mut lines: Vec<_> =
-            done.iter().map(|(one, placed)| render(one, &placed.path, placed.was_there)).collect();
+            done.iter().map(|(one, placed, _)| render(one, &placed.path, placed.was_there)).collect();
         if locked {
             lines.push(format!("{} {}", styled(GOOD, "locked"), project::shown(lock.path())));
         }
@@ -92,27 +98,34 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Brings what is named, as far as it follows what is locked.
+/// What was brought, and the yank of each.
+type WithYanks = (Vec<Brought>, Vec<Option<Yank>>);
+
+/// Brings what is named, as far as it follows what is locked and `yanks` does not refuse it.
 fn bring(
     references: &[Reference],
     lock: &LockFile,
     puller: &Puller<'_>,
     allowed: Allowed,
-) -> Result<Vec<Brought>> {
-    let mut all = Vec::new();
+    yanks: impl Fn(&[Brought]) -> Result<Vec<Option<Yank>>>,
+) -> Result<WithYanks> {
+    let (mut all, mut yanked) = (Vec::new(), Vec::new());
     for reference in references {
-        for one in puller.with_items(reference)? {
+        let brought = puller.with_items(reference)?;
+        yanked.extend(yanks(&brought)?);
+        for one in brought {
             if let Some(held) = lock.get(one.pulled.kind.item_type(), &one.pulled.id) {
                 one.follows(&held, "locked", allowed)?;
             }
             all.push(one);
         }
     }
-    Ok(all)
+    Ok((all, yanked))
 }
 
-/// Brings exactly what is locked, by digest: where a tag points now does not matter.
-fn restore(lock: &LockFile, puller: &Puller<'_>) -> Result<Vec<Brought>> {
+/// Brings exactly what is locked, by digest: where a tag points now does not matter. What is yanked keeps working, with a
+/// warning.
+fn restore(lock: &LockFile, puller: &Puller<'_>, check: &YankCheck<'_>) -> Result<WithYanks> {
     lock.has_entries().map_err(|reason| {
         Error::usage(format!("nothing is named to be pulled, and {reason}"))
             .help("name what to pull: graph-host pull oci://host/repository:tag")
@@ -140,7 +153,8 @@ fn restore(lock: &LockFile, puller: &Puller<'_>) -> Result<Vec<Brought>> {
         }
         all.push(one);
     }
-    Ok(all)
+    let yanks = check.refuse(&all, |_| true)?;
+    Ok((all, yanks))
 }
 
 fn follows_installed(one: &Brought, root: &Path, allowed: Allowed) -> Result<()> {
@@ -153,7 +167,7 @@ fn follows_installed(one: &Brought, root: &Path, allowed: Allowed) -> Result<()>
     }
 }
 
-fn to_json(one: &Brought, path: &Path, was_there: bool) -> Value {
+fn to_json(one: &Brought, path: &Path, was_there: bool, yank: Option<&Yank>) -> Value {
     json!({
         "id": one.pulled.id,
         "kind": one.pulled.kind,
@@ -164,6 +178,7 @@ fn to_json(one: &Brought, path: &Path, was_there: bool) -> Value {
         "signer": { "name": one.pulled.key.name, "key_id": one.pulled.key.id },
         "file": path.display().to_string(),
         "was_there": was_there,
+        "yanked": yank::to_json(yank),
     })
 }
 

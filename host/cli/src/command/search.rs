@@ -1,19 +1,25 @@
 //! `graph-host search`: what a registry or a directory offers.
 
 use crate::command::args::NetworkArgs;
+use std::path::PathBuf;
+
 use graph_core::diagnostic::printable;
+use graph_core::trust::Yank;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::table::{Columns, widest};
 use graph_runtime::error::Result;
 use graph_runtime::graph_registry::search::{Offer, Offers, offers};
-use graph_runtime::registry::pull::reference;
+use graph_runtime::registry::pull::{Puller, reference};
+use graph_runtime::registry::yank::to_json;
+use graph_runtime::trust::trusted_keys;
 use serde_json::json;
 
 /// List the items of a registry or an image-layout directory
 ///
-/// The list shows what the publishers state. None of it has been checked: `graph-host pull` does that. If there is more
-/// than is read, a warning says so, and `complete` is false in JSON.
+/// The list shows what the publishers state. None of it has been checked: `graph-host pull` does that. A version is shown as
+/// yanked only if a key that you trust for the item has signed the yank. If there is more than is read, a warning says so,
+/// and `complete` is false in JSON.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// `oci://host`, `oci://host/repository`, or `oci-layout:DIR`
@@ -21,6 +27,9 @@ pub(crate) struct Args {
     place: String,
     /// List only items whose id or description contains this text
     text: Option<String>,
+    /// Trust the keys of this file too
+    #[arg(long, value_name = "FILE")]
+    trust: Vec<PathBuf>,
     #[command(flatten)]
     network: NetworkArgs,
 }
@@ -29,20 +38,25 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let place = reference(&args.place)?;
     let wanted = args.text.as_deref().unwrap_or_default().to_lowercase();
     let has = |text: &Option<String>| text.as_ref().is_some_and(|text| text.to_lowercase().contains(&wanted));
-    let Offers { offers: mut found, cut_off } = offers(&place, &args.network.network().options())?;
+    let store = trusted_keys::load(&context.host.home, &args.trust, &*context.host.notices)?;
+    let puller = Puller { options: args.network.network().options(), trust: &store };
+    let Offers { offers: mut found, cut_off } = offers(&place, &puller.options)?;
     found.retain(|offer| {
         let named = offer.reference.to_string().to_lowercase().contains(&wanted);
         named || has(&offer.id) || has(&offer.description)
     });
+    let yanks = puller.yanks_of_offers(&place, &found, &*context.host.notices)?;
     let items: Vec<_> = found
         .iter()
-        .map(|offer| {
+        .zip(&yanks)
+        .map(|(offer, yank)| {
             json!({
                 "reference": offer.reference.to_string(),
                 "kind": offer.kind,
                 "id": offer.id,
                 "version": offer.version,
                 "description": offer.description,
+                "yanked": to_json(yank.as_ref()),
             })
         })
         .collect();
@@ -50,21 +64,23 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         context.output.warn(format_args!("{cut_off}; name a single repository to list more of it"));
     }
     let document = json!({ "items": items, "complete": cut_off.is_none() });
-    context.output.show(&document, || render(&found, context.output.table_width()))?;
+    context.output.show(&document, || render(&found, &yanks, context.output.table_width()))?;
     Ok(Exit::Ok)
 }
 
-fn render(found: &[Offer], table_width: Option<usize>) -> String {
+fn render(found: &[Offer], yanks: &[Option<Yank>], table_width: Option<usize>) -> String {
     if found.is_empty() {
         return "no items".to_owned();
     }
     let text = |text: &Option<String>| printable(text.as_deref().unwrap_or_default()).into_owned();
     let rows: Vec<[String; 5]> = found
         .iter()
-        .map(|offer| {
+        .zip(yanks)
+        .map(|(offer, yank)| {
+            let yanked = if yank.is_some() { " (yanked)" } else { "" };
             [
                 text(&offer.id),
-                text(&offer.version),
+                text(&offer.version) + yanked,
                 offer.kind.as_str().to_owned(),
                 printable(&offer.reference.to_string()).into_owned(),
                 text(&offer.description),

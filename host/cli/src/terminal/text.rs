@@ -12,6 +12,7 @@ use crate::terminal::live_line;
 use crate::terminal::output::{self, Output, styled};
 use crate::terminal::width::{one_line, width};
 use graph_runtime::notice::{Notice, NoticeObserver};
+use graph_runtime::registry::yank::reason_text;
 
 /// What a graph's signature is worth, in a few words.
 pub fn standing_text(standing: &TextStanding) -> String {
@@ -78,6 +79,12 @@ impl NoticeObserver for TerminalNotices {
             }
             Notice::RunItemOutdated { run, error } => {
                 self.output.warn(format_args!("the knowledge item of run {run} is not up to date: {error}"));
+            }
+            Notice::Yanked { item, yank } => {
+                self.output.warn(format_args!("{item} is {}", reason_text(yank)))
+            }
+            Notice::YankUnknown { item, reason } => {
+                self.output.warn(format_args!("whether {item} is yanked is not known: {reason}"));
             }
         }
     }

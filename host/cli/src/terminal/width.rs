@@ -181,6 +181,7 @@ pub const COMMANDS: [&str; 28] = [
     "trust",
     "validate",
     "verify",
+    "yank",
 ];
 
 #[cfg(test)]

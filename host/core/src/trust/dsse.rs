@@ -98,7 +98,7 @@ impl Envelope {
         Self::parse_as(IN_TOTO, text)
     }
 
-    fn parse_as(payload_type: &str, text: &str) -> Result<Self, EnvelopeError> {
+    pub(super) fn parse_as(payload_type: &str, text: &str) -> Result<Self, EnvelopeError> {
         if text.len() > MAX_ENVELOPE {
             return Err(EnvelopeError::TooLong(text.len()));
         }

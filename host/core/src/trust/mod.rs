@@ -12,6 +12,7 @@ mod statement;
 mod store;
 mod structure;
 mod text;
+mod yank;
 
 pub use component::{
     ClaimsError, EnvelopeClaims, SignError, Standing, VerifiedComponent, VerifyError, sign_component,
@@ -32,6 +33,7 @@ pub use text::{
     CommentMark, TextFormatVersion, TextKind, TextRefusal, TextStanding, sign_text, signature_line,
     unsigned_text, verify_text,
 };
+pub use yank::{MAX_REASON, MAX_YANK, PublishedVersion, YANK_TYPE, Yank, YankError, YankStatement};
 
 use crate::diagnostic::excerpt_up_to;
 

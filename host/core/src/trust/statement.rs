@@ -234,6 +234,6 @@ fn check(predicate: &Predicate) -> Result<(), StatementError> {
 }
 
 /// Semantic Versioning 2.0.0, of bounded length.
-fn is_version(version: &str) -> bool {
+pub(super) fn is_version(version: &str) -> bool {
     version.len() <= 128 && semver::Version::parse(version).is_ok()
 }

@@ -18,6 +18,7 @@ use crate::project::text_file;
 use crate::project::user_home::{create_private_folder, write_atomic};
 use crate::project::{MARK, Project};
 use crate::registry::pull::{Network, Puller, reference};
+use crate::registry::yank::{Override, YankCheck, is_locked};
 use crate::run::start::Sources;
 use crate::trust::trusted_keys;
 
@@ -38,13 +39,28 @@ pub struct Fetched {
 /// Resolves an argument of a command. For a reference, this fetches the item and returns its file, and puts the folder of
 /// what came with it first among the sources.
 pub fn named(word: &str, sources: &mut Sources, project: &Project, host: &Host) -> Result<String> {
+    resolved(word, sources, project, host, false)
+}
+
+fn resolved(
+    word: &str,
+    sources: &mut Sources,
+    project: &Project,
+    host: &Host,
+    yanked_too: bool,
+) -> Result<String> {
     if !Reference::is_meant(word) {
         return Ok(word.to_owned());
     }
     let store = trusted_keys::load(&host.home, &sources.trust, &*host.notices)?;
-    let fetched = fetch(&reference(word)?, &store, project, host)?;
+    let fetched = fetch(&reference(word)?, &store, project, host, yanked_too)?;
     sources.items.insert(0, fetched.items);
     text(&fetched.file)
+}
+
+/// Like [`named`], for showing what it is, also if it is yanked.
+pub fn named_to_show(word: &str, sources: &mut Sources, project: &Project, host: &Host) -> Result<String> {
+    resolved(word, sources, project, host, true)
 }
 
 /// Like [`named`], for commands that read one file.
@@ -59,8 +75,15 @@ fn text(path: &Path) -> Result<String> {
     })
 }
 
-/// Fetches what a reference names now, unless it is stored already.
-pub fn fetch(wanted: &Reference, trust: &TrustStore, project: &Project, host: &Host) -> Result<Fetched> {
+/// Fetches what a reference names now, unless it is stored already. What is yanked is refused, unless it is locked or wanted
+/// in spite of that (`yanked_too`).
+pub fn fetch(
+    wanted: &Reference,
+    trust: &TrustStore,
+    project: &Project,
+    host: &Host,
+    yanked_too: bool,
+) -> Result<Fetched> {
     let puller = Puller { options: Network::default().options(), trust };
     if !wanted.names_one() {
         return Err(Error::usage(format!("{wanted} names no artifact"))
@@ -77,6 +100,10 @@ pub fn fetch(wanted: &Reference, trust: &TrustStore, project: &Project, host: &H
     }
     let mut all = puller.with_items(&wanted.pinned(digest))?;
     let lock = LockFile::open(project.folder())?;
+    if !yanked_too {
+        let check = YankCheck::new(&puller, Override::Pull, &*host.notices);
+        check.refuse(&all, |one| is_locked(&lock.lock, one))?;
+    }
     for one in &mut all {
         one.reference.digest = None;
         if let Some(held) = lock.get(one.pulled.kind.item_type(), &one.pulled.id) {

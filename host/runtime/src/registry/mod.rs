@@ -3,3 +3,4 @@
 pub mod fetch_cache;
 pub mod publish;
 pub mod pull;
+pub mod yank;

@@ -243,8 +243,8 @@ impl Puller<'_> {
         Ok(transport::open(reference, &self.options)?)
     }
 
-    /// The reference of what is requested: of a range, the greatest version that satisfies it. The versions of an item that
-    /// is named by its id are those next to the locked one.
+    /// The reference of what is requested: of a range, the greatest version that satisfies it and is not yanked. The versions
+    /// of an item that is named by its id are those next to the locked one.
     pub fn requested(&self, text: &str, lock: &LockFile) -> Result<Reference> {
         let (versions, range) = match text.parse::<Request>()? {
             Request::Reference(reference) => return Ok(reference),
@@ -252,8 +252,8 @@ impl Puller<'_> {
             Request::Item { id, range } => (range::versions_of(&locked_reference(&id, lock)?), range),
         };
         let tags = self.open(&versions)?.tags()?;
-        let mut found = range::satisfying(&versions, &tags, &range)?;
-        Ok(found.swap_remove(0))
+        let found = range::satisfying(&versions, &tags, &range)?;
+        self.not_yanked(&versions, &range, found)
     }
 
     /// Brings one item. `id`: the item that it has to be.

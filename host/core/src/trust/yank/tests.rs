@@ -1,0 +1,215 @@
+//! Who may yank what, and which of several statements counts.
+
+#![allow(clippy::unwrap_used)]
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::capability::ItemPattern;
+use crate::trust::store::tests::entry;
+use crate::trust::{IN_TOTO, Requirement, Revocation, TrustedKey};
+
+const NOW: Timestamp = Timestamp(1_900_000_000_000);
+
+fn key(seed: u8) -> SigningKey {
+    SigningKey::from_seed(&[seed; 32])
+}
+
+fn about() -> PublishedVersion {
+    PublishedVersion {
+        id: "acme/fetch".to_owned(),
+        version: "1.2.0".to_owned(),
+        manifest: Digest::of_bytes(b"manifest"),
+    }
+}
+
+fn statement(at: u64, is_yanked: bool) -> YankStatement {
+    YankStatement { at: Timestamp(at), about: about(), reason: format!("at {at}"), is_yanked }
+}
+
+/// Keys 1 to 3, for `acme/*`.
+fn keys() -> Vec<TrustedKey> {
+    (1..=3).map(|seed| entry(&format!("k{seed}"), &key(seed), &["acme/*"])).collect()
+}
+
+fn store() -> TrustStore {
+    TrustStore::new(keys())
+}
+
+fn verify(envelope: &str) -> Result<Vec<Yank>, YankError> {
+    store().verify_yank(envelope, &about(), NOW)
+}
+
+/// What is in force of statements, each by a key, at a time, a yank or not.
+fn decided(store: &TrustStore, statements: &[(u8, u64, bool)]) -> Option<(u64, KeyId)> {
+    let verified: Vec<Yank> = statements
+        .iter()
+        .flat_map(|(seed, at, is_yanked)| {
+            let envelope = statement(*at, *is_yanked).sign(&key(*seed)).unwrap();
+            store.verify_yank(&envelope, &about(), NOW).unwrap_or_default()
+        })
+        .collect();
+    store.yank_of(&verified).map(|yank| (yank.statement().at.0, yank.key().id))
+}
+
+/// An envelope around any payload, properly signed.
+fn envelope_of(payload: &Value) -> String {
+    sign_document(YANK_TYPE, payload.to_string().into_bytes(), &key(1)).unwrap()
+}
+
+#[test]
+fn a_statement_round_trips_and_always_has_the_same_bytes() {
+    let wanted = statement(5, true);
+    let envelope = wanted.sign(&key(1)).unwrap();
+    assert_eq!(envelope, wanted.sign(&key(1)).unwrap());
+    let verified = verify(&envelope).unwrap();
+    let [yank] = verified.as_slice() else { panic!("{verified:?}") };
+    assert_eq!((yank.statement(), yank.key().name.as_str()), (&wanted, "k1"));
+    let taken_back = YankStatement { reason: String::new(), ..statement(6, false) };
+    assert!(!verify(&taken_back.sign(&key(1)).unwrap()).unwrap()[0].statement().is_yanked);
+}
+
+#[test]
+fn what_breaks_a_rule_is_neither_signed_nor_read() {
+    let document = json!({
+        "at": "2026-01-01T00:00:00.000Z", "id": "acme/fetch", "manifest": about().manifest, "reason": "it leaks",
+        "version": "1.2.0", "yanked": true,
+    });
+    assert!(verify(&envelope_of(&document)).is_ok());
+    for (field, value) in [
+        ("at", json!("2026-01-01")),
+        ("at", json!(5)),
+        ("id", json!("acme/fetch@1")),
+        ("manifest", json!("sha256:00")),
+        ("reason", json!("  ")),
+        ("reason", json!("x".repeat(MAX_REASON + 1))),
+        ("version", json!("1.2")),
+        ("yanked", json!("yes")),
+        ("yanked", Value::Null),
+        ("more", json!(1)),
+    ] {
+        let mut changed = document.clone();
+        changed[field] = value.clone();
+        let error = verify(&envelope_of(&changed)).unwrap_err();
+        assert!(
+            matches!(error, YankError::Field { .. } | YankError::Shape(_)),
+            "{field}: {value}: {error:?}"
+        );
+    }
+    for payload in [json!([]), json!({}), json!(null), json!(["2026-01-01T00:00:00.000Z", "acme/fetch"])] {
+        assert!(matches!(verify(&envelope_of(&payload)), Err(YankError::Shape(_))), "{payload}");
+    }
+    let empty = YankStatement { reason: " ".to_owned(), ..statement(5, true) };
+    assert!(matches!(empty.sign(&key(1)), Err(YankError::Field { field: "reason", .. })));
+}
+
+#[test]
+fn only_a_statement_about_this_very_manifest_counts() {
+    let changes: [fn(&mut PublishedVersion); 3] = [
+        |about| about.id = "acme/other".to_owned(),
+        |about| about.version = "1.2.1".to_owned(),
+        |about| about.manifest = Digest::of_bytes(b"other"),
+    ];
+    for change in changes {
+        let mut other = statement(5, true);
+        change(&mut other.about);
+        assert!(matches!(verify(&other.sign(&key(1)).unwrap()), Err(YankError::Other { .. })), "{other:?}");
+    }
+}
+
+#[test]
+fn only_a_key_that_counts_for_the_item_now_can_yank() {
+    let by = |store: &TrustStore, now| {
+        store.verify_yank(&statement(5, true).sign(&key(1)).unwrap(), &about(), now)
+    };
+    let with = |change: fn(&mut TrustedKey)| {
+        let mut keys = keys();
+        change(&mut keys[0]);
+        by(&TrustStore::new(keys), NOW)
+    };
+    assert!(with(|_| ()).is_ok());
+    let refused = |result: Result<_, YankError>| matches!(result, Err(YankError::Refused(_)));
+    assert!(refused(with(|key| key.revoked = Some(Revocation::Always))));
+    assert!(refused(with(|key| key.revoked = Some(Revocation::Since(NOW)))));
+    assert!(refused(with(|key| key.not_after = Some(Timestamp(NOW.0 - 1)))));
+    assert!(refused(with(|key| key.not_before = Some(Timestamp(NOW.0 + 1)))));
+    assert!(refused(with(|key| key.items = vec![ItemPattern::parse("other/*").unwrap()])));
+    let strangers = TrustStore::new(keys().split_off(1));
+    assert_eq!(by(&strangers, NOW), Err(YankError::UnknownKey));
+    assert!(strangers.has_key_for("acme/fetch", NOW) && !strangers.has_key_for("other/x", NOW));
+    assert!(!TrustStore::default().has_key_for("acme/fetch", NOW));
+}
+
+#[test]
+fn junk_is_refused() {
+    let envelope = statement(5, true).sign(&key(1)).unwrap();
+    // The name of a trusted key does not make its signature.
+    let stranger = statement(5, true).sign(&key(9)).unwrap();
+    let forged = stranger.replace(&key(9).id().to_string(), &key(1).id().to_string());
+    assert!(matches!(verify(&forged), Err(YankError::BadSignature(_))));
+    // Nor does a signature without a name count, which would have to be tried with every key.
+    let unnamed = envelope.replace(&key(1).id().to_string(), "");
+    assert_eq!(verify(&unnamed), Err(YankError::UnknownKey));
+    // What the key has signed as another kind of document is no yank.
+    let payload = json!({ "yanked": true }).to_string().into_bytes();
+    let other = sign_document(IN_TOTO, payload, &key(1)).unwrap();
+    assert!(matches!(verify(&other), Err(YankError::Envelope(EnvelopeError::PayloadType { .. }))));
+    assert_eq!(verify(&" ".repeat(MAX_YANK + 1)), Err(YankError::TooLong(MAX_YANK + 1)));
+    for text in ["", "{}", "[]", "null", "\u{1b}[2J"] {
+        assert!(matches!(verify(text), Err(YankError::Envelope(_))), "{text}");
+    }
+}
+
+#[test]
+fn the_latest_statement_counts_and_at_the_same_time_the_yank() {
+    let store = store();
+    let by = |at: u64, seed: u8| Some((at, key(seed).id()));
+    assert_eq!(decided(&store, &[]), None);
+    assert_eq!(decided(&store, &[(1, 5, true)]), by(5, 1));
+    assert_eq!(decided(&store, &[(1, 5, true), (2, 6, false)]), None);
+    assert_eq!(decided(&store, &[(1, 6, true), (2, 5, false)]), by(6, 1));
+    assert_eq!(decided(&store, &[(1, 5, true), (1, 6, false), (2, 7, true)]), by(7, 2));
+    assert_eq!(decided(&store, &[(1, 5, true), (2, 5, false)]), by(5, 1));
+    // Strangers change nothing.
+    assert_eq!(decided(&store, &[(9, 5, true)]), None);
+    assert_eq!(decided(&store, &[(1, 5, true), (9, 6, false)]), by(5, 1));
+}
+
+#[test]
+fn a_statement_of_the_future_does_not_count_before_its_time() {
+    let store = store();
+    let soon = NOW.0 + MOST_AHEAD_MILLIS;
+    assert!(decided(&store, &[(1, soon, true)]).is_some(), "clocks differ a little");
+    assert_eq!(decided(&store, &[(1, soon + 1, true)]), None);
+    assert!(decided(&store, &[(1, 5, true), (1, soon + 1, false)]).is_some());
+    // A clock that was wrong by years locks nothing: what was stated since counts.
+    assert_eq!(decided(&store, &[(1, u64::MAX / 4, true), (1, 5, true), (1, 6, false)]), None);
+}
+
+#[test]
+fn taking_a_yank_back_needs_as_many_keys_as_the_item() {
+    let rule = Requirement {
+        items: vec![ItemPattern::parse("acme/*").unwrap()],
+        threshold: 2,
+        keys: keys().iter().map(TrustedKey::named).collect(),
+        place: None,
+    };
+    let store = TrustStore { requirements: vec![rule], ..store() };
+    assert!(decided(&store, &[(1, 5, true)]).is_some(), "one key is enough for a yank");
+    assert!(decided(&store, &[(1, 5, true), (1, 6, false), (1, 7, false)]).is_some());
+    assert!(decided(&store, &[(1, 5, true), (2, 4, false), (3, 6, false)]).is_some());
+    assert_eq!(decided(&store, &[(1, 5, true), (2, 7, false), (3, 6, false)]), None);
+}
+
+proptest! {
+    /// The order in which a registry lists statements does not matter.
+    #[test]
+    fn the_order_of_statements_does_not_matter(
+        statements in prop::collection::vec((1u8..=4, 1u64..4, any::<bool>()), 0..6),
+    ) {
+        let mut backwards = statements.clone();
+        backwards.reverse();
+        prop_assert_eq!(decided(&store(), &statements), decided(&store(), &backwards));
+    }
+}

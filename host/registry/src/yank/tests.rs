@@ -1,0 +1,373 @@
+//! What is attached to a published version, honestly or not, and which of it counts.
+
+#![allow(clippy::unwrap_used)]
+
+use std::cell::RefCell;
+
+use graph_core::capability::{Ceiling, ItemPattern};
+use graph_core::trust::{Moment, SigningKey, TrustStore, TrustedKey, YankStatement};
+
+use super::*;
+use crate::manifest::Index;
+use crate::transport::{Fetched, fallback_tag};
+
+const NOW: Timestamp = Timestamp(1_900_000_000_000);
+
+/// A repository in memory, which counts what is read.
+#[derive(Debug, Default)]
+struct Memory {
+    blobs: RefCell<BTreeMap<Digest, Vec<u8>>>,
+    tags: RefCell<BTreeMap<String, Digest>>,
+    listed: RefCell<Vec<Descriptor>>,
+    /// The error of a listing of referrers.
+    broken: Option<fn() -> TransportError>,
+    read: RefCell<usize>,
+}
+
+fn missing() -> TransportError {
+    TransportError::NotFound { what: "it".to_owned(), place: "memory".to_owned() }
+}
+
+fn denied() -> TransportError {
+    TransportError::Denied { place: "memory".to_owned(), action: "list".to_owned(), reason: "no".to_owned() }
+}
+
+fn late() -> TransportError {
+    TransportError::Timeout { what: "it".to_owned(), place: "memory".to_owned(), seconds: 1 }
+}
+
+impl Transport for Memory {
+    fn manifest(&self, wanted: Wanted<'_>) -> Result<Fetched, TransportError> {
+        *self.read.borrow_mut() += 1;
+        let digest = match wanted {
+            Wanted::Digest(digest) => *digest,
+            Wanted::Tag(tag) => *self.tags.borrow().get(tag).ok_or_else(missing)?,
+        };
+        let bytes = self.blobs.borrow().get(&digest).cloned().ok_or_else(missing)?;
+        Ok(Fetched { digest: Digest::of_bytes(&bytes), bytes })
+    }
+
+    fn blob(&self, digest: &Digest, most: u64) -> Result<Vec<u8>, TransportError> {
+        let bytes = self.blobs.borrow().get(digest).cloned().ok_or_else(missing)?;
+        assert!(bytes.len() as u64 <= most, "more is asked for than is stated");
+        Ok(bytes)
+    }
+
+    fn tags(&self) -> Result<Vec<String>, TransportError> {
+        Ok(self.tags.borrow().keys().cloned().collect())
+    }
+
+    fn referrers(&self, _subject: &Digest, _artifact_type: &str) -> Result<Vec<Descriptor>, TransportError> {
+        self.broken.map_or_else(|| Ok(self.listed.borrow().clone()), |error| Err(error()))
+    }
+
+    fn put_blob(&self, bytes: &[u8]) -> Result<(), TransportError> {
+        self.blobs.borrow_mut().insert(Digest::of_bytes(bytes), bytes.to_vec());
+        Ok(())
+    }
+
+    fn put_manifest(&self, manifest: &Manifest, tag: Option<&str>) -> Result<Digest, TransportError> {
+        let bytes = manifest.to_bytes();
+        self.put_blob(&bytes)?;
+        let digest = Digest::of_bytes(&bytes);
+        if manifest.subject.is_some() {
+            self.listed.borrow_mut().push(crate::transport::listed(manifest, &bytes));
+        }
+        if let Some(tag) = tag {
+            self.tags.borrow_mut().insert(tag.to_owned(), digest);
+        }
+        Ok(digest)
+    }
+
+    fn place(&self) -> String {
+        "memory".to_owned()
+    }
+}
+
+fn key(seed: u8) -> SigningKey {
+    SigningKey::from_seed(&[seed; 32])
+}
+
+/// Key 1, for `a/*`.
+fn store() -> TrustStore {
+    TrustStore::new(vec![TrustedKey {
+        name: "me".to_owned(),
+        key: key(1).verifying_key(),
+        items: vec![ItemPattern::parse("a/*").unwrap()],
+        ceiling: Ceiling::of([]),
+        not_before: None,
+        not_after: None,
+        revoked: None,
+        succeeds: None,
+    }])
+}
+
+/// A manifest as that of a text: `a/b` 1.0.0, unless annotations are changed.
+fn manifest(changes: &[(&str, &str)]) -> Manifest {
+    let mut annotations: BTreeMap<String, String> =
+        [(annotation::ITEM, "a/b"), (annotation::VERSION, "1.0.0")]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .into();
+    annotations.extend(changes.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())));
+    Manifest {
+        schema_version: 2,
+        media_type: Some(media::MANIFEST.to_owned()),
+        artifact_type: Kind::Graph.artifact_type().map(str::to_owned),
+        config: Descriptor::of(crate::artifact::ITEM_CONFIG, b"{}"),
+        layers: vec![Descriptor::of("application/yaml", b"x")],
+        subject: None,
+        annotations,
+    }
+}
+
+/// Publishes `a/b` 1.0.0.
+fn published(transport: &dyn Transport, tag: &str) -> Described {
+    for blob in [&b"{}"[..], b"x"] {
+        transport.put_blob(blob).unwrap();
+    }
+    transport.put_manifest(&manifest(&[]), Some(tag)).unwrap();
+    let manifest = manifest(&[]).to_bytes();
+    let about = PublishedVersion {
+        id: "a/b".to_owned(),
+        version: "1.0.0".to_owned(),
+        manifest: Digest::of_bytes(&manifest),
+    };
+    Described { about, kind: Kind::Graph, manifest: Descriptor::of(media::MANIFEST, &manifest) }
+}
+
+fn envelope_by(seed: u8, about: &PublishedVersion, at: u64, is_yanked: bool) -> String {
+    let (at, about) = (Timestamp(at), about.clone());
+    YankStatement { at, about, reason: "it leaks".to_owned(), is_yanked }.sign(&key(seed)).unwrap()
+}
+
+fn yank(transport: &dyn Transport, to: &Described, seed: u8, at: u64, is_yanked: bool) -> Digest {
+    let envelope = envelope_by(seed, &to.about, at, is_yanked);
+    publish(transport, &to.manifest, &envelope, key(seed).id(), Timestamp(at)).unwrap()
+}
+
+fn read_by(
+    trust: &TrustStore,
+    transport: &dyn Transport,
+    about: &PublishedVersion,
+) -> Result<Yanks, TransportError> {
+    read(transport, about, Judge { trust, at: Moment::from(NOW) })
+}
+
+fn found(transport: &dyn Transport, about: &PublishedVersion) -> Yanks {
+    read_by(&store(), transport, about).unwrap()
+}
+
+fn is_yanked(transport: &dyn Transport, about: &PublishedVersion) -> bool {
+    found(transport, about).yanked.is_some()
+}
+
+#[test]
+fn a_yank_is_read_where_it_was_attached_until_it_is_taken_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let layout = Layout::new(&folder.path().join("out"));
+    let memory = Memory::default();
+    let both: [&dyn Transport; 2] = [&layout, &memory];
+    for transport in both {
+        let item = published(transport, "a/b:1.0.0");
+        assert!(!is_yanked(transport, &item.about));
+        yank(transport, &item, 1, 5, true);
+        let read = found(transport, &item.about);
+        let yanked = read.yanked.unwrap();
+        assert_eq!((yanked.reason().as_str(), yanked.key().name.as_str()), ("it leaks", "me"));
+        assert!(read.unread.is_none());
+        // The same statement again is the same artifact.
+        yank(transport, &item, 1, 5, true);
+        yank(transport, &item, 1, 6, false);
+        assert!(!is_yanked(transport, &item.about));
+        yank(transport, &item, 1, 6, true);
+        assert!(is_yanked(transport, &item.about), "at the same time, the yank counts");
+    }
+    let tags = layout.tags().unwrap();
+    let item = published(&layout, "a/b:1.0.0");
+    assert_eq!(tags, ["a/b:1.0.0".to_owned(), fallback_tag(&item.about.manifest)]);
+}
+
+#[test]
+fn strangers_neither_yank_nor_take_back() {
+    let memory = Memory::default();
+    let item = published(&memory, "1.0.0");
+    yank(&memory, &item, 9, 5, true);
+    assert!(!is_yanked(&memory, &item.about));
+    yank(&memory, &item, 1, 6, true);
+    yank(&memory, &item, 9, 7, false);
+    assert!(is_yanked(&memory, &item.about));
+    // Nobody whose signature would count: nothing is read.
+    *memory.read.borrow_mut() = 0;
+    let none = read_by(&TrustStore::default(), &memory, &item.about).unwrap();
+    assert!(none.yanked.is_none() && *memory.read.borrow() == 0);
+}
+
+#[test]
+fn a_statement_about_something_else_changes_nothing() {
+    let memory = Memory::default();
+    let item = published(&memory, "1.0.0");
+    let mut others = vec![item.clone(); 3];
+    others[0].about.id = "a/c".to_owned();
+    others[1].about.version = "1.0.1".to_owned();
+    others[2].about.manifest = Digest::of_bytes(b"other");
+    for other in &others {
+        yank(&memory, other, 1, 5, true);
+    }
+    // An honest statement that is attached to another manifest.
+    let elsewhere = Descriptor::of(media::MANIFEST, b"other");
+    let envelope = envelope_by(1, &item.about, 5, true);
+    publish(&memory, &elsewhere, &envelope, key(1).id(), Timestamp(5)).unwrap();
+    assert_eq!(memory.listed.borrow().len(), 4);
+    assert!(!is_yanked(&memory, &item.about));
+}
+
+#[test]
+fn junk_is_ignored() {
+    let memory = Memory::default();
+    let item = published(&memory, "1.0.0");
+    let honest = artifact(&item.manifest, "{}", key(1).id(), Timestamp(7)).manifest;
+    let layer = |bytes: &[u8]| vec![Descriptor::of(media::ENVELOPE, bytes)];
+    let junk = [
+        Manifest { layers: Vec::new(), ..honest.clone() },
+        Manifest { layers: layer(b"not there"), ..honest.clone() },
+        Manifest { layers: vec![Descriptor::of("text/html", b"{}")], ..honest.clone() },
+        Manifest { layers: [layer(b"{}"), layer(b"{}")].concat(), ..honest.clone() },
+        Manifest { artifact_type: None, ..honest.clone() },
+        // It would be asked for with its stated size.
+        Manifest { layers: vec![Descriptor { size: u64::MAX, ..layer(b"{}")[0].clone() }], ..honest.clone() },
+        honest,
+    ];
+    memory.put_blob(b"{}").unwrap();
+    for manifest in &junk {
+        memory.put_manifest(manifest, None).unwrap();
+    }
+    // Listed, and something else or nothing at all.
+    for bytes in [&b"<html>"[..], b"\xff"] {
+        memory.put_blob(bytes).unwrap();
+        memory.listed.borrow_mut().push(Descriptor::of(media::MANIFEST, bytes));
+    }
+    memory.listed.borrow_mut().push(Descriptor::of(media::MANIFEST, b"not there"));
+    let large = Descriptor { size: MOST_MANIFEST + 1, ..Descriptor::of(media::MANIFEST, b"large") };
+    memory.listed.borrow_mut().push(large);
+    *memory.read.borrow_mut() = 0;
+    let read = found(&memory, &item.about);
+    assert!(read.yanked.is_none() && read.unread.is_none(), "{read:?}");
+    assert_eq!(*memory.read.borrow(), junk.len() + 3);
+    yank(&memory, &item, 1, 5, true);
+    assert!(is_yanked(&memory, &item.about));
+}
+
+#[test]
+fn a_bounded_number_is_read_and_those_of_trusted_keys_first() {
+    let memory = Memory::default();
+    let item = published(&memory, "1.0.0");
+    for at in 0..MOST_STATEMENTS as u64 {
+        yank(&memory, &item, 9, 100 + at, false);
+    }
+    yank(&memory, &item, 1, 5, true);
+    *memory.read.borrow_mut() = 0;
+    let read = found(&memory, &item.about);
+    assert!(read.yanked.is_some(), "strangers do not crowd it out");
+    assert_eq!(*memory.read.borrow(), MOST_STATEMENTS);
+    let told = read.unread.unwrap().to_string();
+    assert!(told.contains("more than 64 statements"), "{told}");
+
+    // The same one, listed many times, is read once.
+    let one = memory.listed.borrow().last().cloned().unwrap();
+    *memory.listed.borrow_mut() = vec![one; 2 * MOST_STATEMENTS];
+    *memory.read.borrow_mut() = 0;
+    assert!(found(&memory, &item.about).unread.is_none());
+    assert_eq!(*memory.read.borrow(), 1);
+}
+
+#[test]
+fn a_bounded_number_of_bytes_is_read() {
+    let memory = Memory::default();
+    let item = published(&memory, "1.0.0");
+    // The listing says that they are small.
+    for number in 0..8 {
+        let mut large = artifact(&item.manifest, "{}", key(1).id(), Timestamp(number)).manifest;
+        large.annotations.insert("more".to_owned(), "x".repeat(MOST_BYTES / 2));
+        memory.put_manifest(&large, None).unwrap();
+    }
+    for listed in memory.listed.borrow_mut().iter_mut() {
+        listed.size = 500;
+    }
+    *memory.read.borrow_mut() = 0;
+    let read = found(&memory, &item.about);
+    assert!(matches!(read.unread, Some(TransportError::CutOff { .. })), "{read:?}");
+    assert_eq!(*memory.read.borrow(), 2);
+}
+
+#[test]
+fn a_listing_that_fails_is_reported_and_ends_a_command_only_if_nothing_else_works() {
+    let about = published(&Memory::default(), "1.0.0").about;
+    let with = |broken: fn() -> TransportError| {
+        let memory = Memory { broken: Some(broken), ..Memory::default() };
+        read_by(&store(), &memory, &about)
+    };
+    assert!(with(missing).unwrap().unread.is_none());
+    assert!(matches!(with(denied).unwrap().unread, Some(TransportError::Denied { .. })));
+    assert!(matches!(with(late), Err(TransportError::Timeout { .. })));
+}
+
+#[test]
+fn what_is_yanked_is_an_item_of_one_version() {
+    let memory = Memory::default();
+    let item = published(&memory, "1.0.0");
+    let described = |tag: &str| describe(&memory, &format!("oci://h/a/b:{tag}").parse().unwrap());
+    assert_eq!(described("1.0.0").unwrap().about, item.about);
+    let put = |tag: &str, manifest: &Manifest| {
+        memory.put_manifest(manifest, Some(tag)).unwrap();
+        described(tag)
+    };
+    assert!(put("latest", &manifest(&[])).is_ok());
+    assert!(matches!(put("2.0.0", &manifest(&[])), Err(PullError::Tag { .. })));
+    let versioned =
+        |id: &str, version: &str| manifest(&[(annotation::ITEM, id), (annotation::VERSION, version)]);
+    assert!(matches!(put("x", &versioned("../b", "1.0.0")), Err(PullError::Id { .. })));
+    assert!(matches!(put("x", &versioned("a/b@1", "1.0.0")), Err(PullError::Id { .. })));
+    assert!(matches!(put("x", &versioned("a/b", "1")), Err(PullError::Config { .. })));
+    assert_eq!(put("1.0.0_1", &versioned("a/b", "1.0.0+1")).unwrap().about.version, "1.0.0+1");
+    let other = Manifest { artifact_type: Some("application/x".to_owned()), ..manifest(&[]) };
+    assert!(matches!(put("x", &other), Err(PullError::NotAnItem { .. })));
+    let statement = artifact(&item.manifest, "{}", key(1).id(), Timestamp(7)).manifest;
+    assert!(matches!(put("x", &statement), Err(PullError::NotAnItem { .. })));
+    assert!(matches!(described("nothing"), Err(PullError::Transport(TransportError::NotFound { .. }))));
+
+    // Without annotations, its configuration says what it is.
+    let config = br#"{"id":"a/c","kind":"graph","version":"3.0.0"}"#;
+    memory.put_blob(config).unwrap();
+    let plain = Manifest {
+        config: Descriptor::of(crate::artifact::ITEM_CONFIG, config),
+        annotations: BTreeMap::new(),
+        ..manifest(&[])
+    };
+    let about = put("3.0.0", &plain).unwrap().about;
+    assert_eq!((about.id.as_str(), about.version.as_str()), ("a/c", "3.0.0"));
+}
+
+#[test]
+fn offers_are_shown_as_yanked() {
+    let folder = tempfile::tempdir().unwrap();
+    let layout = Layout::new(folder.path());
+    let item = published(&layout, "a/b:1.0.0");
+    yank(&layout, &item, 1, 5, true);
+    let place: Reference = format!("oci-layout:{}", folder.path().display()).parse().unwrap();
+    let options = Options::new(None, std::time::Duration::from_mins(1), 1 << 20);
+    let offers = crate::search::offers(&place, &options).unwrap().offers;
+    assert_eq!(offers.len(), 1, "a yank is no item: {offers:?}");
+    let by = |trust: &TrustStore| {
+        let judge = Judge { trust, at: Moment::from(NOW) };
+        let yanks = of_offers(&place, &offers, &options, judge).unwrap();
+        yanks.iter().map(|yanks| yanks.yanked.is_some()).collect::<Vec<_>>()
+    };
+    assert_eq!(by(&store()), [true]);
+    assert_eq!(by(&TrustStore::default()), [false]);
+    // A layout whose referrers are listed under their tag alone, as other tools copy them.
+    let mut index = layout.index().unwrap();
+    index.manifests.retain(|listed| !listed.annotations.is_empty());
+    assert!(index.manifests.len() == 2);
+    std::fs::write(folder.path().join("index.json"), Index::to_bytes(&index)).unwrap();
+    assert_eq!(by(&store()), [true]);
+}
