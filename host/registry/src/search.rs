@@ -1,6 +1,7 @@
 //! Lists what a registry or a directory offers. This is what the artifacts state, without any verification.
 
 use crate::artifact::Kind;
+use crate::companions::stated_cases;
 use crate::http::{Names, Options, Registry};
 use crate::layout::Layout;
 use crate::manifest::{Manifest, annotation, media, shown};
@@ -23,6 +24,8 @@ pub struct Offer {
     pub version: Option<String>,
     /// The description that it states.
     pub description: Option<String>,
+    /// How many cases it states to have. None of them has been read.
+    pub cases: usize,
 }
 
 /// The artifacts that a place offers.
@@ -140,5 +143,6 @@ fn offer(
         id: said(annotation::ITEM),
         version: said(annotation::VERSION),
         description: said(annotation::DESCRIPTION),
+        cases: stated_cases(&manifest),
     }))
 }
