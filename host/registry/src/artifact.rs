@@ -263,7 +263,9 @@ pub fn artifacts(item: &Item<'_>) -> Result<(Artifact, Option<Artifact>), NoLaye
     };
     let artifact = Artifact { manifest, blobs: vec![config_bytes.into_bytes(), layer] };
     let signature = match item.content {
-        Content::Component { envelope, .. } => Some(attach::envelope(Descriptor::of(media::MANIFEST, &artifact.manifest.to_bytes()), envelope)),
+        Content::Component { envelope, .. } => {
+            Some(attach::envelope(Descriptor::of(media::MANIFEST, &artifact.manifest.to_bytes()), envelope))
+        }
         Content::Text { .. } => None,
     };
     Ok((artifact, signature))

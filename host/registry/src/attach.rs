@@ -15,7 +15,9 @@ use crate::transport::{Transport, TransportError};
 #[derive(Debug, thiserror::Error)]
 pub enum AttachError {
     /// It has as many signatures as a pull tries.
-    #[error("{place} lists {found} signatures of {subject} already, and a pull tries {MOST_SIGNATURES} of them")]
+    #[error(
+        "{place} lists {found} signatures of {subject} already, and a pull tries {MOST_SIGNATURES} of them"
+    )]
     Full {
         /// The repository or directory.
         place: String,
@@ -54,11 +56,7 @@ pub fn envelope(subject: Descriptor, envelope: &str) -> Artifact {
 }
 
 /// Attaches an envelope to a component's artifact. Other signatures are kept.
-pub fn attach(
-    transport: &dyn Transport,
-    subject: Descriptor,
-    text: &str,
-) -> Result<Attached, AttachError> {
+pub fn attach(transport: &dyn Transport, subject: Descriptor, text: &str) -> Result<Attached, AttachError> {
     let about = subject.digest;
     let artifact = envelope(subject, text);
     let signature = artifact.digest();
@@ -105,7 +103,12 @@ mod tests {
         let mut index = crate::manifest::Index::read(&std::fs::read(&path).unwrap()).unwrap();
         let size = std::fs::metadata(folder.join("blobs/sha256").join(digest.hex())).unwrap().len();
         let annotations = [("org.opencontainers.image.ref.name".to_owned(), name.to_owned())].into();
-        index.manifests.push(Descriptor { digest, size, annotations, ..Descriptor::of(media::MANIFEST, b"") });
+        index.manifests.push(Descriptor {
+            digest,
+            size,
+            annotations,
+            ..Descriptor::of(media::MANIFEST, b"")
+        });
         std::fs::write(path, index.to_bytes()).unwrap();
     }
 
@@ -122,7 +125,10 @@ mod tests {
         assert_eq!((&*found.bytes, found.subject.digest), (&b"\0asm"[..], digest));
         let one = attach(&layout, found.subject.clone(), "{}").unwrap();
         assert!(!one.was_there);
-        assert_eq!(attach(&layout, found.subject.clone(), "{}").unwrap(), Attached { was_there: true, ..one });
+        assert_eq!(
+            attach(&layout, found.subject.clone(), "{}").unwrap(),
+            Attached { was_there: true, ..one }
+        );
         let listed = layout.referrers(&digest, media::ENVELOPE).unwrap();
         assert_eq!(listed.iter().map(|listed| listed.digest).collect::<Vec<_>>(), [one.signature]);
         // Neither the tag nor the component has changed.
@@ -146,7 +152,8 @@ mod tests {
         name(&place, digest, "pushed:1.2.0");
         name(&place, digest, "pushed:latest");
         let of = |tag: &str| {
-            let reference: Reference = format!("oci-layout:{}:pushed:{tag}", place.display()).parse().unwrap();
+            let reference: Reference =
+                format!("oci-layout:{}:pushed:{tag}", place.display()).parse().unwrap();
             unvouched(&layout, &reference)
         };
         assert!(matches!(of("1.2.0"), Err(PullError::Tag { .. })));

@@ -299,10 +299,7 @@ pub fn stated_cases(manifest: &Manifest) -> usize {
 /// which another version of it may derive in another way.
 pub(crate) fn differ_in_derived_only(one: &Manifest, other: &Manifest) -> bool {
     let is_derived = |layer: &Descriptor| {
-        matches!(
-            CompanionKind::of(&layer.media_type),
-            Some(CompanionKind::Manifest | CompanionKind::Picture)
-        )
+        matches!(CompanionKind::of(&layer.media_type), Some(CompanionKind::Manifest | CompanionKind::Picture))
     };
     let has_derived = |manifest: &Manifest| manifest.layers.iter().any(is_derived);
     let rest = |manifest: &Manifest| {

@@ -10,7 +10,7 @@ use graph_runtime::error::{Error, Result};
 use graph_runtime::history::events::{Namespaces, StreamKind};
 use graph_runtime::project::Project;
 use graph_runtime::project::stores::StoreKind;
-use graph_runtime::registry::fetch_cache;
+use graph_runtime::registry::fetch_cache::{self, Fetched};
 use graph_runtime::registry::pull::Network;
 use graph_runtime::run::pins::absolute;
 use graph_runtime::run::start::{Sources, word};
@@ -64,6 +64,19 @@ impl SourceArgs {
         let word = fetch_cache::named(word, &mut sources, project, &context.host)?;
         self.items = sources.items;
         Ok(word)
+    }
+
+    /// Like [`Self::fetch`], with what is known about a fetched item; `None` for a word that is no reference.
+    pub(crate) fn fetched(
+        &mut self,
+        word: &str,
+        project: &Project,
+        context: &Context,
+    ) -> Result<Option<Fetched>> {
+        let mut sources = self.sources();
+        let fetched = fetch_cache::fetched(word, &mut sources, project, &context.host)?;
+        self.items = sources.items;
+        Ok(fetched)
     }
 }
 

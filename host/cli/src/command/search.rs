@@ -4,6 +4,7 @@ use crate::command::args::NetworkArgs;
 use graph_core::diagnostic::printable;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
+use graph_host::terminal::run_report::counted;
 use graph_host::terminal::table::{Columns, widest};
 use graph_runtime::error::Result;
 use graph_runtime::graph_registry::search::{Offer, Offers, offers};
@@ -43,6 +44,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
                 "id": offer.id,
                 "version": offer.version,
                 "description": offer.description,
+                "cases": offer.cases,
             })
         })
         .collect();
@@ -65,7 +67,7 @@ fn render(found: &[Offer], table_width: Option<usize>) -> String {
             [
                 text(&offer.id),
                 text(&offer.version),
-                offer.kind.as_str().to_owned(),
+                kind(offer),
                 printable(&offer.reference.to_string()).into_owned(),
                 text(&offer.description),
             ]
@@ -78,6 +80,14 @@ fn render(found: &[Offer], table_width: Option<usize>) -> String {
     let layout = COLUMNS.layout(widths, table_width);
     let rows = rows.iter().map(|row| layout.row(row));
     std::iter::once(layout.header()).chain(rows).collect::<Vec<_>>().join("\n")
+}
+
+/// The kind of an item, with the number of cases that it states to have.
+fn kind(offer: &Offer) -> String {
+    match offer.cases {
+        0 => offer.kind.as_str().to_owned(),
+        cases => format!("{}, {}", offer.kind.as_str(), counted(cases as u64, "case")),
+    }
 }
 
 /// What a reference is used with is shown whole.

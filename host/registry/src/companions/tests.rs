@@ -3,9 +3,7 @@ use std::collections::BTreeMap;
 
 use graph_core::capability::{Ceiling, ItemPattern};
 use graph_core::time::Timestamp;
-use graph_core::trust::{
-    CommentMark, Moment, SigningKey, TextKind, TrustStore, TrustedKey, sign_text,
-};
+use graph_core::trust::{CommentMark, Moment, SigningKey, TextKind, TrustStore, TrustedKey, sign_text};
 use proptest::prelude::*;
 
 use super::*;
@@ -65,7 +63,8 @@ fn all() -> Vec<Companion> {
 /// A layer as a stranger writes it.
 fn layer(media_type: &str, title: Option<&str>, size: u64) -> Descriptor {
     let mut layer = Descriptor { size, ..Descriptor::of(media_type, b"x") };
-    layer.annotations = title.map(|title| (annotation::TITLE.to_owned(), title.to_owned())).into_iter().collect();
+    layer.annotations =
+        title.map(|title| (annotation::TITLE.to_owned(), title.to_owned())).into_iter().collect();
     layer
 }
 
@@ -164,14 +163,34 @@ fn a_layer_that_lies_about_itself_is_not_read() {
 #[test]
 fn titles_are_plain_file_names() {
     let bad = [
-        "", ".case.yaml", "../x.case.yaml", "/x.case.yaml", "a/x.case.yaml", "a\\x.case.yaml", "c:x.case.yaml",
-        "x..case.yaml", ".x.case.yaml", "-x.case.yaml", " x.case.yaml", "x\n.case.yaml", "x\u{1b}[2J.case.yaml",
-        "x\u{202e}.case.yaml", "x?.case.yaml", "x.yaml", "x.CASE.YAML", "x.case.yaml ", "x.svg", "con.case.yaml",
+        "",
+        ".case.yaml",
+        "../x.case.yaml",
+        "/x.case.yaml",
+        "a/x.case.yaml",
+        "a\\x.case.yaml",
+        "c:x.case.yaml",
+        "x..case.yaml",
+        ".x.case.yaml",
+        "-x.case.yaml",
+        " x.case.yaml",
+        "x\n.case.yaml",
+        "x\u{1b}[2J.case.yaml",
+        "x\u{202e}.case.yaml",
+        "x?.case.yaml",
+        "x.yaml",
+        "x.CASE.YAML",
+        "x.case.yaml ",
+        "x.svg",
+        "con.case.yaml",
         "LPT1.case.yaml",
     ];
     for title in bad {
         let error = refused(&with([case(title)]));
-        assert!(error.starts_with("layer 1 of oci://host/t/flow:1.0.0 is refused: its title"), "{title:?}: {error}");
+        assert!(
+            error.starts_with("layer 1 of oci://host/t/flow:1.0.0 is refused: its title"),
+            "{title:?}: {error}"
+        );
         assert!(!error.contains(['\n', '\u{1b}', '\u{202e}']), "{error:?}");
     }
     let long = format!("{}.case.yaml", "x".repeat(200));
@@ -209,7 +228,8 @@ fn numbers_and_sizes_are_bounded_before_anything_is_read() {
 
 #[test]
 fn layers_of_later_versions_are_counted_and_left_alone() {
-    let later = with([layer("application/vnd.graph-host.case.v2+yaml", Some("../x"), 1 << 40), case("x.case.yaml")]);
+    let later =
+        with([layer("application/vnd.graph-host.case.v2+yaml", Some("../x"), 1 << 40), case("x.case.yaml")]);
     let companions = read("it", &later).unwrap();
     assert_eq!((companions.unknown, companions.listed.len(), companions.listed[0].layer), (1, 1, 2));
 }
