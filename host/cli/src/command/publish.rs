@@ -78,7 +78,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     let project = project::nearest(keeper.folder());
     let places = ItemLocator::new(&args.items, project.as_deref(), &context.host.home, &keeper);
     let puller = Puller { options: args.network.network().options(), trust: &store };
-    let gathered = Gathered::new(&args.cases, &places, &store, context)?;
+    let gathered = Gathered::new(&args.cases, &args.items, &store, &keeper, context)?;
     let publisher = Publisher {
         places: &places,
         trust: &store,

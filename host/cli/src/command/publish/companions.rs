@@ -19,7 +19,7 @@ use graph_host::terminal::drawing;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_registry::companions::{Companion, CompanionKind, MOST_COMPANIONS};
 use graph_runtime::items::locate::ItemLocator;
-use graph_runtime::project::{shown, text_file};
+use graph_runtime::project::{Project, nearest, shown, text_file};
 use graph_runtime::registry::companions::CompanionSource;
 use graph_runtime::registry::publish::Ready;
 use graph_runtime::run::start;
@@ -34,10 +34,12 @@ const MOST_ENTRIES: usize = 10_000;
 /// Gathers what graphs take along.
 #[derive(Debug)]
 pub(super) struct Gathered<'g> {
-    /// Where the items of graphs are looked for.
-    pub(super) places: &'g ItemLocator,
-    pub(super) trust: &'g TrustStore,
-    pub(super) context: &'g Context,
+    /// The folders that are searched for items before all others.
+    items: &'g [PathBuf],
+    trust: &'g TrustStore,
+    /// The project around the current folder.
+    project: &'g Project,
+    context: &'g Context,
     /// The cases that the user has named.
     named: Vec<PathBuf>,
     /// Those of them that a published graph has.
@@ -48,8 +50,9 @@ impl<'g> Gathered<'g> {
     /// With the cases in these files and folders, in addition to those next to each graph.
     pub(super) fn new(
         paths: &[PathBuf],
-        places: &'g ItemLocator,
+        items: &'g [PathBuf],
         trust: &'g TrustStore,
+        project: &'g Project,
         context: &'g Context,
     ) -> Result<Self> {
         let named = if paths.is_empty() { Vec::new() } else { cases(paths)? };
@@ -59,7 +62,7 @@ impl<'g> Gathered<'g> {
                 named.len()
             )));
         }
-        Ok(Self { places, trust, context, named, taken: RefCell::default() })
+        Ok(Self { items, trust, project, context, named, taken: RefCell::default() })
     }
 
     /// Refuses named cases that no published graph has.
@@ -173,9 +176,13 @@ impl<'g> Gathered<'g> {
 
     /// The manifest that a graph asks for, without the hooks of this project and user.
     fn manifest(&self, ready: &Ready, graph: &Graph) -> Result<Option<Companion>> {
+        // As in a run, the items are those of the graph's own project, and those of the user's space.
+        let own = std::path::absolute(ready.path()).ok().and_then(|path| path.parent().and_then(nearest));
+        let own = own.or_else(|| nearest(self.project.folder()));
+        let home = &self.context.host.home;
+        let places = ItemLocator::new(self.items, own.as_deref(), home, self.project);
         let engine = start::engine(&self.context.host)?;
-        let components =
-            start::components(engine, self.places.clone(), self.trust.clone(), Manifest::deny_all(), false);
+        let components = start::components(engine, places, self.trust.clone(), Manifest::deny_all(), false);
         let graph = Arc::new(graph.clone());
         let suggested = self.context.block_on(suggestion::of(&graph, &[], &components))?;
         let reason = match suggested {
