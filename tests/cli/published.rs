@@ -134,8 +134,9 @@ fn the_published_files_are_what_the_commands_print() {
     let read = |name: &str| place.read(&format!("looked/t/flow/{name}"));
     assert_eq!(read("flow.yaml"), place.read(".ai/tools/t/flow.yaml"));
     assert_eq!(read("flow.case.yaml"), CASE);
-    assert_eq!(read("flow.svg"), place.run(&["graph", "show", AT, "--format", "svg"]).stdout);
-    assert_eq!(read("flow.caps.yaml"), place.run(&["caps", "suggest", AT]).stdout);
+    let printed = |args: &[&str]| String::from_utf8(place.command(args).output().unwrap().stdout).unwrap();
+    assert_eq!(read("flow.svg"), printed(&["graph", "show", AT, "--format", "svg"]));
+    assert_eq!(read("flow.caps.yaml"), printed(&["caps", "suggest", AT]));
     ok(&place.run(&["run", "t/flow", "--caps", "looked/t/flow/flow.caps.yaml"]));
     ok(&place.run(&["test", "looked"]));
     // Once more, nothing changes; another file of that name is kept.

@@ -235,3 +235,16 @@ fn explained(refused: &Error) -> Error {
         format!("{}\nwhat has no double in the case is used as in a run; {advice}", refused.message());
     Error::new(refused.kind(), refused.code(), message)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_of_a_stranger_has_no_larger_budgets_than_a_run() {
+        let large = RunLimits { fuel: u64::MAX, stored: u64::MAX, steps: 7, ..RunLimits::DEFAULT };
+        assert_eq!(Items::default().budgets(large), large);
+        let kept = RunLimits { steps: 7, ..RunLimits::DEFAULT };
+        assert_eq!(Items::default().with_doubles_only().budgets(large), kept);
+    }
+}

@@ -19,7 +19,7 @@ use crate::command::trust::kind_of_a_component;
 use crate::command::uncallable;
 
 /// Fetches a component, asks it what it is, and attaches the signed answer to its artifact. The component stays in memory:
-/// what nobody has vouched for is not written into any cache.
+/// what has no signature is not written into any cache.
 pub(super) fn sign(word: &str, args: &Args, key: &SigningKey, context: &Context) -> Result<Report> {
     if args.time.is_some() {
         return Err(Error::usage("`--time` goes with a text item; a component's statement has no time"));
