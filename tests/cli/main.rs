@@ -32,6 +32,7 @@ mod parameters;
 mod pins;
 mod place;
 mod precedence;
+mod published;
 mod reach;
 mod readme;
 mod reference;

@@ -8,6 +8,7 @@ use graph_core::capability::{DispatchPatterns, Manifest};
 use graph_core::graph::{Action, Graph, Primary};
 use graph_core::hook::{Hook, HookAction};
 use graph_core::id::without_version;
+use graph_core::limits::RunLimits;
 use graph_core::trust::TrustStore;
 use graph_core::walker::Graphs;
 use graph_runtime::graph_engine::{Engine, HttpDoubles};
@@ -30,6 +31,8 @@ use graph_runtime::trust::trusted_keys;
 #[derive(Debug, Default)]
 pub struct Items {
     real: Option<Real>,
+    /// Whether only graphs are found, and every other item needs a double.
+    is_doubles_only: bool,
 }
 
 struct Real {
@@ -55,7 +58,34 @@ impl Items {
         let engine = Mutex::new(None);
         Ok(Self {
             real: Some(Real { sources, trust, grants, project: project.clone(), host: host.clone(), engine }),
+            is_doubles_only: false,
         })
+    }
+
+    /// For cases of strangers: graphs that a graph names are found as in a run, and every other item needs a double, so that
+    /// no component is executed and no text of the user's is read. A case gets no larger budgets than a run without a manifest.
+    #[must_use]
+    pub fn with_doubles_only(self) -> Self {
+        Self { is_doubles_only: true, ..self }
+    }
+
+    /// The limits of a case's run that the case asks for.
+    pub(crate) fn budgets(&self, wanted: RunLimits) -> RunLimits {
+        if !self.is_doubles_only {
+            return wanted;
+        }
+        let most = RunLimits::DEFAULT;
+        RunLimits {
+            fuel: wanted.fuel.min(most.fuel),
+            timeout: wanted.timeout.min(most.timeout),
+            depth: wanted.depth.min(most.depth),
+            calls: wanted.calls.min(most.calls),
+            bytes: wanted.bytes.min(most.bytes),
+            steps: wanted.steps.min(most.steps),
+            state: wanted.state.min(most.state),
+            results: wanted.results.min(most.results),
+            stored: wanted.stored.min(most.stored),
+        }
     }
 
     /// The manifest of a case that permits these dispatches.
@@ -119,12 +149,15 @@ impl Items {
                     .filter(|(_, action)| is_needed(action)),
             )
             .collect();
-        let Some(real) = &self.real else {
+        let Some(real) = self.real.as_ref().filter(|_| !self.is_doubles_only) else {
             let missing = needed.iter().find_map(|(node, action)| Some((node, literal(action)?)));
             return missing.map_or(Ok(None), |(user, id)| {
-                let message = format!(
-                    "{user} uses `{id}`, which has no double in the case and is no item that can be found"
-                );
+                let why = if self.is_doubles_only {
+                    "and published cases run with doubles only"
+                } else {
+                    "and is no item that can be found"
+                };
+                let message = format!("{user} uses `{id}`, which has no double in the case {why}");
                 Err(Error::not_found(message))
             });
         };
@@ -201,4 +234,17 @@ fn explained(refused: &Error) -> Error {
     let message =
         format!("{}\nwhat has no double in the case is used as in a run; {advice}", refused.message());
     Error::new(refused.kind(), refused.code(), message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_of_a_stranger_has_no_larger_budgets_than_a_run() {
+        let large = RunLimits { fuel: u64::MAX, stored: u64::MAX, steps: 7, ..RunLimits::DEFAULT };
+        assert_eq!(Items::default().budgets(large), large);
+        let kept = RunLimits { steps: 7, ..RunLimits::DEFAULT };
+        assert_eq!(Items::default().with_doubles_only().budgets(large), kept);
+    }
 }

@@ -521,7 +521,7 @@ impl<'c> Session<'c> {
         DispatchPatterns::parse(&self.case.caps)
             .map(|dispatch| self.items.manifest(dispatch))
             .map(|manifest| match self.case.budgets {
-                Some(budgets) => manifest.with_run_limits(budgets),
+                Some(budgets) => manifest.with_run_limits(self.items.budgets(budgets)),
                 None => manifest,
             })
             .map_err(|error| {

@@ -3,7 +3,7 @@
 //! | Item | Artifact | Configuration | Layer |
 //! |---|---|---|---|
 //! | component | (none) | `application/vnd.wasm.config.v0+json` | one, `application/wasm` |
-//! | graph | `application/vnd.graph-host.graph.v1` | `application/vnd.graph-host.item.config.v1+json` | one, `application/yaml` |
+//! | graph | `application/vnd.graph-host.graph.v1` | `application/vnd.graph-host.item.config.v1+json` | `application/yaml`, then [`crate::companions`] |
 //! | knowledge | `application/vnd.graph-host.knowledge.v1` | the same | one, `text/markdown` or `application/yaml` |
 //! | directive | `application/vnd.graph-host.directive.v1` | the same | one, `text/markdown` |
 //!
@@ -20,11 +20,12 @@ use graph_core::json::canonical_string;
 use graph_core::node::{FUNCTIONS, WORLD};
 use graph_core::text_item::{TextFormat, read_text_item};
 use graph_core::time::Timestamp;
-use graph_core::trust::{PREDICATE_TYPE, TextKind, VerifiedComponent};
+use graph_core::trust::{TextKind, VerifiedComponent};
 use graph_core::yaml::{self, Yaml};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::attach;
 use crate::manifest::{Descriptor, Manifest, annotation, media};
 
 /// The media type of the configuration of a text's artifact.
@@ -199,7 +200,7 @@ pub enum Content<'i> {
 pub struct Artifact {
     /// The OCI manifest, whose digest is the identity of the artifact.
     pub manifest: Manifest,
-    /// The configuration and the layer, in this order.
+    /// The configuration and the layers, in this order.
     pub blobs: Vec<Vec<u8>>,
 }
 
@@ -262,25 +263,12 @@ pub fn artifacts(item: &Item<'_>) -> Result<(Artifact, Option<Artifact>), NoLaye
     };
     let artifact = Artifact { manifest, blobs: vec![config_bytes.into_bytes(), layer] };
     let signature = match item.content {
-        Content::Component { envelope, .. } => Some(signature(&artifact, envelope)),
+        Content::Component { envelope, .. } => {
+            Some(attach::envelope(Descriptor::of(media::MANIFEST, &artifact.manifest.to_bytes()), envelope))
+        }
         Content::Text { .. } => None,
     };
     Ok((artifact, signature))
-}
-
-/// The artifact of a component's envelope, whose subject is the component's.
-fn signature(about: &Artifact, envelope: &str) -> Artifact {
-    let bytes = about.manifest.to_bytes();
-    let manifest = Manifest {
-        schema_version: 2,
-        media_type: Some(media::MANIFEST.to_owned()),
-        artifact_type: Some(media::ENVELOPE.to_owned()),
-        config: Descriptor::of(media::EMPTY, b"{}"),
-        layers: vec![Descriptor::of(media::ENVELOPE, envelope.as_bytes())],
-        subject: Some(Descriptor::of(media::MANIFEST, &bytes)),
-        annotations: BTreeMap::from([("in-toto.io/predicate-type".to_owned(), PREDICATE_TYPE.to_owned())]),
-    };
-    Artifact { manifest, blobs: vec![b"{}".to_vec(), envelope.as_bytes().to_vec()] }
 }
 
 /// The CNCF's configuration of a Wasm artifact.

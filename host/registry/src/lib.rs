@@ -6,6 +6,8 @@
 //! for all transports.
 
 pub mod artifact;
+pub mod attach;
+pub mod companions;
 pub mod http;
 pub mod layout;
 pub mod lock;

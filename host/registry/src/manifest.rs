@@ -82,7 +82,7 @@ pub struct Manifest {
     pub artifact_type: Option<String>,
     /// The blob that describes the content.
     pub config: Descriptor,
-    /// The content: exactly one layer in artifacts of this program.
+    /// The content: the item first, and after a graph what it takes along.
     pub layers: Vec<Descriptor>,
     /// The manifest that this one refers to, such as the component of a signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]

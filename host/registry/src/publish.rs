@@ -4,7 +4,8 @@
 use graph_core::digest::Digest;
 
 use crate::artifact::Artifact;
-use crate::manifest::shown;
+use crate::companions::differ_in_derived_only;
+use crate::manifest::{Manifest, shown};
 use crate::reference::version_of_tag;
 use crate::transport::{Transport, TransportError, Wanted};
 
@@ -30,9 +31,9 @@ pub enum PublishError {
 /// The result of publishing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Published {
-    /// The digest of the manifest.
+    /// The digest of the manifest that the tag names now.
     pub manifest: Digest,
-    /// The same artifact was published before.
+    /// The same artifact was published before, or one that differs only in what is derived from the graph.
     pub was_there: bool,
     /// The artifact that the tag named before.
     pub replaced: Option<Digest>,
@@ -49,10 +50,20 @@ pub fn publish(
 ) -> Result<Published, PublishError> {
     let new = artifact.digest();
     let there = match transport.manifest(Wanted::Tag(tag)) {
-        Ok(fetched) => Some(fetched.digest),
+        Ok(fetched) => Some(fetched),
         Err(TransportError::NotFound { .. }) => None,
         Err(error) => return Err(error.into()),
     };
+    // Another version of this program may draw the same graph in another way. That is no reason to publish another version
+    // of the graph, and none to move what others have locked.
+    let is_same = |bytes: &[u8]| {
+        Manifest::read(bytes).is_ok_and(|there| differ_in_derived_only(&there, &artifact.manifest))
+    };
+    if let Some(there) = there.as_ref().filter(|there| !force && there.digest != new && is_same(&there.bytes))
+    {
+        return Ok(Published { manifest: there.digest, was_there: true, replaced: None });
+    }
+    let there = there.map(|there| there.digest);
     let replaced = there.filter(|there| *there != new);
     if let Some(there) = replaced.filter(|_| version_of_tag(tag).is_some() && !force) {
         let (tag, place) = (shown(tag), transport.place());

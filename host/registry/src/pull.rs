@@ -15,12 +15,13 @@ use graph_core::trust::{
 use serde_json::Value;
 
 use crate::artifact::{ItemConfig, Kind, MOST_CONFIG, MOST_USES, Use, is_version, read_text};
+use crate::companions::{self, CompanionError, Companions};
 use crate::manifest::{Descriptor, Manifest, ManifestError, annotation, media, shown};
 use crate::reference::{Reference, version_of_tag};
 use crate::transport::{Fetched, Transport, TransportError, Wanted};
 
 /// How many signatures of one artifact are tried.
-const MOST_SIGNATURES: usize = 16;
+pub(crate) const MOST_SIGNATURES: usize = 16;
 /// The deepest nesting of a configuration's JSON.
 const DEEPEST: usize = 16;
 
@@ -58,6 +59,14 @@ pub enum PullError {
         /// The artifact type that it states.
         found: String,
     },
+    /// It is a text, whose signature is inside of it.
+    #[error("{reference} is a {}, whose signature is a line in its text", kind.as_str())]
+    NotAComponent {
+        /// What was asked for.
+        reference: String,
+        /// The kind that it states.
+        kind: Kind,
+    },
     /// It does not have exactly one layer.
     #[error("{reference} has {found} layers, exactly one is allowed")]
     Layers {
@@ -65,6 +74,24 @@ pub enum PullError {
         reference: String,
         /// The number of layers.
         found: usize,
+    },
+    /// A layer besides the graph is not what a graph takes along.
+    #[error("layer {layer} of {reference} is refused: {reason}")]
+    Companion {
+        /// What was asked for.
+        reference: String,
+        /// The number of the layer; the graph is layer 0.
+        layer: usize,
+        reason: Box<CompanionError>,
+    },
+    /// What a graph takes along could not be read.
+    #[error("layer {layer} (`{title}`): {error}")]
+    OfCompanion {
+        /// The number of the layer; the graph is layer 0.
+        layer: usize,
+        /// The name of its file.
+        title: String,
+        error: Box<PullError>,
     },
     /// The layer has another media type than the kind requires.
     #[error("the layer of {reference} is of the type `{found}`, {} is needed", expected.join(" or "))]
@@ -221,6 +248,8 @@ pub struct Pulled {
     pub content: PulledContent,
     /// The items that it brings along.
     pub uses: Vec<Use>,
+    /// What the artifact of a graph lists besides it. Its signature does not cover these.
+    pub companions: Companions,
 }
 
 /// The content of an item that was admitted.
@@ -269,8 +298,10 @@ pub fn pull(
     let kind = Kind::of(&manifest)
         .filter(|_| manifest.subject.is_none())
         .ok_or_else(|| PullError::NotAnItem { reference: name.clone(), found: shown(manifest.kind()) })?;
-    let from = Arriving { transport, name: &name, manifest: &manifest, digest: fetched.digest, judge };
+    let from = Arriving { transport, name: &name, manifest: &manifest, digest: fetched.digest };
     let layer = from.layer(kind)?;
+    let companions =
+        if kind == Kind::Graph { companions::read(&name, &manifest)? } else { Companions::default() };
     let stated = from.stated(kind, layer)?;
     if let (Some(wanted), Some(found)) = (item, &stated.id)
         && wanted != found
@@ -280,10 +311,11 @@ pub fn pull(
     }
     let bytes = from.blob("the layer", layer, kind.most())?;
     let pulled = if kind == Kind::Component {
-        from.component(bytes, &stated)?
+        from.component(bytes, &stated, judge)?
     } else {
         let extension = kind.layers().iter().find(|(media_type, _)| *media_type == layer.media_type);
-        from.text(kind, bytes, stated, extension.map_or("yaml", |(_, extension)| extension))?
+        let extension = extension.map_or("yaml", |(_, extension)| extension);
+        Pulled { companions, ..from.text(kind, bytes, stated, extension, judge)? }
     };
     if let Some(wanted) = item.filter(|wanted| *wanted != pulled.id) {
         let (wanted, found) = (wanted.to_owned(), pulled.id);
@@ -295,6 +327,46 @@ pub fn pull(
         return Err(PullError::Tag { reference: name, actual: pulled.version });
     }
     Ok(pulled)
+}
+
+/// A component as a place has it, before anyone has vouched for it: to be signed, never to be used.
+#[derive(Clone, Debug)]
+pub struct Unvouched {
+    /// The bytes of the component, whose digest matches the artifact's manifest.
+    pub bytes: Vec<u8>,
+    /// The descriptor of the artifact's manifest, which a signature refers to.
+    pub subject: Descriptor,
+    /// The id that the artifact states, if it does.
+    pub id: Option<String>,
+    /// The version that the artifact states, or else its tag.
+    pub version: Option<String>,
+}
+
+/// Fetches a component with everything that is checked about its artifact, except for its signatures. Any other artifact
+/// is [`PullError::NotAnItem`] or [`PullError::NotAComponent`].
+pub fn unvouched(transport: &dyn Transport, reference: &Reference) -> Result<Unvouched, PullError> {
+    let name = shown_reference(reference);
+    let fetched = fetch_manifest(transport, reference)?;
+    let manifest = Manifest::read(&fetched.bytes)
+        .map_err(|reason| PullError::Manifest { reference: name.clone(), reason })?;
+    match Kind::of(&manifest).filter(|_| manifest.subject.is_none()) {
+        Some(Kind::Component) => {}
+        Some(kind) => return Err(PullError::NotAComponent { reference: name, kind }),
+        None => return Err(PullError::NotAnItem { reference: name, found: shown(manifest.kind()) }),
+    }
+    let from = Arriving { transport, name: &name, manifest: &manifest, digest: fetched.digest };
+    let layer = from.layer(Kind::Component)?;
+    let stated = from.stated(Kind::Component, layer)?;
+    let bytes = from.blob("the layer", layer, Kind::Component.most())?;
+    let tagged = reference.tag.as_deref().and_then(version_of_tag).map(|tag| tag.replace('_', "+"));
+    // A pull compares a tag that is a version with the signed one.
+    if let (Some(tagged), Some(stated)) = (&tagged, &stated.version)
+        && tagged != stated
+    {
+        return Err(PullError::Tag { reference: name, actual: stated.clone() });
+    }
+    let subject = Descriptor::of(media::MANIFEST, &fetched.bytes);
+    Ok(Unvouched { bytes, subject, id: stated.id, version: stated.version.or(tagged) })
 }
 
 /// The manifest of a reference. If the reference has a digest, the manifest matches it.
@@ -333,7 +405,6 @@ struct Arriving<'a> {
     name: &'a str,
     manifest: &'a Manifest,
     digest: Digest,
-    judge: Judge<'a>,
 }
 
 impl Arriving<'_> {
@@ -341,11 +412,12 @@ impl Arriving<'_> {
         self.name.to_owned()
     }
 
-    /// Its single layer, whose media type fits its kind.
+    /// The layer of the item, whose media type fits its kind. A graph may have further layers after it.
     fn layer(&self, kind: Kind) -> Result<&Descriptor, PullError> {
-        let [layer] = self.manifest.layers.as_slice() else {
-            let found = self.manifest.layers.len();
-            return Err(PullError::Layers { reference: self.name(), found });
+        let layer = match self.manifest.layers.as_slice() {
+            [layer] => layer,
+            [layer, ..] if kind == Kind::Graph => layer,
+            layers => return Err(PullError::Layers { reference: self.name(), found: layers.len() }),
         };
         let expected: Vec<_> = kind.layers().iter().map(|(media_type, _)| *media_type).collect();
         if expected.contains(&layer.media_type.as_str()) {
@@ -417,14 +489,14 @@ impl Arriving<'_> {
     }
 
     /// Admits a component by one of the signatures that refer to its manifest.
-    fn component(&self, bytes: Vec<u8>, stated: &Stated) -> Result<Pulled, PullError> {
+    fn component(&self, bytes: Vec<u8>, stated: &Stated, judge: Judge<'_>) -> Result<Pulled, PullError> {
         let bytes: Arc<[u8]> = bytes.into();
         let listed = self.transport.referrers(&self.digest, media::ENVELOPE)?;
         // Several signers may have signed it independently, of which one trusted signature is enough. If none is, the
         // refusals are reported.
         let mut refused = None;
         for one in listed.iter().take(MOST_SIGNATURES) {
-            match self.by_signature(one, &bytes, stated) {
+            match self.by_signature(one, &bytes, stated, judge) {
                 Ok(Some(pulled)) => return Ok(pulled),
                 Ok(None) => {}
                 Err(
@@ -457,6 +529,7 @@ impl Arriving<'_> {
         listed: &Descriptor,
         bytes: &Arc<[u8]>,
         stated: &Stated,
+        judge: Judge<'_>,
     ) -> Result<Option<Pulled>, PullError> {
         let wrong = |reason: String| PullError::Signature {
             reference: self.name(),
@@ -485,7 +558,7 @@ impl Arriving<'_> {
         let envelope = self.blob("the signature", layer, MAX_ENVELOPE as u64)?;
         let envelope = String::from_utf8(envelope).map_err(|error| wrong(error.to_string()))?;
         let item = item(&envelope, stated).map_err(|error| wrong(error.to_string()))?;
-        let (trust, at) = (self.judge.trust, self.judge.at);
+        let Judge { trust, at } = judge;
         let component = VerifiedComponent::verify(Arc::clone(bytes), Some(&envelope), trust, &item, at)
             .map_err(|reason| PullError::Component { reference: self.name(), reason: Box::new(reason) })?;
         let (Standing::Signed { key, .. }, Some(version)) = (component.standing(), component.version())
@@ -501,6 +574,7 @@ impl Arriving<'_> {
             key: key.clone(),
             content: PulledContent::Component { component: Box::new(component), envelope },
             uses: Vec::new(),
+            companions: Companions::default(),
         }))
     }
 
@@ -510,6 +584,7 @@ impl Arriving<'_> {
         bytes: Vec<u8>,
         stated: Stated,
         extension: &'static str,
+        judge: Judge<'_>,
     ) -> Result<Pulled, PullError> {
         let wrong = |reason: String| PullError::Config { reference: self.name(), reason };
         let text = String::from_utf8(bytes).map_err(|error| wrong(format!("its text: {error}")))?;
@@ -518,7 +593,7 @@ impl Arriving<'_> {
         };
         let digest = Digest::of_bytes(text.as_bytes());
         let Some(text_kind) = kind.text_kind() else { return Err(wrong("it is a component".to_owned())) };
-        let standing = verify_text(text_kind, &id, &text, self.judge.trust, self.judge.at);
+        let standing = verify_text(text_kind, &id, &text, judge.trust, judge.at);
         let (key, time) = match &standing {
             TextStanding::Signed { key, time, .. } => (key.clone(), *time),
             TextStanding::Unsigned | TextStanding::Legacy { .. } => {
@@ -547,6 +622,7 @@ impl Arriving<'_> {
             key,
             content: PulledContent::Text { text, extension, time, standing },
             uses: stated.uses,
+            companions: Companions::default(),
         })
     }
 }

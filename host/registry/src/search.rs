@@ -3,6 +3,7 @@
 use graph_core::digest::Digest;
 
 use crate::artifact::Kind;
+use crate::companions::stated_cases;
 use crate::http::{Names, Options, Registry};
 use crate::layout::Layout;
 use crate::manifest::{Manifest, annotation, media, shown};
@@ -27,6 +28,8 @@ pub struct Offer {
     pub description: Option<String>,
     /// The digest of its manifest.
     pub manifest: Digest,
+    /// How many cases it states to have. None of them has been read.
+    pub cases: usize,
 }
 
 /// The artifacts that a place offers.
@@ -145,5 +148,6 @@ fn offer(
         version: said(annotation::VERSION),
         description: said(annotation::DESCRIPTION),
         manifest: fetched.digest,
+        cases: stated_cases(&manifest),
     }))
 }

@@ -12,7 +12,7 @@ use graph_runtime::graph_registry::reference::Reference;
 use graph_runtime::history::events::{Namespaces, StreamKind};
 use graph_runtime::project::Project;
 use graph_runtime::project::stores::StoreKind;
-use graph_runtime::registry::fetch_cache;
+use graph_runtime::registry::fetch_cache::{self, Fetched};
 use graph_runtime::registry::pull::{Network, Puller, reference};
 use graph_runtime::run::pins::absolute;
 use graph_runtime::run::start::{Sources, word};
@@ -69,23 +69,35 @@ impl SourceArgs {
         Ok(word)
     }
 
-    /// Like [`Self::fetch`], for showing what it is: also if it is yanked, with its yank.
-    pub(crate) fn fetch_to_show(
+    /// Like [`Self::fetch`], with what is known about a fetched item; `None` for a word that is no reference.
+    pub(crate) fn fetched(
         &mut self,
         word: &str,
         project: &Project,
         context: &Context,
-    ) -> Result<(String, Option<Yank>)> {
-        if !Reference::is_meant(word) {
-            return Ok((word.to_owned(), None));
-        }
+    ) -> Result<Option<Fetched>> {
         let mut sources = self.sources();
-        let file = fetch_cache::named_to_show(word, &mut sources, project, &context.host)?;
+        let fetched = fetch_cache::fetched(word, &mut sources, project, &context.host, false)?;
         self.items = sources.items;
+        Ok(fetched)
+    }
+
+    /// Like [`Self::fetched`], for showing what it is: also if it is yanked, with its yank.
+    pub(crate) fn fetched_to_show(
+        &mut self,
+        word: &str,
+        project: &Project,
+        context: &Context,
+    ) -> Result<Option<(Fetched, Option<Yank>)>> {
+        let mut sources = self.sources();
+        let fetched = fetch_cache::fetched(word, &mut sources, project, &context.host, true)?;
+        self.items = sources.items;
+        let Some(fetched) = fetched else { return Ok(None) };
         // Fetching it has reported the problems of the trust store.
         let store = trusted_keys::load(&context.host.home, &self.trust, &())?;
         let puller = Puller { options: Network::default().options(), trust: &store };
-        Ok((file, puller.yank_to_show(&reference(word)?, &*context.host.notices)))
+        let yank = puller.yank_to_show(&reference(word)?, &*context.host.notices);
+        Ok(Some((fetched, yank)))
     }
 }
 

@@ -1,22 +1,15 @@
 //! `graph-host caps`: capability manifests.
 
 use crate::command::args::SourceArgs;
+use crate::command::suggestion::{self, Suggested};
 use clap::Subcommand;
 use graph_host::context::named_project;
-use std::sync::Arc;
 
-use graph_core::capability::{DispatchPatterns, DispatchUse, ItemNeeds, Manifest, suggest};
-use graph_core::graph::{Action as Dispatch, Graph, ItemType, Primary};
-use graph_core::hook::{Hook, HookAction, is_control_item};
-use graph_core::id::without_version;
-use graph_core::walker::Graphs;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_runtime::error::Result;
-use graph_runtime::items::subgraphs::Subgraphs;
-use graph_runtime::plan::admission::{Admitted, Components};
 use graph_runtime::run::start::RunContext;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Suggest capability manifests: what a graph needs, and no more
 #[derive(Debug, clap::Args)]
@@ -43,15 +36,6 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     context.block_on(suggested(&graph, &sources, context))?
 }
 
-/// An item that a graph names.
-struct Named {
-    /// The id in the graph, with the function that it may name.
-    item: String,
-    admitted: Admitted,
-    wanted: Vec<graph_core::node::WantedInterface>,
-    guest_folder: Option<String>,
-}
-
 async fn suggested(graph: &str, sources: &SourceArgs, context: &Context) -> Result<Exit> {
     let output = context.output;
     let scene = RunContext::open(
@@ -61,58 +45,9 @@ async fn suggested(graph: &str, sources: &SourceArgs, context: &Context) -> Resu
         &named_project(sources.project.as_deref())?,
         &context.host,
     )?;
-    let graph = &scene.file.graph;
-    let all = DispatchPatterns::parse(["execute.tool.*"]).map(Manifest::of_dispatch).unwrap_or_default();
-    let Components { places, trust, .. } = &scene.components;
-    let inside = Subgraphs::resolve(graph, Graphs::new(), places, trust, &all, |_| false)?;
-    let graphs = closure(graph, &inside.graphs);
-    let hooks: Vec<_> =
-        graphs.iter().flat_map(|graph| &graph.hooks).chain(scene.hooks.hooks.iter()).collect();
-    let hook_names: Vec<_> = hooks.iter().map(|hook| format!("hook:{}", hook.name)).collect();
-    let mut dispatches: Vec<_> = graphs.iter().flat_map(|graph| of_nodes(graph)).collect();
-    dispatches.extend(of_hooks(hooks.iter().copied().zip(hook_names.iter().map(String::as_str))));
-    let mut named: Vec<Named> = Vec::new();
-    let mut unknown = Vec::new();
-    for used in &dispatches {
-        if used.primary != Primary::Execute || used.item_type != ItemType::Tool {
-            continue;
-        }
-        if inside.graphs.contains_key(&*without_version(used.item_id)) {
-            continue;
-        }
-        let guest_folder = graphs.iter().find_map(|graph| guest_folder(graph, used.node, used.item_id));
-        if let Some(known) = named.iter_mut().find(|named| named.item == used.item_id) {
-            known.guest_folder = known.guest_folder.take().or(guest_folder);
-            continue;
-        }
-        match scene.components.examine(used.item_id, None) {
-            Ok(admitted) => {
-                let wanted = scene.components.description(&admitted).await?.description.interfaces;
-                named.push(Named { item: used.item_id.to_owned(), admitted, wanted, guest_folder });
-            }
-            Err(error) => unknown.push(format!("what `{}` needs is not known: {error}", used.item_id)),
-        }
-    }
-    unknown.sort();
-    unknown.dedup();
-    let templates = graphs
-        .iter()
-        .flat_map(|graph| &graph.nodes)
-        .filter(|node| node.action.as_ref().is_some_and(|action| action.item_id.literal().is_none()));
-    let templates = templates.map(|node| {
-        format!("node `{}` names its item by a template: permit what it may name yourself", node.name)
-    });
+    let Suggested { suggestion, unknown, templates } =
+        suggestion::of(&scene.file.graph, &scene.hooks.hooks, &scene.components).await?;
     let notes: Vec<_> = unknown.into_iter().chain(templates).collect();
-    let needs: Vec<_> = named
-        .iter()
-        .map(|named| ItemNeeds {
-            item_id: &named.item,
-            interfaces: &named.admitted.declared,
-            wanted: &named.wanted,
-            guest_folder: named.guest_folder.as_deref(),
-        })
-        .collect();
-    let suggestion = suggest(&graph.id, &dispatches, &needs);
     if output.is_json() {
         let ungrantable: Vec<_> = suggestion
             .ungrantable
@@ -128,65 +63,4 @@ async fn suggested(graph: &str, sources: &SourceArgs, context: &Context) -> Resu
         output.line(suggestion.text.trim_end())?;
     }
     Ok(Exit::Ok)
-}
-
-/// A graph, and those that it and they name by written-out ids.
-fn closure(graph: &Arc<Graph>, graphs: &Graphs) -> Vec<Arc<Graph>> {
-    let mut found = vec![Arc::clone(graph)];
-    let mut at = 0;
-    while let Some(graph) = found.get(at).cloned() {
-        at += 1;
-        for child in graph_core::walker::named(&graph).into_iter().filter_map(|id| graphs.get(id)) {
-            if !found.iter().any(|known| known.digest == child.digest) {
-                found.push(Arc::clone(child));
-            }
-        }
-    }
-    found
-}
-
-/// The dispatches of nodes whose item is written out.
-fn of_nodes(graph: &Graph) -> Vec<DispatchUse<'_>> {
-    let nodes = graph.nodes.iter().filter_map(|node| Some((node.action.as_ref()?, node.name.as_str())));
-    written_out(nodes)
-}
-
-/// The same of hooks, each with the name that it is shown under.
-fn of_hooks<'a>(hooks: impl Iterator<Item = (&'a Hook, &'a str)>) -> Vec<DispatchUse<'a>> {
-    written_out(hooks.filter_map(|(hook, name)| match &hook.action {
-        HookAction::Item(action) => Some((action, name)),
-        HookAction::Control(_) | HookAction::Nothing => None,
-    }))
-}
-
-fn written_out<'a>(actions: impl Iterator<Item = (&'a Dispatch, &'a str)>) -> Vec<DispatchUse<'a>> {
-    actions
-        .filter_map(|(action, node)| {
-            let item_id = match action.item_id.literal()? {
-                // A search over everything.
-                Value::Null if action.primary == Primary::Search => "",
-                literal => literal.as_str()?,
-            };
-            let (primary, item_type) = (action.primary, action.item_type);
-            (!is_control_item(primary, item_type, item_id)).then_some(DispatchUse {
-                primary,
-                item_type,
-                item_id,
-                node,
-            })
-        })
-        .collect()
-}
-
-/// An absolute path among a node's params: where its component looks for a folder.
-fn guest_folder(graph: &Graph, node: &str, item: &str) -> Option<String> {
-    let action = graph.nodes.iter().find(|known| known.name == node)?.action.as_ref()?;
-    if action.item_id.literal().and_then(Value::as_str) != Some(item) {
-        return None;
-    }
-    let params = action.params.source().as_object()?;
-    ["root", "path", "folder", "dir", "directory"]
-        .into_iter()
-        .find_map(|key| params.get(key).and_then(Value::as_str).filter(|path| path.starts_with('/')))
-        .map(str::to_owned)
 }

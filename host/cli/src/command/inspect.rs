@@ -1,5 +1,7 @@
 //! `graph-host inspect`: what a file or an item is, and who vouches for it.
 
+mod published;
+
 use crate::command::args::SourceArgs;
 use crate::command::uncallable;
 use graph_host::context::named_project;
@@ -31,6 +33,7 @@ use graph_runtime::items::text_items::format_of;
 use graph_runtime::plan::admission::Admitted;
 use graph_runtime::project;
 use graph_runtime::project::text_file;
+use graph_runtime::registry::fetch_cache::{self, Fetched};
 use graph_runtime::registry::yank;
 use graph_runtime::run::start::{components, engine};
 use graph_runtime::trust::describe::ComponentDescription;
@@ -38,9 +41,12 @@ use graph_runtime::trust::signing::Target;
 use graph_runtime::trust::trusted_keys;
 use serde_json::{Value, json};
 
+use published::Published;
+
 /// Show what an item is, what it needs, and who has signed it
 ///
-/// An item is a component, a graph, knowledge or a directive.
+/// An item is a component, a graph, knowledge or a directive. Of a graph in a registry, this shows also what it takes along,
+/// what it uses, and the manifest that it asks for.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// A component (.wasm), a graph (.yaml), knowledge or a directive (.md), an item id, or a reference (`oci://…`)
@@ -54,9 +60,14 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let project = args.sources.project.clone().or_else(|| project::nearest(keeper.folder()));
     let places = ItemLocator::new(&args.sources.items, project.as_deref(), &context.host.home, &keeper);
     let mut sources = args.sources.clone();
-    let (item, yanked) = sources.fetch_to_show(&args.item, &keeper, context)?;
+    let (fetched, yanked) = sources.fetched_to_show(&args.item, &keeper, context)?.unzip();
+    let item = match &fetched {
+        Some(fetched) => fetch_cache::text(&fetched.file)?,
+        None => args.item.clone(),
+    };
     let args = &Args { item, sources };
-    let yanked = yanked.as_ref();
+    let yanked = yanked.flatten();
+    let (fetched, yanked) = (fetched.as_ref(), yanked.as_ref());
     let path = Path::new(&args.item);
     if path.is_dir() {
         return Err(Error::usage(format!("{} is a folder, a file or an item id is needed", args.item)));
@@ -69,7 +80,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         }
         return match path.extension().and_then(|extension| extension.to_str()) {
             Some("wasm") => component(path, &id_of_file(path), &args.sources, places, context, yanked),
-            Some("yaml" | "yml") => graph(path, &id_of_graph(path), &args.sources, &places, context, yanked),
+            Some("yaml" | "yml") => {
+                graph(path, &id_of_graph(path), &args.sources, &places, (fetched, yanked), context)
+            }
             _ if !path.exists() => {
                 Err(Error::not_found(format!("the file {} does not exist", project::shown(path))))
             }
@@ -84,7 +97,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
             component(&file.path, &args.item, &args.sources, places, context, yanked)
         }
         Ok(LocatedItem::Graph { file }) => {
-            graph(&file.path, &args.item, &args.sources, &places, context, yanked)
+            graph(&file.path, &args.item, &args.sources, &places, (fetched, yanked), context)
         }
         Err(error) => {
             // Not a tool: knowledge, or a directive.
@@ -345,8 +358,8 @@ fn graph(
     id: &str,
     sources: &SourceArgs,
     places: &ItemLocator,
+    (fetched, yanked): (Option<&Fetched>, Option<&Yank>),
     context: &Context,
-    yanked: Option<&Yank>,
 ) -> Result<Exit> {
     let output = context.output;
     let trust = trusted_keys::load(&context.host.home, &sources.trust, &*context.host.notices)?;
@@ -355,13 +368,17 @@ fn graph(
     let rank = precedence::rank((ItemType::Tool, id), path, places, &trust, now().into());
     let loaded = graph_core::document::load(&project::shown(path), &text, id)?;
     let graph = loaded.graph;
+    let published = match fetched {
+        Some(fetched) => Some(Published::of(fetched, &graph, sources, &trust, context)?),
+        None => None,
+    };
     if output.is_json() {
         let nodes: Vec<_> = graph
             .nodes
             .iter()
             .map(|node| json!({ "name": node.name, "item": node.action.as_ref().map(|action| action.item_id.source()) }))
             .collect();
-        output.document(&json!({
+        let mut document = json!({
             "kind": "graph",
             "file": path.display().to_string(),
             "id": graph.id,
@@ -376,7 +393,11 @@ fn graph(
             "inputs": graph.input_schema,
             "nodes": nodes,
             "warnings": loaded.warnings.to_json()["problems"],
-        }))?;
+        });
+        if let Some(published) = &published {
+            document["published"] = published.to_json();
+        }
+        output.document(&document)?;
     } else {
         output.line(format_args!("{}  graph", styled(output::BOLD, printable(&graph.id))))?;
         if let Some(description) = &graph.description {
@@ -397,6 +418,13 @@ fn graph(
                 .as_ref()
                 .map_or("", |action| action.item_id.source().as_str().unwrap_or_default());
             output.line(format_args!("    {:<20} {}", printable(&node.name), printable(item)))?;
+        }
+        if let Some(published) = &published {
+            if let Some(inputs) = &graph.input_schema {
+                let inputs = run_report::pretty(inputs).replace('\n', "\n            ");
+                output.line(format_args!("  inputs    {inputs}"))?;
+            }
+            published.show(output)?;
         }
         if !loaded.warnings.is_empty() {
             output.report(&loaded.warnings);

@@ -32,6 +32,7 @@ mod runs;
 mod schema;
 mod search;
 mod sign;
+mod suggestion;
 mod test;
 mod trust;
 mod trust_log;

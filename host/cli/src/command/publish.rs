@@ -1,5 +1,7 @@
 //! `graph-host publish`: items into a registry, or into a directory that can be carried to one.
 
+pub(super) mod companions;
+
 use crate::command::args::NetworkArgs;
 use graph_host::context::current_project;
 use std::path::PathBuf;
@@ -7,7 +9,9 @@ use std::path::PathBuf;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{BOLD, DIM, GOOD, styled};
+use graph_host::terminal::run_report::counted;
 use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_registry::companions::CompanionKind;
 use graph_runtime::items::locate::ItemLocator;
 use graph_runtime::project;
 use graph_runtime::registry::publish::{Outcome, Publisher, Said, epoch, split};
@@ -15,11 +19,16 @@ use graph_runtime::registry::pull::{Puller, reference};
 use graph_runtime::trust::trusted_keys;
 use serde_json::{Value, json};
 
+use companions::Gathered;
+
 /// Publish signed items in a registry or an image-layout directory
 ///
 /// The last argument is the target. `oci://host/repository:tag` or `oci-layout:DIR:name` is the target of one item. Without
 /// a tag or a name it is the base of several items, each of which is published under its id and version: `oci://host/team`
 /// and `acme/fetch` 1.2.0 give `oci://host/team/acme/fetch:1.2.0`.
+///
+/// A graph takes along its cases, the manifest that it asks for and its picture. Its cases are the `*.case.yaml` files in its
+/// folder and in the folder `cases` next to it that name it under `graph_file`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The items to publish, as files or item ids, and the target
@@ -28,6 +37,12 @@ pub(crate) struct Args {
     /// Publish the items that a graph's nodes name as well, so that one pull brings all of them
     #[arg(long)]
     with_items: bool,
+    /// Publish the cases in these files and folders as well, each with the graph that it names
+    #[arg(long, value_name = "PATH")]
+    cases: Vec<PathBuf>,
+    /// Publish graphs without cases, manifests and pictures: earlier versions of graph-host pull no others
+    #[arg(long, conflicts_with = "cases")]
+    bare: bool,
     /// The item id of a file whose path does not show it
     #[arg(long, value_name = "ID")]
     id: Option<String>,
@@ -63,15 +78,28 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     let project = project::nearest(keeper.folder());
     let places = ItemLocator::new(&args.items, project.as_deref(), &context.host.home, &keeper);
     let puller = Puller { options: args.network.network().options(), trust: &store };
-    let publisher =
-        Publisher { places: &places, trust: &store, puller: &puller, force: args.force, epoch: epoch()? };
+    let gathered = Gathered::new(&args.cases, &args.items, &store, &keeper, context)?;
+    let publisher = Publisher {
+        places: &places,
+        trust: &store,
+        puller: &puller,
+        force: args.force,
+        epoch: epoch()?,
+        companions: if args.bare { &() } else { &gathered },
+    };
     let said = Said { id: args.id.as_deref(), version: args.version.as_deref() };
     // All are checked before the first one leaves.
     let ready = names.iter().map(|name| publisher.find(name, said)).collect::<Result<Vec<_>>>()?;
+    if !args.with_items {
+        gathered.check_all_taken()?;
+    }
     let mut outcomes = Vec::new();
-    for item in ready {
+    let last = ready.len().saturating_sub(1);
+    for (at, item) in ready.into_iter().enumerate() {
         if args.with_items {
-            outcomes.extend(publisher.publish_all(item, &to)?);
+            // A named case may be of a graph that comes along with the last item.
+            let check = || if at == last { gathered.check_all_taken() } else { Ok(()) };
+            outcomes.extend(publisher.publish_all(item, &to, &check)?);
         } else {
             outcomes.push(publisher.publish(&item, &to)?);
         }
@@ -90,6 +118,11 @@ fn to_json(outcome: &Outcome) -> Value {
         "manifest": outcome.published.manifest,
         "was_there": outcome.published.was_there,
         "replaced": outcome.published.replaced,
+        "companions": outcome
+            .companions
+            .iter()
+            .map(|(kind, file)| json!({ "kind": kind.as_str(), "file": file }))
+            .collect::<Vec<_>>(),
     })
 }
 
@@ -98,7 +131,7 @@ fn render(outcome: &Outcome) -> String {
     let what = if published.was_there { "already there" } else { "published" };
     let moved = published.replaced.map(|before| format!(", in place of {}", before.short()));
     format!(
-        "{} {} {} {}\n  {} {}{}",
+        "{} {} {} {}\n  {} {}{}{}",
         styled(GOOD, what),
         outcome.kind.as_str(),
         styled(BOLD, &outcome.id),
@@ -106,5 +139,22 @@ fn render(outcome: &Outcome) -> String {
         outcome.reference,
         styled(DIM, published.manifest),
         moved.unwrap_or_default(),
+        with(&outcome.companions),
     )
+}
+
+/// The line that says what a graph takes along.
+fn with(companions: &[(CompanionKind, String)]) -> String {
+    let of = |kind| companions.iter().filter(|(other, _)| *other == kind).count() as u64;
+    let mut parts = Vec::new();
+    if of(CompanionKind::Case) > 0 {
+        parts.push(counted(of(CompanionKind::Case), "case"));
+    }
+    if of(CompanionKind::Manifest) > 0 {
+        parts.push("the manifest that it asks for".to_owned());
+    }
+    if of(CompanionKind::Picture) > 0 {
+        parts.push("its picture".to_owned());
+    }
+    if parts.is_empty() { String::new() } else { format!("\n  with {}", parts.join(", ")) }
 }

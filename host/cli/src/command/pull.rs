@@ -11,11 +11,13 @@ use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{BOLD, DIM, GOOD, styled};
 use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_registry::artifact::Kind;
 use graph_runtime::graph_registry::lock::Allowed;
 use graph_runtime::graph_registry::reference::Reference;
 use graph_runtime::items::installed::{self, Origin};
 use graph_runtime::items::lock_file::LockFile;
 use graph_runtime::project;
+use graph_runtime::registry::companions::{File, Folder};
 use graph_runtime::registry::pull::{Brought, Puller};
 use graph_runtime::registry::yank::{self, Override, YankCheck};
 use graph_runtime::trust::log::TrustLog;
@@ -35,6 +37,10 @@ pub(crate) struct Args {
     /// Install into this folder, as DIR/tools/ID.wasm, instead of your own space
     #[arg(long, value_name = "DIR")]
     into: Option<PathBuf>,
+    /// Write the cases, the manifest and the picture of each pulled graph into this folder, as DIR/ID/…, with the graph; they
+    /// are not covered by its signature, and files that exist are never overwritten
+    #[arg(long, value_name = "DIR")]
+    companions: Option<PathBuf>,
     /// Accept a version that is older than the one that is locked or installed
     #[arg(long)]
     allow_downgrade: bool,
@@ -70,6 +76,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
             follows_installed(one, &root, allowed)?;
         }
     }
+    let companions = companions_of(args, &brought, &puller)?;
     // All items are verified: only now are files written.
     if args.into.is_none() {
         installed::mark(&root)?;
@@ -83,19 +90,57 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
             lock.insert(one);
         }
     }
+    let mut files = Vec::new();
+    if let Some((folder, graphs)) = &companions {
+        for (id, of_graph) in graphs {
+            files.extend(folder.write(id, of_graph)?);
+        }
+    }
     let locked = !args.no_lock && !args.references.is_empty() && lock.write()?;
     let items: Vec<_> =
         done.iter().map(|(one, placed, yank)| to_json(one, &placed.path, placed.was_there, *yank)).collect();
     let lockfile = locked.then(|| lock.path().display().to_string());
-    context.output.show(&json!({ "pulled": items, "lockfile": lockfile }), || {
+    let mut document = json!({ "pulled": items, "lockfile": lockfile });
+    if args.companions.is_some() {
+        document["companions"] = files
+            .iter()
+            .map(|file| json!({ "file": file.path.display().to_string(), "was_there": file.was_there }))
+            .collect();
+    }
+    context.output.show(&document, || {
         let mut lines: Vec<_> =
             done.iter().map(|(one, placed, _)| render(one, &placed.path, placed.was_there)).collect();
+        lines.extend(files.iter().map(|file| {
+            let what = if file.was_there { "already there" } else { "wrote" };
+            format!("{} {}", styled(GOOD, what), project::shown(&file.path))
+        }));
         if locked {
             lines.push(format!("{} {}", styled(GOOD, "locked"), project::shown(lock.path())));
         }
         lines.join("\n")
     })?;
     Ok(Exit::Ok)
+}
+
+/// The files that graphs have taken along, by the ids of the graphs, and the folder for them.
+type ToWrite = (Folder, Vec<(String, Vec<File>)>);
+
+/// Fetches what the named graphs have taken along, and checks that all of it can be written.
+fn companions_of(args: &Args, brought: &[Brought], puller: &Puller<'_>) -> Result<Option<ToWrite>> {
+    let Some(folder) = args.companions.as_deref().map(Folder::at) else { return Ok(None) };
+    let mut graphs = Vec::new();
+    for one in brought.iter().filter(|one| one.pulled.kind == Kind::Graph) {
+        let files = puller.files(one)?;
+        folder.check(&one.pulled.id, &files)?;
+        if !files.is_empty() {
+            graphs.push((one.pulled.id.clone(), files));
+        }
+    }
+    if graphs.is_empty() {
+        return Err(Error::not_found("none of the pulled items has cases, a manifest or a picture")
+            .help("leave --companions out: nothing was written"));
+    }
+    Ok(Some((folder, graphs)))
 }
 
 /// What was brought, and the yank of each.

@@ -7,6 +7,7 @@ use graph_core::diagnostic::printable;
 use graph_core::trust::Yank;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
+use graph_host::terminal::run_report::counted;
 use graph_host::terminal::table::{Columns, widest};
 use graph_runtime::error::Result;
 use graph_runtime::graph_registry::search::{Offer, Offers, offers};
@@ -57,6 +58,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
                 "version": offer.version,
                 "description": offer.description,
                 "yanked": to_json(yank.as_ref()),
+                "cases": offer.cases,
             })
         })
         .collect();
@@ -81,7 +83,7 @@ fn render(found: &[Offer], yanks: &[Option<Yank>], table_width: Option<usize>) -
             [
                 text(&offer.id),
                 text(&offer.version) + yanked,
-                offer.kind.as_str().to_owned(),
+                kind(offer),
                 printable(&offer.reference.to_string()).into_owned(),
                 text(&offer.description),
             ]
@@ -94,6 +96,14 @@ fn render(found: &[Offer], yanks: &[Option<Yank>], table_width: Option<usize>) -
     let layout = COLUMNS.layout(widths, table_width);
     let rows = rows.iter().map(|row| layout.row(row));
     std::iter::once(layout.header()).chain(rows).collect::<Vec<_>>().join("\n")
+}
+
+/// The kind of an item, with the number of cases that it states to have.
+fn kind(offer: &Offer) -> String {
+    match offer.cases {
+        0 => offer.kind.as_str().to_owned(),
+        cases => format!("{}, {}", offer.kind.as_str(), counted(cases as u64, "case")),
+    }
 }
 
 /// What a reference is used with is shown whole.

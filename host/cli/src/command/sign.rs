@@ -1,5 +1,7 @@
 //! `graph-host sign`: vouch for a component or a text item.
 
+mod published;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,6 +16,7 @@ use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{BOLD, DIM, GOOD, styled};
 use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_registry::reference::Reference;
 use graph_runtime::host::now;
 use graph_runtime::items::locate::{envelope_path, refused};
 use graph_runtime::project::key_pairs::signing_key;
@@ -23,6 +26,7 @@ use graph_runtime::trust::signing::{
 };
 use serde::Serialize;
 
+use super::args::NetworkArgs;
 use super::trust::{ceiling_text, kind, kind_of_a_component, text_kind};
 use super::uncallable::{self, Uncallable};
 
@@ -31,7 +35,8 @@ use super::uncallable::{self, Uncallable};
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true)]
 pub(crate) struct Args {
-    /// A component (`.wasm`; the envelope is written next to it), or a text item (a signature line is written into it)
+    /// A component (`.wasm`; the envelope is written next to it), a text item (a signature line is written into it), or the
+    /// reference of a component in a registry (`oci://…`, `oci-layout:…`; the signature is attached to it there)
     file: PathBuf,
     /// The key to sign with: the name of one of yours, or a file
     #[arg(long, value_name = "KEY")]
@@ -55,6 +60,8 @@ pub(crate) struct Args {
     /// The time that the signature line of a text item states, for reproducible signatures; without it, now
     #[arg(long, value_name = "TIME")]
     time: Option<Timestamp>,
+    #[command(flatten)]
+    network: NetworkArgs,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
@@ -90,11 +97,20 @@ struct Report {
     ceiling: Option<Ceiling>,
     #[serde(skip_serializing_if = "Option::is_none")]
     signed_at: Option<String>,
+    /// The digest of the signature's artifact, in a registry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signature: Option<String>,
+    /// Whether the same signature was attached before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    was_there: Option<bool>,
     key_id: String,
 }
 
 fn sign(args: &Args, context: &Context) -> Result<Report> {
     let key = signing_key(&context.host.home, &args.key)?;
+    if let Some(word) = args.file.to_str().filter(|word| Reference::is_meant(word)) {
+        return published::sign(word, args, &key, context);
+    }
     match Target::read(&args.file)? {
         Target::Component { bytes } => {
             if args.time.is_some() {
@@ -160,6 +176,8 @@ fn component_report(
         uncallable,
         ceiling: Some(predicate.ceiling),
         signed_at: None,
+        signature: None,
+        was_there: None,
         key_id: key.id().to_string(),
     }
 }
@@ -186,6 +204,8 @@ fn text_item(args: &Args, text: &str, mark: CommentMark, key: &SigningKey) -> Re
         uncallable: None,
         ceiling: None,
         signed_at: Some(at.to_string()),
+        signature: None,
+        was_there: None,
         key_id: key.id().to_string(),
     })
 }
@@ -195,7 +215,7 @@ impl Report {
         let version = self.version.as_ref().map(|version| format!("@{version}")).unwrap_or_default();
         let mut lines = vec![format!(
             "{} {}{version} {}",
-            styled(GOOD, "signed"),
+            styled(GOOD, if self.was_there == Some(true) { "signed already" } else { "signed" }),
             styled(BOLD, &self.item),
             styled(DIM, &self.file)
         )];
@@ -216,6 +236,7 @@ impl Report {
             ("functions", &functions),
             ("at most", &ceiling),
             ("signed at", &self.signed_at),
+            ("signature", &self.signature),
         ];
         if self.format.is_some() {
             field("kind", self.kind);

@@ -1,5 +1,7 @@
 //! `graph-host test`.
 
+mod published;
+
 use crate::command::args::SourceArgs;
 use graph_host::context::named_project;
 use std::path::{Path, PathBuf};
@@ -22,9 +24,12 @@ use serde_json::Value;
 ///
 /// An item for which a case has no double is the real one, found, verified and granted as in a run. The project is the
 /// nearest folder with .ai, upwards from the case's graph.
+///
+/// The cases of a published graph, which a reference names, run against that graph with doubles only: no component is
+/// executed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Case files, and folders that are searched for them
+    /// Case files, folders that are searched for them, and references of published graphs (`oci://…`, `oci-layout:…`)
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Run only cases with this text in their file's path or their name
@@ -48,12 +53,24 @@ pub(crate) struct Args {
 
 /// Exit code 0 only if every case passed.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
-    let files = cases(&args.paths)?;
+    let (references, paths): (Vec<_>, Vec<_>) =
+        args.paths.into_iter().partition(|path| published::reference(path).is_some());
+    if !references.is_empty() && (args.record || args.caps.is_some()) {
+        return Err(Error::usage(
+            "cases of a published graph run with doubles only: `--record` and `--caps` do not apply",
+        )
+        .help("write them into a folder and test that: graph-host pull REF --companions DIR"));
+    }
+    let files = if paths.is_empty() && !references.is_empty() { Vec::new() } else { cases(&paths)? };
     let project = named_project(args.sources.project.as_deref())?;
     let items =
         Items::real(args.sources.sources(), args.caps.as_deref(), &project, &context.quiet(true).host)?;
     let options = Options { filter: args.filter, crash: args.crash, record: args.record };
-    let report = run_cases(&files, &items, &options);
+    let mut report = run_cases(&files, &items, &options);
+    for reference in references.iter().filter_map(|path| published::reference(path)) {
+        let of_graph = published::run(reference, args.sources.clone(), &project, &options, context)?;
+        report.cases.extend(of_graph.cases);
+    }
     for case in report.cases.iter().filter(|case| !case.recorded.is_empty()) {
         record(Path::new(&case.file), &case.recorded, context)?;
     }

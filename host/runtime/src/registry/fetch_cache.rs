@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use graph_core::digest::Digest;
 use graph_core::trust::TrustStore;
 use graph_registry::lock::Allowed;
 use graph_registry::pull::fetch_manifest;
@@ -24,6 +25,8 @@ use crate::trust::trusted_keys;
 
 /// The file that contains the path of the folder's main item.
 pub(crate) const ITEM: &str = "item";
+/// The file that contains the manifest of the main item's artifact, as it was received.
+const ARTIFACT: &str = "artifact.json";
 /// The prefix of names of folders that are being made or removed.
 pub(crate) const UNFINISHED: &str = ".fetch-";
 
@@ -34,33 +37,44 @@ pub struct Fetched {
     pub file: PathBuf,
     /// The folder that contains it and the items that came with it.
     pub items: PathBuf,
+    /// The digest of its artifact's manifest.
+    pub digest: Digest,
+    /// Where it is from, with that digest.
+    pub reference: Reference,
+}
+
+impl Fetched {
+    /// The file with the manifest of its artifact. Earlier versions did not write it.
+    pub(crate) fn manifest_path(&self) -> PathBuf {
+        self.items.with_file_name(ARTIFACT)
+    }
 }
 
 /// Resolves an argument of a command. For a reference, this fetches the item and returns its file, and puts the folder of
 /// what came with it first among the sources.
 pub fn named(word: &str, sources: &mut Sources, project: &Project, host: &Host) -> Result<String> {
-    resolved(word, sources, project, host, false)
+    match fetched(word, sources, project, host, false)? {
+        Some(fetched) => text(&fetched.file),
+        None => Ok(word.to_owned()),
+    }
 }
 
-fn resolved(
+/// Like [`named`], with everything that is known about what was fetched; `None` for a word that is no reference. What is yanked
+/// is refused, unless it is locked or wanted in spite of that (`yanked_too`).
+pub fn fetched(
     word: &str,
     sources: &mut Sources,
     project: &Project,
     host: &Host,
     yanked_too: bool,
-) -> Result<String> {
+) -> Result<Option<Fetched>> {
     if !Reference::is_meant(word) {
-        return Ok(word.to_owned());
+        return Ok(None);
     }
     let store = trusted_keys::load(&host.home, &sources.trust, &*host.notices)?;
     let fetched = fetch(&reference(word)?, &store, project, host, yanked_too)?;
-    sources.items.insert(0, fetched.items);
-    text(&fetched.file)
-}
-
-/// Like [`named`], for showing what it is, also if it is yanked.
-pub fn named_to_show(word: &str, sources: &mut Sources, project: &Project, host: &Host) -> Result<String> {
-    resolved(word, sources, project, host, true)
+    sources.items.insert(0, fetched.items.clone());
+    Ok(Some(fetched))
 }
 
 /// Like [`named`], for commands that read one file.
@@ -68,7 +82,8 @@ pub fn named_file(word: &str, project: &Project, host: &Host) -> Result<String> 
     named(word, &mut Sources::default(), project, host)
 }
 
-fn text(path: &Path) -> Result<String> {
+/// A path as a command takes it.
+pub fn text(path: &Path) -> Result<String> {
     path.to_str().map(str::to_owned).ok_or_else(|| {
         Error::usage(format!("the path {} is not text in UTF-8", path.display()))
             .help("set GRAPH_HOST_HOME to a folder whose name is")
@@ -95,10 +110,12 @@ pub fn fetch(
     };
     let all_pulled = host.home.fetched();
     let folder = all_pulled.join(digest.hex());
-    if let Some(there) = kept(&folder)? {
+    let pinned = wanted.pinned(digest);
+    if let Some(there) = kept(&folder, digest, &pinned)? {
         return Ok(there);
     }
-    let mut all = puller.with_items(&wanted.pinned(digest))?;
+    let manifest = fetch_manifest(&*puller.open(&pinned)?, &pinned)?;
+    let mut all = puller.with_items(&pinned)?;
     let lock = LockFile::open(project.folder())?;
     if !yanked_too {
         let check = YankCheck::new(&puller, Override::Pull, &*host.notices);
@@ -126,6 +143,7 @@ pub fn fetch(
     }
     let file = first.as_deref().and_then(|path| path.strip_prefix(made.path()).ok()).unwrap_or(Path::new(""));
     write_atomic(&made.path().join(ITEM), text(file)?.as_bytes(), false).map_err(|error| failed(&error))?;
+    write_atomic(&made.path().join(ARTIFACT), &manifest.bytes, false).map_err(|error| failed(&error))?;
     match fs::rename(made.path(), &folder) {
         Ok(()) => {
             let _ = made.keep();
@@ -134,11 +152,12 @@ pub fn fetch(
         Err(_) if folder.is_dir() => {}
         Err(error) => return Err(failed(&error)),
     }
-    kept(&folder)?.ok_or_else(|| Error::storage(format!("{} is gone again", folder.display())))
+    kept(&folder, digest, &pinned)?
+        .ok_or_else(|| Error::storage(format!("{} is gone again", folder.display())))
 }
 
 /// The contents of the folder of a digest.
-fn kept(folder: &Path) -> Result<Option<Fetched>> {
+fn kept(folder: &Path, digest: Digest, pinned: &Reference) -> Result<Option<Fetched>> {
     let path = folder.join(ITEM);
     let item = match text_file::read(&path) {
         Ok(item) => item,
@@ -152,5 +171,5 @@ fn kept(folder: &Path) -> Result<Option<Fetched>> {
     }
     // The least recently used items are removed first. If the time cannot be set, the item counts as older.
     let _ = fs::File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
-    Ok(Some(Fetched { file, items: folder.join(MARK) }))
+    Ok(Some(Fetched { file, items: folder.join(MARK), digest, reference: pinned.clone() }))
 }

@@ -1,5 +1,6 @@
 //! Pulls items from registries and image-layout directories, and publishes items to them.
 
+pub mod companions;
 pub mod fetch_cache;
 pub mod publish;
 pub mod pull;

@@ -1,7 +1,7 @@
 //! What is published: an item that a file or an id names, checked as if it were to run, with what it brings along.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use graph_core::document;
 use graph_core::graph::{Action, Graph, ItemType};
@@ -14,6 +14,7 @@ use graph_core::trust::{
 use graph_registry::artifact::{
     self, Artifact, Content, Item, ItemConfig, Kind, MOST_COMPONENT, MOST_TEXT, MOST_USES, Use,
 };
+use graph_registry::companions::{self, Companion, CompanionKind};
 use graph_registry::publish::{Published, publish};
 use graph_registry::reference::Reference;
 use serde_json::Value;
@@ -27,6 +28,7 @@ use crate::items::locate::{
     self, FindError, ItemLocator, LocatedItem, Space, envelope_path, id_of_file, id_of_graph, type_of_file,
 };
 use crate::project;
+use crate::registry::companions::{CompanionSource, graph_title};
 use crate::registry::pull::Puller;
 use crate::trust::signing::Target;
 use graph_core::diagnostic::printable;
@@ -49,6 +51,30 @@ pub struct Ready {
     body: Body,
     /// What its nodes name, of a graph.
     names: BTreeSet<(ItemType, String)>,
+    /// What it takes along, of a graph.
+    companions: Vec<Companion>,
+    path: PathBuf,
+    graph: Option<Box<Graph>>,
+}
+
+impl Ready {
+    /// The file that it was read from.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The graph that is published; `None` for another item.
+    pub fn graph(&self) -> Option<&Graph> {
+        self.graph.as_deref()
+    }
+
+    /// The name that the file of a text has in its artifact.
+    pub fn title(&self) -> String {
+        match &self.body {
+            Body::Component { .. } => graph_title(&self.id, "wasm"),
+            Body::Text { extension, .. } => graph_title(&self.id, extension),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -70,6 +96,8 @@ pub struct Outcome {
     pub reference: Reference,
     /// The digest of its manifest, and whether it was there before or replaced another one.
     pub published: Published,
+    /// The names of the files that it takes along, each with its kind.
+    pub companions: Vec<(CompanionKind, String)>,
 }
 
 /// What is said on the command line about an item.
@@ -94,6 +122,8 @@ pub struct Publisher<'p> {
     pub force: bool,
     /// The time of [`EPOCH_VARIABLE`].
     pub epoch: Option<Timestamp>,
+    /// What graphs take along.
+    pub companions: &'p dyn CompanionSource,
 }
 
 /// The time of [`EPOCH_VARIABLE`], if it is set.
@@ -191,6 +221,9 @@ impl Publisher<'_> {
             signed: None,
             body: Body::Component { component: Box::new(component), envelope },
             names: BTreeSet::new(),
+            companions: Vec::new(),
+            path: path.to_path_buf(),
+            graph: None,
         })
     }
 
@@ -229,13 +262,28 @@ impl Publisher<'_> {
                     .help("give it a `version` like 1.2.3 and sign it again, or say it: --version 1.2.3"));
             }
         };
-        let names = if kind == Kind::Graph {
-            named(&document::load(&project::shown(path), &text, &id)?.graph)
-        } else {
-            BTreeSet::new()
+        let graph = match kind {
+            Kind::Graph => Some(Box::new(document::load(&project::shown(path), &text, &id)?.graph)),
+            _ => None,
         };
+        let names = graph.as_deref().map(named).unwrap_or_default();
         let body = Body::Text { text, extension: extension.to_owned() };
-        Ok(Ready { id, kind, version, description: own.description, signed: Some(signed), body, names })
+        let mut ready = Ready {
+            id,
+            kind,
+            version,
+            description: own.description,
+            signed: Some(signed),
+            body,
+            names,
+            companions: Vec::new(),
+            path: path.to_path_buf(),
+            graph,
+        };
+        if kind == Kind::Graph {
+            ready.companions = self.companions.companions(&ready)?;
+        }
+        Ok(ready)
     }
 
     /// Publishes an item: at a reference that names one artifact, or else below it.
@@ -243,8 +291,14 @@ impl Publisher<'_> {
         self.publish_with(ready, Vec::new(), at)
     }
 
-    /// Publishes a graph and what it names, each thing once and after what it needs. All of it is checked first.
-    pub fn publish_all(&self, ready: Ready, base: &Reference) -> Result<Vec<Outcome>> {
+    /// Publishes a graph and what it names, each thing once and after what it needs. All of it is found and checked first,
+    /// at last by `check`.
+    pub fn publish_all(
+        &self,
+        ready: Ready,
+        base: &Reference,
+        check: &dyn Fn() -> Result<()>,
+    ) -> Result<Vec<Outcome>> {
         let mut found = BTreeMap::new();
         let mut order = Vec::new();
         self.gather(ready, &mut found, &mut order, &mut Vec::new())?;
@@ -252,6 +306,7 @@ impl Publisher<'_> {
             let reason = format!("{} items would come along, {MOST_USES} at most may", order.len() - 1);
             return Err(Error::usage(reason));
         }
+        check()?;
         let mut published: BTreeMap<(ItemType, String), Outcome> = BTreeMap::new();
         let mut outcomes = Vec::new();
         for key in order {
@@ -327,7 +382,8 @@ impl Publisher<'_> {
         let transport = self.puller.open(&reference)?;
         let published = publish(&*transport, &artifact, signature.as_ref(), tag, self.force)?;
         let (id, kind, version) = (ready.id.clone(), ready.kind, ready.version.clone());
-        Ok(Outcome { id, kind, version, reference, published })
+        let companions = ready.companions.iter().map(|one| (one.kind, one.title.clone())).collect();
+        Ok(Outcome { id, kind, version, reference, published, companions })
     }
 
     fn artifacts(&self, ready: &Ready, uses: Vec<Use>) -> Result<(Artifact, Option<Artifact>)> {
@@ -339,7 +395,13 @@ impl Publisher<'_> {
         };
         let created = self.epoch.or(ready.signed);
         let item = Item { config, description: ready.description.as_deref(), created, content };
-        artifact::artifacts(&item).map_err(|error| Error::usage(error.to_string()))
+        let (artifact, signature) =
+            artifact::artifacts(&item).map_err(|error| Error::usage(error.to_string()))?;
+        let artifact = companions::attach(artifact, ready.companions.clone()).map_err(|error| {
+            Error::usage(error.to_string())
+                .help("rename or shorten that file, or publish the graph without what it takes along: --bare")
+        })?;
+        Ok((artifact, signature))
     }
 }
 
@@ -363,7 +425,7 @@ fn below(
 }
 
 /// The items that a graph's nodes and hooks name by written-out ids.
-fn named(graph: &Graph) -> BTreeSet<(ItemType, String)> {
+pub fn named(graph: &Graph) -> BTreeSet<(ItemType, String)> {
     let of_hooks = graph.hooks.iter().filter_map(|hook| match &hook.action {
         HookAction::Item(action) => Some(action),
         HookAction::Control(_) | HookAction::Nothing => None,

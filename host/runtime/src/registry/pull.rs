@@ -5,6 +5,7 @@ use std::time::Duration;
 use graph_core::diagnostic::printable;
 use graph_core::trust::TrustStore;
 use graph_registry::artifact::Use;
+use graph_registry::attach::AttachError;
 use graph_registry::http::{CredentialError, HelperError, Options, TOKEN_REALM_VARIABLE};
 use graph_registry::lock::{Allowed, Departure, Locked};
 use graph_registry::publish::PublishError;
@@ -155,6 +156,16 @@ impl From<PublishError> for Error {
     }
 }
 
+impl From<AttachError> for Error {
+    fn from(error: AttachError) -> Self {
+        match error {
+            AttachError::Full { .. } => Self::limit(error.to_string())
+                .help("have the registry's owner remove signatures that are no longer needed"),
+            AttachError::Transport(error) => error.into(),
+        }
+    }
+}
+
 impl From<PullError> for Error {
     fn from(error: PullError) -> Self {
         let message = error.to_string();
@@ -172,6 +183,17 @@ impl From<PullError> for Error {
             ),
             PullError::Text { .. } => Self::integrity(message).help(
                 "if you know the signer, add the public key with `graph-host trust add`, or name a trust file with `--trust`",
+            ),
+            PullError::OfCompanion { error, .. } => {
+                let inner = Self::from(*error);
+                let outer = Self::new(inner.kind(), inner.code(), message);
+                match inner.help_text() {
+                    Some(help) => outer.help(help.to_owned()),
+                    None => outer,
+                }
+            }
+            PullError::NotAComponent { .. } => Self::usage(message).help(
+                "sign its file and publish it again: graph-host sign FILE --key KEY, then graph-host publish FILE REF",
             ),
             _ => Self::integrity(message).help("nothing was written; its publisher can publish it again"),
         }

@@ -191,6 +191,18 @@ pub fn sign_component_file(
     claims: Claims<'_>,
     key: &SigningKey,
 ) -> Result<ComponentStatement> {
+    let (statement, text) = component_envelope(component, described, claims, key)?;
+    write_envelope(envelope, &text)?;
+    Ok(statement)
+}
+
+/// Signs a statement about a component; returns it with the text of its envelope.
+pub fn component_envelope(
+    component: &VerifiedComponent,
+    described: Described,
+    claims: Claims<'_>,
+    key: &SigningKey,
+) -> Result<(ComponentStatement, String)> {
     let predicate = Predicate {
         id: claims.id.to_owned(),
         version: claims.version.to_owned(),
@@ -205,8 +217,7 @@ pub fn sign_component_file(
         Error::invalid(format!("what is to be stated about `{}` is refused: {error}", claims.id))
     })?;
     let text = sign_component(&statement, key).map_err(|error| Error::storage(error.to_string()))?;
-    write_envelope(envelope, &text)?;
-    Ok(statement)
+    Ok((statement, text))
 }
 
 /// Adds a signature to the envelope of a component, over the statement in it. If the signer names an item, the statement

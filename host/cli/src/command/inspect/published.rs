@@ -1,0 +1,205 @@
+//! What `inspect` shows of a graph in a registry: what it takes along, what it uses and what it asks for. Everything that can
+//! be derived from the verified graph is derived here again; the publisher's own manifest and picture are compared by their
+//! digests, and neither fetched nor shown.
+
+use std::sync::Arc;
+
+use graph_core::capability::Manifest;
+use graph_core::diagnostic::printable;
+use graph_core::digest::Digest;
+use graph_core::graph::{Graph, ItemType};
+use graph_core::id::path_of;
+use graph_core::trust::TrustStore;
+use graph_host::context::{Context, named_project};
+use graph_host::terminal::output::{self, Output, styled};
+use graph_host::terminal::run_report::counted;
+use graph_runtime::error::Result;
+use graph_runtime::graph_registry::companions::{CompanionKind, Companions, Listed};
+use graph_runtime::items::installed::origin;
+use graph_runtime::items::locate::ItemLocator;
+use graph_runtime::project;
+use graph_runtime::registry::fetch_cache::Fetched;
+use graph_runtime::registry::publish::named;
+use graph_runtime::registry::pull::{Network, Puller};
+use graph_runtime::run::start;
+use serde_json::{Value, json};
+
+use crate::command::args::SourceArgs;
+use crate::command::publish::companions::{manifest_text, picture};
+use crate::command::suggestion::{self, Suggested};
+
+/// An item that the graph names.
+struct Used {
+    item_type: ItemType,
+    id: String,
+    /// The version that came with the graph; `None` for an item that did not.
+    version: Option<String>,
+}
+
+/// A graph in a registry, with what was derived from it here.
+pub(super) struct Published {
+    reference: String,
+    digest: Digest,
+    graph_size: u64,
+    /// The stated sizes of all layers together.
+    size: u64,
+    companions: Companions,
+    uses: Vec<Used>,
+    /// The manifest that the graph asks for, and what is not known about it; or why none can be derived.
+    asks: std::result::Result<(String, Vec<String>), String>,
+    /// The digest of the picture that is drawn here, if the graph can be drawn.
+    drawn: Option<Digest>,
+}
+
+impl Published {
+    pub(super) fn of(
+        fetched: &Fetched,
+        graph: &Graph,
+        sources: &SourceArgs,
+        trust: &TrustStore,
+        context: &Context,
+    ) -> Result<Self> {
+        let puller = Puller { options: Network::default().options(), trust };
+        let manifest = fetched.manifest(&puller)?;
+        let companions = fetched.companions(&manifest)?;
+        let mut uses = Vec::new();
+        for (item_type, id) in named(graph) {
+            let came = origin(&fetched.items, item_type, path_of(&id))?;
+            uses.push(Used { item_type, id, version: came.map(|origin| origin.version) });
+        }
+        // The items that came with the graph come first, as in a run.
+        let keeper = named_project(sources.project.as_deref())?;
+        let project = sources.project.clone().or_else(|| project::nearest(keeper.folder()));
+        let places = ItemLocator::new(&sources.items, project.as_deref(), &context.host.home, &keeper);
+        let engine = start::engine(&context.host)?;
+        let components =
+            start::components(engine, places, trust.clone(), Manifest::deny_all(), sources.allow_unsigned);
+        let graph = Arc::new(graph.clone());
+        let asks = match context.block_on(suggestion::of(&graph, &[], &components))? {
+            Ok(Suggested { suggestion, unknown, templates }) => {
+                Ok((suggestion.text, unknown.into_iter().chain(templates).collect()))
+            }
+            Err(error) => Err(error.message().to_owned()),
+        };
+        Ok(Self {
+            reference: fetched.reference.to_string(),
+            digest: fetched.digest,
+            graph_size: manifest.layers.first().map_or(0, |layer| layer.size),
+            size: manifest.layers.iter().fold(0, |sum: u64, layer| sum.saturating_add(layer.size)),
+            companions,
+            uses,
+            asks,
+            drawn: picture(&graph).ok().map(|picture| Digest::of_bytes(picture.as_bytes())),
+        })
+    }
+
+    fn one(&self, kind: CompanionKind) -> Option<&Listed> {
+        self.companions.of_kind(kind).next()
+    }
+
+    /// Whether the publisher's manifest is the one that is derived here; `None` if there is nothing to compare.
+    fn asks_the_same(&self) -> Option<bool> {
+        let (text, _) = self.asks.as_ref().ok()?;
+        let own = Digest::of_bytes(manifest_text(text).as_bytes());
+        Some(self.one(CompanionKind::Manifest)?.digest == own)
+    }
+
+    /// Whether the publisher's picture is the one that is drawn here; `None` if there is nothing to compare.
+    fn looks_the_same(&self) -> Option<bool> {
+        Some(self.one(CompanionKind::Picture)?.digest == self.drawn?)
+    }
+
+    /// For `--json`.
+    pub(super) fn to_json(&self) -> Value {
+        let file =
+            |listed: &Listed| json!({ "file": listed.title, "size": listed.size, "digest": listed.digest });
+        let with = |kind, key: &str, same: Option<bool>| {
+            self.one(kind).map(|listed| {
+                let mut shown = file(listed);
+                shown[key] = json!(same);
+                shown
+            })
+        };
+        let uses = self.uses.iter();
+        json!({
+            "reference": self.reference,
+            "manifest_digest": self.digest,
+            "size": self.size,
+            "graph_size": self.graph_size,
+            "uses": uses
+                .map(|used| json!({ "kind": used.item_type, "id": used.id, "version": used.version }))
+                .collect::<Vec<_>>(),
+            "asks_for": match &self.asks {
+                Ok((manifest, notes)) => json!({ "manifest": manifest, "notes": notes }),
+                Err(error) => json!({ "manifest": null, "notes": [error] }),
+            },
+            "cases": self.companions.of_kind(CompanionKind::Case).map(file).collect::<Vec<_>>(),
+            "manifest": with(CompanionKind::Manifest, "as_suggested_here", self.asks_the_same()),
+            "picture": with(CompanionKind::Picture, "as_drawn_here", self.looks_the_same()),
+            "unknown_layers": self.companions.unknown,
+        })
+    }
+
+    pub(super) fn show(&self, output: Output) -> Result<()> {
+        let field = |name: &str, text: &str| output.line(format_args!("  {name:<9} {}", printable(text)));
+        field("from", &self.reference)?;
+        field("size", &format!("{} bytes, of which the graph has {}", self.size, self.graph_size))?;
+        for (at, used) in self.uses.iter().enumerate() {
+            let version = match &used.version {
+                Some(version) => format!("{version}, published with it"),
+                None => "not published with it".to_owned(),
+            };
+            let name = if at == 0 { "uses" } else { "" };
+            field(name, &format!("{} {} {version}", used.item_type.as_str(), used.id))?;
+        }
+        match &self.asks {
+            Ok((manifest, notes)) => {
+                output.line("  asks for")?;
+                for line in manifest.trim_end().lines() {
+                    output.line(format_args!("            {}", printable(line)))?;
+                }
+                for note in notes {
+                    output.line(format_args!("            {}", styled(output::CAUTION, printable(note))))?;
+                }
+            }
+            Err(error) => field("asks for", &format!("not known: {error}"))?,
+        }
+        let cases: Vec<_> = self.companions.of_kind(CompanionKind::Case).collect();
+        if !cases.is_empty() {
+            field("cases", &counted(cases.len() as u64, "case"))?;
+        }
+        for case in cases {
+            field("", &size_of(case))?;
+        }
+        let compared = [
+            (CompanionKind::Manifest, self.asks_the_same(), "suggested", "caps suggest"),
+            (CompanionKind::Picture, self.looks_the_same(), "drawn", "graph show --format svg"),
+        ];
+        for (kind, is_same, done, command) in compared {
+            let Some(listed) = self.one(kind) else { continue };
+            let same = match is_same {
+                Some(true) => format!("as {done} here"),
+                Some(false) => styled(output::CAUTION, format_args!("not as {done} here")),
+                None => "not compared".to_owned(),
+            };
+            output.line(format_args!("  {:<9} {}, {same}", kind.as_str(), printable(&size_of(listed))))?;
+            if is_same == Some(false) {
+                output.warn(format_args!(
+                    "the published {} is not the one that this version of graph-host derives from the graph: another version \
+                     wrote it, or it does not show what the graph is; `graph-host {command} {}` derives it from the graph",
+                    kind.as_str(),
+                    start::word(&self.reference),
+                ));
+            }
+        }
+        if self.companions.unknown > 0 {
+            let count = counted(self.companions.unknown as u64, "layer");
+            field("", &format!("{count} of types that this version does not know, which are not read"))?;
+        }
+        Ok(())
+    }
+}
+
+fn size_of(listed: &Listed) -> String {
+    format!("{} ({} bytes)", listed.title, listed.size)
+}

@@ -1,0 +1,311 @@
+//! What a graph takes along when it is published: its cases, the manifest that it asks for, and its picture.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use graph_cases::{Case, SUFFIX, cases};
+use graph_core::capability::Manifest;
+use graph_core::diagnostic::Problems;
+use graph_core::graph::Graph;
+use graph_core::topology::Topology;
+use graph_core::trust::TrustStore;
+use graph_core::yaml::{self, Node};
+use graph_host::context::Context;
+use graph_host::terminal::drawing;
+use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_registry::companions::{Companion, CompanionKind, MOST_COMPANIONS};
+use graph_runtime::items::locate::ItemLocator;
+use graph_runtime::project::{Project, nearest, shown, text_file};
+use graph_runtime::registry::companions::CompanionSource;
+use graph_runtime::registry::publish::Ready;
+use graph_runtime::run::start;
+
+use crate::command::suggestion::{self, Suggested};
+
+/// The folder next to a graph that is searched for its cases, besides the graph's own folder.
+const FOLDER: &str = "cases";
+/// How many entries of a folder are looked at.
+const MOST_ENTRIES: usize = 10_000;
+
+/// Gathers what graphs take along.
+#[derive(Debug)]
+pub(super) struct Gathered<'g> {
+    /// The folders that are searched for items before all others.
+    items: &'g [PathBuf],
+    trust: &'g TrustStore,
+    /// The project around the current folder.
+    project: &'g Project,
+    context: &'g Context,
+    /// The cases that the user has named.
+    named: Vec<PathBuf>,
+    /// Those of them that a published graph has.
+    taken: RefCell<BTreeSet<PathBuf>>,
+}
+
+impl<'g> Gathered<'g> {
+    /// With the cases in these files and folders, in addition to those next to each graph.
+    pub(super) fn new(
+        paths: &[PathBuf],
+        items: &'g [PathBuf],
+        trust: &'g TrustStore,
+        project: &'g Project,
+        context: &'g Context,
+    ) -> Result<Self> {
+        let named = if paths.is_empty() { Vec::new() } else { cases(paths)? };
+        if named.len() > MOST_COMPANIONS {
+            return Err(Error::usage(format!(
+                "`--cases` names {} files, {MOST_COMPANIONS} at most are published with a graph",
+                named.len()
+            )));
+        }
+        Ok(Self { items, trust, project, context, named, taken: RefCell::default() })
+    }
+
+    /// Refuses named cases that no published graph has.
+    pub(super) fn check_all_taken(&self) -> Result<()> {
+        let taken = self.taken.borrow();
+        match self.named.iter().find(|path| !taken.contains(*path)) {
+            None => Ok(()),
+            Some(path) => Err(Error::usage(format!(
+                "the case {} does not name a graph that is published under `graph_file`",
+                shown(path)
+            ))
+            .help("write the path of the graph's file there, relative to the case")),
+        }
+    }
+
+    /// The cases of a graph: those that are next to it, and those that the user has named.
+    fn cases(&self, ready: &Ready) -> Result<Vec<Companion>> {
+        let folder = ready.path().parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        let mut found = Vec::new();
+        for folder in [folder.to_path_buf(), folder.join(FOLDER)] {
+            found.extend(self.below(&folder)?.into_iter().map(|path| (path, false)));
+        }
+        found.extend(self.named.iter().cloned().map(|path| (path, true)));
+        let mut known = BTreeSet::new();
+        let mut companions = Vec::new();
+        for (path, is_named) in found {
+            let Some(text) = self.text_of(&path, is_named)? else { continue };
+            let Some(root) = yaml::parse(&text, &Problems::new()) else {
+                if is_named {
+                    Case::parse(&path, &text)?;
+                }
+                continue;
+            };
+            if !names(&root, &path, ready.path()) {
+                continue;
+            }
+            if is_named {
+                self.taken.borrow_mut().insert(path.clone());
+            }
+            if !known.insert(real(&path)) {
+                continue;
+            }
+            let case = Case::parse(&path, &text)?;
+            if case.items_dir.is_some() {
+                let message =
+                    format!("the case {} has `items_dir`, a folder that is not published", shown(&path));
+                if is_named {
+                    return Err(Error::usage(message).help("give its items doubles under `items`"));
+                }
+                self.context.output.warn(format_args!("{message}: it is left out"));
+                continue;
+            }
+            let bytes = with_graph(&path, &text, &root, &ready.title())?.into_bytes();
+            let title = path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+            let Some(title) = title else {
+                return Err(Error::usage(format!(
+                    "the name of the case {} is not text in UTF-8",
+                    shown(&path)
+                )));
+            };
+            // A file that is named may have any ending.
+            let title = if title.ends_with(SUFFIX) { title } else { format!("{}{SUFFIX}", stem(&title)) };
+            companions.push(Companion { kind: CompanionKind::Case, title, bytes });
+        }
+        Ok(companions)
+    }
+
+    /// The files that end as cases do in a folder, in order of names; none if the folder does not exist.
+    fn below(&self, folder: &Path) -> Result<Vec<PathBuf>> {
+        let failed = |error: &io::Error| Error::read("the folder", folder, error);
+        let entries = match fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Ok(Vec::new());
+            }
+            Err(error) => return Err(failed(&error)),
+        };
+        let mut found = Vec::new();
+        for (count, entry) in entries.enumerate() {
+            if count == MOST_ENTRIES {
+                self.context.output.warn(format_args!(
+                    "{} has more than {MOST_ENTRIES} entries: name the cases of the graph with --cases",
+                    shown(folder)
+                ));
+                break;
+            }
+            let path = entry.map_err(|error| failed(&error))?.path();
+            if path.to_string_lossy().ends_with(SUFFIX) && path.is_file() {
+                found.push(path);
+            }
+        }
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    /// The text of a case; `None` for a file that was not named and is too large to be a case that is published.
+    fn text_of(&self, path: &Path, is_named: bool) -> Result<Option<String>> {
+        let most = CompanionKind::Case.most();
+        let size = fs::metadata(path).map_err(|error| Error::read("the case", path, &error))?.len();
+        if size > most {
+            let message = format!("the case {} has {size} bytes, {most} at most are published", shown(path));
+            if is_named {
+                return Err(Error::usage(message));
+            }
+            self.context.output.warn(format_args!("{message}: it is left out"));
+            return Ok(None);
+        }
+        text_file::read_as("the case", path).map(Some)
+    }
+
+    /// The manifest that a graph asks for, without the hooks of this project and user.
+    fn manifest(&self, ready: &Ready, graph: &Graph) -> Result<Option<Companion>> {
+        // As in a run, the items are those of the graph's own project, and those of the user's space.
+        let own = std::path::absolute(ready.path()).ok().and_then(|path| path.parent().and_then(nearest));
+        let own = own.or_else(|| nearest(self.project.folder()));
+        let home = &self.context.host.home;
+        let places = ItemLocator::new(self.items, own.as_deref(), home, self.project);
+        let engine = start::engine(&self.context.host)?;
+        let components = start::components(engine, places, self.trust.clone(), Manifest::deny_all(), false);
+        let graph = Arc::new(graph.clone());
+        let suggested = self.context.block_on(suggestion::of(&graph, &[], &components))?;
+        let reason = match suggested {
+            Ok(Suggested { suggestion, unknown, .. }) if unknown.is_empty() => {
+                let bytes = manifest_text(&suggestion.text).into_bytes();
+                return Ok(Some(companion(CompanionKind::Manifest, ready, bytes)));
+            }
+            Ok(Suggested { unknown, .. }) => unknown.join("; "),
+            Err(error) => error.message().to_owned(),
+        };
+        self.context.output.warn(format_args!(
+            "no manifest is published with `{}`, since it would not be complete: {reason}",
+            ready.id
+        ));
+        Ok(None)
+    }
+
+    /// The picture of a graph; none of one that is too large to be drawn.
+    fn picture(&self, ready: &Ready, graph: &Graph) -> Option<Companion> {
+        match picture(graph) {
+            Ok(picture) if picture.len() as u64 <= CompanionKind::Picture.most() => {
+                Some(companion(CompanionKind::Picture, ready, picture.into_bytes()))
+            }
+            Ok(_) => {
+                self.context.output.note(format_args!("no picture of `{}`: it would be too large", ready.id));
+                None
+            }
+            Err(error) => {
+                self.context.output.note(format_args!("no picture of `{}`: {}", ready.id, error.message()));
+                None
+            }
+        }
+    }
+}
+
+impl CompanionSource for Gathered<'_> {
+    fn companions(&self, ready: &Ready) -> Result<Vec<Companion>> {
+        let Some(graph) = ready.graph() else { return Ok(Vec::new()) };
+        let mut companions = self.cases(ready)?;
+        companions.extend(self.manifest(ready, graph)?);
+        companions.extend(self.picture(ready, graph));
+        Ok(companions)
+    }
+}
+
+/// The picture of a graph as it is published: what `graph show --format svg` prints.
+pub(in crate::command) fn picture(graph: &Graph) -> Result<String> {
+    Ok(format!("{}\n", drawing::svg(&Topology::of(graph))?.trim_end()))
+}
+
+/// The manifest of a graph as it is published: what `caps suggest` prints.
+pub(in crate::command) fn manifest_text(suggested: &str) -> String {
+    format!("{}\n", suggested.trim_end())
+}
+
+fn companion(kind: CompanionKind, ready: &Ready, bytes: Vec<u8>) -> Companion {
+    let title = ready.title();
+    Companion { kind, title: format!("{}{}", stem(&title), kind.ending()), bytes }
+}
+
+fn stem(title: &str) -> &str {
+    title.rsplit_once('.').map_or(title, |(stem, _)| stem)
+}
+
+/// Whether a case names a graph by its file.
+fn names(root: &Node, case: &Path, graph: &Path) -> bool {
+    let file = root.as_mapping().and_then(|case| case.get("graph_file")).and_then(Node::as_text);
+    let folder = case.parent().unwrap_or(Path::new(""));
+    file.is_some_and(|file| real(&folder.join(file)) == real(graph))
+}
+
+/// A path without links, if it exists.
+fn real(path: &Path) -> PathBuf {
+    fs::canonicalize(path).or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_path_buf())
+}
+
+/// The text of a case with the name that the graph's file has in the artifact: what is pulled into one folder runs as it is.
+fn with_graph(path: &Path, text: &str, root: &Node, title: &str) -> Result<String> {
+    let refused = || {
+        Error::invalid(format!("`graph_file` of the case {} cannot be replaced by `{title}`", shown(path)))
+            .help("write it as a plain text on a line of its own: graph_file: graph.yaml")
+    };
+    let file = root.as_mapping().and_then(|case| case.get("graph_file")).ok_or_else(refused)?;
+    if file.as_text() == Some(title) {
+        return Ok(text.to_owned());
+    }
+    let (before, after) = (text.get(..file.span.start), text.get(file.span.end..));
+    let (Some(before), Some(after)) = (before, after) else { return Err(refused()) };
+    let replaced = format!("{before}{title}{after}");
+    // An anchor or a block would change more than this value.
+    let mut wanted = root.to_json();
+    wanted["graph_file"] = title.into();
+    match yaml::parse(&replaced, &Problems::new()) {
+        Some(there) if there.to_json() == wanted => Ok(replaced),
+        _ => Err(refused()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn replaced(text: &str) -> Result<String> {
+        let root = yaml::parse(text, &Problems::new()).unwrap();
+        with_graph(Path::new("x.case.yaml"), text, &root, "flow.yaml")
+    }
+
+    #[test]
+    fn the_published_case_names_the_published_file_and_keeps_everything_else() {
+        for graph in
+            ["graph.yaml", "'../my graph.yaml'", "\"../gr\\u0061ph.yaml\"", "./.ai/tools/t/flow.yaml"]
+        {
+            let text =
+                format!("# A case\nname: x\ngraph_file: {graph} # the graph\nscript: [{{ run: {{}} }}]\n");
+            let wanted = text.replace(&format!("{graph} #"), "flow.yaml #");
+            assert_eq!(replaced(&text).unwrap(), wanted);
+        }
+        assert_eq!(
+            replaced("{ graph_file: graph.yaml, script: [] }").unwrap(),
+            "{ graph_file: flow.yaml, script: [] }"
+        );
+        // Another value is the same node.
+        assert!(replaced("graph_file: &file graph.yaml\nname: *file\nscript: []\n").is_err());
+    }
+}

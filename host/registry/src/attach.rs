@@ -1,0 +1,163 @@
+//! Statements about components that are in a registry already: a signature is an artifact of its own, whose subject is the
+//! component's manifest, so that signing changes neither the component's digest nor its tag.
+
+use std::collections::BTreeMap;
+
+use graph_core::digest::Digest;
+use graph_core::trust::PREDICATE_TYPE;
+
+use crate::artifact::Artifact;
+use crate::manifest::{Descriptor, Manifest, media};
+use crate::pull::MOST_SIGNATURES;
+use crate::transport::{Transport, TransportError};
+
+/// Why a signature was not attached. Nothing was written then, except for a failure of the transport in between.
+#[derive(Debug, thiserror::Error)]
+pub enum AttachError {
+    /// It has as many signatures as a pull tries.
+    #[error(
+        "{place} lists {found} signatures of {subject} already, and a pull tries {MOST_SIGNATURES} of them"
+    )]
+    Full {
+        /// The repository or directory.
+        place: String,
+        /// The component's manifest.
+        subject: Digest,
+        /// How many signatures there are.
+        found: usize,
+    },
+    /// A request to the registry, or an access to the directory, failed.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+}
+
+/// A signature that is attached to a component's artifact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attached {
+    /// The digest of the signature's own manifest.
+    pub signature: Digest,
+    /// The same signature was attached before.
+    pub was_there: bool,
+}
+
+/// The artifact of a component's envelope. The subject is the descriptor of the component's manifest, as its bytes are
+/// stored: those of other tools are not in canonical form.
+pub fn envelope(subject: Descriptor, envelope: &str) -> Artifact {
+    let manifest = Manifest {
+        schema_version: 2,
+        media_type: Some(media::MANIFEST.to_owned()),
+        artifact_type: Some(media::ENVELOPE.to_owned()),
+        config: Descriptor::of(media::EMPTY, b"{}"),
+        layers: vec![Descriptor::of(media::ENVELOPE, envelope.as_bytes())],
+        subject: Some(subject),
+        annotations: BTreeMap::from([("in-toto.io/predicate-type".to_owned(), PREDICATE_TYPE.to_owned())]),
+    };
+    Artifact { manifest, blobs: vec![b"{}".to_vec(), envelope.as_bytes().to_vec()] }
+}
+
+/// Attaches an envelope to a component's artifact. Other signatures are kept.
+pub fn attach(transport: &dyn Transport, subject: Descriptor, text: &str) -> Result<Attached, AttachError> {
+    let about = subject.digest;
+    let artifact = envelope(subject, text);
+    let signature = artifact.digest();
+    let listed = transport.referrers(&about, media::ENVELOPE)?;
+    if listed.iter().any(|listed| listed.digest == signature) {
+        return Ok(Attached { signature, was_there: true });
+    }
+    if listed.len() >= MOST_SIGNATURES {
+        return Err(AttachError::Full { place: transport.place(), subject: about, found: listed.len() });
+    }
+    for blob in &artifact.blobs {
+        transport.put_blob(blob)?;
+    }
+    let signature = transport.put_manifest(&artifact.manifest, None)?;
+    Ok(Attached { signature, was_there: false })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::layout::Layout;
+    use crate::pull::{PullError, unvouched};
+    use crate::reference::Reference;
+
+    /// A component as other tools push it: without annotations, and not in canonical JSON.
+    fn pushed(layout: &Layout, annotations: &str) -> Digest {
+        layout.put_blob(b"{}").unwrap();
+        layout.put_blob(b"\0asm").unwrap();
+        let (config, wasm) = (Digest::of_bytes(b"{}"), Digest::of_bytes(b"\0asm"));
+        let text = format!(
+            "{{ \"schemaVersion\": 2,\n  \"config\": {{ \"mediaType\": \"{}\", \"digest\": \"{config}\", \"size\": 2 }},\n  \
+             \"layers\": [{{ \"mediaType\": \"{}\", \"digest\": \"{wasm}\", \"size\": 4 }}]{annotations} }}",
+            media::WASM_CONFIG,
+            media::WASM
+        );
+        layout.put_blob(text.as_bytes()).unwrap();
+        Digest::of_bytes(text.as_bytes())
+    }
+
+    /// Lists a manifest under a name, as another tool would.
+    fn name(folder: &std::path::Path, digest: Digest, name: &str) {
+        let path = folder.join("index.json");
+        let mut index = crate::manifest::Index::read(&std::fs::read(&path).unwrap()).unwrap();
+        let size = std::fs::metadata(folder.join("blobs/sha256").join(digest.hex())).unwrap().len();
+        let annotations = [("org.opencontainers.image.ref.name".to_owned(), name.to_owned())].into();
+        index.manifests.push(Descriptor {
+            digest,
+            size,
+            annotations,
+            ..Descriptor::of(media::MANIFEST, b"")
+        });
+        std::fs::write(path, index.to_bytes()).unwrap();
+    }
+
+    #[test]
+    fn a_signature_refers_to_the_manifest_as_it_is_stored() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("out");
+        let layout = Layout::new(&place);
+        let digest = pushed(&layout, "");
+        name(&place, digest, "pushed:1.2.0");
+        let reference: Reference = format!("oci-layout:{}:pushed:1.2.0", place.display()).parse().unwrap();
+        let found = unvouched(&layout, &reference).unwrap();
+        assert_eq!((found.id, found.version.as_deref()), (None, Some("1.2.0")));
+        assert_eq!((&*found.bytes, found.subject.digest), (&b"\0asm"[..], digest));
+        let one = attach(&layout, found.subject.clone(), "{}").unwrap();
+        assert!(!one.was_there);
+        assert_eq!(
+            attach(&layout, found.subject.clone(), "{}").unwrap(),
+            Attached { was_there: true, ..one }
+        );
+        let listed = layout.referrers(&digest, media::ENVELOPE).unwrap();
+        assert_eq!(listed.iter().map(|listed| listed.digest).collect::<Vec<_>>(), [one.signature]);
+        // Neither the tag nor the component has changed.
+        assert_eq!(unvouched(&layout, &reference).unwrap().subject, found.subject);
+        for other in 1..MOST_SIGNATURES {
+            attach(&layout, found.subject.clone(), &format!("{{\"{other}\":0}}")).unwrap();
+        }
+        let full = attach(&layout, found.subject, "{\"x\":0}");
+        assert!(matches!(full, Err(AttachError::Full { found: MOST_SIGNATURES, .. })), "{full:?}");
+    }
+
+    #[test]
+    fn a_tag_and_the_stated_version_agree() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("out");
+        let layout = Layout::new(&place);
+        let digest = pushed(
+            &layout,
+            ", \"annotations\": { \"org.opencontainers.image.version\": \"1.0.0\", \"dev.graph-host.item.id\": \"t/x\" }",
+        );
+        name(&place, digest, "pushed:1.2.0");
+        name(&place, digest, "pushed:latest");
+        let of = |tag: &str| {
+            let reference: Reference =
+                format!("oci-layout:{}:pushed:{tag}", place.display()).parse().unwrap();
+            unvouched(&layout, &reference)
+        };
+        assert!(matches!(of("1.2.0"), Err(PullError::Tag { .. })));
+        let found = of("latest").unwrap();
+        assert_eq!((found.id.as_deref(), found.version.as_deref()), (Some("t/x"), Some("1.0.0")));
+    }
+}

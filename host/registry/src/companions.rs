@@ -1,0 +1,314 @@
+//! What a graph's artifact takes along: the cases that test the graph, the manifest that it asks for, and its picture.
+//!
+//! They are further layers after the graph, each with a file name as its title, so that `oras pull` writes them as files:
+//!
+//! | Companion | Media type | File | How many |
+//! |---|---|---|---|
+//! | case | `application/vnd.graph-host.case.v1+yaml` | `NAME.case.yaml` | at most [`MOST_COMPANIONS`] |
+//! | manifest | `application/vnd.graph-host.suggested-manifest.v1+yaml` | `GRAPH.caps.yaml` | at most one |
+//! | picture | `image/svg+xml` | `GRAPH.svg` | at most one |
+//!
+//! The signature of a graph does not cover them: they are as trustworthy as the place that they are from. Only their digests
+//! are certain, which the artifact's manifest lists and a lockfile pins through it. So nothing here is applied: the caller
+//! shows a manifest, runs cases without real items, and draws the picture again from the verified graph.
+
+use std::collections::BTreeSet;
+
+use graph_core::diagnostic::printable;
+use graph_core::digest::Digest;
+
+use crate::artifact::{Artifact, Kind};
+use crate::manifest::{Descriptor, Manifest, annotation, shown};
+use crate::pull::{PullError, blob};
+use crate::transport::Transport;
+
+/// How many layers an artifact may have besides its graph, those of unknown types included.
+pub const MOST_COMPANIONS: usize = 128;
+/// How many bytes the companions of a graph may have in all.
+pub const MOST_BYTES: u64 = 8 << 20;
+/// The longest title, in bytes.
+const LONGEST_TITLE: usize = 128;
+
+/// The kind of a companion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CompanionKind {
+    /// A case of the graph: it runs with doubles only.
+    Case,
+    /// The manifest that the publisher's host suggests for the graph. It grants nothing until a user passes it to a run.
+    Manifest,
+    /// A drawing of the graph, as SVG: active content of a stranger, so that no command passes it on.
+    Picture,
+}
+
+impl CompanionKind {
+    /// All kinds, in the order of their layers.
+    pub const ALL: [Self; 3] = [Self::Case, Self::Manifest, Self::Picture];
+
+    /// Its name, as `--json` has it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Case => "case",
+            Self::Manifest => "manifest",
+            Self::Picture => "picture",
+        }
+    }
+
+    /// The media type of its layer. Those of our own formats have the format's version.
+    pub const fn media_type(self) -> &'static str {
+        match self {
+            Self::Case => "application/vnd.graph-host.case.v1+yaml",
+            Self::Manifest => "application/vnd.graph-host.suggested-manifest.v1+yaml",
+            Self::Picture => "image/svg+xml",
+        }
+    }
+
+    /// How the name of its file ends.
+    pub const fn ending(self) -> &'static str {
+        match self {
+            Self::Case => ".case.yaml",
+            Self::Manifest => ".caps.yaml",
+            Self::Picture => ".svg",
+        }
+    }
+
+    /// The largest one, in bytes.
+    pub const fn most(self) -> u64 {
+        match self {
+            Self::Case => 1 << 20,
+            Self::Manifest => 256 << 10,
+            Self::Picture => 4 << 20,
+        }
+    }
+
+    /// The kind with a media type; `None` for a layer of another type.
+    pub fn of(media_type: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.media_type() == media_type)
+    }
+}
+
+/// A companion that is published with a graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Companion {
+    /// Whether it is a case, a manifest or a picture.
+    pub kind: CompanionKind,
+    /// The name of its file, without a folder.
+    pub title: String,
+    /// Its content, unchanged.
+    pub bytes: Vec<u8>,
+}
+
+/// A companion as an artifact lists it. Its title and size are within bounds; its content has not been read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Whether it is a case, a manifest or a picture.
+    pub kind: CompanionKind,
+    /// The name of its file: no path, no control characters, unlike all others of the artifact.
+    pub title: String,
+    /// The number of its layer; the graph is layer 0.
+    pub layer: usize,
+    /// The digest that its content has to have.
+    pub digest: Digest,
+    /// The size that its content has to have, in bytes.
+    pub size: u64,
+}
+
+/// All companions of an artifact.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Companions {
+    /// The companions, in the order of layers.
+    pub listed: Vec<Listed>,
+    /// How many layers have types that this version does not know. They are never read.
+    pub unknown: usize,
+}
+
+impl Companions {
+    /// The companions of a kind.
+    pub fn of_kind(&self, kind: CompanionKind) -> impl Iterator<Item = &Listed> {
+        self.listed.iter().filter(move |listed| listed.kind == kind)
+    }
+}
+
+/// Why a layer cannot be a companion.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
+pub enum CompanionError {
+    /// There are more layers than are read.
+    #[error("it has {found} layers besides its graph, {MOST_COMPANIONS} at most are read")]
+    TooMany { found: usize },
+    /// The title is missing or is not a plain file name.
+    #[error("its title `{title}` is not a file name that can be used: {reason}")]
+    Title { title: String, reason: &'static str },
+    /// Another layer has the same title.
+    #[error("its title `{title}` is that of another layer, too")]
+    SameTitle { title: String },
+    /// There are two of a kind of which one is allowed.
+    #[error("it is a second {}, one at most is allowed", kind.as_str())]
+    Second { kind: CompanionKind },
+    /// It has the media type of a graph.
+    #[error("it has the type `{found}`, which only layer 0 may have")]
+    SecondItem { found: String },
+    /// It is larger than is read.
+    #[error("the {} `{title}` has {size} bytes, {most} at most are read", kind.as_str())]
+    TooLarge { kind: CompanionKind, title: String, size: u64, most: u64 },
+    /// All companions together are larger than is read.
+    #[error("with it, the layers besides the graph have more than {MOST_BYTES} bytes")]
+    TooMuch,
+    /// It is not a text.
+    #[error("the {} `{title}` is not text in UTF-8", kind.as_str())]
+    NotText { kind: CompanionKind, title: String },
+}
+
+/// Adds companions to the artifact of a graph, in an order of their own, so that the same files give the same bytes.
+pub fn attach(mut artifact: Artifact, mut companions: Vec<Companion>) -> Result<Artifact, PullError> {
+    companions.sort_by(|one, other| (one.kind, &one.title).cmp(&(other.kind, &other.title)));
+    for companion in companions {
+        let mut described = Descriptor::of(companion.kind.media_type(), &companion.bytes);
+        described.annotations.insert(annotation::TITLE.to_owned(), companion.title);
+        artifact.manifest.layers.push(described);
+        artifact.blobs.push(companion.bytes);
+    }
+    let id = artifact.manifest.annotations.get(annotation::ITEM).map_or("the graph", String::as_str);
+    // What would not be pulled is not published.
+    read(&shown(id), &artifact.manifest)?;
+    Ok(artifact)
+}
+
+/// Reads the companions that the artifact of a graph lists, and checks titles, numbers and sizes before anything is
+/// fetched. `name`: the artifact, for messages.
+pub fn read(name: &str, manifest: &Manifest) -> Result<Companions, PullError> {
+    let wrong = |layer: usize, reason: CompanionError| PullError::Companion {
+        reference: name.to_owned(),
+        layer,
+        reason: Box::new(reason),
+    };
+    let found = manifest.layers.len().saturating_sub(1);
+    if found > MOST_COMPANIONS {
+        return Err(wrong(MOST_COMPANIONS + 1, CompanionError::TooMany { found }));
+    }
+    let mut companions = Companions::default();
+    let mut titles = BTreeSet::new();
+    let mut bytes: u64 = 0;
+    // `oras pull` writes the graph under its title, next to the others.
+    let graph = manifest.layers.first().and_then(|layer| layer.annotations.get(annotation::TITLE));
+    titles.extend(graph.map(|title| title.to_lowercase()));
+    for (layer, described) in manifest.layers.iter().enumerate().skip(1) {
+        let wrong = |reason| wrong(layer, reason);
+        let Some(kind) = CompanionKind::of(&described.media_type) else {
+            if Kind::Graph.layers().iter().any(|(media_type, _)| *media_type == described.media_type) {
+                return Err(wrong(CompanionError::SecondItem { found: shown(&described.media_type) }));
+            }
+            companions.unknown += 1;
+            continue;
+        };
+        let title = described.annotations.get(annotation::TITLE).map(String::as_str).unwrap_or_default();
+        check_title(kind, title)
+            .map_err(|reason| wrong(CompanionError::Title { title: shown(title), reason }))?;
+        // Some systems do not distinguish upper and lower case in file names.
+        if !titles.insert(title.to_lowercase()) {
+            return Err(wrong(CompanionError::SameTitle { title: title.to_owned() }));
+        }
+        if kind != CompanionKind::Case && companions.of_kind(kind).next().is_some() {
+            return Err(wrong(CompanionError::Second { kind }));
+        }
+        let (size, most) = (described.size, kind.most());
+        if size > most {
+            return Err(wrong(CompanionError::TooLarge { kind, title: title.to_owned(), size, most }));
+        }
+        bytes = bytes.saturating_add(size);
+        if bytes > MOST_BYTES {
+            return Err(wrong(CompanionError::TooMuch));
+        }
+        companions.listed.push(Listed {
+            kind,
+            title: title.to_owned(),
+            layer,
+            digest: described.digest,
+            size,
+        });
+    }
+    Ok(companions)
+}
+
+/// Whether a title is the name of a file of a kind on every system: no path, nothing hidden, nothing that is shown as
+/// something else.
+pub fn check_title(kind: CompanionKind, title: &str) -> Result<(), &'static str> {
+    if title.is_empty() {
+        return Err("it is missing");
+    }
+    if title.len() > LONGEST_TITLE {
+        return Err("it is longer than 128 bytes");
+    }
+    if printable(title) != title || title.chars().any(char::is_control) {
+        return Err("it has control characters");
+    }
+    if title.contains(['/', '\\', ':']) || title.contains("..") {
+        return Err("it leads to another folder");
+    }
+    if title.contains(['<', '>', '"', '|', '?', '*']) || title.starts_with([' ', '-', '.']) {
+        return Err("it has characters that a file name cannot have everywhere");
+    }
+    // A name of a device of Windows, such as `con.svg`.
+    let stem = title.split('.').next().unwrap_or_default().trim_end().to_lowercase();
+    let is_numbered = |device: &str| {
+        stem.strip_prefix(device).is_some_and(|rest| rest.chars().count() == 1 && !rest.starts_with('0'))
+    };
+    if ["con", "prn", "aux", "nul"].contains(&&*stem) || is_numbered("com") || is_numbered("lpt") {
+        return Err("it is the name of a device");
+    }
+    if title.len() <= kind.ending().len() || !title.ends_with(kind.ending()) {
+        return Err(match kind {
+            CompanionKind::Case => "that of a case ends in `.case.yaml`",
+            CompanionKind::Manifest => "that of a manifest ends in `.caps.yaml`",
+            CompanionKind::Picture => "that of a picture ends in `.svg`",
+        });
+    }
+    Ok(())
+}
+
+/// Fetches a companion, and checks its size and its digest. `name`: the artifact, for messages.
+pub fn fetch(transport: &dyn Transport, name: &str, listed: &Listed) -> Result<Vec<u8>, PullError> {
+    let described = Descriptor {
+        media_type: listed.kind.media_type().to_owned(),
+        digest: listed.digest,
+        size: listed.size,
+        artifact_type: None,
+        annotations: std::collections::BTreeMap::new(),
+    };
+    blob(transport, name, "the layer", &described, listed.kind.most()).map_err(|error| {
+        PullError::OfCompanion { layer: listed.layer, title: listed.title.clone(), error: Box::new(error) }
+    })
+}
+
+/// Fetches a companion that is a text.
+pub fn fetch_text(transport: &dyn Transport, name: &str, listed: &Listed) -> Result<String, PullError> {
+    let bytes = fetch(transport, name, listed)?;
+    String::from_utf8(bytes).map_err(|_| PullError::Companion {
+        reference: name.to_owned(),
+        layer: listed.layer,
+        reason: Box::new(CompanionError::NotText { kind: listed.kind, title: listed.title.clone() }),
+    })
+}
+
+/// How many cases an artifact states to have, for listings. Nothing about them has been checked.
+pub fn stated_cases(manifest: &Manifest) -> usize {
+    let is_case = |layer: &&Descriptor| layer.media_type == CompanionKind::Case.media_type();
+    if Kind::of(manifest) == Some(Kind::Graph) { manifest.layers.iter().filter(is_case).count() } else { 0 }
+}
+
+/// Whether two manifests differ in nothing but what graph-host itself derives from a graph, the manifest and the picture,
+/// which another version of it may derive in another way.
+pub(crate) fn differ_in_derived_only(one: &Manifest, other: &Manifest) -> bool {
+    let is_derived = |layer: &Descriptor| {
+        matches!(CompanionKind::of(&layer.media_type), Some(CompanionKind::Manifest | CompanionKind::Picture))
+    };
+    let has_derived = |manifest: &Manifest| manifest.layers.iter().any(is_derived);
+    let rest = |manifest: &Manifest| {
+        let mut rest = manifest.clone();
+        rest.layers.retain(|layer| !is_derived(layer));
+        rest
+    };
+    has_derived(one) && has_derived(other) && rest(one) == rest(other)
+}
+
+#[cfg(test)]
+mod tests;

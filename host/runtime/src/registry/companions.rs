@@ -1,0 +1,254 @@
+//! What published graphs take along: where it comes from when a graph is published, and where it goes when one is fetched.
+//! Nothing of it is covered by the graph's signature, so that nothing here applies it.
+
+use std::fmt;
+use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use cap_std::fs::{Dir, OpenOptions};
+use graph_registry::companions::{self, Companion, CompanionKind, Companions};
+use graph_registry::manifest::Manifest;
+use graph_registry::pull::{PulledContent, fetch_manifest};
+
+use crate::error::{Error, Result};
+use crate::project;
+use crate::project::text_file;
+use crate::registry::fetch_cache::Fetched;
+use crate::registry::publish::Ready;
+use crate::registry::pull::{Brought, Puller};
+
+/// Says what graphs take along when they are published. `()` gives nothing to any graph.
+pub trait CompanionSource: fmt::Debug {
+    /// What a graph takes along. It is asked before anything is published.
+    fn companions(&self, ready: &Ready) -> Result<Vec<Companion>>;
+}
+
+impl CompanionSource for () {
+    fn companions(&self, _: &Ready) -> Result<Vec<Companion>> {
+        Ok(Vec::new())
+    }
+}
+
+/// The name of a graph's file in its artifact, as `oras pull` writes it: cases name their graph by it.
+pub fn graph_title(id: &str, extension: &str) -> String {
+    let extension = if extension == "yml" { "yaml" } else { extension };
+    format!("{}.{extension}", id.rsplit('/').next().unwrap_or(id))
+}
+
+/// A file that a graph has taken along, with its content.
+#[derive(Clone, Debug)]
+pub struct File {
+    /// Its name, without a folder.
+    pub name: String,
+    /// Its content, which has the digest that the artifact lists.
+    pub bytes: Vec<u8>,
+}
+
+impl Fetched {
+    /// The artifact's manifest, from the cache. An item that an earlier version has cached is asked for once more.
+    pub fn manifest(&self, puller: &Puller<'_>) -> Result<Manifest> {
+        let path = self.manifest_path();
+        let kept = match text_file::read(&path) {
+            Ok(text) => {
+                let bytes = text.into_bytes();
+                // The folder is the user's own, but its name says which bytes have to be in it.
+                let is_own = graph_core::digest::Digest::of_bytes(&bytes) == self.digest;
+                is_own.then_some(bytes)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(Error::read("what was fetched", &path, &error)),
+        };
+        let bytes = match kept {
+            Some(bytes) => bytes,
+            None => fetch_manifest(&*puller.open(&self.reference)?, &self.reference)?.bytes,
+        };
+        Manifest::read(&bytes).map_err(|error| {
+            Error::integrity(format!("the manifest of {} cannot be used: {error}", self.reference))
+        })
+    }
+
+    /// What the artifact of a graph takes along. Nothing of it is fetched.
+    pub fn companions(&self, manifest: &Manifest) -> Result<Companions> {
+        Ok(companions::read(&self.reference.to_string(), manifest)?)
+    }
+
+    /// Fetches the cases of a graph, each with the name of its file.
+    pub fn cases(&self, companions: &Companions, puller: &Puller<'_>) -> Result<Vec<(String, String)>> {
+        let (transport, name) = (puller.open(&self.reference)?, self.reference.to_string());
+        let cases = companions.of_kind(CompanionKind::Case);
+        cases
+            .map(|case| Ok((case.title.clone(), companions::fetch_text(&*transport, &name, case)?)))
+            .collect()
+    }
+}
+
+impl Puller<'_> {
+    /// Fetches everything that a graph takes along, with the graph itself, which its cases name; nothing for another item.
+    pub fn files(&self, brought: &Brought) -> Result<Vec<File>> {
+        let PulledContent::Text { text, extension, .. } = &brought.pulled.content else {
+            return Ok(Vec::new());
+        };
+        let listed = &brought.pulled.companions.listed;
+        if listed.is_empty() {
+            return Ok(Vec::new());
+        }
+        let graph =
+            File { name: graph_title(&brought.pulled.id, extension), bytes: text.clone().into_bytes() };
+        let (transport, name) = (self.open(&brought.reference)?, brought.reference.to_string());
+        let fetched = listed.iter().map(|one| {
+            // Our name of the graph is not the artifact's if its publisher chose another one.
+            if one.title.eq_ignore_ascii_case(&graph.name) {
+                return Err(Error::integrity(format!(
+                    "layer {} of {name} has the name of the graph's file, `{}`",
+                    one.layer, graph.name
+                )));
+            }
+            Ok(File { name: one.title.clone(), bytes: companions::fetch(&*transport, &name, one)? })
+        });
+        let fetched = fetched.collect::<Result<Vec<_>>>()?;
+        Ok(std::iter::once(graph).chain(fetched).collect())
+    }
+}
+
+/// A folder that files of strangers are written into: nothing is overwritten, and no link leads out of it.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+}
+
+/// A file that was written.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// Its path.
+    pub path: PathBuf,
+    /// The same bytes were there already.
+    pub was_there: bool,
+}
+
+impl Folder {
+    /// A folder that need not exist: writing to it creates it.
+    pub fn at(path: &Path) -> Self {
+        Self { path: path.to_path_buf() }
+    }
+
+    /// Refuses files that would replace others. `id`: the item, below which its files are.
+    pub fn check(&self, id: &str, files: &[File]) -> Result<()> {
+        match self.open(id) {
+            Ok(folder) => files.iter().try_for_each(|file| self.is_there(&folder, id, file).map(|_| ())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(self.failed(id, &error)),
+        }
+    }
+
+    /// Writes files that do not exist yet.
+    pub fn write(&self, id: &str, files: &[File]) -> Result<Vec<Written>> {
+        self.check(id, files)?;
+        let made = || {
+            fs::create_dir_all(&self.path)?;
+            Dir::open_ambient_dir(&self.path, cap_std::ambient_authority())?.create_dir_all(id)?;
+            self.open(id)
+        };
+        let folder = made().map_err(|error| self.failed(id, &error))?;
+        let mut written = Vec::new();
+        for file in files {
+            let path = self.path.join(id).join(&file.name);
+            let was_there = self.is_there(&folder, id, file)?;
+            if !was_there {
+                let write = || {
+                    // Fails if the file has been created since.
+                    let mut made =
+                        folder.open_with(&file.name, OpenOptions::new().write(true).create_new(true))?;
+                    made.write_all(&file.bytes)?;
+                    made.sync_all()
+                };
+                write().map_err(|error| Error::write("what the graph takes along", &path, &error))?;
+            }
+            written.push(Written { path, was_there });
+        }
+        Ok(written)
+    }
+
+    fn open(&self, id: &str) -> io::Result<Dir> {
+        Dir::open_ambient_dir(&self.path, cap_std::ambient_authority())?.open_dir(id)
+    }
+
+    fn failed(&self, id: &str, error: &io::Error) -> Error {
+        Error::write("the folder", &self.path.join(id), error)
+    }
+
+    /// Whether a file exists with the same bytes. One with others is a refusal.
+    fn is_there(&self, folder: &Dir, id: &str, file: &File) -> Result<bool> {
+        let path = self.path.join(id).join(&file.name);
+        let other = |what: &str| {
+            Error::denied(format!("{} {what}: it is not overwritten", project::shown(&path)))
+                .help("name another folder, or move the file away")
+        };
+        match folder.symlink_metadata(&file.name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(Error::read("the file", &path, &error)),
+            // A pipe would block, and a link may lead anywhere.
+            Ok(found) if !found.is_file() => Err(other("exists, and is not a file")),
+            Ok(_) => {
+                let mut bytes = Vec::new();
+                let most = file.bytes.len() as u64 + 1;
+                let read = folder.open(&file.name).and_then(|there| there.take(most).read_to_end(&mut bytes));
+                read.map_err(|error| Error::read("the file", &path, &error))?;
+                if bytes == file.bytes { Ok(true) } else { Err(other("exists with other content")) }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::error::Kind;
+
+    fn file(name: &str, text: &str) -> File {
+        File { name: name.to_owned(), bytes: text.as_bytes().to_vec() }
+    }
+
+    #[test]
+    fn files_are_written_once_and_never_over_others() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = Folder::at(&root.path().join("out"));
+        let files = [file("flow.yaml", "graph"), file("a.case.yaml", "case")];
+        let written = folder.write("t/flow", &files).unwrap();
+        assert!(written.iter().all(|one| !one.was_there));
+        assert_eq!(fs::read_to_string(root.path().join("out/t/flow/a.case.yaml")).unwrap(), "case");
+        assert!(folder.write("t/flow", &files).unwrap().iter().all(|one| one.was_there));
+        // One that differs is kept, and the others are not written either.
+        let changed = [file("new.case.yaml", "new"), file("a.case.yaml", "other")];
+        let refused = folder.write("t/flow", &changed).unwrap_err();
+        assert_eq!(refused.kind(), Kind::Denied);
+        assert!(refused.message().contains("exists with other content"), "{refused}");
+        assert_eq!(fs::read_to_string(root.path().join("out/t/flow/a.case.yaml")).unwrap(), "case");
+        assert!(!root.path().join("out/t/flow/new.case.yaml").exists());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn no_link_leads_out_of_the_folder() {
+        let root = tempfile::tempdir().unwrap();
+        let (out, away) = (root.path().join("out"), root.path().join("away"));
+        fs::create_dir_all(&out).unwrap();
+        fs::create_dir_all(&away).unwrap();
+        std::os::unix::fs::symlink(&away, out.join("t")).unwrap();
+        let folder = Folder::at(&out);
+        assert!(folder.write("t/flow", &[file("a.case.yaml", "case")]).is_err());
+        assert_eq!(fs::read_dir(&away).unwrap().count(), 0);
+        // Nor is one followed in place of a file.
+        fs::create_dir_all(out.join("u")).unwrap();
+        std::os::unix::fs::symlink(away.join("made"), out.join("u/a.case.yaml")).unwrap();
+        assert!(folder.write("u", &[file("a.case.yaml", "case")]).is_err());
+        assert!(!away.join("made").exists());
+    }
+
+    #[test]
+    fn a_graph_has_the_name_of_its_id() {
+        assert_eq!(graph_title("t/flow", "yml"), "flow.yaml");
+        assert_eq!(graph_title("flow", "yaml"), "flow.yaml");
+    }
+}
