@@ -8,7 +8,6 @@ use graph_core::trust::Yank;
 use graph_core::yaml::parse_duration;
 use graph_host::context::{Context, current_project};
 use graph_runtime::error::{Error, Result};
-use graph_runtime::graph_registry::reference::Reference;
 use graph_runtime::history::events::{Namespaces, StreamKind};
 use graph_runtime::project::Project;
 use graph_runtime::project::stores::StoreKind;

@@ -6,6 +6,7 @@ use crate::command::args::SourceArgs;
 use crate::command::uncallable;
 use graph_host::context::named_project;
 use std::path::Path;
+use std::sync::Arc;
 
 use graph_core::diagnostic::printable;
 use graph_core::digest::Digest;
@@ -367,7 +368,7 @@ fn graph(
     let standing = verify_text(TextKind::Graph, id, &text, &trust, now());
     let rank = precedence::rank((ItemType::Tool, id), path, places, &trust, now().into());
     let loaded = graph_core::document::load(&project::shown(path), &text, id)?;
-    let graph = loaded.graph;
+    let graph = Arc::new(loaded.graph);
     let published = match fetched {
         Some(fetched) => Some(Published::of(fetched, &graph, sources, &trust, context)?),
         None => None,

@@ -26,6 +26,7 @@ use serde_json::{Value, json};
 /// The digests are written to `graph-host.lock`. Without a REF, every reference in that file is resolved again, and a tag
 /// that now names a higher version is locked to it. Nothing is installed; `graph-host pull` installs what is locked.
 #[derive(Debug, clap::Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Args {
     /// `oci://host/repository:tag`, or `oci-layout:DIR:name`; with `@RANGE` such as `@^1.2` in place of the version, the
     /// greatest version in that range, also of a locked item: `acme/fetch@^1.2`

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use graph_core::document;
 use graph_core::graph::{Action, Graph, ItemType};
@@ -54,7 +55,7 @@ pub struct Ready {
     /// What it takes along, of a graph.
     companions: Vec<Companion>,
     path: PathBuf,
-    graph: Option<Box<Graph>>,
+    graph: Option<Arc<Graph>>,
 }
 
 impl Ready {
@@ -64,8 +65,8 @@ impl Ready {
     }
 
     /// The graph that is published; `None` for another item.
-    pub fn graph(&self) -> Option<&Graph> {
-        self.graph.as_deref()
+    pub fn graph(&self) -> Option<&Arc<Graph>> {
+        self.graph.as_ref()
     }
 
     /// The name that the file of a text has in its artifact.
@@ -263,7 +264,7 @@ impl Publisher<'_> {
             }
         };
         let graph = match kind {
-            Kind::Graph => Some(Box::new(document::load(&project::shown(path), &text, &id)?.graph)),
+            Kind::Graph => Some(Arc::new(document::load(&project::shown(path), &text, &id)?.graph)),
             _ => None,
         };
         let names = graph.as_deref().map(named).unwrap_or_default();

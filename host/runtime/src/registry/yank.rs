@@ -167,7 +167,7 @@ impl Puller<'_> {
         notices: &dyn NoticeObserver,
     ) -> Result<YankOutcome> {
         let YankRequest { reference, reason, is_yanked } = request;
-        self.check_name(reference)?;
+        check_name(reference)?;
         let transport = self.open(reference)?;
         let described = yank::describe(&*transport, reference)?;
         names_version(reference, &described)?;
@@ -210,15 +210,15 @@ impl Puller<'_> {
         let yanked = self.trust.yank_of(&yanks.statements).cloned();
         Ok(YankOutcome { about, kind, yanked, is_changed: true })
     }
+}
 
-    fn check_name(&self, reference: &Reference) -> Result<()> {
-        if reference.names_one() {
-            return Ok(());
-        }
-        Err(Error::usage(format!("{reference} names no version")).help(
-            "add a version or a digest: `:1.0.0`, `@sha256:…`; `graph-host search` lists what there is",
-        ))
+/// A yank is of one artifact.
+fn check_name(reference: &Reference) -> Result<()> {
+    if reference.names_one() {
+        return Ok(());
     }
+    Err(Error::usage(format!("{reference} names no version"))
+        .help("add a version or a digest: `:1.0.0`, `@sha256:…`; `graph-host search` lists what there is"))
 }
 
 impl<'c> YankCheck<'c> {

@@ -54,7 +54,7 @@ pub(super) struct Published {
 impl Published {
     pub(super) fn of(
         fetched: &Fetched,
-        graph: &Graph,
+        graph: &Arc<Graph>,
         sources: &SourceArgs,
         trust: &TrustStore,
         context: &Context,
@@ -74,8 +74,7 @@ impl Published {
         let engine = start::engine(&context.host)?;
         let components =
             start::components(engine, places, trust.clone(), Manifest::deny_all(), sources.allow_unsigned);
-        let graph = Arc::new(graph.clone());
-        let asks = match context.block_on(suggestion::of(&graph, &[], &components))? {
+        let asks = match context.block_on(suggestion::of(graph, &[], &components))? {
             Ok(Suggested { suggestion, unknown, templates }) => {
                 Ok((suggestion.text, unknown.into_iter().chain(templates).collect()))
             }
@@ -89,7 +88,7 @@ impl Published {
             companions,
             uses,
             asks,
-            drawn: picture(&graph).ok().map(|picture| Digest::of_bytes(picture.as_bytes())),
+            drawn: picture(graph).ok().map(|picture| Digest::of_bytes(picture.as_bytes())),
         })
     }
 

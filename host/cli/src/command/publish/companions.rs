@@ -175,7 +175,7 @@ impl<'g> Gathered<'g> {
     }
 
     /// The manifest that a graph asks for, without the hooks of this project and user.
-    fn manifest(&self, ready: &Ready, graph: &Graph) -> Result<Option<Companion>> {
+    fn manifest(&self, ready: &Ready, graph: &Arc<Graph>) -> Result<Option<Companion>> {
         // As in a run, the items are those of the graph's own project, and those of the user's space.
         let own = std::path::absolute(ready.path()).ok().and_then(|path| path.parent().and_then(nearest));
         let own = own.or_else(|| nearest(self.project.folder()));
@@ -183,8 +183,7 @@ impl<'g> Gathered<'g> {
         let places = ItemLocator::new(self.items, own.as_deref(), home, self.project);
         let engine = start::engine(&self.context.host)?;
         let components = start::components(engine, places, self.trust.clone(), Manifest::deny_all(), false);
-        let graph = Arc::new(graph.clone());
-        let suggested = self.context.block_on(suggestion::of(&graph, &[], &components))?;
+        let suggested = self.context.block_on(suggestion::of(graph, &[], &components))?;
         let reason = match suggested {
             Ok(Suggested { suggestion, unknown, .. }) if unknown.is_empty() => {
                 let bytes = manifest_text(&suggestion.text).into_bytes();
