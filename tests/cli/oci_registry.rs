@@ -108,7 +108,8 @@ fn read(stream: &mut TcpStream) -> Option<Request> {
 }
 
 fn write(stream: &mut TcpStream, request: &Request, (status, fields, body): Response) {
-    let fields: String = fields.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let fields: Vec<_> = fields.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let fields = fields.concat();
     let length = body.len();
     let head =
         format!("HTTP/1.1 {status} Told\r\nconnection: close\r\ncontent-length: {length}\r\n{fields}\r\n");

@@ -212,7 +212,7 @@ fn numbers_and_sizes_are_bounded_before_anything_is_read() {
     assert_eq!(stated_cases(&many), 9_999);
     assert!(refused(&many).contains("9999 layers besides its graph, 128 at most"));
     assert!(read("it", &with((0..MOST_COMPANIONS).map(|at| case(&format!("{at}.case.yaml"))))).is_ok());
-    let unknown = with((0..MOST_COMPANIONS + 1).map(|_| layer("text/plain", None, 1)));
+    let unknown = with((0..=MOST_COMPANIONS).map(|_| layer("text/plain", None, 1)));
     assert!(refused(&unknown).contains("129 layers"));
     // 1 GB of spaces is not fetched.
     let large = layer(CompanionKind::Case.media_type(), Some("x.case.yaml"), 1 << 30);

@@ -283,6 +283,8 @@ impl Publisher<'_> {
         };
         if kind == Kind::Graph {
             ready.companions = self.companions.companions(&ready)?;
+            // What cannot be taken along is refused before anything is published.
+            self.artifacts(&ready, Vec::new())?;
         }
         Ok(ready)
     }

@@ -268,7 +268,9 @@ fn with_graph(path: &Path, text: &str, root: &Node, title: &str) -> Result<Strin
     if file.as_text() == Some(title) {
         return Ok(text.to_owned());
     }
-    let (before, after) = (text.get(..file.span.start), text.get(file.span.end..));
+    let written = text.get(file.span.start..file.span.end).ok_or_else(refused)?;
+    let end = file.span.start + written.trim_end().len();
+    let (before, after) = (text.get(..file.span.start), text.get(end..));
     let (Some(before), Some(after)) = (before, after) else { return Err(refused()) };
     let replaced = format!("{before}{title}{after}");
     // An anchor or a block would change more than this value.
