@@ -1,5 +1,7 @@
 //! Lists what a registry or a directory offers. This is what the artifacts state, without any verification.
 
+use graph_core::digest::Digest;
+
 use crate::artifact::Kind;
 use crate::http::{Names, Options, Registry};
 use crate::layout::Layout;
@@ -15,6 +17,8 @@ const MOST: usize = 500;
 pub struct Offer {
     /// The reference that pulls it.
     pub reference: Reference,
+    /// The digest of its manifest.
+    pub manifest: Digest,
     /// The kind that it states.
     pub kind: Kind,
     /// The id that it states.
@@ -23,6 +27,8 @@ pub struct Offer {
     pub version: Option<String>,
     /// The description that it states.
     pub description: Option<String>,
+    /// Where its sources are, as it states: any text, not only a URL.
+    pub source: Option<String>,
 }
 
 /// The artifacts that a place offers.
@@ -136,9 +142,11 @@ fn offer(
     let said = |key: &str| manifest.annotations.get(key).map(|text| shown(text));
     Ok(Some(Offer {
         reference,
+        manifest: fetched.digest,
         kind,
         id: said(annotation::ITEM),
         version: said(annotation::VERSION),
         description: said(annotation::DESCRIPTION),
+        source: manifest.annotations.get(annotation::SOURCE).cloned(),
     }))
 }

@@ -15,7 +15,10 @@ const COMMANDS: &[Group] = &[
         "Write and check",
         &["new", "build", "bundle", "validate", "test", "graph", "caps", "schema", "explain"],
     ),
-    ("Trust and share", &["inspect", "keys", "trust", "sign", "verify", "publish", "pull", "lock", "search"]),
+    (
+        "Trust and share",
+        &["inspect", "keys", "trust", "sign", "verify", "publish", "pull", "lock", "search", "registry"],
+    ),
     ("Maintain", &["doctor", "cache", "migrate", "completions", "man", "help"]),
 ];
 

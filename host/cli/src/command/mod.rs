@@ -24,6 +24,7 @@ mod observe;
 mod plan_view;
 mod publish;
 mod pull;
+mod registry;
 mod replay;
 mod resume;
 mod resume_by_input;
@@ -69,6 +70,7 @@ pub(crate) enum Command {
     Verify(verify::Args),
     Publish(publish::Args),
     Pull(pull::Args),
+    Registry(registry::Args),
     Lock(lock::Args),
     Search(search::Args),
     Cache(cache::Args),
@@ -111,6 +113,7 @@ impl Command {
             Self::Verify(args) => verify::run(&args, context),
             Self::Publish(args) => publish::run(args, context),
             Self::Pull(args) => pull::run(&args, context),
+            Self::Registry(args) => registry::run(args, context),
             Self::Lock(args) => lock::run(&args, context),
             Self::Search(args) => search::run(&args, context),
             Self::Cache(args) => cache::run(args, context),
