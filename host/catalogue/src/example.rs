@@ -15,7 +15,7 @@ const LONGEST: usize = 60;
 /// of plain characters.
 pub(crate) fn object(schema: Option<&Value>) -> Option<Map<String, Value>> {
     let Some(schema) = schema else { return Some(Map::new()) };
-    let candidate = match Example { root: schema }.of(schema, 0) {
+    let candidate = match (Example { root: schema }).of(schema, 0) {
         Some(Value::Object(candidate)) => candidate,
         _ => Map::new(),
     };
@@ -135,9 +135,8 @@ mod tests {
     #[test]
     fn nothing_of_a_stranger_gets_into_a_command() {
         let hostile = "'; rm -rf ~; '${env.HOME}";
-        let of = |property: Value| {
-            json!({ "type": "object", "required": ["a"], "properties": { "a": property } })
-        };
+        let of =
+            |property: Value| json!({ "type": "object", "required": ["a"], "properties": { "a": property } });
         assert_eq!(example(&of(json!({ "const": hostile }))), None);
         assert_eq!(example(&of(json!({ "enum": [hostile] }))), None);
         assert_eq!(

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
-const HOSTILE: &str = "</script><script>alert(1)</script>\u{202e}\u{1b}[31m\"'><img src=x onerror=alert(1)>&amp;";
+const HOSTILE: &str =
+    "</script><script>alert(1)</script>\u{202e}\u{1b}[31m\"'><img src=x onerror=alert(1)>&amp;";
 
 fn digest(text: &str) -> Digest {
     Digest::of_bytes(text.as_bytes())
@@ -51,7 +52,9 @@ fn item(id: &str, kind: Kind, versions: &[(&str, Trust)]) -> Item {
 }
 
 fn schema() -> Schema {
-    Schema::of(&json!({ "type": "object", "required": ["url"], "properties": { "url": { "type": "string", "description": HOSTILE } } }))
+    Schema::of(
+        &json!({ "type": "object", "required": ["url"], "properties": { "url": { "type": "string", "description": HOSTILE } } }),
+    )
 }
 
 fn component() -> Content {
@@ -65,10 +68,15 @@ fn component() -> Content {
             result: Schema::of(&json!({ "type": "string" })),
         }],
         more_callables: 0,
-        wit: Wit::Text(Text::source("package root:component;\n\nworld root {\n  import wasi:http/types@0.2.6;\n}\n")),
+        wit: Wit::Text(Text::source(
+            "package root:component;\n\nworld root {\n  import wasi:http/types@0.2.6;\n}\n",
+        )),
         asks: Asks {
             interfaces: vec![Text::line("wasi:http/outgoing-handler@0.2.6")],
-            reasons: vec![Wanted { interface: Text::line("wasi:http/outgoing-handler"), why: Text::line(HOSTILE) }],
+            reasons: vec![Wanted {
+                interface: Text::line("wasi:http/outgoing-handler"),
+                why: Text::line(HOSTILE),
+            }],
             ceiling: BTreeSet::from([CapabilityKind::Log, CapabilityKind::Http]),
             at_most: BTreeSet::from([CapabilityKind::Log]),
             limits: None,
@@ -99,10 +107,8 @@ fn graph() -> Content {
 /// A catalogue that has one of everything.
 fn sample() -> Catalogue {
     let mut catalogue = Catalogue::of(Text::line("oci-layout:out"));
-    let not_verified = Trust::NotVerified {
-        reason: Text::line(HOSTILE),
-        key_ids: vec![Text::line(&digest("a key").hex())],
-    };
+    let not_verified =
+        Trust::NotVerified { reason: Text::line(HOSTILE), key_ids: vec![Text::line(&digest("a key").hex())] };
     let mut fetch = item(
         "acme/fetch",
         Kind::Component,
@@ -113,7 +119,8 @@ fn sample() -> Catalogue {
     let signers = [signer("acme")];
     let signed = [SignedItem { id: "acme/fetch", may: Some(&may), signers: &signers }];
     let reference = "oci-layout:out:acme/fetch:1.0.0";
-    fetch.versions[1].usage = Some(usage(("acme/fetch", Kind::Component), reference, &content, &signed, true));
+    fetch.versions[1].usage =
+        Some(usage(("acme/fetch", Kind::Component), reference, &content, &signed, true));
     fetch.versions[1].content = Some(content);
     fetch.versions[1].digest = Some(digest("bytes"));
     fetch.versions[1].source = Link::read("https://example.com/acme/fetch");
@@ -127,8 +134,18 @@ fn sample() -> Catalogue {
     flow.versions[0].capabilities = Some(Text::source("version: 1\ndispatch: ['execute.tool.acme.*']\n"));
     flow.versions[0].cases = Cases::Ran {
         results: vec![
-            CaseResult { name: Text::line("fetches"), about: Some(Text::line("The page is fetched.")), passed: true, problem: None },
-            CaseResult { name: Text::line(HOSTILE), about: None, passed: false, problem: Some(Text::line(HOSTILE)) },
+            CaseResult {
+                name: Text::line("fetches"),
+                about: Some(Text::line("The page is fetched.")),
+                passed: true,
+                problem: None,
+            },
+            CaseResult {
+                name: Text::line(HOSTILE),
+                about: None,
+                passed: false,
+                problem: Some(Text::line(HOSTILE)),
+            },
         ],
     };
     let mut note = item("acme/note", Kind::Knowledge, &[("2.0.0", trusted())]);
@@ -253,7 +270,19 @@ fn only_https_is_a_link() {
 #[test]
 fn file_names_are_safe_and_differ_whatever_the_ids_are() {
     let ids = [
-        "con", "CON", "aux.txt", "../../etc/passwd", "a/b", "A/b", "a/B", "a-b", "", ".", "a\0b", "ä", HOSTILE,
+        "con",
+        "CON",
+        "aux.txt",
+        "../../etc/passwd",
+        "a/b",
+        "A/b",
+        "a/B",
+        "a-b",
+        "",
+        ".",
+        "a\0b",
+        "ä",
+        HOSTILE,
         &"x".repeat(10_000),
     ];
     let names: BTreeSet<_> =
@@ -272,8 +301,10 @@ fn file_names_are_safe_and_differ_whatever_the_ids_are() {
 #[test]
 fn ids_that_differ_in_case_have_pages_of_their_own() {
     let mut catalogue = Catalogue::of(Text::line("oci-layout:out"));
-    catalogue.items =
-        vec![item("Acme/Fetch", Kind::Graph, &[("1.0.0", trusted())]), item("acme/fetch", Kind::Graph, &[("1.0.0", trusted())])];
+    catalogue.items = vec![
+        item("Acme/Fetch", Kind::Graph, &[("1.0.0", trusted())]),
+        item("acme/fetch", Kind::Graph, &[("1.0.0", trusted())]),
+    ];
     let files = files(catalogue).unwrap();
     let names: BTreeSet<_> = files.keys().map(|path| path.to_lowercase()).collect();
     assert_eq!(names.len(), files.len());
@@ -284,7 +315,11 @@ fn ids_that_differ_in_case_have_pages_of_their_own() {
 fn the_newest_version_is_the_greatest_release_that_was_verified() {
     let catalogue = sample();
     assert_eq!(catalogue.items[0].newest().unwrap().version.as_str(), "1.0.0");
-    assert_eq!(catalogue.items[3].newest().unwrap().references.len(), 1, "one that was not verified, if there is no other");
+    assert_eq!(
+        catalogue.items[3].newest().unwrap().references.len(),
+        1,
+        "one that was not verified, if there is no other"
+    );
 }
 
 #[test]

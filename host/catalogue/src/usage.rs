@@ -58,7 +58,9 @@ pub fn usage(
         usage.push("Trust who signed it", trust_command(signer, &keys));
     }
     if !is_whole {
-        usage.note("It brings items along that are not in this catalogue: their signers have to be trusted, too.");
+        usage.note(
+            "It brings items along that are not in this catalogue: their signers have to be trusted, too.",
+        );
     }
     usage.push("Pull it", format!("graph-host pull {}", word(reference)));
     let id = word(id);

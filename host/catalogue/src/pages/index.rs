@@ -90,7 +90,9 @@ fn searched(item: &Item) -> String {
         words.extend(version.description.as_ref().map(|text| text.as_str()));
         match &version.content {
             Some(Content::Component(component)) => {
-                words.extend(component.callables.iter().flat_map(|one| [one.item.as_str(), one.summary.as_str()]));
+                words.extend(
+                    component.callables.iter().flat_map(|one| [one.item.as_str(), one.summary.as_str()]),
+                );
                 words.extend(component.asks.interfaces.iter().map(|name| name.as_str()));
             }
             Some(Content::Graph(graph)) => {

@@ -87,7 +87,11 @@ pub(super) fn signers(trust: &Trust) -> Markup {
 
 /// The version, or what stands for one that is not stated.
 pub(super) fn number(version: &Version) -> Markup {
-    if version.version.is_empty() { html! { "no version" } } else { text(&version.version) }
+    if version.version.is_empty() {
+        html! { "no version" }
+    } else {
+        text(&version.version)
+    }
 }
 
 /// A count with its noun.

@@ -64,7 +64,7 @@ fn trust(version: &Version) -> Markup {
                             dd { "public key " code { (signer.public_key) } }
                         }
                     }
-                    p.quiet { "Compare the public key with one that you had another way: whoever serves this page could name another key." }
+                    p.quiet { "Compare the public key with one that you had another way: the server of this page could name another key." }
                     @if let Some(time) = signed_at { p { "Signed at " (time) ", as the signer states." } }
                     @if let Some(time) = not_after { p { "Counts until " (time) "." } }
                 }

@@ -1,4 +1,4 @@
-//! What an artifact that was not pulled means for a catalogue.
+//! Artifacts that were not pulled, sorted by what a catalogue does with them.
 
 use graph_catalogue::Text;
 use graph_core::trust::{TextRefusal, VerifyError};
@@ -7,7 +7,7 @@ use graph_registry::transport::TransportError;
 
 use crate::error::Error;
 
-/// What becomes of an artifact that was not pulled.
+/// What a catalogue does with an artifact that was not pulled.
 pub(super) enum Refusal {
     /// The registry cannot be used any more: without it, the catalogue would leave out what is there.
     Fatal(Error),
