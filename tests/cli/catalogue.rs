@@ -80,13 +80,17 @@ fn a_catalogue_says_what_was_verified() {
     let place = published();
     let (summary, code) = place.json(&["registry", "index", "oci-layout:out", "-o", "site"]);
     assert_eq!(code, 0, "{summary}");
-    let of_summary = ["items", "versions", "not_verified", "not_readable", "complete"].map(|key| summary[key].clone());
+    let of_summary =
+        ["items", "versions", "not_verified", "not_readable", "complete"].map(|key| summary[key].clone());
     assert_eq!(of_summary, [json!(3), json!(4), json!([]), json!([]), json!(true)], "{summary}");
 
     let document = document(&place, "site");
     assert_eq!((&document["format"], &document["version"]), (&json!("graph-host catalogue"), &json!(1)));
     let kit = version(&document, "t/kit", "1.1.0");
-    assert_eq!((&kit["trust"]["status"], &kit["trust"]["signers"][0]["name"]), (&json!("trusted"), &json!("me")));
+    assert_eq!(
+        (&kit["trust"]["status"], &kit["trust"]["signers"][0]["name"]),
+        (&json!("trusted"), &json!("me"))
+    );
     let component = &kit["content"];
     assert_eq!(component["type"], "component", "{kit}");
     assert_eq!(component["callables"][0]["item"], "t/kit");
@@ -96,7 +100,12 @@ fn a_catalogue_says_what_was_verified() {
     let flow = version(&document, "t/flow", "1.0.0");
     assert_eq!(flow["content"]["nodes"], json!([{ "name": "a", "item": "t/kit" }]));
     assert_eq!(flow["content"]["uses"][0]["page"], kit["page"], "{flow}");
-    assert_eq!(flow["content"]["picture"]["drawn"]["file"].as_str().map(|file| place.path("site").join(file).is_file()), Some(true));
+    assert_eq!(
+        flow["content"]["picture"]["drawn"]["file"]
+            .as_str()
+            .map(|file| place.path("site").join(file).is_file()),
+        Some(true)
+    );
     let note = version(&document, "t/note", "2.0.0");
     assert_eq!((&note["description"], &note["content"]["title"]), (&json!("A note"), &json!("A note")));
     for page in ["index.html", kit["page"].as_str().unwrap(), flow["page"].as_str().unwrap()] {
@@ -114,7 +123,12 @@ fn the_same_registry_gives_the_same_bytes() {
     }
     let one = files(&place.path("one"));
     assert_eq!(one, files(&place.path("two")));
-    let listed: Vec<_> = document(&place, "one")["files"].as_array().unwrap().iter().map(|file| file.as_str().unwrap().to_owned()).collect();
+    let listed: Vec<_> = document(&place, "one")["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|file| file.as_str().unwrap().to_owned())
+        .collect();
     assert_eq!(listed, one.into_keys().collect::<Vec<_>>());
     // An older catalogue is replaced whole: what it alone had is gone.
     ok(&place.run(&["sign", ".ai/tools/t/kit.wasm", "--key", "me", "--version", "2.0.0"]));
@@ -187,7 +201,11 @@ fn what_is_not_verified_is_said_to_be_a_claim() {
     let kit = version(&document, "t/kit", "1.0.0");
     assert_eq!(kit["trust"]["status"], "not_verified", "{kit}");
     assert_eq!(kit["trust"]["key_ids"].as_array().map(Vec::len), Some(1), "{kit}");
-    assert_eq!((&kit["content"], &kit["usage"]), (&Value::Null, &Value::Null), "nothing is shown of its content");
+    assert_eq!(
+        (&kit["content"], &kit["usage"]),
+        (&Value::Null, &Value::Null),
+        "nothing is shown of its content"
+    );
     let page = place.read(&format!("site/{}", kit["page"].as_str().unwrap()));
     assert!(page.contains("The publisher states, and nothing was verified:"), "{page}");
 }
@@ -232,9 +250,12 @@ fn hostile_artifacts_end_up_on_a_page_as_text_or_not_at_all() {
     put(&place, "x/long:1.0.0", &hostile("x/long", &"y".repeat(1 << 20)));
     put(&place, "x/markup:1.0.0", &hostile(HOSTILE, HOSTILE));
     // A version whose content is missing, and a tag that says another version than the signed one.
-    let flow = place.json(&["publish", "t/flow", "--with-items", "oci-layout:out"]).0["published"][1]["manifest"].clone();
+    let flow =
+        place.json(&["publish", "t/flow", "--with-items", "oci-layout:out"]).0["published"][1]["manifest"]
+            .clone();
     let flow = flow.as_str().unwrap().strip_prefix("sha256:").unwrap().to_owned();
-    let manifest: Value = serde_json::from_slice(&std::fs::read(place.path("out/blobs/sha256").join(flow)).unwrap()).unwrap();
+    let manifest: Value =
+        serde_json::from_slice(&std::fs::read(place.path("out/blobs/sha256").join(flow)).unwrap()).unwrap();
     put(&place, "t/flow:9.0.0", &manifest);
     let note = document_of_note(&place);
     std::fs::remove_file(place.path("out/blobs/sha256").join(note)).unwrap();
@@ -243,17 +264,26 @@ fn hostile_artifacts_end_up_on_a_page_as_text_or_not_at_all() {
     assert_eq!(code, 0, "{summary}");
     let reasons = |key: &str| -> Vec<String> {
         let list = summary[key].as_array().unwrap().iter();
-        list.map(|one| format!("{} {}", one["reference"].as_str().unwrap(), one["reason"].as_str().unwrap())).collect()
+        list.map(|one| format!("{} {}", one["reference"].as_str().unwrap(), one["reason"].as_str().unwrap()))
+            .collect()
     };
     let unreadable = reasons("not_readable");
     assert!(unreadable.iter().any(|one| one.starts_with("oci-layout:out:t/note:2.0.0")), "{unreadable:?}");
-    assert!(unreadable.iter().any(|one| one.contains("t/flow:9.0.0") && one.contains("its tag says another one")), "{unreadable:?}");
+    assert!(
+        unreadable.iter().any(|one| one.contains("t/flow:9.0.0") && one.contains("its tag says another one")),
+        "{unreadable:?}"
+    );
     for (path, bytes) in files(&place.path("site")) {
         assert!(bytes.len() < 2 << 20, "{path} has {} bytes", bytes.len());
         let text = String::from_utf8(bytes).unwrap();
         assert!(!text.contains('\u{202e}'), "{path}");
         if path.ends_with(".html") {
-            assert!(!text.contains("<script>alert") && !text.contains("<img src=x") && !text.contains("href=\"javascript"), "{path}");
+            assert!(
+                !text.contains("<script>alert")
+                    && !text.contains("<img src=x")
+                    && !text.contains("href=\"javascript"),
+                "{path}"
+            );
         }
     }
     let pages = names(&place.path("site/items"));
@@ -288,6 +318,11 @@ fn a_folder_of_other_things_is_left_alone() {
     refused(&["oci-layout:nowhere", "-o", "new"], 9, "nowhere");
     refused(&["docker://x", "-o", "new"], 2, "is not a reference");
     assert!(!place.path("new").exists());
+    // One that a newer program has written is not replaced by an older one.
+    std::fs::remove_file(place.path("site/notes.txt")).unwrap();
+    let newer = place.read("site/catalogue.json").replacen("\"version\": 1,", "\"version\": 2,", 1);
+    place.write("site/catalogue.json", &newer);
+    refused(&["oci-layout:out", "-o", "site"], 8, "has a catalogue of version 2");
     assert_eq!(names(&place.path("mine")), ["notes.txt"]);
 }
 
@@ -297,7 +332,10 @@ fn a_registry_that_does_not_answer_gives_no_catalogue() {
     // It lists a repository and a tag, and then refuses everything.
     let choose = |request: &str| {
         let body = |text: &str| {
-            let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", text.len());
+            let head = format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+                text.len()
+            );
             Answer::Bytes((head + text).into_bytes())
         };
         if request.contains("/v2/_catalog") {
@@ -332,5 +370,11 @@ fn ctrl_c_stops_it_and_nothing_is_written() {
     let ended = place.ran(&child.wait_with_output().unwrap());
     assert_eq!(ended.code, 130, "{}", ended.shown());
     assert!(ended.stderr.contains("nothing was written"), "{}", ended.shown());
-    assert_eq!(names(&place.path(".")).iter().filter(|name| name.contains("site") || name.contains("catalogue")).count(), 0);
+    assert_eq!(
+        names(&place.path("."))
+            .iter()
+            .filter(|name| name.contains("site") || name.contains("catalogue"))
+            .count(),
+        0
+    );
 }

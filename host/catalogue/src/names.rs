@@ -1,5 +1,5 @@
 //! The names of files. An id is a stranger's text, which may differ from another one only in case, be the name of a device, or be longer than
-//! any file's name: a name is a readable part, and a part of the digest of everything that tells one page from another.
+//! any name of a file: a name is a readable part, and a part of the digest of everything in which two pages can differ.
 
 use graph_core::digest::{Digest, DomainHasher};
 

@@ -44,6 +44,7 @@ pub fn files(mut catalogue: Catalogue) -> Result<BTreeMap<String, Vec<u8>>, serd
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Listing {
     format: String,
+    version: u32,
     files: BTreeSet<String>,
 }
 
@@ -51,6 +52,11 @@ impl Listing {
     /// Reads the list of a `catalogue.json`; `None` if it is another document.
     pub fn read(document: &[u8]) -> Option<Self> {
         serde_json::from_slice::<Self>(document).ok().filter(|listing| listing.format == FORMAT)
+    }
+
+    /// The version of the document.
+    pub const fn version(&self) -> u32 {
+        self.version
     }
 
     /// Whether a file belongs to the catalogue.

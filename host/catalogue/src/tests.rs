@@ -229,7 +229,8 @@ fn the_same_catalogue_gives_the_same_bytes_and_lists_its_files() {
     assert_eq!(document.files, one.keys().cloned().collect());
     let listing = Listing::read(&one[DOCUMENT]).unwrap();
     assert!(listing.has("index.html") && !listing.has("notes.txt"));
-    assert!(Listing::read(b"{\"format\":\"another\",\"files\":[]}").is_none());
+    assert_eq!(listing.version(), VERSION);
+    assert!(Listing::read(b"{\"format\":\"another\",\"version\":1,\"files\":[]}").is_none());
 }
 
 #[test]

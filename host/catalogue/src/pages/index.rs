@@ -68,7 +68,7 @@ fn search() -> Markup {
 fn row(item: &Item) -> Markup {
     let Some(newest) = item.newest() else { return html! {} };
     html! {
-        li data-kind=(item.kind.as_str()) data-trusted=(newest.trust.is_trusted()) data-text=(searched(item)) {
+        li data-kind=(item.kind.as_str()) data-trusted=(newest.trust.is_trusted().to_string()) data-text=(searched(item)) {
             h3 { a href=(item.page) { (text(&item.id)) } }
             p.facts {
                 (badge(&newest.trust)) " " span { (item.kind.as_str()) } " "

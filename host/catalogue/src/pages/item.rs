@@ -14,7 +14,7 @@ pub(crate) fn item(catalogue: &Catalogue, item: &Item) -> String {
                 td { a href={ "../" (version.page) } { (number(version)) } }
                 td { (badge(&version.trust)) }
                 td { (signers(&version.trust)) }
-                td { code { (version.manifest) } }
+                td { code { (version.manifest.to_string()) } }
             }
         }
     };

@@ -81,7 +81,7 @@ pub(super) fn signers(trust: &Trust) -> Markup {
                 (text(&signer.name))
             }
         },
-        Trust::NotVerified { .. } => html! { "nobody who is trusted" },
+        Trust::NotVerified { .. } => html! { "no trusted key" },
     }
 }
 

@@ -60,13 +60,13 @@ fn trust(version: &Version) -> Markup {
                     dl {
                         @for signer in signers {
                             dt { (text(&signer.name)) }
-                            dd { "key id " code { (signer.key_id) } }
+                            dd { "key id " code { (signer.key_id.to_string()) } }
                             dd { "public key " code { (signer.public_key) } }
                         }
                     }
                     p.quiet { "Compare the public key with one that you had another way: the server of this page could name another key." }
-                    @if let Some(time) = signed_at { p { "Signed at " (time) ", as the signer states." } }
-                    @if let Some(time) = not_after { p { "Counts until " (time) "." } }
+                    @if let Some(time) = signed_at { p { "Signed at " (time.to_string()) ", as the signer states." } }
+                    @if let Some(time) = not_after { p { "Counts until " (time.to_string()) "." } }
                 }
                 Trust::NotVerified { reason, key_ids } => {
                     p.warning { strong { "Not verified. " } (text(reason)) }
@@ -77,8 +77,8 @@ fn trust(version: &Version) -> Markup {
                 }
             }
             dl {
-                @if let Some(digest) = &version.digest { dt { "Digest" } dd { code { (digest) } } }
-                dt { "Manifest" } dd { code { (version.manifest) } }
+                @if let Some(digest) = &version.digest { dt { "Digest" } dd { code { (digest.to_string()) } } }
+                dt { "Manifest" } dd { code { (version.manifest.to_string()) } }
                 dt { "References" }
                 @for reference in &version.references { dd { code { (text(reference)) } } }
                 @if let Some(link) = &version.source {

@@ -17,8 +17,8 @@ const FOLDER: WholeFolder = WholeFolder { noun: "bundle", marker: MANIFEST, mark
 /// Refuses a folder that a bundle may not be written to: one that holds anything but an older bundle.
 pub fn replaceable(folder: &Path) -> Result<()> {
     FOLDER.replaceable(folder, |manifest| {
-        let older = BundleManifest::peek(manifest).ok()?;
-        Some(move |path: &str| is_of(&older, path))
+        let older = BundleManifest::peek(manifest).ok();
+        Ok(older.map(|older| move |path: &str| is_of(&older, path)))
     })
 }
 

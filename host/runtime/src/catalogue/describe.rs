@@ -84,7 +84,7 @@ fn of_component(component: &VerifiedComponent) -> Result<Described> {
             .collect(),
         ceiling: predicate.ceiling.kinds.clone(),
         at_most: at_most.kinds,
-        limits: predicate.limits.clone(),
+        limits: predicate.limits,
         most: at_most.limits,
     };
     let bytes = component.bytes().len();

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use graph_catalogue::{Catalogue, DOCUMENT, Listing, files};
+use graph_catalogue::{Catalogue, DOCUMENT, Listing, VERSION, files};
 
 use crate::error::{Error, Kind, Result};
+use crate::project;
 use crate::project::whole_folder::WholeFolder;
 
 const FOLDER: WholeFolder =
@@ -14,8 +15,15 @@ const FOLDER: WholeFolder =
 /// Refuses a folder that a catalogue may not be written to: one that holds anything but an older catalogue.
 pub fn replaceable(folder: &Path) -> Result<()> {
     FOLDER.replaceable(folder, |document| {
-        let older = Listing::read(document)?;
-        Some(move |path: &str| older.has(path))
+        let older = Listing::read(document);
+        if let Some(newer) = older.as_ref().map(Listing::version).filter(|version| *version > VERSION) {
+            return Err(Error::integrity(format!(
+                "{} has a catalogue of version {newer}, and this program writes version {VERSION}",
+                project::shown(folder)
+            ))
+            .help("use a newer graph-host, or name another folder: -o DIR"));
+        }
+        Ok(older.map(|older| move |path: &str| older.has(path)))
     })
 }
 

@@ -27,11 +27,11 @@ pub(crate) struct WholeFolder {
 
 impl WholeFolder {
     /// Refuses a folder that may not be written to: one that holds anything but an older one of this kind. `older` reads the marker; what
-    /// it gives says which files belong to the older one. `None`: it is the marker of something else.
+    /// it gives says which files belong to the older one. `None`: it is the marker of something else. An error refuses the folder.
     pub(crate) fn replaceable<B: Fn(&str) -> bool>(
         self,
         folder: &Path,
-        older: impl FnOnce(&[u8]) -> Option<B>,
+        older: impl FnOnce(&[u8]) -> Result<Option<B>>,
     ) -> Result<()> {
         let Self { noun, marker, marker_name } = self;
         let in_use = |what: &str| {
@@ -53,7 +53,7 @@ impl WholeFolder {
         }
         match read(folder, marker) {
             // Only what belongs to the older one may go.
-            Ok(bytes) => match older(&bytes) {
+            Ok(bytes) => match older(&bytes)? {
                 Some(belongs) => match paths(folder)?.into_iter().find(|path| !belongs(path)) {
                     Some(path) => {
                         in_use(&format!("has a file that does not belong to the {noun} in it, {path}"))
