@@ -77,6 +77,7 @@ fn row(item: &Item) -> Markup {
                 @if newest.trust.is_trusted() { " " span { "signed by " (signers(&newest.trust)) } }
             }
             @if let Some(description) = &newest.description {
+                @if !newest.trust.is_trusted() { p.quiet { "The publisher states:" } }
                 p.summary dir="auto" { (description.as_str()) }
             }
         }

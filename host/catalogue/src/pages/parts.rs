@@ -55,7 +55,7 @@ pub(super) fn schema(label: &str, schema: &Schema) -> Markup {
 /// A table in a region that can be scrolled with the keyboard.
 pub(super) fn table(label: &str, heads: &[&str], rows: &Markup) -> Markup {
     html! {
-        div.wide role="region" aria-label=(label) tabindex="0" {
+        div.wide role="region" aria-label={ "Table: " (label) } tabindex="0" {
             table {
                 thead { tr { @for head in heads { th scope="col" { (head) } } } }
                 tbody { (rows) }

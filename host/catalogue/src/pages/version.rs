@@ -96,8 +96,8 @@ fn commands(usage: &Usage) -> Markup {
             h2 #usage-title { "How to use it" }
             @for note in &usage.notes { p { (text(note)) } }
             ol.commands {
-                @for command in &usage.commands {
-                    li { (text(&command.about)) (source(command.about.as_str(), &command.line)) }
+                @for (command, number) in usage.commands.iter().zip(1..) {
+                    li { (text(&command.about)) (source(&format!("Command {number}"), &command.line)) }
                 }
             }
             @if let Some(graph) = &usage.graph {
@@ -122,7 +122,7 @@ fn of_component(component: &Component) -> Markup {
             @match &component.wit {
                 Wit::Text(wit) => {
                     p.quiet { "Read from the types of the component." }
-                    (source("WIT", wit))
+                    (source("WIT of the component", wit))
                 }
                 Wit::Missing(reason) => p { "It is not shown: " (text(reason)) "." },
             }
