@@ -71,28 +71,30 @@ fn index(args: Index, context: &Context) -> Result<Exit> {
     let trust = trusted_keys::load(&context.host.home, &args.trust, &*context.host.notices)?;
     let (network, typed) = (args.network.network(), args.place);
     // Requests block. A thread of their own lets Ctrl-C end the command at any moment: nothing is written before all of them are done.
-    let (done, outcome) = oneshot::channel();
-    std::thread::Builder::new()
-        .name("catalogue".to_owned())
-        .spawn(move || done.send(collect(&place, &typed, &network, &trust, &Pictures)))
-        .map_err(|error| Error::storage(format!("a thread cannot be started: {error}")))?;
+    let collected = async move {
+        let (done, outcome) = oneshot::channel();
+        std::thread::Builder::new()
+            .name("catalogue".to_owned())
+            .spawn(move || done.send(collect(&place, &typed, &network, &trust, &Pictures)))
+            .map_err(|error| Error::storage(format!("a thread cannot be started: {error}")))?;
+        outcome.await.map_err(|_| {
+            let message = "the host broke down while it collected the catalogue; nothing was written";
+            Error::new(Kind::Internal, "internal", message)
+        })?
+    };
     let outcome = context.block_on(async {
         tokio::select! {
-            outcome = outcome => Some(outcome),
+            // Listens for Ctrl-C before anything is asked of a registry.
+            biased;
             () = interrupted() => None,
+            collected = collected => Some(collected),
         }
     })?;
-    let catalogue = match outcome {
-        Some(Ok(collected)) => collected?,
-        Some(Err(_)) => {
-            let message = "the host broke down while it collected the catalogue; nothing was written";
-            return Err(Error::new(Kind::Internal, "internal", message));
-        }
-        None => {
-            context.output.note("interrupted: nothing was written");
-            return Ok(Exit::Cancelled);
-        }
+    let Some(catalogue) = outcome else {
+        context.output.note("interrupted: nothing was written");
+        return Ok(Exit::Cancelled);
     };
+    let catalogue = catalogue?;
     let summary = Summary::of(&catalogue);
     let files = write(catalogue, &args.out)?;
     summary.show(&files, &args.out, context)?;
