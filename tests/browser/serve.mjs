@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join, normalize } from "node:path";
 
-const TYPES = { html: "text/html", js: "text/javascript", css: "text/css", wasm: "application/wasm", json: "application/json" };
+const TYPES = { html: "text/html", js: "text/javascript", css: "text/css", wasm: "application/wasm", json: "application/json", svg: "image/svg+xml" };
 /** The policy of a bundle's own page, and what only a header can say. */
 const policyOf = (folder) => `${/content="(default-src[^"]*)"/.exec(readFileSync(join(folder, "index.html"), "utf8"))?.[1]}; frame-ancestors 'none'`;
 

@@ -11,6 +11,7 @@ mod bundle;
 mod cache_folder;
 mod cached;
 mod cases;
+mod catalogue;
 mod compiling;
 mod completions;
 mod concurrency;

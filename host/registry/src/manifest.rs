@@ -34,6 +34,8 @@ pub mod annotation {
     pub const CREATED: &str = "org.opencontainers.image.created";
     /// A description in a sentence.
     pub const DESCRIPTION: &str = "org.opencontainers.image.description";
+    /// Where the sources are.
+    pub const SOURCE: &str = "org.opencontainers.image.source";
     /// The name of a manifest in an image layout.
     pub const REF_NAME: &str = "org.opencontainers.image.ref.name";
     /// The item id of an artifact.

@@ -18,6 +18,8 @@ const MOST: usize = 500;
 pub struct Offer {
     /// The reference that pulls it.
     pub reference: Reference,
+    /// The digest of its manifest.
+    pub manifest: Digest,
     /// The kind that it states.
     pub kind: Kind,
     /// The id that it states.
@@ -26,10 +28,10 @@ pub struct Offer {
     pub version: Option<String>,
     /// The description that it states.
     pub description: Option<String>,
-    /// The digest of its manifest.
-    pub manifest: Digest,
     /// How many cases it states to have. None of them has been read.
     pub cases: usize,
+    /// Where its sources are, as it states: any text, not only a URL.
+    pub source: Option<String>,
 }
 
 /// The artifacts that a place offers.
@@ -143,11 +145,12 @@ fn offer(
     let said = |key: &str| manifest.annotations.get(key).map(|text| shown(text));
     Ok(Some(Offer {
         reference,
+        manifest: fetched.digest,
         kind,
         id: said(annotation::ITEM),
         version: said(annotation::VERSION),
         description: said(annotation::DESCRIPTION),
-        manifest: fetched.digest,
         cases: stated_cases(&manifest),
+        source: manifest.annotations.get(annotation::SOURCE).cloned(),
     }))
 }

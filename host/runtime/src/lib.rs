@@ -40,6 +40,8 @@
 
 #[cfg(feature = "bundle")]
 pub mod bundle;
+#[cfg(feature = "catalogue")]
+pub mod catalogue;
 pub mod error;
 pub mod executor;
 pub mod history;

@@ -15,5 +15,16 @@ await build({
   charset: "utf8",
   legalComments: "none",
 });
+// A script of its own, which is no module: pages that are opened as files load no modules.
+await build({
+  entryPoints: { catalogue: "src/catalogue.ts" },
+  outdir: out,
+  bundle: true,
+  format: "iife",
+  target: "es2022",
+  minify: true,
+  charset: "utf8",
+  legalComments: "none",
+});
 copyFileSync("src/index.html", `${out}/index.html`);
-copyFileSync("src/page.css", `${out}/page.css`);
+for (const name of ["page", "catalogue"]) copyFileSync(`src/${name}.css`, `${out}/${name}.css`);

@@ -17,7 +17,10 @@ const COMMANDS: &[Group] = &[
     ),
     (
         "Trust and share",
-        &["inspect", "keys", "trust", "sign", "verify", "publish", "yank", "pull", "lock", "search"],
+        &[
+            "inspect", "keys", "trust", "sign", "verify", "publish", "yank", "pull", "lock", "search",
+            "registry",
+        ],
     ),
     ("Maintain", &["doctor", "cache", "migrate", "completions", "man", "help"]),
 ];

@@ -24,6 +24,7 @@ mod observe;
 mod plan_view;
 mod publish;
 mod pull;
+mod registry;
 mod replay;
 mod resume;
 mod resume_by_input;
@@ -72,6 +73,7 @@ pub(crate) enum Command {
     Publish(publish::Args),
     Yank(yank::Args),
     Pull(pull::Args),
+    Registry(registry::Args),
     Lock(lock::Args),
     Search(search::Args),
     Cache(cache::Args),
@@ -115,6 +117,7 @@ impl Command {
             Self::Publish(args) => publish::run(args, context),
             Self::Yank(args) => yank::run(&args, context),
             Self::Pull(args) => pull::run(&args, context),
+            Self::Registry(args) => registry::run(args, context),
             Self::Lock(args) => lock::run(&args, context),
             Self::Search(args) => search::run(&args, context),
             Self::Cache(args) => cache::run(args, context),

@@ -152,7 +152,7 @@ fn end_of_command(text: &str, is_in_backticks: bool) -> usize {
 }
 
 /// The commands of graph-host, sorted. Behind its name anything else is prose.
-pub const COMMANDS: [&str; 29] = [
+pub const COMMANDS: [&str; 30] = [
     "build",
     "bundle",
     "cache",
@@ -170,6 +170,7 @@ pub const COMMANDS: [&str; 29] = [
     "new",
     "publish",
     "pull",
+    "registry",
     "replay",
     "resume",
     "run",

@@ -1,53 +1,25 @@
 //! A bundle in a folder.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::{ErrorKind, Read as _};
-use std::path::{Path, PathBuf};
+use std::io::ErrorKind;
+use std::path::Path;
 
 use graph_bundle::site::{BundleManifest, DOCUMENT, Document, ENVELOPE, MANIFEST, ManifestError};
 use graph_core::trust::{KeyId, VerifyingKey};
 
 use crate::error::{Error, Result};
 use crate::project;
-use crate::run::pins::absolute;
+use crate::project::whole_folder::{WholeFolder, paths, read};
 
-/// The largest file of a bundle that is read, in bytes.
-const LARGEST_FILE: u64 = 128 << 20;
-/// How many files a bundle has at most.
-const MOST_FILES: usize = 100_000;
+/// The folder of a bundle.
+const FOLDER: WholeFolder = WholeFolder { noun: "bundle", marker: MANIFEST, marker_name: "the manifest" };
 
 /// Refuses a folder that a bundle may not be written to: one that holds anything but an older bundle.
 pub fn replaceable(folder: &Path) -> Result<()> {
-    let in_use = |what: &str| {
-        Err(Error::usage(format!(
-            "{} {what}: a bundle is written to a folder of its own",
-            project::shown(folder)
-        ))
-        .help("name a new folder, an empty one, or one with an older bundle: -o DIR"))
-    };
-    match fs::symlink_metadata(folder) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(Error::read("the folder", folder, &error)),
-        Ok(metadata) if !metadata.is_dir() => return in_use("is not a folder"),
-        Ok(_) => {}
-    }
-    let mut entries = fs::read_dir(folder).map_err(|error| Error::read("the folder", folder, &error))?;
-    if entries.next().is_none() {
-        return Ok(());
-    }
-    match read(folder, MANIFEST) {
-        // Only what belongs to the older bundle may go.
-        Ok(manifest) => match BundleManifest::peek(&manifest) {
-            Ok(older) => match paths(folder)?.into_iter().find(|path| !is_of(&older, path)) {
-                Some(path) => in_use(&format!("has a file that does not belong to the bundle in it, {path}")),
-                None => Ok(()),
-            },
-            Err(_) => in_use("is not empty"),
-        },
-        Err(error) if error.kind() == ErrorKind::NotFound => in_use("is not empty"),
-        Err(error) => Err(Error::read("the manifest", &folder.join(MANIFEST), &error)),
-    }
+    FOLDER.replaceable(folder, |manifest| {
+        let older = BundleManifest::peek(manifest).ok();
+        Ok(older.map(|older| move |path: &str| is_of(&older, path)))
+    })
 }
 
 fn is_of(manifest: &BundleManifest, path: &str) -> bool {
@@ -57,47 +29,7 @@ fn is_of(manifest: &BundleManifest, path: &str) -> bool {
 /// Writes a bundle: it is in the folder whole, or the folder is as it was.
 pub fn write(files: &BTreeMap<String, Vec<u8>>, folder: &Path) -> Result<()> {
     replaceable(folder)?;
-    let target = absolute(folder);
-    let parent = target.parent().unwrap_or(Path::new("/"));
-    fs::create_dir_all(parent).map_err(|error| Error::write("the folder", parent, &error))?;
-    let failed = |error: &std::io::Error| Error::write("the bundle", folder, error);
-    let new = Builder::new(parent)?;
-    for (path, bytes) in files {
-        let file = new.path().join(path);
-        let made = file.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&file, bytes));
-        made.map_err(|error| failed(&error))?;
-    }
-    let older = Builder::new(parent)?;
-    let moved = older.path().join("bundle");
-    let exists = fs::symlink_metadata(&target).is_ok();
-    if exists {
-        fs::rename(&target, &moved).map_err(|error| failed(&error))?;
-    }
-    if let Err(error) = fs::rename(new.path(), &target) {
-        if exists {
-            fs::rename(&moved, &target).map_err(|error| failed(&error))?;
-        }
-        return Err(failed(&error));
-    }
-    Ok(())
-}
-
-/// A folder next to the bundle's, which is removed when it is not needed any more.
-struct Builder(tempfile::TempDir);
-
-impl Builder {
-    fn new(parent: &Path) -> Result<Self> {
-        use std::os::unix::fs::PermissionsExt as _;
-        // A server of static files runs as another user.
-        let open = fs::Permissions::from_mode(0o755);
-        let made =
-            tempfile::Builder::new().prefix(".graph-host-bundle-").permissions(open).tempdir_in(parent);
-        made.map(Self).map_err(|error| Error::write("the folder", parent, &error))
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
+    FOLDER.write(files, folder)
 }
 
 /// A bundle whose files are what its manifest says.
@@ -171,44 +103,4 @@ fn refused(error: &ManifestError) -> Error {
     }
     Error::integrity(message)
         .help("make the bundle again, and serve what `graph-host bundle` wrote without changes")
-}
-
-fn read(folder: &Path, path: &str) -> std::io::Result<Vec<u8>> {
-    let file = folder.join(path);
-    if !fs::symlink_metadata(&file)?.is_file() {
-        return Err(std::io::Error::new(ErrorKind::InvalidData, "it is not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    fs::File::open(&file)?.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LARGEST_FILE {
-        return Err(std::io::Error::new(ErrorKind::InvalidData, "it is larger than any file of a bundle"));
-    }
-    Ok(bytes)
-}
-
-/// The paths of all files below a folder, with `/`.
-fn paths(folder: &Path) -> Result<Vec<String>> {
-    let mut found = Vec::new();
-    let mut waiting = vec![PathBuf::new()];
-    while let Some(inner) = waiting.pop() {
-        let here = folder.join(&inner);
-        let entries = fs::read_dir(&here).map_err(|error| Error::read("the folder", &here, &error))?;
-        for entry in entries {
-            let entry = entry.map_err(|error| Error::read("the folder", &here, &error))?;
-            let path = inner.join(entry.file_name());
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                waiting.push(path);
-            } else {
-                found.push(path.to_string_lossy().into_owned());
-            }
-            if found.len() + waiting.len() > MOST_FILES {
-                return Err(Error::limit(format!(
-                    "{} has more than {MOST_FILES} files",
-                    project::shown(folder)
-                )));
-            }
-        }
-    }
-    found.sort_unstable();
-    Ok(found)
 }

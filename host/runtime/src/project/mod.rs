@@ -15,5 +15,7 @@ pub mod stored_formats;
 pub mod stores;
 pub mod text_file;
 pub mod user_home;
+#[cfg(any(feature = "bundle", feature = "catalogue"))]
+pub(crate) mod whole_folder;
 
 pub use project::{MARK, Project, check_folder, nearest, show_paths_from, shown};

@@ -1,0 +1,158 @@
+//! A value that a schema accepts, for a command that works when it is typed.
+
+use graph_core::schema::{InputSchema, SchemaFailure};
+use graph_core::work::Meter;
+use serde_json::{Map, Value, json};
+
+/// How deep a schema is followed.
+const DEEPEST: usize = 8;
+/// How many properties an example has at most.
+const MOST_PROPERTIES: usize = 16;
+/// The longest text of a schema that becomes a part of a command.
+const LONGEST: usize = 60;
+
+/// The smallest object that a schema is known to accept; `None` if none was found. No text of the schema gets into it but names and values
+/// of plain characters.
+pub(crate) fn object(schema: Option<&Value>) -> Option<Map<String, Value>> {
+    let Some(schema) = schema else { return Some(Map::new()) };
+    let candidate = match (Example { root: schema }).of(schema, 0) {
+        Some(Value::Object(candidate)) => candidate,
+        _ => Map::new(),
+    };
+    accepts(schema, &candidate).then_some(candidate)
+}
+
+fn accepts(schema: &Value, candidate: &Map<String, Value>) -> bool {
+    let meter = Meter::of_one_step();
+    let Ok(schema) = InputSchema::compile(schema, &meter) else { return false };
+    let checked: Result<Value, SchemaFailure> =
+        schema.validate_and_fill(Value::Object(candidate.clone()), &meter);
+    checked.is_ok()
+}
+
+struct Example<'s> {
+    root: &'s Value,
+}
+
+impl<'s> Example<'s> {
+    fn of(&self, schema: &'s Value, depth: usize) -> Option<Value> {
+        if depth == DEEPEST {
+            return None;
+        }
+        let Some(keys) = schema.as_object() else {
+            return (schema == &Value::Bool(true)).then(|| json!("text"));
+        };
+        if let Some(value) = keys.get("const") {
+            return is_plain(value).then(|| value.clone());
+        }
+        if let Some(values) = keys.get("enum").and_then(Value::as_array) {
+            return values.iter().find(|value| is_plain(value)).cloned();
+        }
+        if let Some(value) = keys.get("default").filter(|value| is_plain(value)) {
+            return Some(value.clone());
+        }
+        if let Some(reference) = keys.get("$ref").and_then(Value::as_str) {
+            return self.of(self.root.pointer(reference.strip_prefix('#')?)?, depth + 1);
+        }
+        for alternatives in ["anyOf", "oneOf"].iter().filter_map(|key| keys.get(*key)?.as_array()) {
+            if let Some(value) = alternatives.iter().find_map(|schema| self.of(schema, depth + 1)) {
+                return Some(value);
+            }
+        }
+        let named = match keys.get("type") {
+            Some(Value::String(name)) => Some(name.as_str()),
+            Some(Value::Array(names)) => names.first().and_then(Value::as_str),
+            _ => None,
+        };
+        let number = |key: &str| keys.get(key).and_then(Value::as_f64);
+        match named {
+            Some("string") => Some(json!("text")),
+            Some("integer" | "number") => match (number("minimum"), number("maximum")) {
+                (Some(least), _) if least > 1.0 => keys.get("minimum").cloned(),
+                (_, Some(most)) if most < 1.0 => keys.get("maximum").cloned(),
+                _ => Some(json!(1)),
+            },
+            Some("boolean") => Some(json!(false)),
+            Some("null") => Some(Value::Null),
+            Some("array") => Some(json!([])),
+            Some("object") => self.properties(keys, depth),
+            Some(_) => None,
+            None if keys.contains_key("properties") => self.properties(keys, depth),
+            None => Some(json!("text")),
+        }
+    }
+
+    fn properties(&self, keys: &'s Map<String, Value>, depth: usize) -> Option<Value> {
+        let required = keys.get("required").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        if required.len() > MOST_PROPERTIES {
+            return None;
+        }
+        let mut object = Map::new();
+        for name in required {
+            let name = name.as_str().filter(|_| is_plain(name))?;
+            let value = match keys.get("properties").and_then(|known| known.get(name)) {
+                Some(schema) => self.of(schema, depth + 1)?,
+                None => json!("text"),
+            };
+            object.insert(name.to_owned(), value);
+        }
+        Some(Value::Object(object))
+    }
+}
+
+/// Whether a value is a number, or a short text that a shell and a template leave alone.
+fn is_plain(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
+        Value::String(text) => {
+            let plain = |c: char| c.is_ascii_alphanumeric() || " _-./:".contains(c);
+            text.len() <= LONGEST && text.chars().all(plain)
+        }
+        Value::Array(_) | Value::Object(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn example(schema: &Value) -> Option<Value> {
+        object(Some(schema)).map(Value::Object)
+    }
+
+    #[test]
+    fn an_example_has_what_is_required() {
+        let schema = json!({ "type": "object", "required": ["name", "count", "mode"], "properties": {
+            "name": { "type": "string" }, "count": { "type": "integer", "minimum": 3 },
+            "mode": { "enum": ["fast", "slow"] }, "other": { "type": "boolean" },
+        }});
+        assert_eq!(example(&schema), Some(json!({ "name": "text", "count": 3, "mode": "fast" })));
+        assert_eq!(object(None), Some(Map::new()));
+        assert_eq!(example(&json!({ "type": "object" })), Some(json!({})));
+    }
+
+    #[test]
+    fn nothing_of_a_stranger_gets_into_a_command() {
+        let hostile = "'; rm -rf ~; '${env.HOME}";
+        let of =
+            |property: Value| json!({ "type": "object", "required": ["a"], "properties": { "a": property } });
+        assert_eq!(example(&of(json!({ "const": hostile }))), None);
+        assert_eq!(example(&of(json!({ "enum": [hostile] }))), None);
+        assert_eq!(
+            example(&of(json!({ "type": "string", "default": hostile }))),
+            Some(json!({ "a": "text" })),
+            "a default that is not plain is replaced"
+        );
+        assert_eq!(example(&json!({ "type": "object", "required": [hostile] })), None);
+    }
+
+    #[test]
+    fn what_a_schema_would_refuse_is_no_example() {
+        let schema = json!({ "type": "object", "required": ["a"], "properties": { "a": { "type": "string", "minLength": 50 } } });
+        assert_eq!(example(&schema), None);
+        let cycle = json!({ "$ref": "#/$defs/a", "$defs": { "a": { "$ref": "#/$defs/a" } } });
+        assert_eq!(example(&cycle), None);
+        assert_eq!(example(&json!(false)), None);
+    }
+}

@@ -1,0 +1,145 @@
+//! Texts of strangers.
+
+use std::fmt;
+
+use graph_core::diagnostic::printable;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use url::Url;
+
+/// The most characters of a name, a reference or a reason.
+const LINE: usize = 400;
+/// The most characters of a description.
+const BLOCK: usize = 4000;
+/// The most characters of a source that is shown: WIT, a schema, a manifest.
+const SOURCE: usize = 64 << 10;
+/// The most bytes of a schema.
+const MOST_SCHEMA: usize = 64 << 10;
+/// The most bytes of a link.
+const MOST_LINK: usize = 2000;
+
+/// A text of bounded length, in which control characters and those that are invisible or reorder their surroundings are escaped. A cut
+/// text ends with `…`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub struct Text(String);
+
+impl Text {
+    /// A text on one line: a name, a reference, a reason.
+    pub fn line(text: &str) -> Self {
+        Self(visible(text, LINE).replace(['\n', '\t'], " "))
+    }
+
+    /// A text of several lines: a description.
+    pub fn block(text: &str) -> Self {
+        Self(visible(text.trim(), BLOCK))
+    }
+
+    /// A source: WIT, JSON, YAML.
+    pub fn source(text: &str) -> Self {
+        Self(visible(text, SOURCE))
+    }
+
+    /// The text itself.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether it has no characters.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+fn visible(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((at, _)) => format!("{}…", printable(&text[..at])),
+        None => printable(text).into_owned(),
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<String> for Text {
+    /// What was written once is read back unchanged.
+    fn from(text: String) -> Self {
+        // A cut text has one character more, and escapes are longer than what they escape.
+        Self(visible(&text, 16 * SOURCE))
+    }
+}
+
+impl From<Text> for String {
+    fn from(text: Text) -> Self {
+        text.0
+    }
+}
+
+/// A link to a page that a publisher names: `https:` alone, without credentials.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Link(String);
+
+/// A text is not a link that a page may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a link is an `https:` URL with a host and without credentials, of at most {MOST_LINK} bytes")]
+pub struct NotALink;
+
+impl Link {
+    /// Reads a link; `None` for any other scheme.
+    pub fn read(text: &str) -> Option<Self> {
+        Self::try_from(text.to_owned()).ok()
+    }
+
+    /// The URL, in ASCII.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for Link {
+    type Error = NotALink;
+
+    fn try_from(text: String) -> Result<Self, NotALink> {
+        let url = Some(text).filter(|text| text.len() <= MOST_LINK).and_then(|text| Url::parse(&text).ok());
+        let is_plain = |url: &Url| {
+            url.scheme() == "https" && url.has_host() && url.username().is_empty() && url.password().is_none()
+        };
+        url.filter(is_plain).map(|url| Self(url.into())).ok_or(NotALink)
+    }
+}
+
+impl From<Link> for String {
+    fn from(link: Link) -> Self {
+        link.0
+    }
+}
+
+/// A JSON Schema of bounded size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Schema {
+    /// The schema; `None` if it is too large to be shown.
+    pub json: Option<Value>,
+    /// How many bytes it has.
+    pub bytes: usize,
+}
+
+impl Schema {
+    /// A schema, unless it is too large.
+    pub fn of(schema: &Value) -> Self {
+        let bytes = schema.to_string().len();
+        Self { json: (bytes <= MOST_SCHEMA).then(|| schema.clone()), bytes }
+    }
+
+    /// The schema as a page shows it, or why it does not.
+    pub fn shown(&self) -> Text {
+        match &self.json {
+            Some(json) => Text::source(&serde_json::to_string_pretty(json).unwrap_or_default()),
+            None => Text::line(&format!("a schema of {} bytes, which is too large to be shown", self.bytes)),
+        }
+    }
+}

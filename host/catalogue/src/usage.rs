@@ -1,0 +1,186 @@
+//! How an item is pulled and run: commands that work when they are typed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use graph_core::capability::CapabilityKind;
+use graph_core::diagnostic::printable;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::example;
+use crate::model::{Content, Kind, Signer};
+use crate::text::{Schema, Text};
+
+/// How a version is pulled and run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Usage {
+    /// The commands, in the order in which they are typed.
+    pub commands: Vec<Command>,
+    /// For a component: a graph that calls it, to be saved as `graph.yaml`.
+    pub graph: Option<Text>,
+    /// What has to be known besides the commands.
+    pub notes: Vec<Text>,
+}
+
+/// A command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Command {
+    /// What it does.
+    pub about: Text,
+    /// The line to type.
+    pub line: Text,
+}
+
+/// An item that a pull brings, and by whom it is signed.
+#[derive(Clone, Copy, Debug)]
+pub struct SignedItem<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// The most that it may be granted; nothing for a text.
+    pub may: Option<&'a BTreeSet<CapabilityKind>>,
+    /// The keys by which it is believed.
+    pub signers: &'a [Signer],
+}
+
+/// The commands for a version that was verified. `signed`: the item itself and those that come along with it. `is_whole`: these are all
+/// of them.
+pub fn usage(
+    (id, kind): (&str, Kind),
+    reference: &str,
+    content: &Content,
+    signed: &[SignedItem<'_>],
+    is_whole: bool,
+) -> Usage {
+    let mut usage = Usage { commands: Vec::new(), graph: None, notes: Vec::new() };
+    for (signer, keys) in trusted(signed) {
+        usage.push("Trust who signed it", trust_command(signer, &keys));
+    }
+    if !is_whole {
+        usage.note(
+            "It brings items along that are not in this catalogue: their signers have to be trusted, too.",
+        );
+    }
+    usage.push("Pull it", format!("graph-host pull {}", word(reference)));
+    let id = word(id);
+    match content {
+        Content::Graph(graph) => {
+            usage.push(
+                "See what it needs, and grant that",
+                format!("graph-host caps suggest {id} > caps.yaml"),
+            );
+            let run = format!("graph-host run {id} --caps caps.yaml");
+            let schema = graph.inputs.as_ref().map(|schema| schema.json.as_ref());
+            let inputs = match schema {
+                None => Some(Map::new()),
+                Some(json) => json.and_then(|json| example::object(Some(json))),
+            };
+            match inputs {
+                Some(inputs) => usage.push("Run it", run + &options(&inputs)),
+                None => {
+                    usage.push("Run it with inputs that its schema accepts", run + " --inputs inputs.json");
+                    usage.note("Write the inputs into inputs.json first, a JSON object.");
+                }
+            }
+        }
+        Content::Component(component) => {
+            usage.push("See what it is and what it needs", format!("graph-host inspect {id}"));
+            let called = component.callables.iter().find_map(|callable| {
+                Some((callable.item.as_str(), example::object(params(&callable.params)?)?))
+            });
+            if let Some((item, params)) = called {
+                usage.graph = Some(Text::source(&graph_of(item, params)));
+                usage.push(
+                    "Save the graph below as graph.yaml; see what it needs, and grant that",
+                    "graph-host caps suggest graph.yaml > caps.yaml".to_owned(),
+                );
+                usage.push("Run it", "graph-host run graph.yaml --caps caps.yaml".to_owned());
+            }
+        }
+        Content::Text(_) => {
+            let ending = if kind == Kind::Knowledge { "knowledge" } else { "directive" };
+            usage.push(&format!("Show the {ending}"), format!("graph-host inspect {id}"));
+        }
+    }
+    usage
+}
+
+impl Usage {
+    fn push(&mut self, about: &str, line: String) {
+        self.commands.push(Command { about: Text::line(about), line: Text::source(&line) });
+    }
+
+    fn note(&mut self, note: &str) {
+        self.notes.push(Text::line(note));
+    }
+}
+
+/// A schema that is known; `None` if it is too large for a catalogue.
+fn params(schema: &Schema) -> Option<Option<&Value>> {
+    schema.json.as_ref().map(Some)
+}
+
+/// What one key has to be trusted for.
+#[derive(Default)]
+struct Trusted<'a> {
+    items: BTreeSet<&'a str>,
+    may: BTreeSet<CapabilityKind>,
+}
+
+/// The keys, each with the items that it has to be trusted for and what these may be granted.
+fn trusted<'a>(signed: &[SignedItem<'a>]) -> BTreeMap<&'a Signer, Trusted<'a>> {
+    let mut keys: BTreeMap<&Signer, Trusted<'_>> = BTreeMap::new();
+    for item in signed {
+        for signer in item.signers {
+            let key = keys.entry(signer).or_default();
+            key.items.insert(item.id);
+            key.may.extend(item.may.into_iter().flatten());
+        }
+    }
+    keys
+}
+
+fn trust_command(signer: &Signer, key: &Trusted<'_>) -> String {
+    let items: Vec<_> = key.items.iter().map(|id| word(id)).collect();
+    let may: Vec<_> =
+        key.may.iter().filter(|kind| **kind != CapabilityKind::Log).map(|kind| kind.as_str()).collect();
+    let mut line = format!(
+        "graph-host trust add {} --key {} --items {}",
+        word(signer.name.as_str()),
+        signer.public_key,
+        items.join(" ")
+    );
+    if !may.is_empty() {
+        line += &format!(" --may {}", may.join(","));
+    }
+    line
+}
+
+fn options(inputs: &Map<String, Value>) -> String {
+    let option = |(name, value): (&String, &Value)| {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        format!(" --input {}", word(&format!("{name}={value}")))
+    };
+    inputs.iter().map(option).collect()
+}
+
+/// A graph with one node. YAML reads JSON: nothing of a stranger gets out of its text.
+fn graph_of(item: &str, params: Map<String, Value>) -> String {
+    let action = json!({ "item_id": item, "params": params });
+    format!(
+        "version: \"1\"\ntool_type: graph\nexecutor_id: graph-host\ncategory: examples\ndescription: calls an item of a catalogue\n\
+         config:\n  start: call\n  nodes:\n    call: {{ \"action\": {action}, \"assign\": {{ \"result\": \"${{result}}\" }} }}\n"
+    )
+}
+
+/// An argument for a command line, quoted if a shell would split or interpret it.
+fn word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./@:+=,".contains(c);
+    let text = printable(text);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}

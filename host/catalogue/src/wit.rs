@@ -1,0 +1,124 @@
+//! The WIT of a component, read from its types. Nothing of the component is executed.
+
+use std::collections::BTreeSet;
+
+use wit_component::{DecodedWasm, WitPrinter};
+use wit_parser::{Handle, PackageId, Resolve, Type, TypeDefKind, TypeId, WorldItem};
+
+/// How many types without a name a component's functions may have, each counted as often as it is printed: types that are made of the same
+/// types twice grow exponentially in print.
+const MOST_PRINTED: u64 = 100_000;
+/// How deep types without a name may be nested.
+const DEEPEST: usize = 100;
+
+/// Why the WIT of a component is not shown.
+#[derive(Debug, thiserror::Error)]
+pub enum WitError {
+    /// Its types cannot be read.
+    #[error("its types cannot be read: {0}")]
+    Unreadable(String),
+    /// It is a package of interfaces.
+    #[error("it is a package of interfaces, and no component")]
+    Package,
+    /// Its types are too large.
+    #[error("its types are too large to be shown")]
+    TooLarge,
+}
+
+/// The WIT of a component: its world, and the packages of the interfaces that it exports. A component is read only after it was verified.
+pub fn world_of(component: &[u8]) -> Result<String, WitError> {
+    let unreadable = |error: &dyn std::fmt::Display| WitError::Unreadable(error.to_string());
+    let decoded = wit_component::decode(component).map_err(|error| unreadable(&error))?;
+    let DecodedWasm::Component(resolve, world) = decoded else { return Err(WitError::Package) };
+    let package = resolve.worlds[world].package.ok_or(WitError::Package)?;
+    let exported: BTreeSet<PackageId> = resolve.worlds[world]
+        .exports
+        .values()
+        .filter_map(|item| match item {
+            WorldItem::Interface { id, .. } => resolve.interfaces[*id].package,
+            _ => None,
+        })
+        .filter(|id| *id != package)
+        .collect();
+    check_size(&resolve)?;
+    let mut printer = WitPrinter::default();
+    let exported: Vec<_> = exported.into_iter().collect();
+    printer.print(&resolve, package, &exported).map_err(|error| unreadable(&error))?;
+    Ok(printer.output.to_string())
+}
+
+/// Refuses types whose print would be many times as long as the component.
+fn check_size(resolve: &Resolve) -> Result<(), WitError> {
+    let mut sizes = Sizes { resolve, known: vec![None; resolve.types.len()] };
+    let mut sum: u64 = 0;
+    let mut add = |size: Option<u64>| {
+        sum = sum.saturating_add(size.unwrap_or(u64::MAX));
+        if sum > MOST_PRINTED { Err(WitError::TooLarge) } else { Ok(()) }
+    };
+    for (id, definition) in resolve.types.iter() {
+        // A type with a name is printed once; one without is printed wherever it is used.
+        if definition.name.is_some() {
+            add(sizes.of_parts(id, 0))?;
+        }
+    }
+    let of_interfaces = resolve.interfaces.iter().flat_map(|(_, interface)| interface.functions.values());
+    let of_worlds = resolve.worlds.iter().flat_map(|(_, world)| {
+        world.imports.values().chain(world.exports.values()).filter_map(|item| match item {
+            WorldItem::Function(function) => Some(function),
+            _ => None,
+        })
+    });
+    for function in of_interfaces.chain(of_worlds) {
+        for ty in function.params.iter().map(|param| &param.ty).chain(&function.result) {
+            add(sizes.of(ty, 0))?;
+        }
+    }
+    Ok(())
+}
+
+/// How much is printed for each type; `None` for one that is nested too deep.
+struct Sizes<'r> {
+    resolve: &'r Resolve,
+    known: Vec<Option<u64>>,
+}
+
+impl Sizes<'_> {
+    fn of(&mut self, ty: &Type, depth: usize) -> Option<u64> {
+        let Type::Id(id) = ty else { return Some(1) };
+        if self.resolve.types[*id].name.is_some() {
+            return Some(1);
+        }
+        if let Some(size) = self.known[id.index()] {
+            return Some(size);
+        }
+        if depth == DEEPEST {
+            return None;
+        }
+        let size = self.of_parts(*id, depth + 1)?;
+        self.known[id.index()] = Some(size);
+        Some(size)
+    }
+
+    /// The size of a definition: that of everything that it is made of.
+    fn of_parts(&mut self, id: TypeId, depth: usize) -> Option<u64> {
+        let resolve = self.resolve;
+        let parts: Vec<&Type> = match &resolve.types[id].kind {
+            TypeDefKind::Record(record) => record.fields.iter().map(|field| &field.ty).collect(),
+            TypeDefKind::Tuple(tuple) => tuple.types.iter().collect(),
+            TypeDefKind::Variant(variant) => {
+                variant.cases.iter().filter_map(|case| case.ty.as_ref()).collect()
+            }
+            TypeDefKind::Result(result) => result.ok.iter().chain(&result.err).collect(),
+            TypeDefKind::Option(ty) | TypeDefKind::List(ty) | TypeDefKind::FixedLengthList(ty, _) => vec![ty],
+            TypeDefKind::Map(key, value) => vec![key, value],
+            TypeDefKind::Future(ty) | TypeDefKind::Stream(ty) => ty.iter().collect(),
+            TypeDefKind::Type(ty) => vec![ty],
+            TypeDefKind::Handle(Handle::Own(_) | Handle::Borrow(_))
+            | TypeDefKind::Resource
+            | TypeDefKind::Flags(_)
+            | TypeDefKind::Enum(_)
+            | TypeDefKind::Unknown => Vec::new(),
+        };
+        parts.into_iter().try_fold(1_u64, |sum, ty| Some(sum.saturating_add(self.of(ty, depth)?)))
+    }
+}

@@ -1,0 +1,209 @@
+//! `graph-host registry`: what is done with a registry as a whole.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
+use graph_core::diagnostic::printable;
+use graph_core::topology::Topology;
+use graph_host::context::Context;
+use graph_host::terminal::drawing;
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::output::{BAD, GOOD, styled};
+use graph_host::terminal::run_report::counted;
+use graph_runtime::catalogue::graph_catalogue::{Cases, Catalogue, Text, Trust};
+use graph_runtime::catalogue::{Extras, collect, replaceable, write};
+use graph_runtime::error::{Error, Kind, Result};
+use graph_runtime::project::shown;
+use graph_runtime::registry::pull::reference;
+use graph_runtime::trust::trusted_keys;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use crate::command::args::NetworkArgs;
+
+/// The most lines about versions that were not verified or not read; JSON has all of them.
+const MOST_LINES: usize = 20;
+
+/// Make a catalogue of a registry
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    Index(Index),
+}
+
+/// Write a static catalogue of a registry or an image-layout directory
+///
+/// Every artifact is pulled and verified with your trust store, and nothing of it is installed or executed. The pages show who
+/// signed a version, what it asks for, its WIT and its schemas, and the commands that pull and run it; `catalogue.json` has the
+/// same data. What was not verified is listed as that, with the reason. Any server of static files can serve the folder, and a browser
+/// can open it without one.
+#[derive(Debug, clap::Args)]
+struct Index {
+    /// `oci://host`, `oci://host/repository`, or `oci-layout:DIR`
+    #[arg(value_name = "REF")]
+    place: String,
+    /// The folder to write: a new one, an empty one, or one with an older catalogue
+    #[arg(long, short, value_name = "DIR")]
+    out: PathBuf,
+    /// Trust the keys of this file too
+    #[arg(long, value_name = "FILE")]
+    trust: Vec<PathBuf>,
+    #[command(flatten)]
+    network: NetworkArgs,
+}
+
+pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
+    match args.action {
+        Action::Index(args) => index(args, context),
+    }
+}
+
+fn index(args: Index, context: &Context) -> Result<Exit> {
+    let place = reference(&args.place)?;
+    // Before anything is asked of a registry.
+    replaceable(&args.out)?;
+    let trust = trusted_keys::load(&context.host.home, &args.trust, &*context.host.notices)?;
+    let (network, typed) = (args.network.network(), args.place);
+    // Requests block. A thread of their own lets Ctrl-C end the command at any moment: nothing is written before all of them are done.
+    let collected = async move {
+        let (done, outcome) = oneshot::channel();
+        std::thread::Builder::new()
+            .name("catalogue".to_owned())
+            .spawn(move || done.send(collect(&place, &typed, &network, &trust, &Pictures)))
+            .map_err(|error| Error::storage(format!("a thread cannot be started: {error}")))?;
+        outcome.await.map_err(|_| {
+            let message = "the host broke down while it collected the catalogue; nothing was written";
+            Error::new(Kind::Internal, "internal", message)
+        })?
+    };
+    let outcome = context.block_on(async {
+        tokio::select! {
+            // Listens for Ctrl-C before anything is asked of a registry.
+            biased;
+            () = interrupted() => None,
+            collected = collected => Some(collected),
+        }
+    })?;
+    let Some(catalogue) = outcome else {
+        context.output.note("interrupted: nothing was written");
+        return Ok(Exit::Cancelled);
+    };
+    let catalogue = catalogue?;
+    let summary = Summary::of(&catalogue);
+    let files = write(catalogue, &args.out)?;
+    summary.show(&files, &args.out, context)?;
+    Ok(Exit::Ok)
+}
+
+/// Waits for Ctrl-C; where it cannot be noticed, the system ends the process.
+async fn interrupted() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending().await
+    }
+}
+
+/// Draws the pictures of graphs as `graph show --format svg` does.
+struct Pictures;
+
+impl Extras for Pictures {
+    fn picture(&self, topology: &Topology) -> Result<String> {
+        drawing::svg(topology)
+    }
+}
+
+/// A reference, and what is said about it.
+type Said = (Text, Text);
+
+/// What a catalogue has, for the end of the command.
+struct Summary {
+    items: usize,
+    versions: usize,
+    not_verified: Vec<Said>,
+    unreadable: Vec<Said>,
+    failed_cases: usize,
+    cut_off: Vec<Text>,
+}
+
+impl Summary {
+    fn of(catalogue: &Catalogue) -> Self {
+        let not_verified = catalogue.versions().filter_map(|version| match &version.trust {
+            Trust::NotVerified { reason, .. } => Some((version.references.first()?.clone(), reason.clone())),
+            Trust::Trusted { .. } => None,
+        });
+        let failed = |cases: &Cases| match cases {
+            Cases::Ran { results } => results.iter().filter(|case| !case.passed).count(),
+            Cases::None | Cases::NotRun { .. } => 0,
+        };
+        Self {
+            items: catalogue.items.len(),
+            versions: catalogue.versions().count(),
+            not_verified: not_verified.collect(),
+            unreadable: catalogue
+                .unreadable
+                .iter()
+                .map(|one| (one.reference.clone(), one.reason.clone()))
+                .collect(),
+            failed_cases: catalogue.versions().map(|version| failed(&version.cases)).sum(),
+            cut_off: catalogue.cut_off.clone(),
+        }
+    }
+
+    fn show(&self, files: &BTreeMap<String, Vec<u8>>, out: &Path, context: &Context) -> Result<()> {
+        let output = context.output;
+        for reason in &self.cut_off {
+            output.warn(format_args!("{reason}; the catalogue is not complete, and says so"));
+        }
+        let bytes: usize = files.values().map(Vec::len).sum();
+        let said = |said: &[Said]| -> Vec<Value> {
+            said.iter()
+                .map(|(reference, reason)| json!({ "reference": reference, "reason": reason }))
+                .collect()
+        };
+        let document = json!({
+            "folder": out.display().to_string(),
+            "items": self.items,
+            "versions": self.versions,
+            "not_verified": said(&self.not_verified),
+            "not_readable": said(&self.unreadable),
+            "failed_cases": self.failed_cases,
+            "complete": self.cut_off.is_empty(),
+            "files": files.len(),
+            "bytes": bytes,
+        });
+        output.show(&document, || self.text(files.len(), out))
+    }
+
+    fn text(&self, files: usize, out: &Path) -> String {
+        let mut lines = vec![format!(
+            "{} {}: {}, {}, {}",
+            styled(GOOD, "✓"),
+            shown(out),
+            counted(self.items as u64, "item"),
+            counted(self.versions as u64, "version"),
+            counted(files as u64, "file"),
+        )];
+        for (what, list) in [("not verified", &self.not_verified), ("not readable", &self.unreadable)] {
+            if list.is_empty() {
+                continue;
+            }
+            lines.push(format!("{} {what}:", styled(BAD, list.len())));
+            let line = |(reference, reason): &Said| {
+                format!("  {}: {}", printable(reference.as_str()), printable(reason.as_str()))
+            };
+            lines.extend(list.iter().take(MOST_LINES).map(line));
+            if list.len() > MOST_LINES {
+                lines.push(format!("  … {} more are on the pages", list.len() - MOST_LINES));
+            }
+        }
+        if self.failed_cases > 0 {
+            lines.push(format!("{} failed", counted(self.failed_cases as u64, "case")));
+        }
+        lines.join("\n")
+    }
+}

@@ -1,0 +1,329 @@
+//! Lists, pulls and verifies what a place offers.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+use graph_catalogue::{
+    Cases, Catalogue, Content, Item, Kind, Link, SignedItem, Signer, Text, Trust, Unreadable, Usage, Version,
+    item_page, usage, version_page,
+};
+use graph_core::capability::CapabilityKind;
+use graph_core::digest::Digest;
+use graph_core::topology::Topology;
+use graph_core::trust::{Standing, TextStanding, TrustStore};
+use graph_registry::pull::{Judge, PullError, Pulled, PulledContent, pull};
+use graph_registry::reference::{Reference, version_of_tag};
+use graph_registry::search::{Offer, offers};
+use graph_registry::transport::{self, TransportError};
+use semver::Version as Semver;
+
+use super::describe::{Described, described, kind, signers};
+use super::refusal::Refusal;
+use crate::error::{Error, Result};
+use crate::items::locate::judged;
+use crate::registry::pull::{Brought, Network, Puller};
+
+/// What a program adds to a catalogue of verified items.
+pub trait Extras: Send + Sync {
+    /// Draws a graph that was verified, as SVG. A graph that cannot be drawn has a page without a picture.
+    fn picture(&self, topology: &Topology) -> Result<String>;
+
+    /// What was published with a verified item, besides its content: by default nothing. No signature covers it, so cases are run with
+    /// doubles only, and nothing of it is applied.
+    fn published_with(&self, _brought: &Brought, _puller: &Puller<'_>) -> Result<PublishedWith> {
+        Ok(PublishedWith::default())
+    }
+}
+
+/// What was published with an item, besides its content.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PublishedWith {
+    /// The results of its cases, which the program has run itself.
+    pub cases: Cases,
+    /// The manifest of capabilities that its publisher suggests.
+    pub capabilities: Option<Text>,
+}
+
+/// Lists what a place offers, pulls and verifies everything, and puts together a catalogue. Nothing is written and nothing is installed.
+/// An error of the connection ends it: a catalogue never leaves out what a registry did not answer in time. `typed`: the place as the user
+/// typed it.
+pub fn collect(
+    place: &Reference,
+    typed: &str,
+    network: &Network,
+    trust: &TrustStore,
+    extras: &dyn Extras,
+) -> Result<Catalogue> {
+    if place.names_one() {
+        return Err(Error::usage(format!("{place} names one artifact, and a catalogue is of a place"))
+            .help("leave the tag or the digest out: oci://host, oci://host/repository, oci-layout:DIR"));
+    }
+    let clock = Clock { began: Instant::now(), network };
+    let listed = offers(place, &network.options())?;
+    let mut collected = Collected { clock, trust, extras, items: BTreeMap::new(), unreadable: Vec::new() };
+    for (_, offers) in by_artifact(listed.offers) {
+        collected.add(&offers)?;
+    }
+    let mut catalogue = Catalogue::of(Text::line(typed));
+    catalogue.cut_off = listed.cut_off.iter().map(|error| Text::line(&error.to_string())).collect();
+    catalogue.items = collected.items.into_values().collect();
+    catalogue.unreadable = collected.unreadable;
+    for item in &mut catalogue.items {
+        item.versions.sort_by_cached_key(|version| {
+            let number = Semver::parse(version.version.as_str()).ok();
+            (Reverse(number), Reverse(version.trust.is_trusted()), version.manifest)
+        });
+    }
+    catalogue.unreadable.sort_by(|one, other| one.reference.cmp(&other.reference));
+    add_usage(&mut catalogue);
+    Ok(catalogue)
+}
+
+/// The time that all requests may take together.
+struct Clock<'n> {
+    began: Instant,
+    network: &'n Network,
+}
+
+impl Clock<'_> {
+    /// The connection for the next artifact: with the time that is left, and with as many bytes as one command reads.
+    fn network(&self, reference: &Reference) -> Result<Network> {
+        let timeout = self.network.timeout.saturating_sub(self.began.elapsed());
+        if timeout.is_zero() {
+            let (what, seconds) = ("all artifacts".to_owned(), self.network.timeout.as_secs());
+            let place = Reference::of_place(reference.place.clone()).to_string();
+            return Err(TransportError::Timeout { what, place, seconds }.into());
+        }
+        Ok(Network { timeout, ..self.network.clone() })
+    }
+}
+
+/// The offers of each artifact: those with the same manifest in the same place.
+fn by_artifact(offers: Vec<Offer>) -> BTreeMap<(String, Digest), Vec<Offer>> {
+    let mut artifacts: BTreeMap<_, Vec<Offer>> = BTreeMap::new();
+    for offer in offers {
+        artifacts.entry((place_of(&offer.reference), offer.manifest)).or_default().push(offer);
+    }
+    for offers in artifacts.values_mut() {
+        // A tag that is the stated version first, then other tags that are none, then other versions.
+        offers.sort_by_cached_key(|offer| {
+            let tagged = offer.reference.tag.as_deref().and_then(version_of_tag);
+            let is_stated = tagged.is_some() && tagged == offer.version.as_deref().map(as_tag).as_deref();
+            (!is_stated, tagged.is_some(), offer.reference.to_string())
+        });
+    }
+    artifacts
+}
+
+fn place_of(reference: &Reference) -> String {
+    Reference::of_place(reference.place.clone()).to_string()
+}
+
+/// A version as a tag has it.
+fn as_tag(version: &str) -> String {
+    version.replace('+', "_")
+}
+
+/// What was collected so far.
+struct Collected<'c> {
+    clock: Clock<'c>,
+    trust: &'c TrustStore,
+    extras: &'c dyn Extras,
+    /// By id, kind and place: the order of the catalogue.
+    items: BTreeMap<(String, Kind, String), Item>,
+    unreadable: Vec<Unreadable>,
+}
+
+impl Collected<'_> {
+    /// Pulls an artifact by the first of its references, and adds it.
+    fn add(&mut self, offers: &[Offer]) -> Result<()> {
+        let Some(offer) = offers.first() else { return Ok(()) };
+        // The manifest that was listed, whatever the tag names by now.
+        let reference = offer.reference.pinned(offer.manifest);
+        let options = self.clock.network(&reference)?.options();
+        let judge = Judge { trust: self.trust, at: judged(None) };
+        let pulled = transport::open(&reference, &options)
+            .map_err(PullError::from)
+            .and_then(|transport| pull(&*transport, &reference, None, judge));
+        match pulled {
+            Ok(pulled) => {
+                let puller = Puller { options, trust: self.trust };
+                self.add_verified(offers, pulled, &puller)
+            }
+            Err(error) => match Refusal::of(error) {
+                Refusal::Fatal(error) => Err(error),
+                Refusal::NotVerified { reason, key_ids } => {
+                    self.add_stated(offers, Trust::NotVerified { reason, key_ids });
+                    Ok(())
+                }
+                Refusal::Unreadable(reason) => {
+                    self.leave_out(&offer.reference, reason);
+                    Ok(())
+                }
+            },
+        }
+    }
+
+    fn add_verified(&mut self, offers: &[Offer], pulled: Pulled, puller: &Puller<'_>) -> Result<()> {
+        let Some(offer) = offers.first() else { return Ok(()) };
+        let mut references = Vec::new();
+        for offer in offers {
+            let tagged = offer.reference.tag.as_deref().and_then(version_of_tag);
+            if tagged.is_some_and(|tagged| tagged != as_tag(&pulled.version)) {
+                let reason =
+                    PullError::Tag { reference: offer.reference.to_string(), actual: pulled.version.clone() };
+                self.leave_out(&offer.reference, Text::line(&reason.to_string()));
+            } else {
+                references.push(Text::line(&offer.reference.to_string()));
+            }
+        }
+        let kind = kind(pulled.kind);
+        let place = place_of(&offer.reference);
+        let item = item_page(&place, kind, &pulled.id);
+        let page = version_page(&item, &pulled.id, &pulled.version, &pulled.manifest);
+        let Described { description, content } = match described(&pulled, &page, self.extras) {
+            Ok(described) => described,
+            Err(error) => {
+                self.leave_out(&offer.reference, Text::line(error.message()));
+                return Ok(());
+            }
+        };
+        let (not_after, signed_at) = match &pulled.content {
+            PulledContent::Component { component, .. } => match component.standing() {
+                Standing::Signed { not_after, .. } => (*not_after, None),
+                Standing::BuiltIn | Standing::Unsigned => (None, None),
+            },
+            PulledContent::Text { time, standing, .. } => match standing {
+                TextStanding::Signed { not_after, .. } => (*not_after, Some(*time)),
+                _ => (None, Some(*time)),
+            },
+        };
+        let trust = Trust::Trusted { signers: signers(&pulled, self.trust), not_after, signed_at };
+        let brought = Brought { pulled, reference: offer.reference.clone() };
+        let PublishedWith { cases, capabilities } = match self.extras.published_with(&brought, puller) {
+            Ok(published) => published,
+            Err(error) => {
+                let cases = Cases::NotRun { reason: Text::line(error.message()) };
+                PublishedWith { cases, capabilities: None }
+            }
+        };
+        let Brought { pulled, .. } = brought;
+        let version = Version {
+            version: Text::line(&pulled.version),
+            page,
+            references,
+            manifest: pulled.manifest,
+            digest: Some(pulled.digest),
+            trust,
+            description,
+            source: offer.source.as_deref().and_then(Link::read),
+            content: Some(content),
+            capabilities,
+            cases,
+            usage: None,
+        };
+        self.insert((pulled.id, kind, place), version);
+        Ok(())
+    }
+
+    /// Adds an artifact that was not verified, with what it states about itself.
+    fn add_stated(&mut self, offers: &[Offer], trust: Trust) {
+        let Some(offer) = offers.first() else { return };
+        let (kind, place) = (kind(offer.kind), place_of(&offer.reference));
+        let id = offer.id.clone().unwrap_or_else(|| offer.reference.to_string());
+        let number = offer.version.clone().unwrap_or_default();
+        let page = version_page(&item_page(&place, kind, &id), &id, &number, &offer.manifest);
+        let version = Version {
+            version: Text::line(&number),
+            page,
+            references: offers.iter().map(|offer| Text::line(&offer.reference.to_string())).collect(),
+            manifest: offer.manifest,
+            digest: None,
+            trust,
+            description: offer.description.as_deref().map(Text::block),
+            source: offer.source.as_deref().and_then(Link::read),
+            content: None,
+            capabilities: None,
+            cases: Cases::None,
+            usage: None,
+        };
+        self.insert((id, kind, place), version);
+    }
+
+    fn insert(&mut self, key: (String, Kind, String), version: Version) {
+        let (id, kind, place) = &key;
+        let empty = Item {
+            id: Text::line(id),
+            kind: *kind,
+            place: Text::line(place),
+            page: item_page(place, *kind, id),
+            versions: Vec::new(),
+        };
+        self.items.entry(key).or_insert(empty).versions.push(version);
+    }
+
+    fn leave_out(&mut self, reference: &Reference, reason: Text) {
+        self.unreadable.push(Unreadable { reference: Text::line(&reference.to_string()), reason });
+    }
+}
+
+/// What a version needs to be trusted for.
+struct Signed {
+    id: String,
+    page: String,
+    may: Option<BTreeSet<CapabilityKind>>,
+    signers: Vec<Signer>,
+}
+
+/// Adds how each verified version is used: with the keys that signed it, and those that signed what comes along with it.
+fn add_usage(catalogue: &mut Catalogue) {
+    let mut signed: BTreeMap<Digest, Signed> = BTreeMap::new();
+    for item in &catalogue.items {
+        for version in &item.versions {
+            let (Trust::Trusted { signers, .. }, Some(content)) = (&version.trust, &version.content) else {
+                continue;
+            };
+            let may = match content {
+                Content::Component(component) => Some(component.asks.at_most.clone()),
+                Content::Graph(_) | Content::Text(_) => None,
+            };
+            let (id, page) = (item.id.as_str().to_owned(), version.page.clone());
+            signed.insert(version.manifest, Signed { id, page, may, signers: signers.clone() });
+        }
+    }
+    for item in &mut catalogue.items {
+        for version in &mut item.versions {
+            let Some(content) = &mut version.content else { continue };
+            let mut manifests = vec![version.manifest];
+            if let Content::Graph(graph) = content {
+                for used in &mut graph.uses {
+                    used.page = signed.get(&used.manifest).map(|signed| signed.page.clone());
+                    manifests.push(used.manifest);
+                }
+            }
+            let known: Vec<_> = manifests.iter().filter_map(|manifest| signed.get(manifest)).collect();
+            version.usage = usage_of(
+                (item.id.as_str(), item.kind),
+                version.references.first(),
+                content,
+                &known,
+                known.len() == manifests.len(),
+            );
+        }
+    }
+}
+
+fn usage_of(
+    item: (&str, Kind),
+    reference: Option<&Text>,
+    content: &Content,
+    known: &[&Signed],
+    is_whole: bool,
+) -> Option<Usage> {
+    let items: Vec<_> = known
+        .iter()
+        .map(|signed| SignedItem { id: &signed.id, may: signed.may.as_ref(), signers: &signed.signers })
+        .collect();
+    Some(usage(item, reference?.as_str(), content, &items, is_whole))
+}

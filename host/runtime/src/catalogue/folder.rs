@@ -1,0 +1,38 @@
+//! A catalogue in a folder.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use graph_catalogue::{Catalogue, DOCUMENT, Listing, VERSION, files};
+
+use crate::error::{Error, Kind, Result};
+use crate::project;
+use crate::project::whole_folder::WholeFolder;
+
+const FOLDER: WholeFolder =
+    WholeFolder { noun: "catalogue", marker: DOCUMENT, marker_name: "the list of files" };
+
+/// Refuses a folder that a catalogue may not be written to: one that holds anything but an older catalogue.
+pub fn replaceable(folder: &Path) -> Result<()> {
+    FOLDER.replaceable(folder, |document| {
+        let older = Listing::read(document);
+        if let Some(newer) = older.as_ref().map(Listing::version).filter(|version| *version > VERSION) {
+            return Err(Error::integrity(format!(
+                "{} has a catalogue of version {newer}, and this program writes version {VERSION}",
+                project::shown(folder)
+            ))
+            .help("use a newer graph-host, or name another folder: -o DIR"));
+        }
+        Ok(older.map(|older| move |path: &str| older.has(path)))
+    })
+}
+
+/// Writes a catalogue: it is in the folder whole, or the folder is as it was. Gives the files that were written.
+pub fn write(catalogue: Catalogue, folder: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
+    replaceable(folder)?;
+    let files = files(catalogue).map_err(|error| {
+        Error::new(Kind::Internal, "internal", format!("the catalogue cannot be written as JSON: {error}"))
+    })?;
+    FOLDER.write(&files, folder)?;
+    Ok(files)
+}

@@ -1,0 +1,153 @@
+//! Folders that a command writes whole: a new one takes the place of an older one of the same kind, and of nothing else.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{ErrorKind, Read as _};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::project;
+use crate::run::pins::absolute;
+
+/// The largest file that is read, in bytes.
+const LARGEST_FILE: u64 = 128 << 20;
+/// How many files such a folder has at most.
+const MOST_FILES: usize = 100_000;
+
+/// A kind of folder.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WholeFolder {
+    /// What it is called: `bundle`.
+    pub(crate) noun: &'static str,
+    /// The file by which such a folder is known.
+    pub(crate) marker: &'static str,
+    /// What messages call that file: `the manifest`.
+    pub(crate) marker_name: &'static str,
+}
+
+impl WholeFolder {
+    /// Refuses a folder that may not be written to: one that holds anything but an older one of this kind. `older` reads the marker; what
+    /// it gives says which files belong to the older one. `None`: it is the marker of something else. An error refuses the folder.
+    pub(crate) fn replaceable<B: Fn(&str) -> bool>(
+        self,
+        folder: &Path,
+        older: impl FnOnce(&[u8]) -> Result<Option<B>>,
+    ) -> Result<()> {
+        let Self { noun, marker, marker_name } = self;
+        let in_use = |what: &str| {
+            Err(Error::usage(format!(
+                "{} {what}: a {noun} is written to a folder of its own",
+                project::shown(folder)
+            ))
+            .help(format!("name a new folder, an empty one, or one with an older {noun}: -o DIR")))
+        };
+        match fs::symlink_metadata(folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(Error::read("the folder", folder, &error)),
+            Ok(metadata) if !metadata.is_dir() => return in_use("is not a folder"),
+            Ok(_) => {}
+        }
+        let mut entries = fs::read_dir(folder).map_err(|error| Error::read("the folder", folder, &error))?;
+        if entries.next().is_none() {
+            return Ok(());
+        }
+        match read(folder, marker) {
+            // Only what belongs to the older one may go.
+            Ok(bytes) => match older(&bytes)? {
+                Some(belongs) => match paths(folder)?.into_iter().find(|path| !belongs(path)) {
+                    Some(path) => {
+                        in_use(&format!("has a file that does not belong to the {noun} in it, {path}"))
+                    }
+                    None => Ok(()),
+                },
+                None => in_use("is not empty"),
+            },
+            Err(error) if error.kind() == ErrorKind::NotFound => in_use("is not empty"),
+            Err(error) => Err(Error::read(marker_name, &folder.join(marker), &error)),
+        }
+    }
+
+    /// Writes the files: all of them are in the folder then, or the folder is as it was. The caller has checked that the folder is
+    /// replaceable.
+    pub(crate) fn write(self, files: &BTreeMap<String, Vec<u8>>, folder: &Path) -> Result<()> {
+        let what = format!("the {}", self.noun);
+        let target = absolute(folder);
+        let parent = target.parent().unwrap_or(Path::new("/"));
+        fs::create_dir_all(parent).map_err(|error| Error::write("the folder", parent, &error))?;
+        let failed = |error: &std::io::Error| Error::write(&what, folder, error);
+        let new = self.builder(parent)?;
+        for (path, bytes) in files {
+            let file = new.path().join(path);
+            let made =
+                file.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&file, bytes));
+            made.map_err(|error| failed(&error))?;
+        }
+        let older = self.builder(parent)?;
+        let moved = older.path().join(self.noun);
+        let exists = fs::symlink_metadata(&target).is_ok();
+        if exists {
+            fs::rename(&target, &moved).map_err(|error| failed(&error))?;
+        }
+        if let Err(error) = fs::rename(new.path(), &target) {
+            if exists {
+                fs::rename(&moved, &target).map_err(|error| failed(&error))?;
+            }
+            return Err(failed(&error));
+        }
+        Ok(())
+    }
+
+    /// A folder next to the final one, which is removed when it is not needed any more.
+    fn builder(self, parent: &Path) -> Result<tempfile::TempDir> {
+        use std::os::unix::fs::PermissionsExt as _;
+        // A server of static files runs as another user.
+        let open = fs::Permissions::from_mode(0o755);
+        let prefix = format!(".graph-host-{}-", self.noun);
+        let made = tempfile::Builder::new().prefix(&prefix).permissions(open).tempdir_in(parent);
+        made.map_err(|error| Error::write("the folder", parent, &error))
+    }
+}
+
+/// Reads a regular file of a folder, within bounds.
+pub(crate) fn read(folder: &Path, path: &str) -> std::io::Result<Vec<u8>> {
+    let file = folder.join(path);
+    if !fs::symlink_metadata(&file)?.is_file() {
+        return Err(std::io::Error::new(ErrorKind::InvalidData, "it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    fs::File::open(&file)?.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LARGEST_FILE {
+        return Err(std::io::Error::new(
+            ErrorKind::InvalidData,
+            "it is larger than any file of such a folder",
+        ));
+    }
+    Ok(bytes)
+}
+
+/// The paths of all files below a folder, with `/`.
+pub(crate) fn paths(folder: &Path) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    let mut waiting = vec![PathBuf::new()];
+    while let Some(inner) = waiting.pop() {
+        let here = folder.join(&inner);
+        let entries = fs::read_dir(&here).map_err(|error| Error::read("the folder", &here, &error))?;
+        for entry in entries {
+            let entry = entry.map_err(|error| Error::read("the folder", &here, &error))?;
+            let path = inner.join(entry.file_name());
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                waiting.push(path);
+            } else {
+                found.push(path.to_string_lossy().into_owned());
+            }
+            if found.len() + waiting.len() > MOST_FILES {
+                return Err(Error::limit(format!(
+                    "{} has more than {MOST_FILES} files",
+                    project::shown(folder)
+                )));
+            }
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
