@@ -62,7 +62,7 @@ pub fn collect(
     let clock = Clock { began: Instant::now(), network };
     let listed = offers(place, &network.options())?;
     let mut collected = Collected { clock, trust, extras, items: BTreeMap::new(), unreadable: Vec::new() };
-    for (_, offers) in by_artifact(listed.offers) {
+    for offers in by_artifact(listed.offers).into_values() {
         collected.add(&offers)?;
     }
     let mut catalogue = Catalogue::of(Text::line(typed));
