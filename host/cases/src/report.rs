@@ -157,6 +157,26 @@ impl CaseReport {
 }
 
 impl Problem {
+    /// The problem in one sentence, without paths of files: the same on every machine.
+    pub fn summary(&self) -> String {
+        match self {
+            Self::Unreadable(_) => "the case cannot be read".to_owned(),
+            Self::Invalid(diagnostics) => {
+                let first = diagnostics.iter().next().map_or("the case is invalid", |first| first.message());
+                match diagnostics.len() {
+                    0 | 1 => first.to_owned(),
+                    count => format!("{first} (the first of {count} problems)"),
+                }
+            }
+            Self::Fault { step, operation, message, .. } => format!("step {step}, {operation}: {message}"),
+            Self::Unexpected { step, operation, mismatches, .. }
+            | Self::Crash { step, operation, mismatches, .. } => {
+                let keys: Vec<_> = mismatches.iter().map(|mismatch| &*mismatch.key).collect();
+                format!("step {step}, {operation}: not as expected: {}", keys.join(", "))
+            }
+        }
+    }
+
     fn to_json(&self) -> Vec<Value> {
         match self {
             Self::Unreadable(message) => vec![json!({ "message": message })],

@@ -103,11 +103,14 @@ pub struct Item {
 }
 
 impl Item {
-    /// The version that stands for the item: the greatest one that was verified and is no pre-release, or the first one.
+    /// The version that stands for the item: the greatest one that was verified, is not yanked, and is no pre-release; if there is
+    /// none, a pre-release, a yanked version, or the first one.
     pub fn newest(&self) -> Option<&Version> {
         let is_release = |version: &&Version| !version.version.as_str().contains('-');
         let trusted = || self.versions.iter().filter(|version| version.trust.is_trusted());
-        trusted().find(is_release).or_else(|| trusted().next()).or_else(|| self.versions.first())
+        let offered = || trusted().filter(|version| version.yanked.is_none());
+        let newest = offered().find(is_release).or_else(|| offered().next()).or_else(|| trusted().next());
+        newest.or_else(|| self.versions.first())
     }
 }
 
@@ -137,6 +140,8 @@ pub struct Version {
     pub capabilities: Option<Text>,
     /// The results of the cases that were published with it.
     pub cases: Cases,
+    /// Why it is yanked; nothing if it is not, or was not verified.
+    pub yanked: Option<Yanked>,
     /// How it is pulled and run.
     pub usage: Option<Usage>,
 }
@@ -357,6 +362,18 @@ pub struct CaseResult {
     pub passed: bool,
     /// What was not.
     pub problem: Option<Text>,
+}
+
+/// A yank that counts in the trust store: the version is no longer to be selected.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Yanked {
+    /// Why, as its signer states.
+    pub reason: Text,
+    /// When, as its signer states.
+    pub at: Timestamp,
+    /// The name of the key that signed it.
+    pub signer: Text,
 }
 
 /// An artifact that could not be read.

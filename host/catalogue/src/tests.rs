@@ -40,6 +40,7 @@ fn version(item_page: &str, id: &str, number: &str, trust: Trust) -> Version {
         content: None,
         capabilities: None,
         cases: Cases::None,
+        yanked: None,
         usage: None,
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::example;
 use crate::model::{Content, Kind, Signer};
-use crate::text::{Schema, Text};
+use crate::text::Text;
 
 /// How a version is pulled and run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,20 +55,20 @@ pub fn usage(
 ) -> Usage {
     let mut usage = Usage { commands: Vec::new(), graph: None, notes: Vec::new() };
     for (signer, keys) in trusted(signed) {
-        usage.push("Trust who signed it", trust_command(signer, &keys));
+        usage.push("Trust who signed it", &trust_command(signer, &keys));
     }
     if !is_whole {
         usage.note(
             "It brings items along that are not in this catalogue: their signers have to be trusted, too.",
         );
     }
-    usage.push("Pull it", format!("graph-host pull {}", word(reference)));
+    usage.push("Pull it", &format!("graph-host pull {}", word(reference)));
     let id = word(id);
     match content {
         Content::Graph(graph) => {
             usage.push(
                 "See what it needs, and grant that",
-                format!("graph-host caps suggest {id} > caps.yaml"),
+                &format!("graph-host caps suggest {id} > caps.yaml"),
             );
             let run = format!("graph-host run {id} --caps caps.yaml");
             let schema = graph.inputs.as_ref().map(|schema| schema.json.as_ref());
@@ -76,49 +76,45 @@ pub fn usage(
                 None => Some(Map::new()),
                 Some(json) => json.and_then(|json| example::object(Some(json))),
             };
-            match inputs {
-                Some(inputs) => usage.push("Run it", run + &options(&inputs)),
-                None => {
-                    usage.push("Run it with inputs that its schema accepts", run + " --inputs inputs.json");
-                    usage.note("Write the inputs into inputs.json first, a JSON object.");
-                }
+            if let Some(inputs) = inputs {
+                usage.push("Run it", &(run + &options(&inputs)));
+            } else {
+                usage.push("Run it with inputs that its schema accepts", &(run + " --inputs inputs.json"));
+                usage.note("Write the inputs into inputs.json first, a JSON object.");
             }
         }
         Content::Component(component) => {
-            usage.push("See what it is and what it needs", format!("graph-host inspect {id}"));
+            usage.push("See what it is and what it needs", &format!("graph-host inspect {id}"));
             let called = component.callables.iter().find_map(|callable| {
-                Some((callable.item.as_str(), example::object(params(&callable.params)?)?))
+                // A schema that is too large for a catalogue is not known.
+                let schema = callable.params.json.as_ref()?;
+                Some((callable.item.as_str(), example::object(Some(schema))?))
             });
             if let Some((item, params)) = called {
-                usage.graph = Some(Text::source(&graph_of(item, params)));
+                usage.graph = Some(Text::source(&graph_of(item, &params)));
                 usage.push(
                     "Save the graph below as graph.yaml; see what it needs, and grant that",
-                    "graph-host caps suggest graph.yaml > caps.yaml".to_owned(),
+                    "graph-host caps suggest graph.yaml > caps.yaml",
                 );
-                usage.push("Run it", "graph-host run graph.yaml --caps caps.yaml".to_owned());
+                usage.push("Run it", "graph-host run graph.yaml --caps caps.yaml");
             }
         }
         Content::Text(_) => {
             let ending = if kind == Kind::Knowledge { "knowledge" } else { "directive" };
-            usage.push(&format!("Show the {ending}"), format!("graph-host inspect {id}"));
+            usage.push(&format!("Show the {ending}"), &format!("graph-host inspect {id}"));
         }
     }
     usage
 }
 
 impl Usage {
-    fn push(&mut self, about: &str, line: String) {
-        self.commands.push(Command { about: Text::line(about), line: Text::source(&line) });
+    fn push(&mut self, about: &str, line: &str) {
+        self.commands.push(Command { about: Text::line(about), line: Text::source(line) });
     }
 
     fn note(&mut self, note: &str) {
         self.notes.push(Text::line(note));
     }
-}
-
-/// A schema that is known; `None` if it is too large for a catalogue.
-fn params(schema: &Schema) -> Option<Option<&Value>> {
-    schema.json.as_ref().map(Some)
 }
 
 /// What one key has to be trusted for.
@@ -145,16 +141,13 @@ fn trust_command(signer: &Signer, key: &Trusted<'_>) -> String {
     let items: Vec<_> = key.items.iter().map(|id| word(id)).collect();
     let may: Vec<_> =
         key.may.iter().filter(|kind| **kind != CapabilityKind::Log).map(|kind| kind.as_str()).collect();
-    let mut line = format!(
-        "graph-host trust add {} --key {} --items {}",
+    let may = if may.is_empty() { String::new() } else { format!(" --may {}", may.join(",")) };
+    format!(
+        "graph-host trust add {} --key {} --items {}{may}",
         word(signer.name.as_str()),
         signer.public_key,
         items.join(" ")
-    );
-    if !may.is_empty() {
-        line += &format!(" --may {}", may.join(","));
-    }
-    line
+    )
 }
 
 fn options(inputs: &Map<String, Value>) -> String {
@@ -166,7 +159,7 @@ fn options(inputs: &Map<String, Value>) -> String {
 }
 
 /// A graph with one node. YAML reads JSON: nothing of a stranger gets out of its text.
-fn graph_of(item: &str, params: Map<String, Value>) -> String {
+fn graph_of(item: &str, params: &Map<String, Value>) -> String {
     let action = json!({ "item_id": item, "params": params });
     format!(
         "version: \"1\"\ntool_type: graph\nexecutor_id: graph-host\ncategory: examples\ndescription: calls an item of a catalogue\n\

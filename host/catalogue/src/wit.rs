@@ -55,7 +55,7 @@ fn check_size(resolve: &Resolve) -> Result<(), WitError> {
         sum = sum.saturating_add(size.unwrap_or(u64::MAX));
         if sum > MOST_PRINTED { Err(WitError::TooLarge) } else { Ok(()) }
     };
-    for (id, definition) in resolve.types.iter() {
+    for (id, definition) in &resolve.types {
         // A type with a name is printed once; one without is printed wherever it is used.
         if definition.name.is_some() {
             add(sizes.of_parts(id, 0))?;
@@ -109,10 +109,12 @@ impl Sizes<'_> {
                 variant.cases.iter().filter_map(|case| case.ty.as_ref()).collect()
             }
             TypeDefKind::Result(result) => result.ok.iter().chain(&result.err).collect(),
-            TypeDefKind::Option(ty) | TypeDefKind::List(ty) | TypeDefKind::FixedLengthList(ty, _) => vec![ty],
+            TypeDefKind::Option(ty)
+            | TypeDefKind::List(ty)
+            | TypeDefKind::FixedLengthList(ty, _)
+            | TypeDefKind::Type(ty) => vec![ty],
             TypeDefKind::Map(key, value) => vec![key, value],
             TypeDefKind::Future(ty) | TypeDefKind::Stream(ty) => ty.iter().collect(),
-            TypeDefKind::Type(ty) => vec![ty],
             TypeDefKind::Handle(Handle::Own(_) | Handle::Borrow(_))
             | TypeDefKind::Resource
             | TypeDefKind::Flags(_)

@@ -2,8 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::parts::{badge, counted, number, page, signers, text};
+use super::parts::{badge, counted, number, page, signers, text, yanked};
 use crate::model::{Catalogue, Content, Item, Kind};
+use crate::text::Text;
 
 /// The most characters that the search looks at for an item.
 const SEARCHED: usize = 4000;
@@ -71,7 +72,7 @@ fn row(item: &Item) -> Markup {
         li data-kind=(item.kind.as_str()) data-trusted=(newest.trust.is_trusted().to_string()) data-text=(searched(item)) {
             h3 { a href=(item.page) { (text(&item.id)) } }
             p.facts {
-                (badge(&newest.trust)) " " span { (item.kind.as_str()) } " "
+                (badge(&newest.trust)) (yanked(newest)) " " span { (item.kind.as_str()) } " "
                 span { (number(newest)) }
                 @if item.versions.len() > 1 { " " span { (counted(item.versions.len(), "version")) } }
                 @if newest.trust.is_trusted() { " " span { "signed by " (signers(&newest.trust)) } }
@@ -88,19 +89,19 @@ fn row(item: &Item) -> Markup {
 fn searched(item: &Item) -> String {
     let mut words = vec![item.id.as_str(), item.kind.as_str()];
     for version in &item.versions {
-        words.extend(version.description.as_ref().map(|text| text.as_str()));
+        words.extend(version.description.as_ref().map(Text::as_str));
         match &version.content {
             Some(Content::Component(component)) => {
                 words.extend(
                     component.callables.iter().flat_map(|one| [one.item.as_str(), one.summary.as_str()]),
                 );
-                words.extend(component.asks.interfaces.iter().map(|name| name.as_str()));
+                words.extend(component.asks.interfaces.iter().map(Text::as_str));
             }
             Some(Content::Graph(graph)) => {
                 words.extend(graph.nodes.iter().filter_map(|node| Some(node.item.as_ref()?.as_str())));
                 words.extend(graph.uses.iter().map(|used| used.id.as_str()));
             }
-            Some(Content::Text(item)) => words.extend(item.title.as_ref().map(|title| title.as_str())),
+            Some(Content::Text(item)) => words.extend(item.title.as_ref().map(Text::as_str)),
             None => {}
         }
     }

@@ -2,7 +2,7 @@
 
 use maud::html;
 
-use super::parts::{badge, block, number, page, signers, table, text};
+use super::parts::{badge, block, number, page, signers, table, text, yanked};
 use crate::model::{Catalogue, Item};
 
 /// The page of an item.
@@ -12,7 +12,7 @@ pub(crate) fn item(catalogue: &Catalogue, item: &Item) -> String {
         @for version in &item.versions {
             tr {
                 td { a href={ "../" (version.page) } { (number(version)) } }
-                td { (badge(&version.trust)) }
+                td { (badge(&version.trust)) (yanked(version)) }
                 td { (signers(&version.trust)) }
                 td { code { (version.manifest.to_string()) } }
             }
@@ -29,7 +29,7 @@ pub(crate) fn item(catalogue: &Catalogue, item: &Item) -> String {
                 section aria-labelledby="newest-title" {
                     h2 #newest-title { "Newest version" }
                     p {
-                        a href={ "../" (newest.page) } { (text(&item.id)) " " (number(newest)) } " " (badge(&newest.trust))
+                        a href={ "../" (newest.page) } { (text(&item.id)) " " (number(newest)) } " " (badge(&newest.trust)) (yanked(newest))
                     }
                     @if let Some(description) = &newest.description {
                         @if !newest.trust.is_trusted() { p.quiet { "The publisher states, and nothing was verified:" } }

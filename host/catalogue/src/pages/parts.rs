@@ -72,6 +72,11 @@ pub(super) fn badge(trust: &Trust) -> Markup {
     }
 }
 
+/// Whether a version is yanked, in a word.
+pub(super) fn yanked(version: &Version) -> Markup {
+    html! { @if version.yanked.is_some() { " " span.badge.bad { "yanked" } } }
+}
+
 /// The names of the keys that signed a version.
 pub(super) fn signers(trust: &Trust) -> Markup {
     match trust {

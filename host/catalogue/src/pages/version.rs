@@ -4,7 +4,7 @@ use graph_core::capability::CapabilityKind;
 use graph_core::limits::TaskLimits;
 use maud::{Markup, html};
 
-use super::parts::{badge, block, number, page, schema, source, table, text};
+use super::parts::{badge, block, number, page, schema, source, table, text, yanked};
 use crate::model::{
     Asks, Callable, Cases, Catalogue, Component, Content, Graph, Item, Picture, TextItem, Trust, Version, Wit,
 };
@@ -20,13 +20,19 @@ pub(crate) fn version(catalogue: &Catalogue, item: &Item, version: &Version) -> 
                 a href={ "../" (item.page) } { (text(&item.id)) }
             }
             h1 { (text(&item.id)) " " (number(version)) }
-            p.facts { (badge(&version.trust)) " " span { (item.kind.as_str()) } }
+            p.facts { (badge(&version.trust)) (yanked(version)) " " span { (item.kind.as_str()) } }
             @if let Some(description) = &version.description {
                 @if !version.trust.is_trusted() { p.quiet { "The publisher states, and nothing was verified:" } }
                 (block(description))
             }
         }
         main {
+            @if let Some(yank) = &version.yanked {
+                p.warning {
+                    strong { "Yanked. " } (text(&yank.reason))
+                    " (signed by " (text(&yank.signer)) ", " (yank.at.to_string()) ")"
+                }
+            }
             (trust(version))
             @if let Some(usage) = &version.usage { (commands(usage)) }
             @match &version.content {
@@ -287,7 +293,7 @@ fn versions(item: &Item, shown: &Version) -> Markup {
                     li {
                         @if version.page == shown.page { (number(version)) " (this one)" }
                         @else { a href={ "../" (version.page) } { (number(version)) } }
-                        " " (badge(&version.trust))
+                        " " (badge(&version.trust)) (yanked(version))
                     }
                 }
             }

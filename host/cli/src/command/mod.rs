@@ -23,6 +23,7 @@ mod number;
 mod observe;
 mod plan_view;
 mod publish;
+mod published_cases;
 mod pull;
 mod registry;
 mod replay;

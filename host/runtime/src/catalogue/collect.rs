@@ -6,43 +6,56 @@ use std::time::Instant;
 
 use graph_catalogue::{
     Cases, Catalogue, Content, Item, Kind, Link, SignedItem, Signer, Text, Trust, Unreadable, Usage, Version,
-    item_page, usage, version_page,
+    Yanked, item_page, usage, version_page,
 };
 use graph_core::capability::CapabilityKind;
 use graph_core::digest::Digest;
 use graph_core::topology::Topology;
-use graph_core::trust::{Standing, TextStanding, TrustStore};
+use graph_core::trust::{PublishedVersion, Standing, TextStanding, TrustStore};
+use graph_registry::companions::{self, CompanionKind};
 use graph_registry::pull::{Judge, PullError, Pulled, PulledContent, pull};
 use graph_registry::reference::{Reference, version_of_tag};
 use graph_registry::search::{Offer, offers};
-use graph_registry::transport::{self, TransportError};
+use graph_registry::transport::{self, Transport, TransportError};
+use graph_registry::yank;
 use semver::Version as Semver;
 
 use super::describe::{Described, described, kind, signers};
 use super::refusal::Refusal;
 use crate::error::{Error, Result};
 use crate::items::locate::judged;
-use crate::registry::pull::{Brought, Network, Puller};
+use crate::registry::pull::Network;
+use crate::registry::yank::named;
 
 /// What a program adds to a catalogue of verified items.
 pub trait Extras: Send + Sync {
     /// Draws a graph that was verified, as SVG. A graph that cannot be drawn has a page without a picture.
     fn picture(&self, topology: &Topology) -> Result<String>;
 
-    /// What was published with a verified item, besides its content: by default nothing. No signature covers it, so cases are run with
-    /// doubles only, and nothing of it is applied.
-    fn published_with(&self, _brought: &Brought, _puller: &Puller<'_>) -> Result<PublishedWith> {
-        Ok(PublishedWith::default())
+    /// Runs the cases that were published with a verified graph, with doubles only: no signature covers them. By default, none is run.
+    fn run_cases(&self, _graph: PublishedGraph<'_>) -> Result<Cases> {
+        Ok(Cases::NotRun { reason: Text::line("this program runs no cases") })
     }
 }
 
+/// A verified graph with the cases that were published with it.
+#[derive(Clone, Copy, Debug)]
+pub struct PublishedGraph<'p> {
+    /// Where it is from.
+    pub reference: &'p Reference,
+    /// Its id.
+    pub id: &'p str,
+    /// Its text.
+    pub text: &'p str,
+    /// The names of the files of its cases, with their texts; at least one.
+    pub cases: &'p [(String, String)],
+}
+
 /// What was published with an item, besides its content.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PublishedWith {
-    /// The results of its cases, which the program has run itself.
-    pub cases: Cases,
-    /// The manifest of capabilities that its publisher suggests.
-    pub capabilities: Option<Text>,
+#[derive(Default)]
+struct PublishedWith {
+    cases: Cases,
+    capabilities: Option<Text>,
 }
 
 /// Lists what a place offers, pulls and verifies everything, and puts together a catalogue. Nothing is written and nothing is installed.
@@ -61,12 +74,20 @@ pub fn collect(
     }
     let clock = Clock { began: Instant::now(), network };
     let listed = offers(place, &network.options())?;
-    let mut collected = Collected { clock, trust, extras, items: BTreeMap::new(), unreadable: Vec::new() };
+    let mut collected = Collected {
+        clock,
+        trust,
+        extras,
+        items: BTreeMap::new(),
+        unreadable: Vec::new(),
+        yanks_unread: Vec::new(),
+    };
     for offers in by_artifact(listed.offers).into_values() {
         collected.add(&offers)?;
     }
     let mut catalogue = Catalogue::of(Text::line(typed));
     catalogue.cut_off = listed.cut_off.iter().map(|error| Text::line(&error.to_string())).collect();
+    catalogue.cut_off.append(&mut collected.yanks_unread);
     catalogue.items = collected.items.into_values().collect();
     catalogue.unreadable = collected.unreadable;
     for item in &mut catalogue.items {
@@ -133,6 +154,8 @@ struct Collected<'c> {
     /// By id, kind and place: the order of the catalogue.
     items: BTreeMap<(String, Kind, String), Item>,
     unreadable: Vec<Unreadable>,
+    /// Why it is not known of some versions whether they are yanked.
+    yanks_unread: Vec<Text>,
 }
 
 impl Collected<'_> {
@@ -143,29 +166,102 @@ impl Collected<'_> {
         let reference = offer.reference.pinned(offer.manifest);
         let options = self.clock.network(&reference)?.options();
         let judge = Judge { trust: self.trust, at: judged(None) };
-        let pulled = transport::open(&reference, &options)
-            .map_err(PullError::from)
-            .and_then(|transport| pull(&*transport, &reference, None, judge));
-        match pulled {
-            Ok(pulled) => {
-                let puller = Puller { options, trust: self.trust };
-                self.add_verified(offers, pulled, &puller)
-            }
-            Err(error) => match Refusal::of(error) {
-                Refusal::Fatal(error) => Err(error),
-                Refusal::NotVerified { reason, key_ids } => {
-                    self.add_stated(offers, Trust::NotVerified { reason, key_ids });
-                    Ok(())
-                }
-                Refusal::Unreadable(reason) => {
-                    self.leave_out(&offer.reference, reason);
-                    Ok(())
-                }
-            },
+        let transport = match transport::open(&reference, &options) {
+            Ok(transport) => transport,
+            Err(error) => return self.refused(offers, error.into()),
+        };
+        match pull(&*transport, &reference, None, judge) {
+            Ok(pulled) => self.add_verified(offers, pulled, &*transport, judge),
+            Err(error) => self.refused(offers, error),
         }
     }
 
-    fn add_verified(&mut self, offers: &[Offer], pulled: Pulled, puller: &Puller<'_>) -> Result<()> {
+    /// Adds an artifact that was not pulled, unless nothing else could be pulled, either.
+    fn refused(&mut self, offers: &[Offer], error: PullError) -> Result<()> {
+        match Refusal::of(error) {
+            Refusal::Fatal(error) => return Err(error),
+            Refusal::NotVerified { reason, key_ids } => {
+                self.add_stated(offers, Trust::NotVerified { reason, key_ids });
+            }
+            Refusal::Unreadable(reason) => {
+                if let Some(offer) = offers.first() {
+                    self.leave_out(&offer.reference, reason);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What a verified artifact takes along.
+    fn published_with(
+        &mut self,
+        pulled: &Pulled,
+        reference: &Reference,
+        transport: &dyn Transport,
+    ) -> Result<PublishedWith> {
+        let PulledContent::Text { text, .. } = &pulled.content else { return Ok(PublishedWith::default()) };
+        let name = reference.to_string();
+        let listed = |kind| pulled.companions.of_kind(kind);
+        let fetch = || -> std::result::Result<_, PullError> {
+            let manifest = listed(CompanionKind::Manifest).next();
+            let manifest = manifest.map(|one| companions::fetch_text(transport, &name, one)).transpose()?;
+            let mut cases = Vec::new();
+            for one in listed(CompanionKind::Case) {
+                cases.push((one.title.clone(), companions::fetch_text(transport, &name, one)?));
+            }
+            Ok((manifest, cases))
+        };
+        let (manifest, cases) = match fetch().map_err(Refusal::of) {
+            Ok(fetched) => fetched,
+            Err(Refusal::Fatal(error)) => return Err(error),
+            Err(Refusal::NotVerified { reason, .. } | Refusal::Unreadable(reason)) => {
+                return Ok(PublishedWith { cases: Cases::NotRun { reason }, capabilities: None });
+            }
+        };
+        let capabilities = manifest.map(|manifest| Text::source(&manifest));
+        if cases.is_empty() {
+            return Ok(PublishedWith { cases: Cases::None, capabilities });
+        }
+        let began = Instant::now();
+        let graph = PublishedGraph { reference, id: &pulled.id, text, cases: &cases };
+        let cases = self.extras.run_cases(graph);
+        // The time for requests is not used up by cases, which have budgets of their own.
+        self.clock.began += began.elapsed();
+        let cases = cases.unwrap_or_else(|error| Cases::NotRun { reason: Text::line(error.message()) });
+        Ok(PublishedWith { cases, capabilities })
+    }
+
+    /// The yank of a verified version that is in force.
+    fn yank_of(
+        &mut self,
+        pulled: &Pulled,
+        transport: &dyn Transport,
+        judge: Judge<'_>,
+    ) -> Result<Option<Yanked>> {
+        let about = PublishedVersion {
+            id: pulled.id.clone(),
+            version: pulled.version.clone(),
+            manifest: pulled.manifest,
+        };
+        let yanks = yank::read(transport, &about, judge)?;
+        if let Some(error) = yanks.unread {
+            let item = named(&about);
+            self.yanks_unread.push(Text::line(&format!("Whether {item} is yanked is not known: {error}")));
+        }
+        Ok(yanks.yanked.map(|yank| Yanked {
+            reason: Text::line(&yank.statement().reason),
+            at: yank.statement().at,
+            signer: Text::line(&yank.key().name),
+        }))
+    }
+
+    fn add_verified(
+        &mut self,
+        offers: &[Offer],
+        pulled: Pulled,
+        transport: &dyn Transport,
+        judge: Judge<'_>,
+    ) -> Result<()> {
         let Some(offer) = offers.first() else { return Ok(()) };
         let mut references = Vec::new();
         for offer in offers {
@@ -200,15 +296,9 @@ impl Collected<'_> {
             },
         };
         let trust = Trust::Trusted { signers: signers(&pulled, self.trust), not_after, signed_at };
-        let brought = Brought { pulled, reference: offer.reference.clone() };
-        let PublishedWith { cases, capabilities } = match self.extras.published_with(&brought, puller) {
-            Ok(published) => published,
-            Err(error) => {
-                let cases = Cases::NotRun { reason: Text::line(error.message()) };
-                PublishedWith { cases, capabilities: None }
-            }
-        };
-        let Brought { pulled, .. } = brought;
+        let PublishedWith { cases, capabilities } =
+            self.published_with(&pulled, &offer.reference, transport)?;
+        let yanked = self.yank_of(&pulled, transport, judge)?;
         let version = Version {
             version: Text::line(&pulled.version),
             page,
@@ -221,6 +311,7 @@ impl Collected<'_> {
             content: Some(content),
             capabilities,
             cases,
+            yanked,
             usage: None,
         };
         self.insert((pulled.id, kind, place), version);
@@ -246,6 +337,7 @@ impl Collected<'_> {
             content: None,
             capabilities: None,
             cases: Cases::None,
+            yanked: None,
             usage: None,
         };
         self.insert((id, kind, place), version);
@@ -294,7 +386,10 @@ fn add_usage(catalogue: &mut Catalogue) {
     }
     for item in &mut catalogue.items {
         for version in &mut item.versions {
-            let Some(content) = &mut version.content else { continue };
+            // A yanked version is refused by a pull: no command is suggested for it.
+            let Some(content) = version.content.as_mut().filter(|_| version.yanked.is_none()) else {
+                continue;
+            };
             let mut manifests = vec![version.manifest];
             if let Content::Graph(graph) = content {
                 for used in &mut graph.uses {

@@ -8,6 +8,6 @@ mod describe;
 mod folder;
 mod refusal;
 
-pub use collect::{Extras, PublishedWith, collect};
+pub use collect::{Extras, PublishedGraph, collect};
 pub use folder::{replaceable, write};
 pub use graph_catalogue;
