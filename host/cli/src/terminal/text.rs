@@ -81,7 +81,7 @@ impl NoticeObserver for TerminalNotices {
                 self.output.warn(format_args!("the knowledge item of run {run} is not up to date: {error}"));
             }
             Notice::Yanked { item, yank } => {
-                self.output.warn(format_args!("{item} is {}", reason_text(yank)))
+                self.output.warn(format_args!("{item} is {}", reason_text(yank)));
             }
             Notice::YankUnknown { item, reason } => {
                 self.output.warn(format_args!("whether {item} is yanked is not known: {reason}"));
