@@ -1,7 +1,6 @@
 //! Yanks: stating that a published version is no longer to be selected, and refusing versions that are yanked.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 
 use graph_core::diagnostic::printable;
 use graph_core::digest::Digest;
@@ -11,7 +10,7 @@ use graph_registry::artifact::Kind;
 use graph_registry::lock::Lock;
 use graph_registry::pull::Judge;
 use graph_registry::range;
-use graph_registry::reference::{Reference, version_of_tag};
+use graph_registry::reference::{Location, Reference, version_of_tag};
 use graph_registry::search::Offer;
 use graph_registry::yank::{self, Described, Yanks};
 use serde_json::{Value, json};
@@ -40,7 +39,8 @@ pub struct YankCheck<'c> {
     puller: &'c Puller<'c>,
     way: Override,
     notices: &'c dyn NoticeObserver,
-    known: RefCell<BTreeMap<Digest, Option<Yank>>>,
+    /// What was looked up: the place, the manifest, and its yank.
+    known: RefCell<Vec<(Location, Digest, Option<Yank>)>>,
 }
 
 /// What is to be stated about a published version.
@@ -233,10 +233,13 @@ impl<'c> YankCheck<'c> {
         let mut found = Vec::new();
         for one in all {
             let about = about(one);
-            let known = self.known.borrow().get(&about.manifest).cloned();
-            let (yank, is_new) = match known {
-                Some(yank) => (yank, false),
-                None => (self.puller.yank_of(&one.reference, &about, self.notices)?, true),
+            let place = &one.reference.place;
+            let is_known = |known: &&(Location, Digest, _)| known.0 == *place && known.1 == about.manifest;
+            let known = self.known.borrow().iter().find(is_known).map(|(.., yank)| yank.clone());
+            let is_new = known.is_none();
+            let yank = match known {
+                Some(yank) => yank,
+                None => self.puller.yank_of(&one.reference, &about, self.notices)?,
             };
             if let Some(yank) = &yank {
                 if !allowed(one) {
@@ -246,7 +249,9 @@ impl<'c> YankCheck<'c> {
                     self.notices.notice(Notice::Yanked { item: &named(&about), yank });
                 }
             }
-            self.known.borrow_mut().insert(about.manifest, yank.clone());
+            if is_new {
+                self.known.borrow_mut().push((place.clone(), about.manifest, yank.clone()));
+            }
             found.push(yank);
         }
         Ok(found)
