@@ -33,7 +33,8 @@ pub fn key() -> SigningKey {
 ///
 /// If the text in it is no trust store.
 pub fn trust() -> TrustStore {
-    let text = format!("keys:\n  - {{ name: fuzz, key: \"{}\", items: [\"*\"] }}\n", key().verifying_key().hex());
+    let text =
+        format!("keys:\n  - {{ name: fuzz, key: \"{}\", items: [\"*\"] }}\n", key().verifying_key().hex());
     TrustStore::from_yaml("trust.yaml", &text).expect("the text is a constant").0
 }
 

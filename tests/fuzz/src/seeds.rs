@@ -58,6 +58,9 @@ pub fn write(repository: &Path, folder: &Path) -> Result<usize, Box<dyn std::err
         files(&repository.join("tests/cases"))?.into_iter().chain(files(&repository.join("tests/documents"))?)
     {
         let text = fs::read_to_string(&path)?;
+        if path.to_string_lossy().ends_with(".case.yaml") {
+            corpora.add("case", text.as_bytes())?;
+        }
         let graph =
             if path.to_string_lossy().ends_with(".case.yaml") { graph_of_case(&text) } else { Some(text) };
         if let Some(graph) = graph {
