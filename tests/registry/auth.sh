@@ -79,6 +79,8 @@ pull_from "$private" >/dev/null
 grep -q "^GET repository:team/examples/$name:pull True" "$scratch/tokens/asked" || fail "no token for pulling alone was asked for"
 grep -q "^GET repository:team/examples/$name:pull,push True\|^GET repository:team/examples/$name:push,pull True" "$scratch/tokens/asked" ||
     fail "no token for publishing was asked for"
+[ "$("$graph_host" search "oci://$private" --json | value '["items"].__len__()')" = 1 ] || fail "search with tokens does not list the item"
+grep -q '^GET registry:catalog:\* True' "$scratch/tokens/asked" || fail "no token for the catalog was asked for"
 GRAPH_HOST_REGISTRY_PASSWORD=not-the-password refused 4 "a token for a wrong password" "who are you" pull_from "$private"
 unset GRAPH_HOST_REGISTRY GRAPH_HOST_REGISTRY_USERNAME GRAPH_HOST_REGISTRY_PASSWORD
 refused 4 "a token for nobody" "who are you" pull_from "$private"
