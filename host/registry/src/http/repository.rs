@@ -330,6 +330,24 @@ mod tests {
     }
 
     #[test]
+    fn a_listing_is_cut_off_after_a_number_of_names() {
+        let pages = |size: usize| move |_| json!({ "tags": vec!["1.0.0"; size] });
+        let server = TestServer::start(move |path| page(path, 2, pages(MOST_NAMES / 2)));
+        assert_eq!(server.registry.repository("a/b").tags().unwrap().len(), MOST_NAMES);
+
+        let server = TestServer::start(move |path| page(path, 3, pages(MOST_NAMES / 2 + 1)));
+        let repository = server.registry.repository("a/b");
+        let error = repository.tags().unwrap_err();
+        assert!(
+            matches!(error, TransportError::CutOff { most: MOST_NAMES, unit: "entries", .. }),
+            "{error:?}"
+        );
+        assert_eq!(server.asked().len(), 2);
+        let listed = repository.listed_tags().unwrap();
+        assert_eq!((listed.names.len(), listed.cut_off.is_some()), (MOST_NAMES, true));
+    }
+
+    #[test]
     fn an_empty_page_does_not_end_a_listing() {
         let tags = |n: usize| {
             if n == 1 { json!({ "tags": null }) } else { json!({ "tags": ["1.0.0", "not/a tag"] }) }
