@@ -4,10 +4,15 @@
 //! The formats are the OCI image specification 1.1, the OCI distribution specification 1.1 and the CNCF's Wasm OCI
 //! artifact. A [`Transport`](transport::Transport) moves bytes; they are interpreted and checked here, in the same way
 //! for all transports.
+//!
+//! Without the feature `http`, which is on by default, there are only directories and transports of one's own, and neither an
+//! HTTP client nor TLS is compiled.
 
+pub mod answer;
 pub mod artifact;
 pub mod attach;
 pub mod companions;
+#[cfg(feature = "http")]
 pub mod http;
 pub mod layout;
 pub mod lock;
@@ -16,6 +21,7 @@ pub mod publish;
 pub mod pull;
 pub mod range;
 pub mod reference;
+#[cfg(feature = "http")]
 pub mod search;
 pub mod transport;
 pub mod yank;

@@ -3,9 +3,12 @@
 
 use graph_core::digest::Digest;
 
+#[cfg(feature = "http")]
 use crate::http::{CredentialError, Options, Registry};
+#[cfg(feature = "http")]
 use crate::layout::Layout;
 use crate::manifest::{Descriptor, Index, Manifest, ManifestError, media, shown};
+#[cfg(feature = "http")]
 use crate::reference::{Location, Reference};
 
 /// Why bytes could not be read or written.
@@ -29,6 +32,7 @@ pub enum TransportError {
         reason: String,
     },
     /// It requires credentials, and the configured ones cannot be used.
+    #[cfg(feature = "http")]
     #[error("there are no usable credentials for {place}: {error}")]
     Credentials {
         place: String,
@@ -177,6 +181,7 @@ pub trait Transport {
 }
 
 /// The transport of a reference.
+#[cfg(feature = "http")]
 pub fn open(reference: &Reference, options: &Options) -> Result<Box<dyn Transport>, TransportError> {
     Ok(match &reference.place {
         Location::Registry { host, repository } => {

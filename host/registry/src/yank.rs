@@ -13,12 +13,9 @@ use graph_core::time::Timestamp;
 use graph_core::trust::{EnvelopeClaims, KeyId, MAX_ENVELOPE, MAX_YANK, PublishedVersion, Yank};
 
 use crate::artifact::{Artifact, ItemConfig, Kind, MOST_CONFIG, is_version};
-use crate::http::{Options, Registry};
-use crate::layout::Layout;
 use crate::manifest::{Descriptor, Manifest, annotation, media, shown};
 use crate::pull::{Judge, PullError, blob, fetch_manifest, shown_reference};
-use crate::reference::{Location, Reference, version_of_tag};
-use crate::search::Offer;
+use crate::reference::{Reference, version_of_tag};
 use crate::transport::{Transport, TransportError, Wanted};
 
 /// The artifact type of a yank.
@@ -140,36 +137,6 @@ fn envelope(
     Ok(String::from_utf8(content).ok().filter(|_| is_it))
 }
 
-/// The statements about each of these offers of a place; none about an offer that does not say what it is.
-pub fn of_offers(
-    place: &Reference,
-    offers: &[Offer],
-    options: &Options,
-    judge: Judge<'_>,
-) -> Result<Vec<Yanks>, TransportError> {
-    // One connection for all of them.
-    let registry = match &place.place {
-        Location::Registry { host, .. } => Some(Registry::new(host, options)?),
-        Location::Layout { .. } => None,
-    };
-    let mut all = Vec::new();
-    for offer in offers {
-        let (Some(id), Some(version)) = (offer.id.clone(), offer.version.clone()) else {
-            all.push(Yanks::default());
-            continue;
-        };
-        let about = PublishedVersion { id, version, manifest: offer.manifest };
-        all.push(match (&offer.reference.place, &registry) {
-            (Location::Registry { repository, .. }, Some(registry)) => {
-                read(&registry.repository(repository), &about, judge)?
-            }
-            (Location::Layout { folder }, _) => read(&Layout::new(folder), &about, judge)?,
-            (Location::Registry { .. }, None) => Yanks::default(),
-        });
-    }
-    Ok(all)
-}
-
 /// What a published version says that it is. A tag that is a version has to be that of the item.
 pub fn describe(transport: &dyn Transport, reference: &Reference) -> Result<Described, PullError> {
     let name = || shown_reference(reference);
@@ -270,6 +237,11 @@ pub fn publish(
     }
     transport.put_manifest(&artifact.manifest, None)
 }
+
+#[cfg(feature = "http")]
+mod offers;
+#[cfg(feature = "http")]
+pub use offers::of_offers;
 
 #[cfg(test)]
 mod tests;

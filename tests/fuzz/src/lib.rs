@@ -1,5 +1,6 @@
 //! What several targets need: a driver that lets bytes decide what happens to a run, and seeds.
 
+pub mod artifact;
 pub mod seeds;
 
 use std::collections::{BTreeMap, BTreeSet};

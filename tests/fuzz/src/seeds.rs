@@ -18,6 +18,39 @@ const RUN: &[u8] = &[
     0, 0, 0, 5, 5, 12,
 ];
 
+const LOCKFILES: &[&str] = &[
+    "version: 1\n",
+    "version: 1\ndirectives:\n  \"a/b\":\n    kind: directive\n    reference: \"oci-layout:out:a/b:1.0.0\"\n    version: \"1.0.0\"\n    manifest: \"sha256:0000000000000000000000000000000000000000000000000000000000000000\"\n    digest: \"sha256:0000000000000000000000000000000000000000000000000000000000000000\"\n    key: \"0000000000000000000000000000000000000000000000000000000000000000\"\n",
+    "version: 1\nknowledge: {}\ntools:\n  acme/fetch:\n    kind: component\n    reference: oci://r.example:5000/acme/fetch:1.2.0-rc.1_b@sha256:0000000000000000000000000000000000000000000000000000000000000000\n    version: 1.2.0-rc.1+b\n    manifest: sha256:0000000000000000000000000000000000000000000000000000000000000000\n    digest: sha256:0000000000000000000000000000000000000000000000000000000000000000\n    key: 0000000000000000000000000000000000000000000000000000000000000000\n",
+];
+
+const REFERENCES: &[&str] = &[
+    "oci://r.example:5000/acme/fetch:1.2.0@sha256:0000000000000000000000000000000000000000000000000000000000000000",
+    "oci://localhost",
+    "oci-layout:a@1/out:acme/fetch:1.2.0_b",
+    "oci://r.example/acme/fetch@>=1.2, <2\n1.2.0\n1.3.0_b\n2.0.0-rc.1\nlatest\n1.2.0",
+    "oci-layout:out:acme/fetch@^1\nacme/fetch:1.0.0\nacme/other:1.1.0\n1.4.0",
+    "acme/fetch@~1.2",
+    ">=1.2, <1.5",
+    "1.2 || 1.3",
+];
+
+/// The first letter says which answer it is, as the target reads it.
+const ANSWERS: &[&str] = &[
+    r#"cBearer realm="https://auth.example/token",service="r.example", scope="repository:a/b:pull,push""#,
+    r#"cbearer realm="a\"b\\",service=c, error="invalid_token""#,
+    r#"cBasic realm="x""#,
+    r#"t{"token":"t","access_token":"u","expires_in":300,"issued_at":"2024-01-01T00:00:00Z"}"#,
+    r#"e{"errors":[{"code":"DENIED","message":"no \u001b[2J","detail":[{"Type":"repository"}]}]}"#,
+    r#"n{"name":"a/b","tags":["1.0.0","latest",null,7]}"#,
+    r#"n{"name":"a/b","tags":null}"#,
+    r#"l</v2/a/tags/list?n=2&last=b>; rel="next""#,
+    r#"l</first>; rel="first"; title="a, <b>; rel=next", <https://r.example/x>; REL="last Next""#,
+    "lhttps://me:pw@blobs.example/x?digest=sha256:00",
+    "l/v2/a/blobs/uploads/1?_state=x",
+    "lhttp://127.0.0.1:9/x",
+];
+
 /// Writes the seeds of all targets below a folder, and says how many there are.
 pub fn write(repository: &Path, folder: &Path) -> Result<usize, Box<dyn std::error::Error>> {
     let mut corpora = Corpora { folder: folder.to_owned(), written: BTreeSet::new() };
@@ -25,6 +58,9 @@ pub fn write(repository: &Path, folder: &Path) -> Result<usize, Box<dyn std::err
         files(&repository.join("tests/cases"))?.into_iter().chain(files(&repository.join("tests/documents"))?)
     {
         let text = fs::read_to_string(&path)?;
+        if path.to_string_lossy().ends_with(".case.yaml") {
+            corpora.add("case", text.as_bytes())?;
+        }
         let graph =
             if path.to_string_lossy().ends_with(".case.yaml") { graph_of_case(&text) } else { Some(text) };
         if let Some(graph) = graph {
@@ -54,6 +90,15 @@ pub fn write(repository: &Path, folder: &Path) -> Result<usize, Box<dyn std::err
     {
         if path.extension().is_some_and(|extension| extension == "wat") {
             corpora.add("component", &fs::read(&path)?)?;
+        }
+    }
+    let testkit = repository.join("examples/nodes/.ai/tools/examples/testkit.wasm.dsse.json");
+    for seed in crate::artifact::seeds(b"\0asm\x0d\0\x01\0", &fs::read_to_string(testkit)?) {
+        corpora.add("artifact", &seed)?;
+    }
+    for (target, seeds) in [("lockfile", LOCKFILES), ("reference", REFERENCES), ("answer", ANSWERS)] {
+        for seed in seeds {
+            corpora.add(target, seed.as_bytes())?;
         }
     }
     Ok(corpora.written.len())

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -13,13 +12,12 @@ use graph_http::header::{
     AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, LOCATION, WWW_AUTHENTICATE,
 };
 use graph_http::{Client, Method, Request, Response, StatusCode};
-use serde_json::Value;
 use url::Url;
 
-use super::auth::Challenge;
 use super::credentials::Credentials;
 use super::helper::Time;
 use super::repository::Repository;
+use crate::answer::{Challenge, explanation, is_loopback, location, refuses, same_origin, token};
 use crate::manifest::shown;
 use crate::transport::TransportError;
 
@@ -201,14 +199,7 @@ impl Registry {
     ) -> Result<Url, TransportError> {
         let field = response.headers().get(LOCATION).and_then(|field| field.to_str().ok());
         let field = field.ok_or_else(|| self.answer(what, "no usable `Location`".to_owned()))?;
-        let to = from
-            .join(field)
-            .map_err(|error| self.answer(what, format!("the `Location` `{}`: {error}", shown(field))))?;
-        if to.username().is_empty() && to.password().is_none() {
-            Ok(to)
-        } else {
-            Err(self.answer(what, "a `Location` with a user's name in it".to_owned()))
-        }
+        location(from, field).map_err(|error| self.answer(what, error.to_string()))
     }
 
     /// The URL of an upload: at the registry or elsewhere, but never without TLS if the registry uses it.
@@ -365,10 +356,7 @@ impl Registry {
             return Err(self.denied(about, format!("there is no token for it ({status}): {reason}")));
         }
         let bytes = self.body(response, what, MOST_ANSWER)?;
-        let answer: Value = serde_json::from_slice(&bytes)
-            .map_err(|_| self.answer(what, "something that is not JSON".to_owned()))?;
-        let token = ["token", "access_token"].iter().find_map(|key| answer.get(key)?.as_str());
-        token.map(str::to_owned).ok_or_else(|| self.answer(what, "JSON without a `token`".to_owned()))
+        token(&bytes).map_err(|error| self.answer(what, error.to_string()))
     }
 
     pub(super) fn denied(&self, about: About<'_>, reason: String) -> TransportError {
@@ -380,15 +368,9 @@ impl Registry {
     pub(super) fn reason(&self, response: Response, what: &str) -> String {
         let status = response.status();
         let text = self.body(response, what, MOST_ERROR).unwrap_or_default();
-        let value: Option<Value> = serde_json::from_slice(&text).ok();
-        let first = value.as_ref().and_then(|value| value.pointer("/errors/0"));
-        let part = |name: &str| first.and_then(|error| error.get(name)?.as_str());
-        match (part("code"), part("message")) {
-            (None, None) => format!("status {status}"),
-            (code, message) => {
-                let parts: Vec<_> = [code, message].into_iter().flatten().map(shown).collect();
-                format!("status {status}: {}", parts.join(", "))
-            }
+        match explanation(&text) {
+            None => format!("status {status}"),
+            Some(text) => format!("status {status}: {text}"),
         }
     }
 
@@ -447,28 +429,6 @@ impl Registry {
     }
 }
 
-/// Why a redirect from one URL to another is refused.
-fn refuses(from: &Url, to: &Url, plain_http: bool) -> Option<&'static str> {
-    match (from.scheme(), to.scheme()) {
-        (_, "https") => None,
-        ("https", _) => Some("refusing a redirect from https to http"),
-        (_, "http") if plain_http || to.host_str().is_some_and(is_loopback) => None,
-        (_, "http") => Some("it is not under TLS, and not on this machine"),
-        _ => Some("it is neither http nor https"),
-    }
-}
-
-fn same_origin(one: &Url, other: &Url) -> bool {
-    one.origin() == other.origin()
-}
-
-/// Whether a host, with or without a port, is this machine.
-fn is_loopback(host: &str) -> bool {
-    let name = host.split_once(':').map_or(host, |(name, _)| name);
-    name.eq_ignore_ascii_case("localhost")
-        || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
 /// A header value that is never shown.
 fn sensitive(text: &str) -> Option<HeaderValue> {
     let mut field = HeaderValue::from_str(text).ok()?;
@@ -491,20 +451,6 @@ fn request(method: Method) -> Request<Bytes> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-
-    #[test]
-    fn what_began_under_tls_never_goes_on_without_it() {
-        let url = |text: &str| Url::parse(text).unwrap();
-        let (safe, local) = (url("https://registry.example/v2/"), url("http://localhost:5000/v2/"));
-        for plain_http in [false, true] {
-            assert!(refuses(&safe, &url("http://registry.example/blob"), plain_http).is_some());
-            assert!(refuses(&safe, &url("http://127.0.0.1/blob"), plain_http).is_some());
-            assert_eq!(refuses(&safe, &url("https://blobs.example/blob"), plain_http), None);
-            assert_eq!(refuses(&local, &url("http://127.0.0.1:9/blob"), plain_http), None);
-            assert!(refuses(&local, &url("file:///etc/passwd"), plain_http).is_some());
-            assert_eq!(refuses(&local, &url("http://blobs.example/"), plain_http).is_none(), plain_http);
-        }
-    }
 
     #[test]
     fn plain_http_is_for_this_machine_alone() {

@@ -1,6 +1,5 @@
 //! The OCI distribution protocol 1.1, over HTTP.
 
-mod auth;
 mod client;
 mod credentials;
 mod helper;

@@ -3,11 +3,11 @@
 use graph_core::digest::Digest;
 use graph_http::header::CONTENT_TYPE;
 use graph_http::{Method, Response, StatusCode};
-use serde_json::Value;
 use url::Url;
 
 use super::client::{About, Ask, MOST_ANSWER, Registry};
 use super::pages::Pages;
+use crate::answer::{self, MOST_NAMES};
 use crate::manifest::{Descriptor, Index, MOST_LISTED, MOST_MANIFEST, Manifest, media, shown};
 use crate::reference::{is_repository, is_tag};
 use crate::transport::{
@@ -62,10 +62,8 @@ impl Repository {
     /// The tags, as far as their pages are read.
     pub(crate) fn listed_tags(&self) -> Result<Names, TransportError> {
         let what = format!("the tags of {}", self.name);
-        let mut tags =
-            names(&self.registry, self.url(&format!("tags/list?n={PAGE}"))?, "tags", self.reading(&what))?;
-        tags.names.retain(|tag| is_tag(tag));
-        Ok(tags)
+        let first = self.url(&format!("tags/list?n={PAGE}"))?;
+        names(&self.registry, first, "tags", is_tag, self.reading(&what))
     }
 
     fn put(
@@ -238,14 +236,19 @@ impl Registry {
     /// The repositories that the registry lists, as far as the pages of its catalog are read.
     pub(crate) fn listed_repositories(&self) -> Result<Names, TransportError> {
         let about = About { what: "the catalog", scope: "registry:catalog:*", is_blob: false };
-        let mut found = names(self, self.url(&format!("_catalog?n={PAGE}"))?, "repositories", about)?;
-        found.names.retain(|name| is_repository(name));
-        Ok(found)
+        let first = self.url(&format!("_catalog?n={PAGE}"))?;
+        names(self, first, "repositories", is_repository, about)
     }
 }
 
-/// Reads the names in a listing, page by page.
-fn names(registry: &Registry, first: Url, key: &str, about: About<'_>) -> Result<Names, TransportError> {
+/// Reads the names in a listing, page by page, up to a number of pages and of names.
+fn names(
+    registry: &Registry,
+    first: Url,
+    key: &'static str,
+    is_name: impl Fn(&str) -> bool,
+    about: About<'_>,
+) -> Result<Names, TransportError> {
     let what = about.what;
     let mut pages = Pages::new(registry, first, about, None);
     let mut found = Vec::new();
@@ -262,13 +265,14 @@ fn names(registry: &Registry, first: Url, key: &str, about: About<'_>) -> Result
             return Err(registry.failed(response, about));
         }
         let bytes = registry.body(response, what, MOST_ANSWER)?;
-        let page: Value = serde_json::from_slice(&bytes)
-            .map_err(|_| registry.answer(what, "something that is not JSON".to_owned()))?;
-        if let Some(listed) = page.get(key).filter(|listed| !listed.is_null()) {
-            let listed = listed
-                .as_array()
-                .ok_or_else(|| registry.answer(what, format!("JSON without a list of `{key}`")))?;
-            found.extend(listed.iter().filter_map(Value::as_str).map(str::to_owned));
+        let page =
+            answer::names(&bytes, key, &is_name).map_err(|error| registry.answer(what, error.to_string()))?;
+        found.extend(page);
+        if found.len() > MOST_NAMES {
+            found.truncate(MOST_NAMES);
+            let (what, place) = (what.to_owned(), registry.host().to_owned());
+            let cut_off = TransportError::CutOff { what, place, most: MOST_NAMES, unit: "entries" };
+            return Ok(Names { names: found, cut_off: Some(cut_off) });
         }
     }
 }
@@ -276,7 +280,7 @@ fn names(registry: &Registry, first: Url, key: &str, about: About<'_>) -> Result
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::super::pages::MOST_PAGES;
     use super::super::test_server::{Answer, TestServer};
@@ -323,6 +327,24 @@ mod tests {
         assert_eq!((listed.names.len(), listed.cut_off.is_some()), (2, false));
         let listed = serve(MOST_PAGES + 1).registry.listed_repositories().unwrap();
         assert_eq!((listed.names.len(), listed.cut_off.is_some()), (MOST_PAGES, true));
+    }
+
+    #[test]
+    fn a_listing_is_cut_off_after_a_number_of_names() {
+        let pages = |size: usize| move |_| json!({ "tags": vec!["1.0.0"; size] });
+        let server = TestServer::start(move |path| page(path, 2, pages(MOST_NAMES / 2)));
+        assert_eq!(server.registry.repository("a/b").tags().unwrap().len(), MOST_NAMES);
+
+        let server = TestServer::start(move |path| page(path, 3, pages(MOST_NAMES / 2 + 1)));
+        let repository = server.registry.repository("a/b");
+        let error = repository.tags().unwrap_err();
+        assert!(
+            matches!(error, TransportError::CutOff { most: MOST_NAMES, unit: "entries", .. }),
+            "{error:?}"
+        );
+        assert_eq!(server.asked().len(), 2);
+        let listed = repository.listed_tags().unwrap();
+        assert_eq!((listed.names.len(), listed.cut_off.is_some()), (MOST_NAMES, true));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 /// A challenge of a registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Challenge {
+pub enum Challenge {
     /// The user's name and password.
     Basic,
     /// A token, which has to be requested first.
@@ -19,7 +19,7 @@ pub(super) enum Challenge {
 
 impl Challenge {
     /// Reads the value of a field, and returns the first known challenge.
-    pub(super) fn read(field: &str) -> Option<Self> {
+    pub fn read(field: &str) -> Option<Self> {
         let (scheme, rest) = field.trim().split_once(' ').unwrap_or((field.trim(), ""));
         if scheme.eq_ignore_ascii_case("basic") {
             return Some(Self::Basic);

@@ -1,0 +1,187 @@
+//! The addresses that a registry sends a client to: `Location`, and `Link: <…>; rel="next"` of listings that come in pages
+//! (RFC 8288, distribution specification 1.1).
+
+use std::net::IpAddr;
+
+use url::Url;
+
+use crate::manifest::shown;
+
+/// Why an address in an answer is not used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// The `Location` is not a URL.
+    #[error("the `Location` `{field}`: {reason}")]
+    Location {
+        /// The header field, to be shown.
+        field: String,
+        /// Why it is not a URL.
+        reason: String,
+    },
+    /// The `Location` has a user's name or a password in it.
+    #[error("a `Location` with a user's name in it")]
+    UserName,
+    /// The `Link` is not a URL, or not one of the registry.
+    #[error("the `Link` `{field}`: {reason}")]
+    Link {
+        /// The target of the link, to be shown.
+        field: String,
+        /// Why it is not followed.
+        reason: String,
+    },
+}
+
+/// The URL in a `Location`, which may be relative to the one that was requested.
+pub fn location(from: &Url, field: &str) -> Result<Url, AddressError> {
+    let to = from
+        .join(field)
+        .map_err(|error| AddressError::Location { field: shown(field), reason: error.to_string() })?;
+    if has_user(&to) { Err(AddressError::UserName) } else { Ok(to) }
+}
+
+/// The URL of the next page, in the value of a `Link` field; `None` if no link of it has the relation `next`. It is at the
+/// same origin as the page that links to it.
+pub fn next_page(from: &Url, field: &str) -> Result<Option<Url>, AddressError> {
+    let Some(target) = target_of_next(field) else { return Ok(None) };
+    let unusable = |reason: String| AddressError::Link { field: shown(target), reason };
+    let url = from.join(target).map_err(|error| unusable(error.to_string()))?;
+    if same_origin(&url, from) && !has_user(&url) {
+        Ok(Some(url))
+    } else {
+        Err(unusable("the next page is at another host".to_owned()))
+    }
+}
+
+fn has_user(url: &Url) -> bool {
+    !url.username().is_empty() || url.password().is_some()
+}
+
+/// Why a redirect from one URL to another is refused; `None` if it is followed. From TLS only TLS is followed; plain HTTP
+/// only on this machine, or with `plain_http`.
+pub fn refuses(from: &Url, to: &Url, plain_http: bool) -> Option<&'static str> {
+    match (from.scheme(), to.scheme()) {
+        (_, "https") => None,
+        ("https", _) => Some("refusing a redirect from https to http"),
+        (_, "http") if plain_http || to.host_str().is_some_and(is_loopback) => None,
+        (_, "http") => Some("it is not under TLS, and not on this machine"),
+        _ => Some("it is neither http nor https"),
+    }
+}
+
+/// Whether two URLs have the same scheme, host and port.
+pub fn same_origin(one: &Url, other: &Url) -> bool {
+    one.origin() == other.origin()
+}
+
+/// Whether a host, with or without a port, is this machine.
+pub(crate) fn is_loopback(host: &str) -> bool {
+    let name = host.split_once(':').map_or(host, |(name, _)| name);
+    name.eq_ignore_ascii_case("localhost")
+        || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// The target of the first link with `rel="next"` in the value of a `Link` field.
+fn target_of_next(field: &str) -> Option<&str> {
+    let mut rest = field;
+    while let Some((_, link)) = rest.split_once('<') {
+        let (target, after) = link.split_once('>')?;
+        let (parameters, others) = split_outside_quotes(after, ',');
+        if is_next(parameters) {
+            return Some(target);
+        }
+        rest = others;
+    }
+    None
+}
+
+/// Whether the parameters of a link, each after a `;`, have the relation `next`.
+fn is_next(parameters: &str) -> bool {
+    let mut rest = parameters;
+    while !rest.is_empty() {
+        let (parameter, others) = split_outside_quotes(rest, ';');
+        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        let mut relations = value.trim().trim_matches('"').split_ascii_whitespace();
+        if name.trim().eq_ignore_ascii_case("rel") && relations.any(|it| it.eq_ignore_ascii_case("next")) {
+            return true;
+        }
+        rest = others;
+    }
+    false
+}
+
+/// Splits a text at the first separator that is not in quotes; without one, all of it comes before.
+fn split_outside_quotes(text: &str, separator: char) -> (&str, &str) {
+    let mut is_quoted = false;
+    let at = text.find(|c: char| {
+        is_quoted ^= c == '"';
+        c == separator && !is_quoted
+    });
+    at.map_or((text, ""), |at| (&text[..at], &text[at + separator.len_utf8()..]))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_next_page_is_found_among_links() {
+        for field in [
+            r#"</v2/a/tags/list?n=2&last=b>; rel="next""#,
+            "</v2/a/tags/list?n=2&last=b>;rel=next",
+            r#"</first>; rel="first"; title="a, <b>; rel=next", </v2/a/tags/list?n=2&last=b>; REL="last Next""#,
+        ] {
+            assert_eq!(target_of_next(field), Some("/v2/a/tags/list?n=2&last=b"), "{field}");
+        }
+        for field in ["", "/next; rel=next", "</a", r#"</a>; rel="prev""#, r#"</a>; title="rel""#, "</a>"] {
+            assert_eq!(target_of_next(field), None, "{field}");
+        }
+    }
+
+    #[test]
+    fn what_began_under_tls_never_goes_on_without_it() {
+        let url = |text: &str| Url::parse(text).unwrap();
+        let (safe, local) = (url("https://registry.example/v2/"), url("http://localhost:5000/v2/"));
+        for plain_http in [false, true] {
+            assert!(refuses(&safe, &url("http://registry.example/blob"), plain_http).is_some());
+            assert!(refuses(&safe, &url("http://127.0.0.1/blob"), plain_http).is_some());
+            assert_eq!(refuses(&safe, &url("https://blobs.example/blob"), plain_http), None);
+            assert_eq!(refuses(&local, &url("http://127.0.0.1:9/blob"), plain_http), None);
+            assert!(refuses(&local, &url("file:///etc/passwd"), plain_http).is_some());
+            assert_eq!(refuses(&local, &url("http://blobs.example/"), plain_http).is_none(), plain_http);
+        }
+    }
+
+    #[test]
+    fn the_next_page_is_at_the_same_origin_and_names_no_user() {
+        let from = Url::parse("https://r.example/v2/a/tags/list?n=2").unwrap();
+        let next = |target: &str| next_page(&from, &format!("<{target}>; rel=next"));
+        for (target, url) in [
+            ("/v2/a/tags/list?last=b", "https://r.example/v2/a/tags/list?last=b"),
+            ("?last=b", "https://r.example/v2/a/tags/list?last=b"),
+            ("https://R.example:443/x", "https://r.example/x"),
+        ] {
+            assert_eq!(next(target).unwrap().unwrap().as_str(), url);
+        }
+        for target in [
+            "http://r.example/x",
+            "//other.example/x",
+            "https://me@r.example/x",
+            "https://r.example:1/",
+            "data:,x",
+        ] {
+            let error = next(target).unwrap_err().to_string();
+            assert!(error.contains(target), "{error}");
+        }
+        assert_eq!(next_page(&from, "</x>; rel=prev"), Ok(None));
+    }
+
+    proptest! {
+        #[test]
+        fn no_field_panics(field in "[a-z<>=;,\"ä ]{0,40}(; rel=next)?") {
+            let _ = target_of_next(&field);
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! The yanks of what a place offers.
+
+use graph_core::trust::PublishedVersion;
+
+use super::{Yanks, read};
+use crate::http::{Options, Registry};
+use crate::layout::Layout;
+use crate::pull::Judge;
+use crate::reference::{Location, Reference};
+use crate::search::Offer;
+use crate::transport::TransportError;
+
+/// The statements about each of these offers of a place; none about an offer that does not say what it is.
+pub fn of_offers(
+    place: &Reference,
+    offers: &[Offer],
+    options: &Options,
+    judge: Judge<'_>,
+) -> Result<Vec<Yanks>, TransportError> {
+    // One connection for all of them.
+    let registry = match &place.place {
+        Location::Registry { host, .. } => Some(Registry::new(host, options)?),
+        Location::Layout { .. } => None,
+    };
+    let mut all = Vec::new();
+    for offer in offers {
+        let (Some(id), Some(version)) = (offer.id.clone(), offer.version.clone()) else {
+            all.push(Yanks::default());
+            continue;
+        };
+        let about = PublishedVersion { id, version, manifest: offer.manifest };
+        all.push(match (&offer.reference.place, &registry) {
+            (Location::Registry { repository, .. }, Some(registry)) => {
+                read(&registry.repository(repository), &about, judge)?
+            }
+            (Location::Layout { folder }, _) => read(&Layout::new(folder), &about, judge)?,
+            (Location::Registry { .. }, None) => Yanks::default(),
+        });
+    }
+    Ok(all)
+}
