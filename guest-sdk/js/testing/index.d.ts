@@ -1,3 +1,22 @@
+/** A request that a node has sent. */
+export interface Request {
+  /** In capital letters. */
+  method: string;
+  /** Without a fragment. */
+  url: string;
+  /** Names as the node wrote them. */
+  fields: [string, Uint8Array][];
+  /** Empty if the node sent none. */
+  body: Uint8Array;
+}
+
+/** What a server answers. Texts are sent as UTF-8. */
+export interface Answer {
+  status: number;
+  fields?: Record<string, string | Uint8Array> | Iterable<readonly [string, string | Uint8Array]>;
+  body?: string | Uint8Array;
+}
+
 /** What a node under test finds in place of a host. */
 export declare const host: {
   /** Log lines that it wrote. */
@@ -10,6 +29,13 @@ export declare const host: {
   folders: Set<string>;
   /** The entries of the knowledge store, by key. */
   knowledge: Map<string, string>;
+  /** The handles of the secrets that are granted, by name. */
+  secrets: Map<string, string>;
+  /**
+   * Answers a request of the node; without one, every request is refused. A `Failure` that it throws is what the node sees of a server that
+   * cannot be reached.
+   */
+  serve: ((request: Request) => Answer) | undefined;
   /** The items that may be called, by id. One fails by throwing `{ category, message, details }`. */
   items: Map<string, (params: unknown) => unknown>;
   /** The time of the superstep, in milliseconds since 1970. `Date.now()` and `new Date()` give it, too. */

@@ -10,6 +10,10 @@ export const host = {
   folders: new Set(),
   /** Entries of the knowledge store, by key. */
   knowledge: new Map(),
+  /** Handles of secrets, by name. */
+  secrets: new Map(),
+  /** Answers a request of the node; without one, every request is refused. */
+  serve: undefined,
   /** Items, by id: each a function from params to a result. */
   items: new Map(),
   /** The time of the superstep, in milliseconds since 1970. */

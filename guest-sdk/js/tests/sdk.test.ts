@@ -3,13 +3,15 @@ import { beforeEach, test } from 'node:test';
 import { Command, Context, emit, Failure, log, node, parse, stringify } from '../src/index.js';
 import { now, sleep } from '../src/clocks.js';
 import * as files from '../src/files.js';
+import * as http from '../src/http.js';
 import * as knowledge from '../src/knowledge.js';
 import { randomBytes } from '../src/random.js';
+import * as secrets from '../src/secrets.js';
 import * as tools from '../src/tools.js';
 import { decode, encode } from '../src/utf8.js';
 // @ts-expect-error It has no types: nobody but this test needs it.
 import { opened } from '../testing/disposable.mjs';
-import { host } from '../testing/index.mjs';
+import { host, type Request } from '../testing/index.mjs';
 
 const activation = new Context().activation;
 const any = { type: 'object' } as const;
@@ -34,6 +36,8 @@ beforeEach(() => {
   host.folders.clear();
   host.knowledge.clear();
   host.items.clear();
+  host.secrets.clear();
+  host.serve = undefined;
   host.lines.length = host.records.length = 0;
 });
 
@@ -225,4 +229,51 @@ test('knowledge and other items', () => {
   const denied = failing(() => tools.call('acme/other', {}));
   assert.equal(denied.category, 'denied');
   assert.match(denied.message, /acme\/other/);
+});
+
+test('secrets have handles', () => {
+  host.secrets.set('TOKEN', 'handle');
+  assert.deepEqual([secrets.handle('TOKEN'), secrets.names()], ['handle', ['TOKEN']]);
+  const denied = failing(() => secrets.handle('OTHER'));
+  assert.deepEqual([denied.category, denied.message], ['denied', 'no secret `OTHER` is granted']);
+});
+
+test('requests', () => {
+  const sent: Request[] = [];
+  host.serve = request => {
+    sent.push(request);
+    return { status: 201, fields: [['Content-Type', 'text/plain'], ['x', Uint8Array.of(0xff)]], body: `gut ü${'x'.repeat(600_000)}` };
+  };
+  const before = opened();
+  const answer = http.request('https://a.example/b?c=d#e', {
+    method: 'POST',
+    fields: { 'x-one': '1', 'x-bytes': Uint8Array.of(0xff) },
+    body: 'x'.repeat(10_000),
+  });
+  assert.equal(opened(), before, 'what a request opens is closed');
+  assert.deepEqual([answer.status, answer.text().slice(0, 5), answer.body.length], [201, 'gut ü', 600_006]);
+  assert.deepEqual([answer.field('content-type'), answer.field('x'), answer.field('y')], ['text/plain', undefined, undefined]);
+  assert.deepEqual([sent[0]?.method, sent[0]?.url, sent[0]?.body.length], ['POST', 'https://a.example/b?c=d', 10_000]);
+  assert.deepEqual(sent[0]?.fields, [['x-one', Uint8Array.of(0x31)], ['x-bytes', Uint8Array.of(0xff)]]);
+  http.request('http://b.example:81?q', { method: 'PURGE', fields: [['a', '1'], ['a', '2']] });
+  assert.deepEqual([sent[1]?.method, sent[1]?.url, sent[1]?.fields.length], ['PURGE', 'http://b.example:81?q', 2]);
+  host.serve = () => ({ status: 200, body: Uint8Array.of(0xff) });
+  assert.equal(failing(() => http.get('https://a.example').text()).category, 'invalid-input');
+  host.serve = () => {
+    throw new Failure('timeout', 'the server did not answer in time');
+  };
+  assert.equal(failing(() => http.get('https://a.example')).category, 'timeout');
+  host.serve = undefined;
+  for (const [url, category, message] of [
+    ['a.example', 'invalid-input', 'a.example: a URL begins with https://'],
+    ['ftp://a.example', 'invalid-input', 'ftp://a.example: a URL begins with https:// or http://'],
+    ['https:///x', 'invalid-input', 'https:///x: its host is none'],
+    ['https://a.example', 'denied', 'https://a.example: the request is not granted'],
+  ] as const) {
+    const refused = failing(() => http.get(url));
+    assert.deepEqual([refused.category, refused.message], [category, message]);
+  }
+  const fields = failing(() => http.request('https://a.example', { fields: { 'no name': '1' } }));
+  assert.equal(fields.message, 'https://a.example: one of its fields may not be sent');
+  assert.equal(opened(), before, 'what a failed request opens is closed');
 });

@@ -106,12 +106,6 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let name = &args.name;
     folder::check_name(name)
         .map_err(|why| Error::usage(format!("`{name}` cannot be the name of a node: {why}")))?;
-    let requests = args.wants.iter().find(|wanted| wanted.starts_with("wasi:http/"));
-    if let (Language::Js | Language::Ts, Some(wanted)) = (args.lang, requests) {
-        let message = format!("`{wanted}`: a node in JavaScript or TypeScript cannot send requests");
-        let help = "write it in Rust, Python or C: --lang rust, --lang python, --lang c";
-        return Err(Error::usage(message).help(help));
-    }
     let place = args.dir.join(name);
     let sdk = match &args.sdk {
         None => format!("{COPY}/{}", args.lang.sdk()),
