@@ -69,6 +69,15 @@ static void json(gh_test *host)
     GH_EXPECT_FAILURE(host, "{\"op\":", GH_INVALID_INPUT);
     GH_EXPECT_FAILURE(host, "", GH_INVALID_INPUT);
     GH_EXPECT_FAILURE(host, "{\"op\":\"any\"} x", GH_INVALID_INPUT);
+    failure_is(host, "{\"op\":\"parse\",\"text\":\"[{\\\"b\\\":{\\\"x\\\":1,\\\"xy\\\":2,\\\"x\\\":3}}]\"}", GH_INVALID_INPUT,
+               "this is no JSON text: an object has the key `x` twice");
+    GH_EXPECT_RESULT(host, "{\"op\":\"parse\",\"text\":\"{\\\"x\\\":{\\\"x\\\":1},\\\"xy\\\":2,\\\"\\\":3}\"}", "{\"x\":{\"x\":1},\"xy\":2,\"\":3}");
+    GH_EXPECT_RESULT(host, "{\"op\":\"each\",\"any\":[7,[8],null]}", "[\"\",7,\"\",[8],\"\",null,3]");
+    GH_EXPECT_RESULT(host, "{\"op\":\"each\",\"any\":{\"a\":1,\"b\":{\"c\":2},\"\":3}}", "[\"a\",1,\"b\",{\"c\":2},\"\",3,3]");
+    GH_EXPECT_RESULT(host, "{\"op\":\"each\",\"any\":{}}", "[0]");
+    GH_EXPECT_RESULT(host, "{\"op\":\"each\",\"any\":1}", "[0]");
+    GH_EXPECT_RESULT(host, "{\"op\":\"none\",\"any\":{}}", "{\"type\":\"object\",\"properties\":{},\"additionalProperties\":false}");
+    failure_is(host, "{\"op\":\"none\",\"any\":{\"x\":1}}", GH_INVALID_INPUT, "params.x: unknown key");
     char *fits = nested(99), *is_deep = nested(100), *is_deeper = nested(200000);
     GH_EXPECT(gh_test_call(host, fits).kind == GH_TEST_RESULT);
     GH_EXPECT_FAILURE(host, is_deep, GH_INVALID_INPUT);
@@ -152,7 +161,22 @@ static void doubles(void)
     GH_EXPECT_FAILURE(host, "{\"op\":\"read\",\"text\":\"data/b\"}", GH_DENIED);
     gh_test_free(host);
     host = gh_test_new();
+    gh_test_file(host, "/data/a", "x");
+    GH_EXPECT_RESULT(host, "{\"op\":\"folders\"}", "[\"a\",false,\"new\",true,1,true]");
+    failure_is(host, "{\"op\":\"create\",\"text\":\"/data/new\"}", GH_PERMANENT, "/data/new: File exists, similar to `EEXIST` in POSIX.");
+    failure_is(host, "{\"op\":\"remove\",\"text\":\"/data/new\"}", GH_INVALID_INPUT, "/data/new: Is a directory, similar to `EISDIR` in POSIX.");
+    failure_is(host, "{\"op\":\"write\",\"text\":\"/none/a\"}", GH_INVALID_INPUT, "/none/a: No such file or directory, similar to `ENOENT` in POSIX.");
+    GH_EXPECT_FAILURE(host, "{\"op\":\"write\",\"text\":\"/data/a/b\"}", GH_INVALID_INPUT);
+    GH_EXPECT_FAILURE(host, "{\"op\":\"create\",\"text\":\"/none/a\"}", GH_INVALID_INPUT);
+    gh_test_server(host, served);
+    gh_test_secret(host, "TOKEN", "handle-1");
+    GH_EXPECT_RESULT(host, "{\"op\":\"request\",\"text\":\"https://x/y#z\"}", "[\"https://x/y\",\"Bearer handle-1\"]");
+    failure_is(host, "{\"op\":\"request\",\"text\":\"x\"}", GH_INVALID_INPUT, "x: a URL begins with https://");
+    failure_is(host, "{\"op\":\"request\",\"text\":\"ftp://x\"}", GH_INVALID_INPUT, "ftp://x: a URL begins with https:// or http://");
+    gh_test_free(host);
+    host = gh_test_new();
     gh_test_folder(host, "/data");
+    failure_is(host, "{\"op\":\"read\",\"text\":\"/database\"}", GH_DENIED, "/database: lies in no granted folder (granted: /data)");
     GH_EXPECT_FAILURE(host, "{\"op\":\"read\",\"text\":\"/database\"}", GH_DENIED);
     GH_EXPECT_FAILURE(host, "{\"op\":\"request\",\"text\":\"https://x/y\"}", GH_DENIED);
     gh_test_free(host);

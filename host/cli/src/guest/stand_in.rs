@@ -132,7 +132,8 @@ mod tests {
     #[test]
     fn both_packages_have_another_namespace() {
         let text = "package wasi:http@0.2.12; use wasi:io/poll@0.2.12.{pollable}; use wasi:clocks/x;";
-        let expected = "package stand-in:http@0.2.12; use stand-in:io/poll@0.2.12.{pollable}; use wasi:clocks/x;";
+        let expected =
+            "package stand-in:http@0.2.12; use stand-in:io/poll@0.2.12.{pollable}; use wasi:clocks/x;";
         assert_eq!(renamed(text), expected);
     }
 }
