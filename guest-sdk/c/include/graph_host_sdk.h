@@ -400,7 +400,7 @@ typedef struct gh_stat {
 
 bool gh_file_read_at(gh_context *ctx, gh_text path, gh_text *content);
 #define gh_file_read(ctx, path, content) gh_file_read_at(ctx, GH_T(path), content)
-/* The content as UTF-8 text; a failure of category `invalid-input` if it is none. */
+/* The content as UTF-8 text; a failure of category `permanent` if it is none. */
 bool gh_file_read_text_at(gh_context *ctx, gh_text path, gh_text *content);
 #define gh_file_read_text(ctx, path, content) gh_file_read_text_at(ctx, GH_T(path), content)
 /* Writes a whole file, in place of what it held. */

@@ -157,7 +157,7 @@ static void doubles(void)
     GH_EXPECT_RESULT(host, "{\"op\":\"request\",\"text\":\"https://x/y\"}", "[\"https://x/y\",\"Bearer handle-1\"]");
     GH_EXPECT_FAILURE(host, "{\"op\":\"read\",\"text\":\"/data/a\"}", GH_INVALID_INPUT);
     gh_test_file(host, "/data/b", "\xff");
-    failure_is(host, "{\"op\":\"read\",\"text\":\"/data/b\"}", GH_INVALID_INPUT, "/data/b: the file is not UTF-8 text");
+    failure_is(host, "{\"op\":\"read\",\"text\":\"/data/b\"}", GH_PERMANENT, "/data/b: is not UTF-8 text");
     GH_EXPECT_FAILURE(host, "{\"op\":\"read\",\"text\":\"data/b\"}", GH_DENIED);
     gh_test_free(host);
     host = gh_test_new();
