@@ -120,6 +120,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
         Language::Python => python::made(name, &args.wants, &sdk),
         Language::C => c::made(name, &args.wants, &sdk, &written),
     };
+    let case = include_str!("../../../templates/node/case.yaml").replace("NAME", name);
+    files.push((format!("tests/{name}.case.yaml"), case));
     if args.sdk.is_none() {
         files.extend(args.lang.sdk_files().into_iter().map(|(path, text)| (format!("{COPY}/{path}"), text)));
     }
@@ -144,8 +146,12 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
             typed(&place)
         ),
         "graph-host trust add me --key me --items 'me/*'".to_owned(),
-        format!("graph-host publish me/{name} oci-layout:published:{name}"),
     ]);
+    // What a node uses, its case has to grant by a manifest.
+    if args.wants.is_empty() {
+        next.push(format!("graph-host test {}", typed(&place)));
+    }
+    next.push(format!("graph-host publish me/{name} oci-layout:published:{name}"));
     let shown = || listed.iter().map(|(path, _)| *path).filter(|path| !path.starts_with(COPY));
     if context.output.is_json() {
         let made: Vec<_> = shown().map(|file| place.join(file).display().to_string()).collect();
