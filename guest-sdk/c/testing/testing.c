@@ -347,14 +347,42 @@ static bool begins(const char *name, gh_text prefix)
     return strlen(name) >= prefix.length && (prefix.length == 0 || memcmp(name, prefix.data, prefix.length) == 0);
 }
 
-/* Whether a text has all words of a query: as they are written, also within other words. */
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
+/* The next word from `at` on; its length is 0 if there is none. */
+static gh_text next_word(const char *at)
+{
+    size_t length = 0;
+    while (is_space(*at)) at++;
+    while (at[length] != 0 && !is_space(at[length])) length++;
+    return gh_text_at(at, length);
+}
+
+static bool has_word(const char *text, gh_text word)
+{
+    for (gh_text own = next_word(text); own.length > 0; own = next_word(own.data + own.length)) {
+        size_t at = 0;
+        while (at < own.length && own.length == word.length && lower(own.data[at]) == lower(word.data[at])) at++;
+        if (at == word.length && at == own.length) return true;
+    }
+    return false;
+}
+
+/* Whether a text has all words of a query, whole ones; letters of ASCII may be small or capital. */
 static bool has_words(const char *text, gh_text query)
 {
-    char *words = copied(query.data, query.length);
-    bool has_all = true;
-    for (char *word = strtok(words, " \n\t"); word != NULL && has_all; word = strtok(NULL, " \n\t")) has_all = strstr(text, word) != NULL;
-    free(words);
-    return has_all;
+    for (gh_text word = next_word(query.data); word.length > 0; word = next_word(word.data + word.length)) {
+        if (!has_word(text, word)) return false;
+    }
+    return true;
 }
 
 static bool listed(gh_context *ctx, gh_text prefix, gh_text after, gh_text query, uint32_t limit, gh_hits *hits)

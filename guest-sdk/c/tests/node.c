@@ -113,6 +113,12 @@ static bool run(gh_context *ctx, const params *given, gh_json *result)
     if (gh_equal(given->op, "write")) return gh_file_write(ctx, given->text, "x");
     if (gh_equal(given->op, "create")) return gh_folder_create(ctx, given->text);
     if (gh_equal(given->op, "remove")) return gh_file_remove(ctx, given->text);
+    if (gh_equal(given->op, "search")) {
+        gh_hits hits;
+        if (!gh_knowledge_search(ctx, "", given->text, 9, &hits)) return false;
+        *result = gh_of(ctx, (uint64_t)hits.count);
+        return true;
+    }
     if (gh_equal(given->op, "parse")) return gh_parse(ctx, given->text, result);
     if (gh_equal(given->op, "each")) return go_through(ctx, given->any, result);
     if (gh_equal(given->op, "none")) {

@@ -168,6 +168,11 @@ static void doubles(void)
     failure_is(host, "{\"op\":\"write\",\"text\":\"/none/a\"}", GH_INVALID_INPUT, "/none/a: No such file or directory, similar to `ENOENT` in POSIX.");
     GH_EXPECT_FAILURE(host, "{\"op\":\"write\",\"text\":\"/data/a/b\"}", GH_INVALID_INPUT);
     GH_EXPECT_FAILURE(host, "{\"op\":\"create\",\"text\":\"/none/a\"}", GH_INVALID_INPUT);
+    gh_test_knowledge(host, "a", "One small\nword");
+    GH_EXPECT_RESULT(host, "{\"op\":\"search\",\"text\":\" word  ONE\"}", "1");
+    GH_EXPECT_RESULT(host, "{\"op\":\"search\",\"text\":\"\"}", "1");
+    GH_EXPECT_RESULT(host, "{\"op\":\"search\",\"text\":\"wor\"}", "0");
+    GH_EXPECT_RESULT(host, "{\"op\":\"search\",\"text\":\"one words\"}", "0");
     gh_test_server(host, served);
     gh_test_secret(host, "TOKEN", "handle-1");
     GH_EXPECT_RESULT(host, "{\"op\":\"request\",\"text\":\"https://x/y#z\"}", "[\"https://x/y\",\"Bearer handle-1\"]");

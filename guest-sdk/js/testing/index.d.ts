@@ -23,9 +23,11 @@ export declare const host: {
   lines: { level: string; message: string }[];
   /** Records that it added to the event stream. */
   records: { name: string; payload: unknown }[];
-  /** The files of the granted folder `/`, by path. */
+  /** The granted folders: `/`, unless a test names others. What is in none of them is `denied`. */
+  granted: string[];
+  /** The files of the granted folders, by path. The folders around them are there, too. */
   files: Map<string, Uint8Array>;
-  /** Folders without files, by path. */
+  /** Folders that the node has created, or has emptied, by path. A test may add some. */
   folders: Set<string>;
   /** The entries of the knowledge store, by key. */
   knowledge: Map<string, string>;
@@ -40,4 +42,6 @@ export declare const host: {
   items: Map<string, (params: unknown) => unknown>;
   /** The time of the superstep, in milliseconds since 1970. `Date.now()` and `new Date()` give it, too. */
   clock: number;
+  /** Where random numbers begin; setting it begins again. They are not those that a run with this seed draws. */
+  seed: number;
 };

@@ -4,9 +4,11 @@ export const host = {
   lines: [],
   /** Records of the event stream: `{ name, payload }`. */
   records: [],
-  /** Files of the granted folder `/`, by path: `Uint8Array`s. */
+  /** The granted folders. */
+  granted: ['/'],
+  /** Files of the granted folders, by path: `Uint8Array`s. */
   files: new Map(),
-  /** Folders without files, by path. */
+  /** Folders that the node has created, or has emptied, by path. */
   folders: new Set(),
   /** Entries of the knowledge store, by key. */
   knowledge: new Map(),
@@ -18,4 +20,6 @@ export const host = {
   items: new Map(),
   /** The time of the superstep, in milliseconds since 1970. */
   clock: 0,
+  /** Where random numbers begin. */
+  seed: 0,
 };

@@ -32,6 +32,7 @@ function failing(run: () => unknown) {
 }
 
 beforeEach(() => {
+  host.granted = ['/'];
   host.files.clear();
   host.folders.clear();
   host.knowledge.clear();
@@ -167,7 +168,13 @@ test('the clock is virtual, and random numbers are bytes of the host', () => {
   assert.equal(now().getTime(), 1_700_000_001_000);
   const timed = node({ summary: 'A test.', params: any, result: {}, run: () => [Date.now(), new Date().getTime()] as never });
   assert.deepEqual(timed.perform({}, new Context()), [1_700_000_001_000, 1_700_000_001_000]);
-  assert.equal(randomBytes(16).length, 16);
+  const first = randomBytes(16);
+  assert.equal(first.length, 16);
+  assert.notDeepEqual(randomBytes(16), first);
+  host.seed = 1;
+  assert.notDeepEqual(randomBytes(16), first);
+  host.seed = 0;
+  assert.deepEqual(randomBytes(16), first);
   const drawn = Array.from({ length: 1000 }, () => Math.random());
   assert.ok(drawn.every(number => number >= 0 && number < 1));
   assert.ok(new Set(drawn).size > 990);
@@ -184,6 +191,7 @@ test('UTF-8 both ways', () => {
 });
 
 test('files are read, written, listed and removed', () => {
+  files.createFolder('/a');
   files.write('/a/b.txt', 'häuser');
   assert.equal(files.readText('/a/b.txt'), 'häuser');
   const large = Uint8Array.from({ length: 600_000 }, (_, at) => at % 251);
@@ -201,6 +209,17 @@ test('files are read, written, listed and removed', () => {
   assert.deepEqual([files.stat('/empty').kind, files.list('/empty')], ['folder', []]);
   assert.match(failing(() => files.read('/empty')).message, /EISDIR/);
   assert.match(failing(() => files.createFolder('/empty')).message, /EEXIST/);
+  files.remove('/a/b.txt');
+  assert.equal(files.stat('/a').kind, 'folder', 'a folder stays when it is emptied');
+  assert.match(failing(() => files.remove('/a')).message, /EISDIR/);
+  assert.match(failing(() => files.createFolder('/no/ne')).message, /ENOENT/);
+  assert.match(failing(() => files.write('/no/ne', '')).message, /ENOENT/);
+  assert.match(failing(() => files.list('/no')).message, /ENOENT/);
+  host.granted = ['/data', '/data/inner/'];
+  assert.deepEqual(files.list('/data'), [{ name: 'inner', kind: 'folder' }]);
+  files.write('/data/inner/x', '');
+  assert.match(failing(() => files.read('/a/x')).message, /lies in no granted folder \(granted: \/data, \/data\/inner\/\)/);
+  host.granted = ['/'];
   assert.equal(failing(() => files.stat('')).category, 'denied');
   const before = opened();
   files.list('/');
@@ -217,6 +236,7 @@ test('knowledge and other items', () => {
   assert.equal(knowledge.get('notes/c'), undefined);
   assert.deepEqual(knowledge.list('notes/', 'notes/a'), ['notes/b']);
   assert.deepEqual(knowledge.search('notes/', 'note first'), [{ key: 'notes/a', excerpt: 'the first note' }]);
+  assert.deepEqual(knowledge.search('notes/', 'not'), [], 'a word is a whole one');
   host.items.set('acme/add', params => (params as number[]).reduce((sum, next) => sum + next, 0));
   assert.equal(tools.call<number>('acme/add', [1, 2]), 3);
   host.items.set('acme/echo', params => params);
