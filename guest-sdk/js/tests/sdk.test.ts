@@ -181,10 +181,11 @@ test('the clock is virtual, and random numbers are bytes of the host', () => {
 });
 
 test('UTF-8 both ways', () => {
-  for (const text of ['', 'abc %41', 'äöü €', '😀 👩‍👩‍👧', '\u0000\u007f\u0080\uffff']) {
+  for (const text of ['', 'abc %41', 'äöü €', '😀 👩‍👩‍👧', '\u0000\u007f\u0080\u07ff\u0800\uffff', 'ä%'.repeat(5000)]) {
     assert.deepEqual(encode(text), new TextEncoder().encode(text));
     assert.equal(decode(encode(text)), text);
   }
+  assert.deepEqual(encode('a\ud83d\udc00\udc00b\ud83d'), new TextEncoder().encode('a\ud83d\udc00\udc00b\ud83d'));
   for (const bytes of [[0x80], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xf8, 0x88, 0x80, 0x80, 0x80], [0xe2, 0x82]]) {
     assert.equal(decode(Uint8Array.from(bytes)), undefined);
   }
