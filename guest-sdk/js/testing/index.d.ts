@@ -44,4 +44,6 @@ export declare const host: {
   clock: number;
   /** Where random numbers begin; setting it begins again. They are not those that a run with this seed draws. */
   seed: number;
+  /** Begins anew, as before the first test: nothing is granted but `/`, and nothing was done. */
+  reset(): void;
 };

@@ -1,5 +1,4 @@
-/** What the doubles of the host hold. A test sets it, and reads what a node has done. */
-export const host = {
+const initial = () => ({
   /** Log lines: `{ level, message }`. */
   lines: [],
   /** Records of the event stream: `{ name, payload }`. */
@@ -22,4 +21,17 @@ export const host = {
   clock: 0,
   /** Where random numbers begin. */
   seed: 0,
+});
+
+/** How often a test has begun anew. */
+export let beginnings = 0;
+
+/** What the doubles of the host hold. A test sets it, and reads what a node has done. */
+export const host = {
+  ...initial(),
+  /** Begins anew: nothing is granted but `/`, and nothing was done. */
+  reset() {
+    beginnings += 1;
+    Object.assign(host, initial());
+  },
 };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
-import { Command, Context, emit, Failure, log, node, parse, stringify } from '../src/index.js';
+import { Command, Context, emit, Failure, log, node, parse, Question, stringify } from '../src/index.js';
 import { now, sleep } from '../src/clocks.js';
 import * as files from '../src/files.js';
 import * as http from '../src/http.js';
@@ -31,16 +31,7 @@ function failing(run: () => unknown) {
   return assert.fail('it did not fail');
 }
 
-beforeEach(() => {
-  host.granted = ['/'];
-  host.files.clear();
-  host.folders.clear();
-  host.knowledge.clear();
-  host.items.clear();
-  host.secrets.clear();
-  host.serve = undefined;
-  host.lines.length = host.records.length = 0;
-});
+beforeEach(() => host.reset());
 
 test('time and random numbers cannot be read while modules are loaded', () => {
   // No node has been called yet: this test is the first.
@@ -107,6 +98,14 @@ test('a result, a command, a question and its answer', () => {
       ],
     },
   });
+  const command = new Command().write('x', 1).goto('b').send('c', undefined);
+  assert.deepEqual([command.update, command.targets], [{ x: 1 }, [{ node: 'b' }, { node: 'c', argument: undefined }]]);
+  const asked = node({ summary: 'A test.', params: any, result: {}, run: (_, context) => context.ask('who?') as never });
+  assert.throws(
+    () => asked.perform({}, new Context()),
+    (question: unknown) => question instanceof Question && question.value === 'who?',
+  );
+  assert.equal(asked.perform({}, new Context({ answers: ['"Ada"'] })), 'Ada');
   const asking = (_: unknown, context: Context) => [context.ask('first'), context.ask({ second: true })];
   assert.deepEqual(called(asking), { tag: 'interrupt', val: '"first"' });
   assert.deepEqual(called(asking, { answers: ['1'] }), { tag: 'interrupt', val: '{"second":true}' });
@@ -174,6 +173,8 @@ test('the clock is virtual, and random numbers are bytes of the host', () => {
   host.seed = 1;
   assert.notDeepEqual(randomBytes(16), first);
   host.seed = 0;
+  assert.deepEqual(randomBytes(16), first);
+  host.reset();
   assert.deepEqual(randomBytes(16), first);
   const drawn = Array.from({ length: 1000 }, () => Math.random());
   assert.ok(drawn.every(number => number >= 0 && number < 1));
