@@ -250,7 +250,7 @@ fn what_new_prints_works() {
     };
     let of_graph = printed_commands(&run("graph-host new graph first"));
     let of_node = printed_commands(&run("graph-host new node greet"));
-    assert_eq!((of_graph.len(), of_node.len()), (2, 4), "{of_graph:?} {of_node:?}");
+    assert_eq!((of_graph.len(), of_node.len()), (2, 5), "{of_graph:?} {of_node:?}");
     for command in of_graph.iter().chain(&of_node) {
         run(command);
     }

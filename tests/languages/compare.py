@@ -1,7 +1,9 @@
 """Compares the runs of one graph whose node is written in several languages: all that the result digests of their checkpoints cover but fuel,
 which differs from language to language.
 
-    compare.py FOLDER FOLDER…
+    compare.py RUN CHECKPOINTS FAILURES FOLDER FOLDER…
+
+Each folder has the exported run, RUN.jsonl, and what it printed, RUN.json. There have to be that many checkpoints and failures.
 """
 
 import json
@@ -12,10 +14,10 @@ from pathlib import Path
 COVERED = ["step", "graph", "inputs", "state", "next", "deferred", "barriers", "end", "visited_digest"]
 
 
-def told(folder):
+def told(folder, run):
     """The checkpoints of a run: all that a result digest covers except fuel, which differs from language to language."""
     steps = []
-    for line in (Path(folder) / "run.jsonl").read_text().strip().split("\n"):
+    for line in (Path(folder) / f"{run}.jsonl").read_text().strip().split("\n"):
         record = json.loads(line).get("record")
         if record is None or record["kind"] != "checkpoint":
             continue
@@ -24,20 +26,20 @@ def told(folder):
     return steps
 
 
-def main(folders):
+def main(run, checkpoints, wanted_failures, *folders):
     first, *others = folders
-    expected = told(first)
-    state = json.loads((Path(first) / "result").read_text())["output"]
+    expected = told(first, run)
+    state = json.loads((Path(first) / f"{run}.json").read_text())["output"]
     failures = state["failures"]
-    assert len(expected) > 20 and len(failures) == 12, (len(expected), failures)
+    assert len(expected) == int(checkpoints) and len(failures) == int(wanted_failures), (len(expected), failures)
     for folder in others:
-        actual = told(folder)
-        own = json.loads((Path(folder) / "result").read_text())["output"]
+        actual = told(folder, run)
+        own = json.loads((Path(folder) / f"{run}.json").read_text())["output"]
         for key in sorted(set(state) | set(own)):
             assert state.get(key) == own.get(key), f"{folder}: {key}: {own.get(key)} and not {state.get(key)}"
         for want, got in zip(expected, actual, strict=True):
             assert want == got, f"{folder}: step {want['step']}: {got} and not {want}"
-    print(f"{len(folders)} languages: {len(expected)} checkpoints equal but for fuel, {len(failures)} failures of equal categories")
+    print(f"{run} in {len(folders)} languages: {len(expected)} checkpoints equal but for fuel, {len(failures)} equal failures")
 
 
-main(sys.argv[1:])
+main(*sys.argv[1:])

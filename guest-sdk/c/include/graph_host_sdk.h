@@ -50,6 +50,10 @@ typedef double gh_number;
 typedef struct gh_nothing {
     char unused;
 } gh_nothing;
+/* What a node without params takes: an empty object. */
+typedef struct gh_no_params {
+    char unused;
+} gh_no_params;
 
 /* What kind of failure it is. The retry policy of a graph goes by it. */
 typedef enum gh_category {
@@ -118,14 +122,14 @@ gh_json gh_of_json(gh_context *ctx, gh_json value);
 
 gh_json gh_object(gh_context *ctx);
 gh_json gh_array(gh_context *ctx);
-/* Puts a value into an object, in place of one that the key has. */
+/* Puts a value into an object, in place of one that the key has. It looks at all keys: an object of thousands takes an array of pairs. */
 void gh_put_value(gh_context *ctx, gh_json object, gh_text key, gh_json value);
 #define gh_put(ctx, object, key, value) gh_put_value(ctx, object, GH_T(key), gh_of(ctx, value))
 /* Adds a value to an array. */
 void gh_add_value(gh_context *ctx, gh_json array, gh_json value);
 #define gh_add(ctx, array, value) gh_add_value(ctx, array, gh_of(ctx, value))
 
-/* The value of a JSON text. Integers of 64 bits stay exact. */
+/* The value of a JSON text. Integers of 64 bits stay exact. An object that has one key twice is refused. */
 bool gh_parse_text(gh_context *ctx, gh_text text, gh_json *value);
 #define gh_parse(ctx, text, value) gh_parse_text(ctx, GH_T(text), value)
 /* A value as JSON text. Numbers that are not finite, texts that are not UTF-8 and nesting deeper than 100 are refused. */
@@ -142,7 +146,22 @@ bool gh_get_number(gh_json value, double *out);
 bool gh_get_text(gh_json value, gh_text *out);
 /* How many items or members a value has. */
 size_t gh_count(gh_json value);
-/* An item of an array; NULL if there is none. */
+/* Goes through the items of an array, or the members of an object, in their order:
+ *
+ *     gh_iterator members = gh_iterate(object);
+ *     gh_text key;
+ *     gh_json value;
+ *     while (gh_next(&members, &key, &value)) ...
+ *
+ * `key` may be NULL, and is an empty text for an item. What is gone through must not be changed meanwhile. */
+typedef struct gh_iterator {
+    gh_json of;
+    gh_json last;
+    size_t left;
+} gh_iterator;
+gh_iterator gh_iterate(gh_json value);
+bool gh_next(gh_iterator *iterator, gh_text *key, gh_json *value);
+/* An item of an array; NULL if there is none. This and `gh_key` count from the beginning: `gh_next` goes through all of a long one. */
 gh_json gh_item(gh_json array, size_t at);
 /* A member of an object; NULL if there is none. */
 gh_json gh_member_value(gh_json object, gh_text key);
@@ -188,6 +207,7 @@ struct gh_type {
 };
 
 const gh_type *gh_nothing_type(void);
+const gh_type *gh_no_params_type(void);
 const gh_type *gh_bool_type(void);
 const gh_type *gh_int_type(void);
 const gh_type *gh_uint_type(void);
@@ -380,7 +400,7 @@ typedef struct gh_stat {
 
 bool gh_file_read_at(gh_context *ctx, gh_text path, gh_text *content);
 #define gh_file_read(ctx, path, content) gh_file_read_at(ctx, GH_T(path), content)
-/* The content as UTF-8 text; a failure of category `invalid-input` if it is none. */
+/* The content as UTF-8 text; a failure of category `permanent` if it is none. */
 bool gh_file_read_text_at(gh_context *ctx, gh_text path, gh_text *content);
 #define gh_file_read_text(ctx, path, content) gh_file_read_text_at(ctx, GH_T(path), content)
 /* Writes a whole file, in place of what it held. */

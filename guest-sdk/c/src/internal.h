@@ -8,6 +8,7 @@
 
 #define YYJSON_DISABLE_UTILS 1
 #define YYJSON_DISABLE_NON_STANDARD 1
+#include "yyjson_names.h"
 #include "../vendor/yyjson/yyjson.h"
 
 /* How deep a value may be nested, as in the contract. */

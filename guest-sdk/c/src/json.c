@@ -1,5 +1,6 @@
 /* JSON values: made, read and written. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "internal.h"
@@ -146,6 +147,42 @@ static size_t depth_of(gh_text text)
     return deepest;
 }
 
+static int by_key(const void *left, const void *right)
+{
+    yyjson_val *one = *(yyjson_val *const *)left, *other = *(yyjson_val *const *)right;
+    size_t length = yyjson_get_len(one), other_length = yyjson_get_len(other);
+    int order = memcmp(yyjson_get_str(one), yyjson_get_str(other), length < other_length ? length : other_length);
+    return order != 0 ? order : (length > other_length) - (length < other_length);
+}
+
+/* Refuses objects with one key twice: readers differ in which of the two counts. The value is nested at most GH_DEPTH deep. */
+static bool check_keys(gh_context *ctx, yyjson_val *value)
+{
+    size_t at, count;
+    yyjson_val *key, *one;
+    if (yyjson_is_arr(value)) {
+        yyjson_arr_foreach(value, at, count, one)
+        {
+            if (yyjson_is_ctn(one) && !check_keys(ctx, one)) return false;
+        }
+    }
+    if (!yyjson_is_obj(value)) return true;
+    yyjson_val **keys = gh_alloc_array(ctx, yyjson_obj_size(value), sizeof *keys);
+    if (keys == NULL) return false;
+    yyjson_obj_foreach(value, at, count, key, one)
+    {
+        keys[at] = key;
+        if (yyjson_is_ctn(one) && !check_keys(ctx, one)) return false;
+    }
+    if (count > 1) qsort(keys, count, sizeof *keys, by_key);
+    for (at = 1; at < count; at++) {
+        if (by_key(&keys[at - 1], &keys[at]) == 0) {
+            return gh_fail(ctx, GH_INVALID_INPUT, "this is no JSON text: an object has the key `%s` twice", yyjson_get_str(keys[at]));
+        }
+    }
+    return true;
+}
+
 bool gh_parse_text(gh_context *ctx, gh_text text, gh_json *value)
 {
     text = gh_text_of_text(text);
@@ -159,6 +196,7 @@ bool gh_parse_text(gh_context *ctx, gh_text text, gh_json *value)
     if (depth_of(text) > GH_DEPTH) {
         return gh_fail(ctx, GH_INVALID_INPUT, "a JSON text is nested deeper than %d", GH_DEPTH);
     }
+    if (!check_keys(ctx, yyjson_doc_get_root(doc))) return false;
     *value = fresh(ctx, yyjson_val_mut_copy(ctx->doc, yyjson_doc_get_root(doc)));
     return *value != NULL;
 }
@@ -269,6 +307,30 @@ size_t gh_count(gh_json value)
 {
     if (gh_is_object(value)) return yyjson_mut_obj_size(gh_raw(value));
     return yyjson_mut_arr_size(gh_raw(value));
+}
+
+gh_iterator gh_iterate(gh_json value)
+{
+    gh_iterator iterator = {value, NULL, gh_count(value)};
+    /* The last member of a container is what it has a link to; for an object it is the last key. */
+    if (iterator.left > 0) iterator.last = (gh_json)gh_raw(value)->uni.ptr;
+    return iterator;
+}
+
+bool gh_next(gh_iterator *iterator, gh_text *key, gh_json *value)
+{
+    if (iterator->left == 0) return false;
+    iterator->left--;
+    gh_text name = {"", 0};
+    yyjson_mut_val *next = gh_raw(iterator->last);
+    bool is_object = gh_is_object(iterator->of);
+    /* The values of an object are between its keys, and after the last one comes the first again. */
+    next = is_object ? next->next->next : next->next;
+    iterator->last = (gh_json)next;
+    if (is_object) name = gh_text_at(yyjson_mut_get_str(next), yyjson_mut_get_len(next));
+    if (key != NULL) *key = name;
+    *value = (gh_json)(is_object ? next->next : next);
+    return true;
 }
 
 gh_json gh_item(gh_json array, size_t at)

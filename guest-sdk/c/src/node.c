@@ -171,7 +171,7 @@ bool gh_file_read_text_at(gh_context *ctx, gh_text path, gh_text *content)
 {
     gh_text read;
     if (!gh_file_read_at(ctx, path, &read)) return false;
-    if (!gh_is_utf8(read)) return gh_fail(ctx, GH_INVALID_INPUT, "%s: the file is not UTF-8 text", path.data);
+    if (!gh_is_utf8(read)) return gh_fail(ctx, GH_PERMANENT, "%s: is not UTF-8 text", path.data);
     *content = read;
     return true;
 }

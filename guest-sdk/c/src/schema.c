@@ -10,6 +10,7 @@
         return &type;                                                         \
     }
 SIMPLE(gh_nothing, GH_KIND_NOTHING)
+SIMPLE(gh_no_params, GH_KIND_RECORD)
 SIMPLE(gh_bool, GH_KIND_BOOL)
 SIMPLE(gh_int, GH_KIND_INT)
 SIMPLE(gh_uint, GH_KIND_UINT)

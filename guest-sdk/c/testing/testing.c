@@ -1,35 +1,14 @@
 /* The host of plain values. */
-#include "../include/graph_host_testing.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/internal.h"
+#include "double.h"
 
-/* Texts by name, in the order in which they were set. */
-typedef struct table {
-    struct entry {
-        char *name;
-        char *text;
-        size_t length;
-        gh_test_perform *perform;
-    } *entries;
-    size_t count;
-} table;
-
-struct gh_test {
-    table files, folders, knowledge, secrets, items, lines, records, kept;
-    gh_activation activation;
-    gh_time time;
-    uint64_t random;
-    gh_test_serve *serve;
-};
-
-static gh_test *current;
+gh_test *gh_test_current;
 static size_t allocations, checks, failures;
 
-static void *checked(void *memory)
+void *gh_test_checked(void *memory)
 {
     if (memory == NULL) {
         fputs("the test ran out of memory\n", stderr);
@@ -40,13 +19,13 @@ static void *checked(void *memory)
 
 static char *copied(const char *data, size_t length)
 {
-    char *copy = checked(malloc(length + 1));
+    char *copy = gh_test_checked(malloc(length + 1));
     if (length > 0) memcpy(copy, data, length);
     copy[length] = 0;
     return copy;
 }
 
-static struct entry *found(const table *in, gh_text name)
+struct entry *gh_test_found(const table *in, gh_text name)
 {
     for (size_t at = 0; at < in->count; at++) {
         if (gh_equal(name, in->entries[at].name)) return &in->entries[at];
@@ -54,18 +33,18 @@ static struct entry *found(const table *in, gh_text name)
     return NULL;
 }
 
-static struct entry *added(table *to, gh_text name, gh_text text)
+struct entry *gh_test_added(table *to, gh_text name, gh_text text)
 {
-    to->entries = checked(realloc(to->entries, (to->count + 1) * sizeof *to->entries));
+    to->entries = gh_test_checked(realloc(to->entries, (to->count + 1) * sizeof *to->entries));
     struct entry *entry = &to->entries[to->count++];
     *entry = (struct entry){copied(name.data, name.length), copied(text.data, text.length), text.length, NULL};
     return entry;
 }
 
-static struct entry *set(table *in, gh_text name, gh_text text)
+struct entry *gh_test_set(table *in, gh_text name, gh_text text)
 {
-    struct entry *entry = found(in, name);
-    if (entry == NULL) return added(in, name, text);
+    struct entry *entry = gh_test_found(in, name);
+    if (entry == NULL) return gh_test_added(in, name, text);
     free(entry->text);
     entry->text = copied(text.data, text.length);
     entry->length = text.length;
@@ -83,12 +62,12 @@ static void emptied(table *of)
 
 static const char *kept(gh_test *host, gh_text text)
 {
-    return added(&host->kept, GH_T(""), gh_text_of_text(text))->text;
+    return gh_test_added(&host->kept, GH_T(""), gh_text_of_text(text))->text;
 }
 
 gh_test *gh_test_new(void)
 {
-    gh_test *host = checked(calloc(1, sizeof *host));
+    gh_test *host = gh_test_checked(calloc(1, sizeof *host));
     gh_text empty = GH_T("");
     host->activation = (gh_activation){empty, empty, empty, empty, empty, 1, GH_T("1.0"), 1, 1, empty, {NULL, 0}, empty};
     host->random = 1;
@@ -97,7 +76,7 @@ gh_test *gh_test_new(void)
 
 void gh_test_free(gh_test *host)
 {
-    table *tables[] = {&host->files, &host->folders, &host->knowledge, &host->secrets, &host->items, &host->lines, &host->records, &host->kept};
+    table *tables[] = {&host->files,  &host->granted, &host->folders, &host->knowledge, &host->secrets, &host->items, &host->lines, &host->records, &host->kept};
     for (size_t at = 0; at < sizeof tables / sizeof tables[0]; at++) emptied(tables[at]);
     free(host->activation.answers.items);
     free(host);
@@ -105,22 +84,22 @@ void gh_test_free(gh_test *host)
 
 void gh_test_file(gh_test *host, const char *path, const char *content)
 {
-    set(&host->files, GH_T(path), GH_T(content));
+    gh_test_set(&host->files, GH_T(path), GH_T(content));
 }
 
 void gh_test_folder(gh_test *host, const char *path)
 {
-    set(&host->folders, GH_T(path), GH_T(""));
+    gh_test_set(&host->granted, GH_T(path), GH_T(""));
 }
 
 void gh_test_knowledge(gh_test *host, const char *key, const char *text)
 {
-    set(&host->knowledge, GH_T(key), GH_T(text));
+    gh_test_set(&host->knowledge, GH_T(key), GH_T(text));
 }
 
 void gh_test_secret(gh_test *host, const char *name, const char *handle)
 {
-    set(&host->secrets, GH_T(name), GH_T(handle));
+    gh_test_set(&host->secrets, GH_T(name), GH_T(handle));
 }
 
 void gh_test_time(gh_test *host, uint64_t seconds, uint32_t nanoseconds)
@@ -136,7 +115,7 @@ void gh_test_seed(gh_test *host, uint64_t seed)
 void gh_test_answer(gh_test *host, const char *json)
 {
     gh_texts *answers = &host->activation.answers;
-    answers->items = checked(realloc(answers->items, (answers->count + 1) * sizeof *answers->items));
+    answers->items = gh_test_checked(realloc(answers->items, (answers->count + 1) * sizeof *answers->items));
     answers->items[answers->count++] = GH_T(kept(host, GH_T(json)));
 }
 
@@ -152,7 +131,7 @@ gh_activation *gh_test_activation(gh_test *host)
 
 void gh_test_item(gh_test *host, const char *id, gh_test_perform *perform)
 {
-    set(&host->items, GH_T(id), GH_T(""))->perform = perform;
+    gh_test_set(&host->items, GH_T(id), GH_T(""))->perform = perform;
 }
 
 void gh_test_server(gh_test *host, gh_test_serve *serve)
@@ -176,26 +155,26 @@ void gh_test_fail_allocation(size_t number)
 gh_test_outcome gh_test_call(gh_test *host, const char *params)
 {
     static const gh_test_kind kinds[] = {GH_TEST_RESULT, GH_TEST_COMMAND, GH_TEST_QUESTION, GH_TEST_FAILURE};
-    gh_test *before = current;
+    gh_test *before = gh_test_current;
     gh_context ctx;
-    current = host;
+    gh_test_current = host;
     gh_begin(&ctx, &host->activation);
     gh_outcome outcome = gh_perform(&ctx, &gh_node_of_component, GH_T(params));
     gh_test_outcome told = {kinds[outcome.kind], kept(host, outcome.json), "", outcome.category, kept(host, outcome.message), kept(host, outcome.details)};
     table *targets = &host->kept;
-    added(targets, GH_T(""), GH_T(""));
+    gh_test_added(targets, GH_T(""), GH_T(""));
     for (size_t at = 0; at < outcome.target_count; at++) {
         const gh_target *target = &outcome.targets[at];
         const char *so_far = targets->entries[targets->count - 1].text;
         int length = snprintf(NULL, 0, "%s %s(%s)", so_far, target->node.data, target->argument.data) + 1;
-        char *longer = checked(malloc((size_t)length));
+        char *longer = gh_test_checked(malloc((size_t)length));
         snprintf(longer, (size_t)length, target->is_send ? "%s%s%s(%s)" : "%s%s%s", so_far, at == 0 ? "" : " ", target->node.data, target->argument.data);
         kept(host, GH_T(longer));
         free(longer);
     }
     told.targets = targets->entries[targets->count - 1].text;
     gh_end(&ctx);
-    current = before;
+    gh_test_current = before;
     return told;
 }
 
@@ -222,7 +201,7 @@ const char *gh_test_describe(gh_test *host)
 
 static const char *text_of(const table *in, const char *name)
 {
-    struct entry *entry = found(in, GH_T(name));
+    struct entry *entry = gh_test_found(in, GH_T(name));
     return entry == NULL ? NULL : entry->text;
 }
 
@@ -286,9 +265,9 @@ int gh_test_report(void)
 static void noted(table *in, const char *first, gh_text second)
 {
     size_t length = strlen(first) + 1 + second.length;
-    char *both = checked(malloc(length + 1));
+    char *both = gh_test_checked(malloc(length + 1));
     snprintf(both, length + 1, "%s %s", first, second.data);
-    added(in, GH_T(""), gh_text_at(both, length));
+    gh_test_added(in, GH_T(""), gh_text_at(both, length));
     free(both);
 }
 
@@ -296,19 +275,19 @@ void gh_host_log(gh_context *ctx, gh_level level, gh_text line)
 {
     static const char *const levels[] = {"trace", "debug", "info", "warn", "error"};
     (void)ctx;
-    noted(&current->lines, levels[level], line);
+    noted(&gh_test_current->lines, levels[level], line);
 }
 
 bool gh_host_emit(gh_context *ctx, gh_text name, gh_text payload)
 {
     (void)ctx;
-    noted(&current->records, name.data, payload);
+    noted(&gh_test_current->records, name.data, payload);
     return true;
 }
 
 bool gh_host_call(gh_context *ctx, gh_text item, gh_text params, gh_text *result)
 {
-    struct entry *entry = found(&current->items, item);
+    struct entry *entry = gh_test_found(&gh_test_current->items, item);
     gh_json given, value = NULL;
     if (entry == NULL) return gh_fail(ctx, GH_DENIED, "`%s` may not be called", item.data);
     return gh_parse(ctx, params, &given) && entry->perform(ctx, given, &value) && gh_write_json(ctx, value, result);
@@ -317,48 +296,48 @@ bool gh_host_call(gh_context *ctx, gh_text item, gh_text params, gh_text *result
 gh_time gh_now(gh_context *ctx)
 {
     (void)ctx;
-    return current->time;
+    return gh_test_current->time;
 }
 
 void gh_sleep(gh_context *ctx, uint64_t nanoseconds)
 {
     (void)ctx;
-    uint64_t sum = current->time.nanoseconds + nanoseconds % 1000000000;
-    current->time.seconds += nanoseconds / 1000000000 + sum / 1000000000;
-    current->time.nanoseconds = (uint32_t)(sum % 1000000000);
+    uint64_t sum = gh_test_current->time.nanoseconds + nanoseconds % 1000000000;
+    gh_test_current->time.seconds += nanoseconds / 1000000000 + sum / 1000000000;
+    gh_test_current->time.nanoseconds = (uint32_t)(sum % 1000000000);
 }
 
 bool gh_random(gh_context *ctx, void *bytes, size_t count)
 {
     (void)ctx;
     for (size_t at = 0; at < count; at++) {
-        current->random = current->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        ((unsigned char *)bytes)[at] = (unsigned char)(current->random >> 56);
+        gh_test_current->random = gh_test_current->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        ((unsigned char *)bytes)[at] = (unsigned char)(gh_test_current->random >> 56);
     }
     return true;
 }
 
-static bool given(gh_context *ctx, const struct entry *entry, gh_text *text)
+bool gh_test_given(gh_context *ctx, const struct entry *entry, gh_text *text)
 {
     return gh_copy(ctx, entry->text, entry->length, text);
 }
 
 bool gh_knowledge_get_key(gh_context *ctx, gh_text key, gh_text *text, bool *is_found)
 {
-    const struct entry *entry = found(&current->knowledge, key);
+    const struct entry *entry = gh_test_found(&gh_test_current->knowledge, key);
     *is_found = entry != NULL;
     *text = GH_T("");
-    return entry == NULL || given(ctx, entry, text);
+    return entry == NULL || gh_test_given(ctx, entry, text);
 }
 
 bool gh_knowledge_put_key(gh_context *ctx, gh_text key, gh_text text)
 {
     if (!gh_check_utf8(ctx, key, "a key") || !gh_check_utf8(ctx, text, "an entry")) return false;
-    set(&current->knowledge, key, text);
+    gh_test_set(&gh_test_current->knowledge, key, text);
     return true;
 }
 
-static int by_name(const void *left, const void *right)
+int gh_test_by_name(const void *left, const void *right)
 {
     return strcmp(((const struct entry *)left)->name, ((const struct entry *)right)->name);
 }
@@ -368,20 +347,48 @@ static bool begins(const char *name, gh_text prefix)
     return strlen(name) >= prefix.length && (prefix.length == 0 || memcmp(name, prefix.data, prefix.length) == 0);
 }
 
-/* Whether a text has all words of a query: as they are written, also within other words. */
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
+/* The next word from `at` on; its length is 0 if there is none. */
+static gh_text next_word(const char *at)
+{
+    size_t length = 0;
+    while (is_space(*at)) at++;
+    while (at[length] != 0 && !is_space(at[length])) length++;
+    return gh_text_at(at, length);
+}
+
+static bool has_word(const char *text, gh_text word)
+{
+    for (gh_text own = next_word(text); own.length > 0; own = next_word(own.data + own.length)) {
+        size_t at = 0;
+        while (at < own.length && own.length == word.length && lower(own.data[at]) == lower(word.data[at])) at++;
+        if (at == word.length && at == own.length) return true;
+    }
+    return false;
+}
+
+/* Whether a text has all words of a query, whole ones; letters of ASCII may be small or capital. */
 static bool has_words(const char *text, gh_text query)
 {
-    char *words = copied(query.data, query.length);
-    bool has_all = true;
-    for (char *word = strtok(words, " \n\t"); word != NULL && has_all; word = strtok(NULL, " \n\t")) has_all = strstr(text, word) != NULL;
-    free(words);
-    return has_all;
+    for (gh_text word = next_word(query.data); word.length > 0; word = next_word(word.data + word.length)) {
+        if (!has_word(text, word)) return false;
+    }
+    return true;
 }
 
 static bool listed(gh_context *ctx, gh_text prefix, gh_text after, gh_text query, uint32_t limit, gh_hits *hits)
 {
-    table *in = &current->knowledge;
-    if (in->count > 0) qsort(in->entries, in->count, sizeof *in->entries, by_name);
+    table *in = &gh_test_current->knowledge;
+    if (in->count > 0) qsort(in->entries, in->count, sizeof *in->entries, gh_test_by_name);
     hits->count = 0;
     hits->items = gh_alloc_array(ctx, in->count, sizeof *hits->items);
     if (hits->items == NULL) return false;
@@ -390,7 +397,7 @@ static bool listed(gh_context *ctx, gh_text prefix, gh_text after, gh_text query
         bool is_after = after.length == 0 || strcmp(entry->name, after.data) > 0;
         if (!is_after || !begins(entry->name, prefix) || !has_words(entry->text, query)) continue;
         gh_hit *hit = &hits->items[hits->count++];
-        if (!gh_copy(ctx, entry->name, strlen(entry->name), &hit->key) || !given(ctx, entry, &hit->excerpt)) return false;
+        if (!gh_copy(ctx, entry->name, strlen(entry->name), &hit->key) || !gh_test_given(ctx, entry, &hit->excerpt)) return false;
     }
     return true;
 }
@@ -412,14 +419,14 @@ bool gh_knowledge_list_in(gh_context *ctx, gh_text prefix, gh_text after, uint32
 
 bool gh_secret_named(gh_context *ctx, gh_text name, gh_text *handle)
 {
-    const struct entry *entry = found(&current->secrets, name);
+    const struct entry *entry = gh_test_found(&gh_test_current->secrets, name);
     if (entry == NULL) return gh_fail(ctx, GH_DENIED, "no secret `%s` is granted", name.data);
-    return given(ctx, entry, handle);
+    return gh_test_given(ctx, entry, handle);
 }
 
 bool gh_secret_names(gh_context *ctx, gh_texts *names)
 {
-    const table *in = &current->secrets;
+    const table *in = &gh_test_current->secrets;
     names->count = in->count;
     names->items = gh_alloc_array(ctx, in->count, sizeof *names->items);
     for (size_t at = 0; names->items != NULL && at < in->count; at++) {
@@ -428,120 +435,21 @@ bool gh_secret_names(gh_context *ctx, gh_texts *names)
     return names->items != NULL;
 }
 
-static bool is_below(gh_text path, const char *folder)
-{
-    size_t length = strlen(folder);
-    while (length > 0 && folder[length - 1] == '/') length--;
-    if (path.length < length || memcmp(path.data, folder, length) != 0) return false;
-    return path.length == length || path.data[length] == '/';
-}
-
-static bool granted(gh_context *ctx, gh_text path)
-{
-    const table *folders = &current->folders;
-    if (folders->count == 0 && is_below(path, "/")) return true;
-    for (size_t at = 0; at < folders->count; at++) {
-        if (is_below(path, folders->entries[at].name)) return true;
-    }
-    return gh_fail(ctx, GH_DENIED, "%s: lies in no granted folder", path.data);
-}
-
-static bool is_folder(gh_text path)
-{
-    if (gh_equal(path, "/") || found(&current->folders, path) != NULL) return true;
-    for (size_t at = 0; at < current->files.count; at++) {
-        gh_text name = GH_T(current->files.entries[at].name);
-        if (name.length > path.length && path.length > 0 && memcmp(name.data, path.data, path.length) == 0 && name.data[path.length] == '/') return true;
-    }
-    return false;
-}
-
-static bool file_at(gh_context *ctx, gh_text path, struct entry **file)
-{
-    if (!granted(ctx, path)) return false;
-    *file = found(&current->files, path);
-    if (*file != NULL) return true;
-    if (is_folder(path)) return gh_fail(ctx, GH_INVALID_INPUT, "%s: Is a directory, similar to `EISDIR` in POSIX.", path.data);
-    return gh_fail(ctx, GH_INVALID_INPUT, "%s: No such file or directory, similar to `ENOENT` in POSIX.", path.data);
-}
-
-bool gh_file_read_at(gh_context *ctx, gh_text path, gh_text *content)
-{
-    struct entry *file;
-    return file_at(ctx, path, &file) && given(ctx, file, content);
-}
-
-bool gh_file_write_at(gh_context *ctx, gh_text path, gh_text content)
-{
-    if (!granted(ctx, path)) return false;
-    if (is_folder(path)) return gh_fail(ctx, GH_INVALID_INPUT, "%s: Is a directory, similar to `EISDIR` in POSIX.", path.data);
-    set(&current->files, path, content);
-    return true;
-}
-
-bool gh_file_stat_at(gh_context *ctx, gh_text path, gh_stat *stat)
-{
-    struct entry *file;
-    if (granted(ctx, path) && is_folder(path)) {
-        *stat = (gh_stat){GH_FOLDER, 0};
-        return true;
-    }
-    if (!file_at(ctx, path, &file)) return false;
-    *stat = (gh_stat){GH_FILE, file->length};
-    return true;
-}
-
-bool gh_folder_list_at(gh_context *ctx, gh_text path, gh_entries *entries)
-{
-    table *in = &current->files;
-    size_t prefix = path.length;
-    if (!granted(ctx, path)) return false;
-    if (!is_folder(path)) return gh_fail(ctx, GH_INVALID_INPUT, "%s: Not a directory or a symbolic link to a directory, similar to `ENOTDIR` in POSIX.", path.data);
-    while (prefix > 0 && path.data[prefix - 1] == '/') prefix--;
-    if (in->count > 0) qsort(in->entries, in->count, sizeof *in->entries, by_name);
-    entries->count = 0;
-    entries->items = gh_alloc_array(ctx, in->count, sizeof *entries->items);
-    if (entries->items == NULL) return false;
-    for (size_t at = 0; at < in->count; at++) {
-        const char *name = in->entries[at].name;
-        if (!is_below(GH_T(name), path.data) || name[prefix] != '/') continue;
-        const char *rest = name + prefix + 1, *end = strchr(rest, '/');
-        size_t length = end == NULL ? strlen(rest) : (size_t)(end - rest);
-        gh_entry *last = entries->count == 0 ? NULL : &entries->items[entries->count - 1];
-        if (last != NULL && gh_equal(last->name, gh_text_at(rest, length))) continue;
-        gh_entry *next = &entries->items[entries->count++];
-        next->kind = end == NULL ? GH_FILE : GH_FOLDER;
-        if (!gh_copy(ctx, rest, length, &next->name)) return false;
-    }
-    return true;
-}
-
-bool gh_folder_create_at(gh_context *ctx, gh_text path)
-{
-    if (!granted(ctx, path)) return false;
-    if (is_folder(path) || found(&current->files, path) != NULL) return gh_fail(ctx, GH_PERMANENT, "%s: File exists, similar to `EEXIST` in POSIX.", path.data);
-    /* With `/` granted, a folder that is named must not become the only one. */
-    if (current->folders.count == 0) gh_test_folder(current, "/");
-    set(&current->folders, path, GH_T(""));
-    return true;
-}
-
-bool gh_file_remove_at(gh_context *ctx, gh_text path)
-{
-    struct entry *file;
-    if (!file_at(ctx, path, &file)) return false;
-    free(file->name);
-    free(file->text);
-    *file = current->files.entries[--current->files.count];
-    return true;
-}
-
 bool gh_http_send(gh_context *ctx, const gh_request *request, gh_response *response)
 {
     gh_request whole = *request;
     if (whole.method.length == 0) whole.method = GH_T("GET");
     whole.body = gh_text_of_text(whole.body);
-    if (current->serve == NULL) return gh_fail(ctx, GH_DENIED, "%s: the request is not granted", whole.url.data);
+    whole.url = gh_text_of_text(whole.url);
+    if (!gh_equal(gh_text_at(whole.url.data, whole.url.length < 7 ? 0 : 7), "http://") &&
+        !gh_equal(gh_text_at(whole.url.data, whole.url.length < 8 ? 0 : 8), "https://")) {
+        bool has_scheme = strstr(whole.url.data, "://") != NULL;
+        return gh_fail(ctx, GH_INVALID_INPUT, "%s: a URL begins with https://%s", whole.url.data, has_scheme ? " or http://" : "");
+    }
+    /* What is behind a `#` is not sent. */
+    const char *fragment = memchr(whole.url.data, '#', whole.url.length);
+    if (fragment != NULL && !gh_copy(ctx, whole.url.data, (size_t)(fragment - whole.url.data), &whole.url)) return false;
+    if (gh_test_current->serve == NULL) return gh_fail(ctx, GH_DENIED, "%s: the request is not granted", whole.url.data);
     *response = (gh_response){.status = 200};
-    return current->serve(ctx, &whole, response);
+    return gh_test_current->serve(ctx, &whole, response);
 }

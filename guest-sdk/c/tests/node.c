@@ -73,8 +73,59 @@ static bool use_host(gh_context *ctx, const params *given, gh_json *result)
     return true;
 }
 
+static bool use_folders(gh_context *ctx, gh_json *result)
+{
+    gh_entries entries;
+    gh_stat stat;
+    *result = gh_array(ctx);
+    if (!gh_folder_create(ctx, "/data/new") || !gh_folder_create(ctx, "/data/new/er") || !gh_file_write(ctx, "/data/new/file", "")) return false;
+    if (!gh_file_remove(ctx, "/data/new/file") || !gh_folder_list(ctx, "/data", &entries)) return false;
+    for (size_t at = 0; at < entries.count; at++) {
+        gh_add(ctx, *result, entries.items[at].name);
+        gh_add(ctx, *result, (bool)(entries.items[at].kind == GH_FOLDER));
+    }
+    if (!gh_folder_list(ctx, "/data/new/", &entries) || !gh_file_stat(ctx, "/data/new/er", &stat)) return false;
+    gh_add(ctx, *result, entries.count);
+    gh_add(ctx, *result, (bool)(stat.kind == GH_FOLDER));
+    return true;
+}
+
+static bool go_through(gh_context *ctx, gh_json value, gh_json *result)
+{
+    gh_iterator parts = gh_iterate(value);
+    gh_text key;
+    gh_json part;
+    *result = gh_array(ctx);
+    while (gh_next(&parts, &key, &part)) {
+        gh_add(ctx, *result, key);
+        gh_add(ctx, *result, part);
+    }
+    parts = gh_iterate(value);
+    size_t count = 0;
+    while (gh_next(&parts, NULL, &part)) count++;
+    gh_add(ctx, *result, count);
+    return true;
+}
+
 static bool run(gh_context *ctx, const params *given, gh_json *result)
 {
+    if (gh_equal(given->op, "folders")) return use_folders(ctx, result);
+    if (gh_equal(given->op, "write")) return gh_file_write(ctx, given->text, "x");
+    if (gh_equal(given->op, "create")) return gh_folder_create(ctx, given->text);
+    if (gh_equal(given->op, "remove")) return gh_file_remove(ctx, given->text);
+    if (gh_equal(given->op, "search")) {
+        gh_hits hits;
+        if (!gh_knowledge_search(ctx, "", given->text, 9, &hits)) return false;
+        *result = gh_of(ctx, (uint64_t)hits.count);
+        return true;
+    }
+    if (gh_equal(given->op, "parse")) return gh_parse(ctx, given->text, result);
+    if (gh_equal(given->op, "each")) return go_through(ctx, given->any, result);
+    if (gh_equal(given->op, "none")) {
+        gh_no_params nothing;
+        *result = gh_schema(ctx, gh_no_params_type());
+        return given->any == NULL || gh_decode(ctx, gh_no_params, given->any, "params", &nothing);
+    }
     if (gh_equal(given->op, "echo")) {
         *result = gh_encode(ctx, params, given);
         return true;

@@ -44,8 +44,8 @@ try {
         name: 'doubles of the host',
         setup(build) {
           build.onResolve({ filter: /^(wasi|graph-host):/ }, ({ path }) => {
-            const [, namespace, name] = /^([a-z-]+):[a-z-]+\/([a-z-]+)/.exec(path) ?? [];
-            return { path: join(doubles, `${namespace}-${name}.mjs`) };
+            const [, namespace, from, name] = /^([a-z-]+):([a-z-]+)\/([a-z-]+)/.exec(path) ?? [];
+            return { path: join(doubles, `${namespace}-${from === 'http' ? from : name}.mjs`) };
           });
         },
       },

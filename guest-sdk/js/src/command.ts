@@ -24,6 +24,16 @@ export class Command {
     return this;
   }
 
+  /** What is written, by channel. */
+  get update(): Record<string, unknown> {
+    return { ...this.#update };
+  }
+
+  /** The nodes to go to, each with its argument if it is a send. */
+  get targets(): readonly { node: string; argument?: unknown }[] {
+    return [...this.#goto];
+  }
+
   /** @internal */
   toWit(): WitCommand {
     return {

@@ -42,7 +42,8 @@ export function translated<T>(call: () => T, read: (thrown: unknown) => Failure 
   try {
     return call();
   } catch (thrown) {
-    throw read(payload(thrown)) ?? thrown;
+    // What the SDK or a double of a test has thrown is a failure already.
+    throw thrown instanceof Failure ? thrown : (read(payload(thrown)) ?? thrown);
   }
 }
 

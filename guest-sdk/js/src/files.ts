@@ -1,6 +1,7 @@
 /** Files in the granted folders. Needs `wasi:filesystem/types` in `wants`. Paths begin with the folder as the manifest names it to the node. */
 import { getDirectories } from 'wasi:filesystem/preopens@0.2.12';
 import type { Descriptor, DescriptorFlags, OpenFlags } from 'wasi:filesystem/types@0.2.12';
+import { joined } from './chunks.js';
 import { type Category, Failure, translated } from './failure.js';
 import { decode, encode } from './utf8.js';
 
@@ -22,23 +23,15 @@ export interface Entry {
 export function read(path: string): Uint8Array {
   return at(path, (folder, rest) => {
     using file = open(folder, rest, {}, { read: true });
-    const parts: Uint8Array[] = [];
-    let length = 0;
-    for (;;) {
+    const chunks: Uint8Array[] = [];
+    for (let length = 0; ; ) {
       const [bytes, end] = file.read(CHUNK, length);
-      parts.push(Uint8Array.from(bytes));
+      chunks.push(Uint8Array.from(bytes));
       length += bytes.length;
       if (end) {
-        break;
+        return joined(chunks);
       }
     }
-    const whole = new Uint8Array(length);
-    let position = 0;
-    for (const part of parts) {
-      whole.set(part, position);
-      position += part.length;
-    }
-    return whole;
   });
 }
 

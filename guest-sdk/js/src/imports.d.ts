@@ -19,6 +19,11 @@ declare module 'graph-host:host/knowledge@0.1.0' {
   export function list(prefix: string, after: string | null, limit: number): string[];
 }
 
+declare module 'graph-host:host/secrets@0.1.0' {
+  export function handle(name: string): string;
+  export function names(): string[];
+}
+
 declare module 'wasi:clocks/wall-clock@0.2.12' {
   export function now(): { seconds: number | bigint; nanoseconds: number };
 }
@@ -62,3 +67,55 @@ declare module 'wasi:filesystem/types@0.2.12' {
   }
 }
 
+declare module 'wasi:http/outgoing-handler@0.2.12' {
+  import type { FutureIncomingResponse, OutgoingRequest } from 'wasi:http/types@0.2.12';
+
+  export function handle(request: OutgoingRequest, options: null): FutureIncomingResponse;
+}
+
+declare module 'wasi:http/types@0.2.12' {
+  export type Method =
+    | { tag: 'get' | 'head' | 'post' | 'put' | 'delete' | 'connect' | 'options' | 'trace' | 'patch' }
+    | { tag: 'other'; val: string };
+
+  export type Scheme = { tag: 'HTTP' } | { tag: 'HTTPS' } | { tag: 'other'; val: string };
+
+  export interface Fields extends Disposable {
+    entries(): [string, ArrayLike<number>][];
+  }
+
+  export const Fields: { fromList(entries: [string, Uint8Array][]): Fields };
+
+  export interface OutgoingRequest extends Disposable {
+    setMethod(method: Method): void;
+    setScheme(scheme: Scheme): void;
+    setAuthority(authority: string): void;
+    setPathWithQuery(path: string): void;
+    body(): OutgoingBody;
+  }
+
+  export const OutgoingRequest: new (headers: Fields) => OutgoingRequest;
+
+  export interface OutgoingBody extends Disposable {
+    write(): Disposable & { blockingWriteAndFlush(bytes: Uint8Array): void };
+  }
+
+  export const OutgoingBody: { finish(body: OutgoingBody, trailers: null): void };
+
+  export type Result<T> = { tag: 'ok'; val: T } | { tag: 'err'; val: unknown };
+
+  export interface FutureIncomingResponse extends Disposable {
+    subscribe(): Disposable & { block(): void };
+    get(): Result<Result<IncomingResponse>> | null;
+  }
+
+  export interface IncomingResponse extends Disposable {
+    status(): number;
+    headers(): Fields;
+    consume(): IncomingBody;
+  }
+
+  export interface IncomingBody extends Disposable {
+    stream(): Disposable & { blockingRead(length: number): ArrayLike<number> };
+  }
+}

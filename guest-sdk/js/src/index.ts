@@ -21,7 +21,7 @@
 import './globals.js';
 
 export { Command } from './command.js';
-export { Context } from './context.js';
+export { Context, Question } from './context.js';
 export { type Category, Failure } from './failure.js';
 export { parse, stringify } from './json.js';
 export { emit, type Level, log } from './host.js';

@@ -22,6 +22,22 @@ class File extends Disposable {
   }
 }
 
+const withSlash = path => `${path.replace(/\/+$/, '')}/`;
+const parent = path => path.slice(0, path.lastIndexOf('/')) || '/';
+const paths = () => [...host.files.keys(), ...host.folders, ...host.granted];
+
+/** A folder is there if it is granted, was created, or has something below it. */
+function isFolder(path) {
+  const named = path === '/' || host.folders.has(path) || host.granted.some(granted => withSlash(granted) === withSlash(path));
+  return named || paths().some(other => other.startsWith(withSlash(path)));
+}
+
+function checkFolder(path) {
+  if (!isFolder(path)) {
+    throw host.files.has(path) ? 'not-directory' : 'no-entry';
+  }
+}
+
 /** A folder of the files that a test has set. */
 export class Folder extends Disposable {
   constructor(path) {
@@ -30,26 +46,23 @@ export class Folder extends Disposable {
   }
 
   #at(rest) {
-    return rest === '.' ? this.path : `${this.path}/${rest}`;
-  }
-
-  #isFolder(path) {
-    return path === '' || host.folders.has(path) || [...host.files.keys()].some(file => file.startsWith(`${path}/`));
+    return rest === '.' ? this.path : `${withSlash(this.path)}${rest}`;
   }
 
   openAt(_, rest, how) {
     const path = this.#at(rest);
-    if (this.#isFolder(path)) {
-      if (!how.directory) {
-        throw 'is-directory';
-      }
+    if (how.directory) {
+      checkFolder(path);
       return new Folder(path);
     }
-    if (how.directory) {
-      throw host.files.has(path) ? 'not-directory' : 'no-entry';
+    if (isFolder(path)) {
+      throw 'is-directory';
     }
-    if (!host.files.has(path) && !how.create) {
-      throw 'no-entry';
+    if (!host.files.has(path)) {
+      if (!how.create) {
+        throw 'no-entry';
+      }
+      checkFolder(parent(path));
     }
     if (!host.files.has(path) || how.truncate) {
       host.files.set(path, new Uint8Array());
@@ -58,16 +71,16 @@ export class Folder extends Disposable {
   }
 
   readDirectory() {
-    const inside = [...host.files.keys(), ...[...host.folders].map(path => `${path}/`)].filter(file => file.startsWith(`${this.path}/`));
-    const rests = inside.map(file => file.slice(this.path.length + 1));
-    const names = [...new Set(rests.map(rest => rest.split('/')[0]))].filter(name => name !== '').sort();
-    const entries = names.map(name => ({ name, type: rests.includes(name) ? 'regular-file' : 'directory' }));
+    const prefix = withSlash(this.path);
+    const inside = paths().filter(other => other.startsWith(prefix)).map(other => other.slice(prefix.length).split('/')[0]);
+    const names = [...new Set(inside)].filter(name => name !== '').sort();
+    const entries = names.map(name => ({ name, type: isFolder(`${prefix}${name}`) ? 'directory' : 'regular-file' }));
     return Object.assign(new Disposable(), { readDirectoryEntry: () => entries.shift() ?? null });
   }
 
   statAt(_, rest) {
     const path = this.#at(rest);
-    if (this.#isFolder(path)) {
+    if (isFolder(path)) {
       return { type: 'directory', size: 0 };
     }
     const bytes = host.files.get(path);
@@ -79,15 +92,22 @@ export class Folder extends Disposable {
 
   createDirectoryAt(rest) {
     const path = this.#at(rest);
-    if (host.files.has(path) || this.#isFolder(path)) {
+    if (host.files.has(path) || isFolder(path)) {
       throw 'exist';
     }
+    checkFolder(parent(path));
     host.folders.add(path);
   }
 
   unlinkFileAt(rest) {
-    if (!host.files.delete(this.#at(rest))) {
+    const path = this.#at(rest);
+    if (isFolder(path)) {
+      throw 'is-directory';
+    }
+    if (!host.files.delete(path)) {
       throw 'no-entry';
     }
+    // The folder stays where nothing is in it any more.
+    host.folders.add(parent(path));
   }
 }

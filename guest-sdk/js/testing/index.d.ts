@@ -1,17 +1,49 @@
+/** A request that a node has sent. */
+export interface Request {
+  /** In capital letters. */
+  method: string;
+  /** Without a fragment. */
+  url: string;
+  /** Names as the node wrote them. */
+  fields: [string, Uint8Array][];
+  /** Empty if the node sent none. */
+  body: Uint8Array;
+}
+
+/** What a server answers. Texts are sent as UTF-8. */
+export interface Answer {
+  status: number;
+  fields?: Record<string, string | Uint8Array> | Iterable<readonly [string, string | Uint8Array]>;
+  body?: string | Uint8Array;
+}
+
 /** What a node under test finds in place of a host. */
 export declare const host: {
   /** Log lines that it wrote. */
   lines: { level: string; message: string }[];
   /** Records that it added to the event stream. */
   records: { name: string; payload: unknown }[];
-  /** The files of the granted folder `/`, by path. */
+  /** The granted folders: `/`, unless a test names others. What is in none of them is `denied`. */
+  granted: string[];
+  /** The files of the granted folders, by path. The folders around them are there, too. */
   files: Map<string, Uint8Array>;
-  /** Folders without files, by path. */
+  /** Folders that the node has created, or has emptied, by path. A test may add some. */
   folders: Set<string>;
   /** The entries of the knowledge store, by key. */
   knowledge: Map<string, string>;
+  /** The handles of the secrets that are granted, by name. */
+  secrets: Map<string, string>;
+  /**
+   * Answers a request of the node; without one, every request is refused. A `Failure` that it throws is what the node sees of a server that
+   * cannot be reached.
+   */
+  serve: ((request: Request) => Answer) | undefined;
   /** The items that may be called, by id. One fails by throwing `{ category, message, details }`. */
   items: Map<string, (params: unknown) => unknown>;
   /** The time of the superstep, in milliseconds since 1970. `Date.now()` and `new Date()` give it, too. */
   clock: number;
+  /** Where random numbers begin; setting it begins again. They are not those that a run with this seed draws. */
+  seed: number;
+  /** Begins anew, as before the first test: nothing is granted but `/`, and nothing was done. */
+  reset(): void;
 };

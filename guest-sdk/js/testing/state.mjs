@@ -1,17 +1,37 @@
-/** What the doubles of the host hold. A test sets it, and reads what a node has done. */
-export const host = {
+const initial = () => ({
   /** Log lines: `{ level, message }`. */
   lines: [],
   /** Records of the event stream: `{ name, payload }`. */
   records: [],
-  /** Files of the granted folder `/`, by path: `Uint8Array`s. */
+  /** The granted folders. */
+  granted: ['/'],
+  /** Files of the granted folders, by path: `Uint8Array`s. */
   files: new Map(),
-  /** Folders without files, by path. */
+  /** Folders that the node has created, or has emptied, by path. */
   folders: new Set(),
   /** Entries of the knowledge store, by key. */
   knowledge: new Map(),
+  /** Handles of secrets, by name. */
+  secrets: new Map(),
+  /** Answers a request of the node; without one, every request is refused. */
+  serve: undefined,
   /** Items, by id: each a function from params to a result. */
   items: new Map(),
   /** The time of the superstep, in milliseconds since 1970. */
   clock: 0,
+  /** Where random numbers begin. */
+  seed: 0,
+});
+
+/** How often a test has begun anew. */
+export let beginnings = 0;
+
+/** What the doubles of the host hold. A test sets it, and reads what a node has done. */
+export const host = {
+  ...initial(),
+  /** Begins anew: nothing is granted but `/`, and nothing was done. */
+  reset() {
+    beginnings += 1;
+    Object.assign(host, initial());
+  },
 };

@@ -1,5 +1,6 @@
 import { Folder } from './files.mjs';
+import { host } from './state.mjs';
 
 export function getDirectories() {
-  return [[new Folder(''), '/']];
+  return host.granted.map(path => [new Folder(path), path]);
 }

@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
-import { Command, Context, emit, Failure, log, node, parse, stringify } from '../src/index.js';
+import { Command, Context, emit, Failure, log, node, parse, Question, stringify } from '../src/index.js';
 import { now, sleep } from '../src/clocks.js';
 import * as files from '../src/files.js';
+import * as http from '../src/http.js';
 import * as knowledge from '../src/knowledge.js';
 import { randomBytes } from '../src/random.js';
+import * as secrets from '../src/secrets.js';
 import * as tools from '../src/tools.js';
 import { decode, encode } from '../src/utf8.js';
 // @ts-expect-error It has no types: nobody but this test needs it.
 import { opened } from '../testing/disposable.mjs';
-import { host } from '../testing/index.mjs';
+import { host, type Request } from '../testing/index.mjs';
 
 const activation = new Context().activation;
 const any = { type: 'object' } as const;
@@ -29,13 +31,7 @@ function failing(run: () => unknown) {
   return assert.fail('it did not fail');
 }
 
-beforeEach(() => {
-  host.files.clear();
-  host.folders.clear();
-  host.knowledge.clear();
-  host.items.clear();
-  host.lines.length = host.records.length = 0;
-});
+beforeEach(() => host.reset());
 
 test('time and random numbers cannot be read while modules are loaded', () => {
   // No node has been called yet: this test is the first.
@@ -102,6 +98,14 @@ test('a result, a command, a question and its answer', () => {
       ],
     },
   });
+  const command = new Command().write('x', 1).goto('b').send('c', undefined);
+  assert.deepEqual([command.update, command.targets], [{ x: 1 }, [{ node: 'b' }, { node: 'c', argument: undefined }]]);
+  const asked = node({ summary: 'A test.', params: any, result: {}, run: (_, context) => context.ask('who?') as never });
+  assert.throws(
+    () => asked.perform({}, new Context()),
+    (question: unknown) => question instanceof Question && question.value === 'who?',
+  );
+  assert.equal(asked.perform({}, new Context({ answers: ['"Ada"'] })), 'Ada');
   const asking = (_: unknown, context: Context) => [context.ask('first'), context.ask({ second: true })];
   assert.deepEqual(called(asking), { tag: 'interrupt', val: '"first"' });
   assert.deepEqual(called(asking, { answers: ['1'] }), { tag: 'interrupt', val: '{"second":true}' });
@@ -163,23 +167,33 @@ test('the clock is virtual, and random numbers are bytes of the host', () => {
   assert.equal(now().getTime(), 1_700_000_001_000);
   const timed = node({ summary: 'A test.', params: any, result: {}, run: () => [Date.now(), new Date().getTime()] as never });
   assert.deepEqual(timed.perform({}, new Context()), [1_700_000_001_000, 1_700_000_001_000]);
-  assert.equal(randomBytes(16).length, 16);
+  const first = randomBytes(16);
+  assert.equal(first.length, 16);
+  assert.notDeepEqual(randomBytes(16), first);
+  host.seed = 1;
+  assert.notDeepEqual(randomBytes(16), first);
+  host.seed = 0;
+  assert.deepEqual(randomBytes(16), first);
+  host.reset();
+  assert.deepEqual(randomBytes(16), first);
   const drawn = Array.from({ length: 1000 }, () => Math.random());
   assert.ok(drawn.every(number => number >= 0 && number < 1));
   assert.ok(new Set(drawn).size > 990);
 });
 
 test('UTF-8 both ways', () => {
-  for (const text of ['', 'abc %41', 'äöü €', '😀 👩‍👩‍👧', '\u0000\u007f\u0080\uffff']) {
+  for (const text of ['', 'abc %41', 'äöü €', '😀 👩‍👩‍👧', '\u0000\u007f\u0080\u07ff\u0800\uffff', 'ä%'.repeat(5000)]) {
     assert.deepEqual(encode(text), new TextEncoder().encode(text));
     assert.equal(decode(encode(text)), text);
   }
+  assert.deepEqual(encode('a\ud83d\udc00\udc00b\ud83d'), new TextEncoder().encode('a\ud83d\udc00\udc00b\ud83d'));
   for (const bytes of [[0x80], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xf8, 0x88, 0x80, 0x80, 0x80], [0xe2, 0x82]]) {
     assert.equal(decode(Uint8Array.from(bytes)), undefined);
   }
 });
 
 test('files are read, written, listed and removed', () => {
+  files.createFolder('/a');
   files.write('/a/b.txt', 'häuser');
   assert.equal(files.readText('/a/b.txt'), 'häuser');
   const large = Uint8Array.from({ length: 600_000 }, (_, at) => at % 251);
@@ -197,6 +211,17 @@ test('files are read, written, listed and removed', () => {
   assert.deepEqual([files.stat('/empty').kind, files.list('/empty')], ['folder', []]);
   assert.match(failing(() => files.read('/empty')).message, /EISDIR/);
   assert.match(failing(() => files.createFolder('/empty')).message, /EEXIST/);
+  files.remove('/a/b.txt');
+  assert.equal(files.stat('/a').kind, 'folder', 'a folder stays when it is emptied');
+  assert.match(failing(() => files.remove('/a')).message, /EISDIR/);
+  assert.match(failing(() => files.createFolder('/no/ne')).message, /ENOENT/);
+  assert.match(failing(() => files.write('/no/ne', '')).message, /ENOENT/);
+  assert.match(failing(() => files.list('/no')).message, /ENOENT/);
+  host.granted = ['/data', '/data/inner/'];
+  assert.deepEqual(files.list('/data'), [{ name: 'inner', kind: 'folder' }]);
+  files.write('/data/inner/x', '');
+  assert.match(failing(() => files.read('/a/x')).message, /lies in no granted folder \(granted: \/data, \/data\/inner\/\)/);
+  host.granted = ['/'];
   assert.equal(failing(() => files.stat('')).category, 'denied');
   const before = opened();
   files.list('/');
@@ -213,6 +238,7 @@ test('knowledge and other items', () => {
   assert.equal(knowledge.get('notes/c'), undefined);
   assert.deepEqual(knowledge.list('notes/', 'notes/a'), ['notes/b']);
   assert.deepEqual(knowledge.search('notes/', 'note first'), [{ key: 'notes/a', excerpt: 'the first note' }]);
+  assert.deepEqual(knowledge.search('notes/', 'not'), [], 'a word is a whole one');
   host.items.set('acme/add', params => (params as number[]).reduce((sum, next) => sum + next, 0));
   assert.equal(tools.call<number>('acme/add', [1, 2]), 3);
   host.items.set('acme/echo', params => params);
@@ -225,4 +251,51 @@ test('knowledge and other items', () => {
   const denied = failing(() => tools.call('acme/other', {}));
   assert.equal(denied.category, 'denied');
   assert.match(denied.message, /acme\/other/);
+});
+
+test('secrets have handles', () => {
+  host.secrets.set('TOKEN', 'handle');
+  assert.deepEqual([secrets.handle('TOKEN'), secrets.names()], ['handle', ['TOKEN']]);
+  const denied = failing(() => secrets.handle('OTHER'));
+  assert.deepEqual([denied.category, denied.message], ['denied', 'no secret `OTHER` is granted']);
+});
+
+test('requests', () => {
+  const sent: Request[] = [];
+  host.serve = request => {
+    sent.push(request);
+    return { status: 201, fields: [['Content-Type', 'text/plain'], ['x', Uint8Array.of(0xff)]], body: `gut ü${'x'.repeat(600_000)}` };
+  };
+  const before = opened();
+  const answer = http.request('https://a.example/b?c=d#e', {
+    method: 'POST',
+    fields: { 'x-one': '1', 'x-bytes': Uint8Array.of(0xff) },
+    body: 'x'.repeat(10_000),
+  });
+  assert.equal(opened(), before, 'what a request opens is closed');
+  assert.deepEqual([answer.status, answer.text().slice(0, 5), answer.body.length], [201, 'gut ü', 600_006]);
+  assert.deepEqual([answer.field('content-type'), answer.field('x'), answer.field('y')], ['text/plain', undefined, undefined]);
+  assert.deepEqual([sent[0]?.method, sent[0]?.url, sent[0]?.body.length], ['POST', 'https://a.example/b?c=d', 10_000]);
+  assert.deepEqual(sent[0]?.fields, [['x-one', Uint8Array.of(0x31)], ['x-bytes', Uint8Array.of(0xff)]]);
+  http.request('http://b.example:81?q', { method: 'PURGE', fields: [['a', '1'], ['a', '2']] });
+  assert.deepEqual([sent[1]?.method, sent[1]?.url, sent[1]?.fields.length], ['PURGE', 'http://b.example:81?q', 2]);
+  host.serve = () => ({ status: 200, body: Uint8Array.of(0xff) });
+  assert.equal(failing(() => http.get('https://a.example').text()).category, 'invalid-input');
+  host.serve = () => {
+    throw new Failure('timeout', 'the server did not answer in time');
+  };
+  assert.equal(failing(() => http.get('https://a.example')).category, 'timeout');
+  host.serve = undefined;
+  for (const [url, category, message] of [
+    ['a.example', 'invalid-input', 'a.example: a URL begins with https://'],
+    ['ftp://a.example', 'invalid-input', 'ftp://a.example: a URL begins with https:// or http://'],
+    ['https:///x', 'invalid-input', 'https:///x: its host is none'],
+    ['https://a.example', 'denied', 'https://a.example: the request is not granted'],
+  ] as const) {
+    const refused = failing(() => http.get(url));
+    assert.deepEqual([refused.category, refused.message], [category, message]);
+  }
+  const fields = failing(() => http.request('https://a.example', { fields: { 'no name': '1' } }));
+  assert.equal(fields.message, 'https://a.example: one of its fields may not be sent');
+  assert.equal(opened(), before, 'what a failed request opens is closed');
 });

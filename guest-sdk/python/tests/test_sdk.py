@@ -250,12 +250,13 @@ class Calls(unittest.TestCase):
 
     def test_files(self) -> None:
         self.host.folders = ("/data", "/data/inner")
+        self.host.files["/data/a/other"] = b""
         files.write("/data/a/b.txt", "häuser")
         self.assertEqual(files.read_text("/data/a/b.txt"), "häuser")
         large = bytes(at % 251 for at in range(600_000))
         files.write("/data/large", large)
         self.assertEqual(files.read("/data/large"), large)
-        self.assertEqual(files.list_folder("/data"), [files.Entry("a", "folder"), files.Entry("large", "file")])
+        self.assertEqual(files.list_folder("/data"), [files.Entry("a", "folder"), files.Entry("inner", "folder"), files.Entry("large", "file")])
         self.assertEqual(files.stat("/data/large"), files.Stat("file", 600_000))
         files.write("/data/inner/c", b"\xff")
         for path, category, message in [
@@ -270,8 +271,22 @@ class Calls(unittest.TestCase):
         files.remove("/data/large")
         self.assertNotIn("/data/large", self.host.files)
         files.create_folder("/data/new")
-        with self.assertRaises(Failure):
-            files.create_folder("/data/new")
+        self.assertEqual((files.stat("/data/new"), files.list_folder("/data/new")), (files.Stat("folder", 0), []))
+        self.assertIn(files.Entry("new", "folder"), files.list_folder("/data"))
+        self.assertEqual(self.host.folders, ("/data", "/data/inner"), "what is created is granted by no more than its folder")
+        files.write("/data/new/x", "")
+        files.remove("/data/new/x")
+        self.assertEqual(files.stat("/data/new").kind, "folder", "a folder stays when it is emptied")
+        for call, message in [
+            (lambda: files.create_folder("/data/new"), "/data/new: File exists, similar to `EEXIST` in POSIX."),
+            (lambda: files.remove("/data/new"), "/data/new: Is a directory, similar to `EISDIR` in POSIX."),
+            (lambda: files.create_folder("/data/no/ne"), "/data/no/ne: No such file or directory, similar to `ENOENT` in POSIX."),
+            (lambda: files.write("/data/no/ne", ""), "/data/no/ne: No such file or directory, similar to `ENOENT` in POSIX."),
+            (lambda: files.list_folder("/data/no"), "/data/no: No such file or directory, similar to `ENOENT` in POSIX."),
+        ]:
+            with self.assertRaises(Failure) as raised:
+                call()
+            self.assertEqual(raised.exception.message, message)
 
     def test_knowledge_secrets_and_tools(self) -> None:
         knowledge.put("notes/one", "a green note")
@@ -307,6 +322,16 @@ class Calls(unittest.TestCase):
         self.assertEqual((answer.status, answer.text(), answer.field("content-type")), (201, "gut ü", "text/plain"))
         self.assertEqual((sent[0].method, sent[0].url), ("POST", "https://a.example/b?c=d"))
         self.assertEqual((sent[0].fields, len(sent[0].body)), ([("x-one", b"1")], 10_000))
+        http.request("https://a.example", fields=[("a", "1"), ("a", b"\xff")])
+        self.assertEqual(sent[1].fields, [("a", b"1"), ("a", b"\xff")])
+
+        def slow(_: testing.Request) -> Any:
+            raise Failure("timeout", "the server did not answer in time")
+
+        self.host.serve = slow
+        with self.assertRaisesRegex(Failure, "did not answer") as raised:
+            http.get("https://a.example")
+        self.assertEqual(raised.exception.category, "timeout")
         self.host.serve = None
         for url, category, message in [
             ("a.example", "invalid-input", "a.example: a URL begins with https://"),

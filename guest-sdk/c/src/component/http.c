@@ -25,12 +25,12 @@ static bool refused(gh_context *ctx, gh_text url, wasi_http_types_error_code_t *
         {WASI_HTTP_TYPES_ERROR_CODE_CONNECTION_TIMEOUT, GH_TIMEOUT, "the server did not answer in time"},
         {WASI_HTTP_TYPES_ERROR_CODE_HTTP_RESPONSE_TIMEOUT, GH_TIMEOUT, "the server did not answer in time"},
         {WASI_HTTP_TYPES_ERROR_CODE_TLS_CERTIFICATE_ERROR, GH_PERMANENT, "the server's certificate is refused"},
-        {WASI_HTTP_TYPES_ERROR_CODE_TLS_PROTOCOL_ERROR, GH_PERMANENT, "no secure connection was established"},
+        {WASI_HTTP_TYPES_ERROR_CODE_TLS_PROTOCOL_ERROR, GH_PERMANENT, "no secure connection came about"},
         {WASI_HTTP_TYPES_ERROR_CODE_HTTP_REQUEST_BODY_SIZE, GH_LIMIT, "the request is too long"},
         {WASI_HTTP_TYPES_ERROR_CODE_HTTP_RESPONSE_BODY_SIZE, GH_LIMIT, "the response is too long"},
         {WASI_HTTP_TYPES_ERROR_CODE_HTTP_RESPONSE_HEADER_SECTION_SIZE, GH_LIMIT, "the response has too many fields"},
         {WASI_HTTP_TYPES_ERROR_CODE_HTTP_RESPONSE_CONTENT_CODING, GH_DENIED, "the response is encoded"},
-        {WASI_HTTP_TYPES_ERROR_CODE_HTTP_REQUEST_URI_INVALID, GH_INVALID_INPUT, "the URL is not valid"},
+        {WASI_HTTP_TYPES_ERROR_CODE_HTTP_REQUEST_URI_INVALID, GH_INVALID_INPUT, "it is no URL that can be asked for"},
     };
     uint8_t code = error->tag;
     wasi_http_types_error_code_free(error);
@@ -71,7 +71,7 @@ static bool parse_url(gh_context *ctx, gh_text url, parts *of)
         begin = 7;
         of->scheme.tag = WASI_HTTP_TYPES_SCHEME_HTTP;
     } else {
-        return invalid(ctx, url, "a URL begins with https:// or http://");
+        return invalid(ctx, url, strstr(url.data, "://") == NULL ? "a URL begins with https://" : "a URL begins with https:// or http://");
     }
     size_t end = begin;
     while (end < url.length && url.data[end] != '#') end++;
@@ -95,7 +95,7 @@ static bool make_fields(gh_context *ctx, const gh_request *request, wasi_http_ty
         list.ptr[at].f1.len = header->value.length;
     }
     wasi_http_types_header_error_t error;
-    return wasi_http_types_static_fields_from_list(&list, fields, &error) || invalid(ctx, request->url, "one of its headers may not be sent");
+    return wasi_http_types_static_fields_from_list(&list, fields, &error) || invalid(ctx, request->url, "one of its fields may not be sent");
 }
 
 static bool write_body(gh_context *ctx, const gh_request *request, wasi_http_types_own_outgoing_body_t body)
@@ -131,10 +131,10 @@ static bool prepare(gh_context *ctx, const gh_request *request, wasi_http_types_
     wasi_http_types_borrow_outgoing_request_t of = wasi_http_types_borrow_outgoing_request(*outgoing);
     wasi_http_types_method_t method = method_of(request->method);
     const char *wrong = NULL;
-    if (!wasi_http_types_method_outgoing_request_set_method(of, &method)) wrong = "its method is not valid";
-    else if (!wasi_http_types_method_outgoing_request_set_scheme(of, &url.scheme)) wrong = "its scheme is not valid";
-    else if (!wasi_http_types_method_outgoing_request_set_authority(of, &url.authority)) wrong = "its host is not valid";
-    else if (!wasi_http_types_method_outgoing_request_set_path_with_query(of, &url.path)) wrong = "its path is not valid";
+    if (!wasi_http_types_method_outgoing_request_set_method(of, &method)) wrong = "its method is none";
+    else if (!wasi_http_types_method_outgoing_request_set_scheme(of, &url.scheme)) wrong = "its scheme is none";
+    else if (!wasi_http_types_method_outgoing_request_set_authority(of, &url.authority)) wrong = "its host is none";
+    else if (!wasi_http_types_method_outgoing_request_set_path_with_query(of, &url.path)) wrong = "its path is none";
     bool is_ready = wrong == NULL ? true : invalid(ctx, request->url, wrong);
     if (is_ready && !wasi_http_types_method_outgoing_request_body(of, &body)) is_ready = gh_fail(ctx, GH_INTERNAL, "the host takes no body");
     else if (is_ready && !write_body(ctx, request, body)) {

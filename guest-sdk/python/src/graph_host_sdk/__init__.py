@@ -6,9 +6,9 @@
 """
 
 from .command import Command
-from .context import Activation, Context
+from .context import Activation, Context, Question
 from .failure import CATEGORIES, Category, Failure
 from .host import emit, log
 from .node import Node, node
 
-__all__ = ["CATEGORIES", "Activation", "Category", "Command", "Context", "Failure", "Node", "emit", "log", "node"]
+__all__ = ["CATEGORIES", "Activation", "Category", "Command", "Context", "Failure", "Node", "Question", "emit", "log", "node"]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from .failure import Failure
+from .failure import Category, Failure
 
 
 _NAMES = (
@@ -54,3 +54,9 @@ def translated(call: Callable[[], Any], read: Callable[[Any], Failure | None]) -
         finally:
             # It holds this frame, and with it what the call had of the host, until the garbage collector looks for cycles.
             del failure
+
+
+def known(codes: Mapping[str, tuple[Category, str]], name: str, about: str) -> Failure | None:
+    """The failure that an error code of the host means, by a table of categories and texts; None if it is not in there."""
+    meant = codes.get(name)
+    return meant and Failure(meant[0], f"{about}: {meant[1]}")

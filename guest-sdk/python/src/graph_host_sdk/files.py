@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .bindings import imported, translated
+from .bindings import imported, known, translated
 from .failure import Category, Failure
 from .text import checked
 
@@ -146,12 +146,7 @@ def _at(path: str, call: Callable[[Any, str], Any]) -> Any:
             names = ", ".join(name for _, name in granted) or "none"
             raise Failure("denied", f"{path}: lies in no granted folder (granted: {names})")
         _, folder, rest = best
-        return translated(lambda: call(folder, rest), lambda code: _failed(path, code))
-
-
-def _failed(path: str, code: Any) -> Failure | None:
-    known = _CODES.get(getattr(code, "name", ""))
-    return known and Failure(known[0], f"{path}: {known[1]}")
+        return translated(lambda: call(folder, rest), lambda code: known(_CODES, getattr(code, "name", ""), path))
 
 
 _CODES: dict[str, tuple[Category, str]] = {

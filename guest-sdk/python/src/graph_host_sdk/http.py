@@ -6,11 +6,11 @@ grows too large, of category `limit`; what takes too long, of category `timeout`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Union
 
-from .bindings import imported, translated
+from .bindings import imported, known, translated
 from .failure import Category, Failure
 from .text import checked
 
@@ -49,14 +49,16 @@ class Response:
         return None
 
 
+Fields = Union[Mapping[str, Union[str, bytes]], Iterable[tuple[str, Union[str, bytes]]]]
+"""The fields of a request: a mapping, or pairs where a name stands more than once."""
+
+
 def get(url: str) -> Response:
     """Asks for a URL."""
     return request(url)
 
 
-def request(
-    url: str, *, method: str = "GET", fields: Mapping[str, str] | None = None, body: str | bytes = b""
-) -> Response:
+def request(url: str, *, method: str = "GET", fields: Fields | None = None, body: str | bytes = b"") -> Response:
     """Sends a request and takes the whole response.
 
     `method` is in capital letters. Fields that say where a message ends or goes (`host`, `connection` and the like) are the host's.
@@ -72,7 +74,8 @@ def request(
     end = min((at for at in (rest.find("/"), rest.find("?")) if at >= 0), default=len(rest))
     authority, path = rest[:end], rest[end:]
 
-    head = [(checked(name), value.encode()) for name, value in (fields or {}).items()]
+    pairs = fields.items() if isinstance(fields, Mapping) else fields or ()
+    head = [(checked(name), _bytes(value)) for name, value in pairs]
     accepted = _attempt(url, lambda: types.Fields.from_list(head), "one of its fields may not be sent")
     outgoing = types.OutgoingRequest(accepted)
     _attempt(url, lambda: outgoing.set_method(_method(types, method)), "its method is none")
@@ -81,7 +84,7 @@ def request(
     _attempt(url, lambda: outgoing.set_authority(authority), "its host is none")
     _attempt(url, lambda: outgoing.set_path_with_query(path), "its path is none")
     sink = outgoing.body()
-    data = body.encode() if isinstance(body, str) else bytes(body)
+    data = _bytes(body)
     with sink.write() as stream:
         for at in range(0, len(data), _WRITE):
             chunk = data[at : at + _WRITE]
@@ -102,6 +105,10 @@ def request(
             received = [(name, bytes(value)) for name, value in headers.entries()]
         with response.consume() as incoming:
             return Response(response.status(), received, _read(incoming))
+
+
+def _bytes(value: str | bytes) -> bytes:
+    return value.encode() if isinstance(value, str) else bytes(value)
 
 
 def _read(incoming: Any) -> bytes:
@@ -136,9 +143,8 @@ def _sent(url: str, call: Callable[[], Any]) -> Any:
 
 
 def _failed(url: str, code: Any) -> Failure:
-    name = type(code).__name__.removeprefix("ErrorCode_")
-    category, what = _CODES.get(name, ("permanent", "the server does not speak HTTP as it should"))
-    return Failure(category, f"{url}: {what}")
+    failure = known(_CODES, type(code).__name__.removeprefix("ErrorCode_"), url)
+    return failure or Failure("permanent", f"{url}: the server does not speak HTTP as it should")
 
 
 _CODES: dict[str, tuple[Category, str]] = {

@@ -42,6 +42,8 @@ class Host:
     """Files of the granted folders, by path."""
     folders: tuple[str, ...] = ("/",)
     """The granted folders."""
+    created: set[str] = field(default_factory=set)
+    """Folders that the node has created, or has emptied, by path. A test may add some."""
     knowledge: dict[str, str] = field(default_factory=dict)
     """Entries of knowledge, by key."""
     secrets: dict[str, str] = field(default_factory=dict)
@@ -200,6 +202,24 @@ def _files(of: Host) -> list[types.ModuleType]:
     open_flags = enum.Flag("OpenFlags", ["CREATE", "DIRECTORY", "EXCLUSIVE", "TRUNCATE"])
     descriptor_flags = enum.Flag("DescriptorFlags", ["READ", "WRITE"])
 
+    def with_slash(path: str) -> str:
+        return f"{path.rstrip('/')}/"
+
+    def parent(path: str) -> str:
+        return path.rpartition("/")[0] or "/"
+
+    def paths() -> list[str]:
+        return [*of.files, *of.created, *of.folders]
+
+    def is_folder(path: str) -> bool:
+        """A folder is there if it is granted, was created, or has something below it."""
+        named = {"/", *(name.rstrip("/") for name in of.folders), *of.created}
+        return path in named or any(name.startswith(with_slash(path)) for name in paths())
+
+    def check_folder(path: str) -> None:
+        if not is_folder(path):
+            raise Err(code.NOT_DIRECTORY if path in of.files else code.NO_ENTRY)
+
     class Descriptor(_Scoped):
         def __init__(self, path: str) -> None:
             self.path = path
@@ -207,19 +227,18 @@ def _files(of: Host) -> list[types.ModuleType]:
         def _below(self, rest: str) -> str:
             return self.path if rest == "." else f"{self.path.rstrip('/')}/{rest}"
 
-        def _is_folder(self, path: str) -> bool:
-            return path in of.folders or any(name.startswith(f"{path.rstrip('/')}/") for name in of.files)
-
         def open_at(self, _: Any, rest: str, how: Any, __: Any) -> Descriptor:
             path = self._below(rest)
             if how & open_flags.DIRECTORY:
-                if not self._is_folder(path):
-                    raise Err(code.NOT_DIRECTORY if path in of.files else code.NO_ENTRY)
-            elif self._is_folder(path):
+                check_folder(path)
+            elif is_folder(path):
                 raise Err(code.IS_DIRECTORY)
             elif path not in of.files and not how & open_flags.CREATE:
                 raise Err(code.NO_ENTRY)
-            elif how & open_flags.TRUNCATE or path not in of.files:
+            elif path not in of.files:
+                check_folder(parent(path))
+                of.files[path] = b""
+            elif how & open_flags.TRUNCATE:
                 of.files[path] = b""
             return Descriptor(path)
 
@@ -236,24 +255,30 @@ def _files(of: Host) -> list[types.ModuleType]:
             path = self._below(rest)
             if path in of.files:
                 return types.SimpleNamespace(type=kind.REGULAR_FILE, size=len(of.files[path]))
-            if self._is_folder(path):
+            if is_folder(path):
                 return types.SimpleNamespace(type=kind.DIRECTORY, size=0)
             raise Err(code.NO_ENTRY)
 
         def unlink_file_at(self, rest: str) -> None:
-            if of.files.pop(self._below(rest), None) is None:
+            path = self._below(rest)
+            if is_folder(path):
+                raise Err(code.IS_DIRECTORY)
+            if of.files.pop(path, None) is None:
                 raise Err(code.NO_ENTRY)
+            # The folder stays where nothing is in it any more.
+            of.created.add(parent(path))
 
         def create_directory_at(self, rest: str) -> None:
             path = self._below(rest)
-            if path in of.files or self._is_folder(path):
+            if path in of.files or is_folder(path):
                 raise Err(code.EXIST)
-            of.folders = (*of.folders, path)
+            check_folder(parent(path))
+            of.created.add(path)
 
         def read_directory(self) -> Entries:
-            prefix = f"{self.path.rstrip('/')}/"
-            below = [name.removeprefix(prefix) for name in of.files if name.startswith(prefix)]
-            return Entries(sorted({(name.split("/")[0], "/" in name) for name in below}))
+            prefix = with_slash(self.path)
+            below = {name.removeprefix(prefix).split("/")[0] for name in paths() if name.startswith(prefix)}
+            return Entries([(name, is_folder(f"{prefix}{name}")) for name in sorted(below - {""})])
 
     class Entries(_Scoped):
         def __init__(self, entries: list[tuple[str, bool]]) -> None:

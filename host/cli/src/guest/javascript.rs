@@ -12,7 +12,7 @@ use graph_core::diagnostic::printable;
 use graph_runtime::project::text_file;
 use serde_json::Value;
 
-use super::wit;
+use super::{stand_in, wit};
 use crate::wants::offered;
 
 /// The oldest version of Node.js that runs the tools.
@@ -77,6 +77,13 @@ pub enum JavaScriptError {
         folder: PathBuf,
         /// Each import, with what is wrong with it.
         names: Vec<String>,
+    },
+    /// What was built cannot be composed.
+    #[error("the component of the sources in {} cannot be completed: {source}", .folder.display())]
+    StandIn {
+        folder: PathBuf,
+        /// What the tools say.
+        source: stand_in::StandInError,
     },
     /// A file of the build could not be read or written.
     #[error("the build could not use {}: {source}", .path.display())]
@@ -147,7 +154,9 @@ impl Package {
             .arg(&bundle);
         command.arg("--module-root").arg(scratch.path()).arg("--output").arg(&out);
         self.run(command, "componentize-qjs")?;
-        fs::read(&out).map_err(|source| JavaScriptError::File { path: out, source })
+        let built = fs::read(&out).map_err(|source| JavaScriptError::File { path: out, source })?;
+        stand_in::put_back(built)
+            .map_err(|source| JavaScriptError::StandIn { folder: self.folder.clone(), source })
     }
 
     /// What the toolchain is, as a record of a build keeps it.
@@ -171,6 +180,7 @@ impl Package {
             "--main-fields=module,main",
             "--target=es2022",
             "--external:wasi:*",
+            "--external:stand-in:*",
             "--external:graph-host:*",
             // So that they are refused by their names.
             "--external:node:*",
@@ -179,6 +189,10 @@ impl Package {
             "--minify-whitespace",
             "--minify-syntax",
         ]);
+        for package in stand_in::PACKAGES {
+            let name = format!("wasi:{package}");
+            command.arg(format!("--alias:{name}={}", stand_in::renamed(&name)));
+        }
         command.arg(argument("--outfile=", out)).arg(argument("--metafile=", meta));
         self.run(command, "esbuild")?;
         let text = fs::read_to_string(meta)
@@ -234,14 +248,10 @@ fn argument(name: &str, path: &Path) -> std::ffi::OsString {
 
 /// Why an import of the sources cannot be had, if it cannot.
 fn refused(name: &str) -> Option<String> {
-    match offered(name) {
+    let name = stand_in::original(name).unwrap_or_else(|| name.to_owned());
+    match offered(&name) {
         Err(reason) => Some(reason),
-        // While it builds, it links `wasi:io` itself, and not the streams of `wasi:http`.
-        Ok(_) if name.starts_with("wasi:http/") => Some(format!(
-            "`{}`: componentize-qjs cannot build nodes that send requests; write this one in Rust, Python or C",
-            printable(name)
-        )),
         Ok(_) if name.contains('@') => None,
-        Ok(_) => Some(format!("`{}` needs its version: import it through the SDK", printable(name))),
+        Ok(_) => Some(format!("`{}` needs its version: import it through the SDK", printable(&name))),
     }
 }

@@ -6,4 +6,5 @@ pub mod javascript;
 pub mod narrow;
 pub mod python;
 pub mod rust;
+pub mod stand_in;
 pub mod wit;

@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use super::stand_in;
+
 /// A file at the top of the project, by its path there. `sdk` links to it, so that a package of this crate has it.
 macro_rules! texts {
     ($($path:literal),* $(,)?) => {
@@ -64,6 +66,12 @@ pub fn write<'n>(folder: &Path, imports: impl Iterator<Item = &'n str>) -> io::R
             fs::create_dir_all(around)?;
         }
         fs::write(path, text)?;
+    }
+    for package in stand_in::PACKAGES {
+        let of = format!("wit/wasi/{package}.wit");
+        if let Some((_, text)) = FILES.iter().find(|(path, _)| *path == of) {
+            fs::write(folder.join(format!("deps/stand-in-{package}.wit")), stand_in::renamed(text))?;
+        }
     }
     let imports: Vec<String> = imports.map(|name| format!("    import {name};\n")).collect();
     let imports = imports.concat();

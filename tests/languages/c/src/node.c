@@ -150,6 +150,48 @@ static bool knowledge(gh_context *ctx, gh_json value, gh_json *result)
     return true;
 }
 
+static bool request(gh_context *ctx, gh_json value, gh_json *result)
+{
+    gh_text handle, authorization, body;
+    gh_response response;
+    if (!gh_secret(ctx, "TOKEN", &handle) || !gh_format(ctx, &authorization, "Bearer %s", handle.data)) return false;
+    char *bytes = gh_alloc(ctx, 10000);
+    if (bytes == NULL) return false;
+    for (size_t at = 0; at < 10000; at += 2) memcpy(bytes + at, "ü", 2);
+    body = (gh_text){bytes, 10000};
+    gh_header headers[] = {{GH_T("authorization"), authorization}, {GH_T("x-note"), GH_T("ä")}};
+    gh_request asked = {.method = GH_T("POST"), .url = text_of(value), .headers = headers, .header_count = 2, .body = body};
+    if (!gh_http_send(ctx, &asked, &response)) return false;
+    gh_text none = gh_response_header(&response, "x-none");
+    *result = gh_array(ctx);
+    gh_add(ctx, *result, response.status);
+    gh_add(ctx, *result, gh_response_header(&response, "x-seen"));
+    gh_add(ctx, *result, none.length > 0 ? gh_of(ctx, none) : NULL);
+    gh_add(ctx, *result, response.body);
+    return true;
+}
+
+static bool get(gh_context *ctx, gh_json value, gh_json *result)
+{
+    gh_response response;
+    if (!gh_http_get(ctx, text_of(value), &response)) return false;
+    *result = gh_array(ctx);
+    gh_add(ctx, *result, response.status);
+    gh_add(ctx, *result, response.body);
+    return true;
+}
+
+static bool use_secrets(gh_context *ctx, gh_json value, gh_json *result)
+{
+    gh_texts names;
+    gh_text handle;
+    if (!gh_secret_names(ctx, &names) || !gh_secret(ctx, text_of(value), &handle)) return false;
+    *result = gh_array(ctx);
+    gh_add(ctx, *result, gh_encode(ctx, gh_texts, &names));
+    gh_add(ctx, *result, handle);
+    return true;
+}
+
 static bool tool(gh_context *ctx, gh_json value, gh_json *result)
 {
     gh_json given = gh_object(ctx);
@@ -204,6 +246,7 @@ static const struct {
 } operations[] = {
     {"echo", echo},           {"activation", activation}, {"argument", argument}, {"ask", ask},         {"command", command},
     {"log", write_log},       {"clock", clocks},          {"random", random_bytes}, {"files", use_files}, {"knowledge", knowledge},
+    {"request", request},     {"get", get},             {"secrets", use_secrets},
     {"tool", tool},           {"fail", fail},             {"missing", missing},   {"outside", outside}, {"forbidden", forbidden},
 };
 
@@ -220,5 +263,7 @@ GH_NODE(params, gh_json, run,
         .wants = GH_WANTS({"wasi:clocks/wall-clock", "reads the time"},
                           {"wasi:random/random", "draws numbers"},
                           {"wasi:filesystem/types", "reads and writes notes"},
+                          {"wasi:http/outgoing-handler", "asks a server"},
+                          {"graph-host:host/secrets", "says who asks"},
                           {"graph-host:host/knowledge", "keeps notes"},
                           {"graph-host:host/tools", "calls itself"}));

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from graph_host_sdk import Command, Context, Failure, clocks, emit, files, knowledge, log, node, randomness, tools
+from graph_host_sdk import Command, Context, Failure, clocks, emit, files, http, knowledge, log, node, randomness, secrets, tools
 
 
 @dataclass
@@ -48,6 +48,15 @@ def perform(op: str, value: Any, context: Context) -> Any:
                 knowledge.list_keys("notes/"),
                 [hit.key for hit in knowledge.search("notes/", value)],
             ]
+        case "request":
+            fields = {"authorization": f"Bearer {secrets.handle('TOKEN')}", "x-note": "ä"}
+            response = http.request(value, method="POST", fields=fields, body="ü" * 5000)
+            return [response.status, response.field("x-seen"), response.field("x-none"), response.text()]
+        case "get":
+            response = http.get(value)
+            return [response.status, response.text()]
+        case "secrets":
+            return [secrets.names(), secrets.handle(value)]
         case "tool":
             return tools.call("me/node", {"op": "echo", "value": value})
         case "fail":
@@ -68,6 +77,8 @@ def perform(op: str, value: Any, context: Context) -> Any:
         "wasi:clocks/wall-clock": "reads the time",
         "wasi:random/random": "draws numbers",
         "wasi:filesystem/types": "reads and writes notes",
+        "wasi:http/outgoing-handler": "asks a server",
+        "graph-host:host/secrets": "says who asks",
         "graph-host:host/knowledge": "keeps notes",
         "graph-host:host/tools": "calls itself",
     },

@@ -2,7 +2,7 @@
 
 use graph_sdk::host::{Level, emit, log, now, random_bytes, sleep};
 use graph_sdk::prelude::*;
-use graph_sdk::{Outcome, files, knowledge, tools};
+use graph_sdk::{Outcome, files, http, knowledge, secrets, tools};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -61,6 +61,21 @@ fn run(params: Params, context: &Context) -> Result<Outcome, Failure> {
                 hits.into_iter().map(|hit| hit.key).collect::<Vec<_>>(),
             ])
         }
+        "request" => {
+            let response = http::request(text())
+                .method("POST")
+                .field("authorization", format!("Bearer {}", secrets::handle("TOKEN")?))
+                .field("x-note", "ä")
+                .body("ü".repeat(5000))
+                .send()?;
+            let field = |name| response.field(name).map(String::from_utf8_lossy);
+            json!([response.status, field("x-seen"), field("x-none"), response.clone().text()?])
+        }
+        "get" => {
+            let response = http::get(text())?;
+            json!([response.status, response.text()?])
+        }
+        "secrets" => json!([secrets::names(), secrets::handle(text())?]),
         "tool" => tools::call("me/node", json!({ "op": "echo", "value": value }))?,
         "fail" => {
             let message = format!("a failure of category {}", text());
@@ -90,6 +105,8 @@ graph_sdk::node! {
         "wasi:clocks/wall-clock": "reads the time",
         "wasi:random/random": "draws numbers",
         "wasi:filesystem/types": "reads and writes notes",
+        "wasi:http/outgoing-handler": "asks a server",
+        "graph-host:host/secrets": "says who asks",
         "graph-host:host/knowledge": "keeps notes",
         "graph-host:host/tools": "calls itself",
     ],

@@ -3,8 +3,10 @@
 import { Command, type Context, emit, Failure, log, node } from '@graph-host/sdk';
 import { now, sleep } from '@graph-host/sdk/clocks';
 import * as files from '@graph-host/sdk/files';
+import * as http from '@graph-host/sdk/http';
 import * as knowledge from '@graph-host/sdk/knowledge';
 import { randomBytes } from '@graph-host/sdk/random';
+import * as secrets from '@graph-host/sdk/secrets';
 import * as tools from '@graph-host/sdk/tools';
 
 function perform(op: string, value: any, context: Context): unknown {
@@ -39,6 +41,20 @@ function perform(op: string, value: any, context: Context): unknown {
         knowledge.list('notes/'),
         knowledge.search('notes/', value).map(hit => hit.key),
       ];
+    case 'request': {
+      const response = http.request(value, {
+        method: 'POST',
+        fields: { authorization: `Bearer ${secrets.handle('TOKEN')}`, 'x-note': 'ä' },
+        body: 'ü'.repeat(5000),
+      });
+      return [response.status, response.field('x-seen') ?? null, response.field('x-none') ?? null, response.text()];
+    }
+    case 'get': {
+      const response = http.get(value);
+      return [response.status, response.text()];
+    }
+    case 'secrets':
+      return [secrets.names(), secrets.handle(value)];
     case 'tool':
       return tools.call('me/node', { op: 'echo', value });
     case 'fail':
@@ -67,6 +83,8 @@ export const action = node({
     'wasi:clocks/wall-clock': 'reads the time',
     'wasi:random/random': 'draws numbers',
     'wasi:filesystem/types': 'reads and writes notes',
+    'wasi:http/outgoing-handler': 'asks a server',
+    'graph-host:host/secrets': 'says who asks',
     'graph-host:host/knowledge': 'keeps notes',
     'graph-host:host/tools': 'calls itself',
   },

@@ -138,6 +138,8 @@ fn not_built(error: &JavaScriptError) -> Error {
         JavaScriptError::Imports { .. } => Error::invalid(message)
             .help("a node imports interfaces of the host through `@graph-host/sdk`; there are no modules of Node.js"),
         JavaScriptError::Failed { .. } => Error::new(Kind::Failed, "build_failed", message),
+        JavaScriptError::StandIn { .. } => Error::new(Kind::Failed, "build_failed", message)
+            .help("install the versions of esbuild and componentize-qjs that `graph-host new node` names"),
         JavaScriptError::File { .. } => Error::storage(message),
     }
 }

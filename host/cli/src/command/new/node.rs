@@ -106,12 +106,6 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let name = &args.name;
     folder::check_name(name)
         .map_err(|why| Error::usage(format!("`{name}` cannot be the name of a node: {why}")))?;
-    let requests = args.wants.iter().find(|wanted| wanted.starts_with("wasi:http/"));
-    if let (Language::Js | Language::Ts, Some(wanted)) = (args.lang, requests) {
-        let message = format!("`{wanted}`: a node in JavaScript or TypeScript cannot send requests");
-        let help = "write it in Rust, Python or C: --lang rust, --lang python, --lang c";
-        return Err(Error::usage(message).help(help));
-    }
     let place = args.dir.join(name);
     let sdk = match &args.sdk {
         None => format!("{COPY}/{}", args.lang.sdk()),
@@ -126,6 +120,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
         Language::Python => python::made(name, &args.wants, &sdk),
         Language::C => c::made(name, &args.wants, &sdk, &written),
     };
+    let case = include_str!("../../../templates/node/case.yaml").replace("NAME", name);
+    files.push((format!("tests/{name}.case.yaml"), case));
     if args.sdk.is_none() {
         files.extend(args.lang.sdk_files().into_iter().map(|(path, text)| (format!("{COPY}/{path}"), text)));
     }
@@ -150,8 +146,12 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
             typed(&place)
         ),
         "graph-host trust add me --key me --items 'me/*'".to_owned(),
-        format!("graph-host publish me/{name} oci-layout:published:{name}"),
     ]);
+    // What a node uses, its case has to grant by a manifest.
+    if args.wants.is_empty() {
+        next.push(format!("graph-host test {}", typed(&place)));
+    }
+    next.push(format!("graph-host publish me/{name} oci-layout:published:{name}"));
     let shown = || listed.iter().map(|(path, _)| *path).filter(|path| !path.starts_with(COPY));
     if context.output.is_json() {
         let made: Vec<_> = shown().map(|file| place.join(file).display().to_string()).collect();

@@ -1,0 +1,41 @@
+/* The names of the JSON library with the prefix of the SDK: a node may have a JSON library of its own, also this one. */
+#ifndef GRAPH_HOST_SDK_YYJSON_NAMES_H
+#define GRAPH_HOST_SDK_YYJSON_NAMES_H
+
+#define unsafe_yyjson_equals gh_unsafe_yyjson_equals
+#define unsafe_yyjson_mut_equals gh_unsafe_yyjson_mut_equals
+#define unsafe_yyjson_str_pool_grow gh_unsafe_yyjson_str_pool_grow
+#define unsafe_yyjson_val_pool_grow gh_unsafe_yyjson_val_pool_grow
+#define yyjson_alc_dyn_free gh_yyjson_alc_dyn_free
+#define yyjson_alc_dyn_new gh_yyjson_alc_dyn_new
+#define yyjson_alc_pool_init gh_yyjson_alc_pool_init
+#define yyjson_doc_mut_copy gh_yyjson_doc_mut_copy
+#define yyjson_locate_pos gh_yyjson_locate_pos
+#define yyjson_mut_doc_free gh_yyjson_mut_doc_free
+#define yyjson_mut_doc_imut_copy gh_yyjson_mut_doc_imut_copy
+#define yyjson_mut_doc_mut_copy gh_yyjson_mut_doc_mut_copy
+#define yyjson_mut_doc_new gh_yyjson_mut_doc_new
+#define yyjson_mut_doc_set_str_pool_size gh_yyjson_mut_doc_set_str_pool_size
+#define yyjson_mut_doc_set_val_pool_size gh_yyjson_mut_doc_set_val_pool_size
+#define yyjson_mut_val_imut_copy gh_yyjson_mut_val_imut_copy
+#define yyjson_mut_val_mut_copy gh_yyjson_mut_val_mut_copy
+#define yyjson_mut_val_write_file gh_yyjson_mut_val_write_file
+#define yyjson_mut_val_write_fp gh_yyjson_mut_val_write_fp
+#define yyjson_mut_val_write_opts gh_yyjson_mut_val_write_opts
+#define yyjson_mut_write_file gh_yyjson_mut_write_file
+#define yyjson_mut_write_fp gh_yyjson_mut_write_fp
+#define yyjson_mut_write_opts gh_yyjson_mut_write_opts
+#define yyjson_read_file gh_yyjson_read_file
+#define yyjson_read_fp gh_yyjson_read_fp
+#define yyjson_read_number gh_yyjson_read_number
+#define yyjson_read_opts gh_yyjson_read_opts
+#define yyjson_val_mut_copy gh_yyjson_val_mut_copy
+#define yyjson_val_write_file gh_yyjson_val_write_file
+#define yyjson_val_write_fp gh_yyjson_val_write_fp
+#define yyjson_val_write_opts gh_yyjson_val_write_opts
+#define yyjson_version gh_yyjson_version
+#define yyjson_write_file gh_yyjson_write_file
+#define yyjson_write_fp gh_yyjson_write_fp
+#define yyjson_write_opts gh_yyjson_write_opts
+
+#endif
