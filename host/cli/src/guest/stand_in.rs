@@ -36,13 +36,15 @@ pub fn original(name: &str) -> Option<String> {
 
 /// The component with the imports that its sources have. One that needs no other names is returned as it is.
 pub fn put_back(component: Vec<u8>) -> Result<Vec<u8>, StandInError> {
-    let Some((handing_on, names)) = handing_on(&component)? else { return Ok(component) };
+    let Some(HandingOn { component: provider, names }) = handing_on(&component)? else {
+        return Ok(component);
+    };
     let mut graph = CompositionGraph::new();
     let package = Package::from_bytes("node", None, component, graph.types_mut()).map_err(wrong)?;
     let exports: Vec<String> = graph.types()[package.ty()].exports.keys().cloned().collect();
     let package = graph.register_package(package).map_err(wrong)?;
     let node = graph.instantiate(package);
-    let package = Package::from_bytes("handing-on", None, handing_on, graph.types_mut()).map_err(wrong)?;
+    let package = Package::from_bytes("handing-on", None, provider, graph.types_mut()).map_err(wrong)?;
     let package = graph.register_package(package).map_err(wrong)?;
     let provider = graph.instantiate(package);
     for name in &names {
@@ -57,8 +59,14 @@ pub fn put_back(component: Vec<u8>) -> Result<Vec<u8>, StandInError> {
     graph.encode(EncodeOptions::default()).map_err(wrong)
 }
 
-/// The component that exports the interfaces under the names of the build, and these names; none if the other component imports none of them.
-fn handing_on(component: &[u8]) -> Result<Option<(Vec<u8>, Vec<String>)>, StandInError> {
+/// A component that exports interfaces under the names of the build.
+struct HandingOn {
+    component: Vec<u8>,
+    names: Vec<String>,
+}
+
+/// The component that exports what another one imports under the names of the build; none if that imports nothing so.
+fn handing_on(component: &[u8]) -> Result<Option<HandingOn>, StandInError> {
     let mut graph = CompositionGraph::new();
     let package = Package::from_bytes("node", None, component.to_vec(), graph.types_mut()).map_err(wrong)?;
     let imports = graph.types()[package.ty()].imports.clone();
@@ -90,7 +98,7 @@ fn handing_on(component: &[u8]) -> Result<Option<(Vec<u8>, Vec<String>)>, StandI
     if names.is_empty() {
         return Ok(None);
     }
-    Ok(Some((graph.encode(EncodeOptions::default()).map_err(wrong)?, names)))
+    Ok(Some(HandingOn { component: graph.encode(EncodeOptions::default()).map_err(wrong)?, names }))
 }
 
 #[cfg(test)]
