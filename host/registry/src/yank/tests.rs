@@ -8,6 +8,8 @@ use graph_core::capability::{Ceiling, ItemPattern};
 use graph_core::trust::{Moment, SigningKey, TrustStore, TrustedKey, YankStatement};
 
 use super::*;
+use crate::http::Options;
+use crate::layout::Layout;
 use crate::manifest::Index;
 use crate::transport::{Fetched, fallback_tag};
 
