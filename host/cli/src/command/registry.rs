@@ -80,7 +80,7 @@ fn index(args: Index, context: &Context) -> Result<Exit> {
         std::thread::Builder::new()
             .name("catalogue".to_owned())
             .spawn(move || {
-                // After Ctrl-C, nobody waits for it.
+                // After Ctrl-C, no one waits for it.
                 let _ = done.send(collect(&place, &typed, &network, &trust, &extras));
             })
             .map_err(|error| Error::storage(format!("a thread cannot be started: {error}")))?;

@@ -29,7 +29,7 @@ pub fn renamed(text: &str) -> String {
     })
 }
 
-/// The name that stands behind one of the build.
+/// The name that one of the build replaces.
 pub fn original(name: &str) -> Option<String> {
     name.strip_prefix(STAND_IN).map(|rest| format!("{NAMESPACE}{rest}"))
 }
