@@ -187,6 +187,10 @@ fn layout(rest: &str) -> Result<(Location, Option<String>), ReferenceError> {
     if folder.is_empty() {
         return Err(ReferenceError::NoFolder);
     }
+    // What follows such a folder would be read as a digest, in lockfiles, too.
+    if folder.ends_with("@sha256") {
+        return Err(ReferenceError::Digest(shown(folder)));
+    }
     if let Some(name) = name.filter(|name| !is_name(name)) {
         return Err(ReferenceError::Name(shown(name)));
     }
@@ -343,6 +347,8 @@ mod tests {
             "oci-layout::a",
             "oci-layout:out:../a",
             "oci-layout:out:a b",
+            "oci-layout:out@sha256",
+            &format!("oci-layout:out@{0}@{0}", Digest::of_bytes(b"x")),
         ] {
             assert!(parse(text).is_err(), "{text}");
         }

@@ -199,7 +199,7 @@ pub fn seeds(component: &[u8], envelope: &str) -> Vec<Vec<u8>> {
             Kind::Graph,
             "yaml",
             CommentMark::Hash,
-            "version: \"1.0.0\"\ntool_type: graph\nexecutor_id: graph-host\ncategory: fuzz\ndescription: adds\nconfig:\n  start: a\n  nodes:\n    a: { node_type: return }\n",
+            "version: \"1.0.0\"\ntool_type: graph\nexecutor_id: graph-host\ncategory: fuzz\ndescription: adds\nconfig:\n  start: a\n  nodes:\n    a: { type: return }\n",
         ),
         (Kind::Knowledge, "md", CommentMark::Angle, "---\nversion: 1.0.0\n---\n# Facts\n\nWater boils.\n"),
         (Kind::Directive, "md", CommentMark::Angle, "---\nversion: 1.0.0\n---\n# Greet\n\nSay hello.\n"),
