@@ -116,6 +116,47 @@ fn a_catalogue_says_what_was_verified() {
 }
 
 #[test]
+fn published_cases_are_run_and_yanks_are_shown() {
+    let place = published();
+    let case = |name: &str, expected: u32| {
+        format!(
+            "name: {name}\ngraph_file: flow.yaml\nitems: {{ t/kit: {{ result: 1 }} }}\ncaps: [execute.tool.t.*]\n\
+             script:\n  - run: {{}}\n    expect: {{ status: completed, state: {{ said: {expected} }} }}\n"
+        )
+    };
+    place.write(".ai/tools/t/one.case.yaml", &case("says one", 1));
+    place.write(".ai/tools/t/two.case.yaml", &case("says two", 2));
+    ok(&place.run(&["publish", "t/flow", "--with-items", "oci-layout:tested"]));
+    let (summary, code) = place.json(&["registry", "index", "oci-layout:tested", "-o", "site"]);
+    assert_eq!((code, &summary["failed_cases"]), (0, &json!(1)), "{summary}");
+    let catalogue = document(&place, "site");
+    let flow = version(&catalogue, "t/flow", "1.0.0");
+    assert_eq!(flow["cases"]["status"], "ran", "{flow}");
+    let results = flow["cases"]["results"].as_array().unwrap();
+    let told: Vec<_> = results.iter().map(|case| (&case["name"], &case["passed"])).collect();
+    assert_eq!(told, [(&json!("says one"), &json!(true)), (&json!("says two"), &json!(false))], "{flow}");
+    assert_eq!(results[1]["problem"], "step 1, run: not as expected: state", "{flow}");
+    assert!(flow["capabilities"].as_str().unwrap().contains("execute.tool.t.kit"), "{flow}");
+    assert_eq!(flow["yanked"], Value::Null);
+    let page = place.read(&format!("site/{}", flow["page"].as_str().unwrap()));
+    assert!(page.contains("1 of 2 passed"), "{page}");
+
+    let reference = "oci-layout:tested:t/kit:1.1.0";
+    ok(&place.run(&["yank", reference, "--key", "me", "--reason", "it logs </script> its secrets"]));
+    ok(&place.run(&["registry", "index", "oci-layout:tested", "-o", "site"]));
+    let catalogue = document(&place, "site");
+    let kit = version(&catalogue, "t/kit", "1.1.0");
+    assert_eq!(kit["yanked"]["reason"], "it logs </script> its secrets", "{kit}");
+    assert_eq!((&kit["yanked"]["signer"], &kit["usage"]), (&json!("me"), &Value::Null), "{kit}");
+    let page = place.read(&format!("site/{}", kit["page"].as_str().unwrap()));
+    assert!(page.contains("Yanked.") && page.contains("it logs &lt;/script&gt; its secrets"), "{page}");
+    ok(&place.run(&["yank", reference, "--key", "me", "--undo"]));
+    ok(&place.run(&["registry", "index", "oci-layout:tested", "-o", "site"]));
+    let catalogue = document(&place, "site");
+    assert_eq!(version(&catalogue, "t/kit", "1.1.0")["yanked"], Value::Null);
+}
+
+#[test]
 fn the_same_registry_gives_the_same_bytes() {
     let place = published();
     for folder in ["one", "two"] {
