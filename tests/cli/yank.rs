@@ -333,8 +333,9 @@ fn what_cannot_be_yanked_is_refused_with_what_to_do() {
     let latest = market.note("latest");
     let document = refused(&latest, "me", REASON, 2, "names no version; now it is `t/note` 1.0.0");
     let pinned = help(&document).rsplit(' ').next().unwrap();
-    assert!(pinned.contains("@sha256:"), "{document}");
-    ok(&place.run(&["yank", pinned, "--key", "me", "--reason", REASON]));
+    // In what is compared, the folder of the test has another name.
+    let pinned = format!("{}@{}", market.base(), pinned.rsplit_once('@').unwrap().1);
+    ok(&place.run(&["yank", &pinned, "--key", "me", "--reason", REASON]));
     assert_eq!(market.there_json("first", &["lock", &note]).1, 8);
     assert_eq!(market.there_json("first", &["lock", &latest]).1, 8, "whatever it is named by");
     // What is no item.

@@ -35,8 +35,11 @@ pub fn offered(word: &str) -> Result<Provision, String> {
     }
 }
 
-/// The interface of a kind that a node names.
+/// The interface of a kind that a node names. The types of requests alone send none.
 fn own_interface(kind: CapabilityKind) -> Option<&'static str> {
+    if kind == CapabilityKind::Http {
+        return Some("wasi:http/outgoing-handler");
+    }
     kind.interfaces().find(|path| {
         let provision = InterfaceName::parse(path).map(|name| name.provision());
         matches!(provision, Ok(Provision::Kinds { own: Some(own), .. }) if own == kind)

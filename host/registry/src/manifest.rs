@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use graph_core::diagnostic::printable;
+use graph_core::diagnostic::one_line;
 use graph_core::digest::Digest;
 use graph_core::json;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -144,10 +144,9 @@ fn digest<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Digest, D::Error
     text.parse().map_err(serde::de::Error::custom)
 }
 
-/// A stranger's text for messages: shortened, and without control characters.
+/// A stranger's text for messages: on one line, shortened, and without control characters.
 pub(crate) fn shown(text: &str) -> String {
-    let cut: String = text.chars().take(SHOWN).collect();
-    printable(&cut).into_owned()
+    one_line(text, SHOWN)
 }
 
 fn value(bytes: &[u8]) -> Result<Value, ManifestError> {

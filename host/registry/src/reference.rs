@@ -4,8 +4,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use graph_core::diagnostic::printable;
 use graph_core::digest::Digest;
+
+use crate::manifest::shown;
 
 /// The prefix of a reference to a registry.
 pub const REGISTRY: &str = "oci://";
@@ -278,11 +279,6 @@ pub fn version_of_tag(tag: &str) -> Option<&str> {
     crate::artifact::is_version(&version.replace('_', "+")).then_some(version)
 }
 
-fn shown(text: &str) -> String {
-    let cut: String = text.chars().take(200).collect();
-    printable(&cut).into_owned()
-}
-
 impl fmt::Display for Reference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
@@ -321,6 +317,14 @@ mod tests {
             assert_eq!(parse(text).unwrap().to_string(), text);
             let pinned = format!("{text}@{digest}");
             assert_eq!(parse(&pinned).unwrap().digest, Some(digest));
+        }
+    }
+
+    #[test]
+    fn a_message_about_a_reference_is_one_line() {
+        for text in ["oci://r.example/acme/fe\tch\nerror: none", "acme\nfetch", "oci://r.example/a:b\tc"] {
+            let message = text.parse::<Reference>().unwrap_err().to_string();
+            assert!(!message.contains(|c: char| c.is_control()), "{message:?}");
         }
     }
 

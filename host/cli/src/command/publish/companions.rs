@@ -223,6 +223,8 @@ impl CompanionSource for Gathered<'_> {
         let mut companions = self.cases(ready)?;
         companions.extend(self.manifest(ready, graph)?);
         companions.extend(self.picture(ready, graph));
+        // As the artifact has them.
+        companions.sort_by(|one, other| (one.kind, &one.title).cmp(&(other.kind, &other.title)));
         Ok(companions)
     }
 }
