@@ -271,7 +271,9 @@ fn with_graph(path: &Path, text: &str, root: &Node, title: &str) -> Result<Strin
         return Ok(text.to_owned());
     }
     let written = text.get(file.span.start..file.span.end).ok_or_else(refused)?;
-    let end = file.span.start + written.trim_end().len();
+    // The span of a text without quotes reaches to what follows it, over a comment.
+    let plain = file.as_text().filter(|value| written.starts_with(value));
+    let end = file.span.start + plain.unwrap_or(written.trim_end()).len();
     let (before, after) = (text.get(..file.span.start), text.get(end..));
     let (Some(before), Some(after)) = (before, after) else { return Err(refused()) };
     let replaced = format!("{before}{title}{after}");
