@@ -52,6 +52,9 @@ pub enum ReferenceError {
     /// It has another prefix.
     #[error("`{0}` is not a reference: it starts neither with `{REGISTRY}` nor with `{LAYOUT}`")]
     Scheme(String),
+    /// There are line breaks, tabs or other control characters in it.
+    #[error("`{0}` is not a reference: it has control characters")]
+    Control(String),
     /// The host is invalid.
     #[error("`{0}` is not a host: letters, digits, `.` and `-`, and a port after `:`")]
     Host(String),
@@ -163,6 +166,10 @@ impl FromStr for Reference {
     type Err = ReferenceError;
 
     fn from_str(text: &str) -> Result<Self, ReferenceError> {
+        // A reference is shown in messages, and kept in a lockfile: it is one line of text.
+        if text.contains(char::is_control) {
+            return Err(ReferenceError::Control(shown(text)));
+        }
         let (rest, is_layout) = match (text.strip_prefix(REGISTRY), text.strip_prefix(LAYOUT)) {
             (Some(rest), _) => (rest, false),
             (None, Some(rest)) => (rest, true),
@@ -322,7 +329,12 @@ mod tests {
 
     #[test]
     fn a_message_about_a_reference_is_one_line() {
-        for text in ["oci://r.example/acme/fe\tch\nerror: none", "acme\nfetch", "oci://r.example/a:b\tc"] {
+        for text in [
+            "oci://r.example/acme/fe\tch\nerror: none",
+            "acme\nfetch",
+            "oci://r.example/a:b\tc",
+            "oci-layout:out\n:acme/fetch:1.0.0",
+        ] {
             let message = text.parse::<Reference>().unwrap_err().to_string();
             assert!(!message.contains(|c: char| c.is_control()), "{message:?}");
         }
