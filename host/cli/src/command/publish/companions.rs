@@ -271,9 +271,7 @@ fn with_graph(path: &Path, text: &str, root: &Node, title: &str) -> Result<Strin
         return Ok(text.to_owned());
     }
     let written = text.get(file.span.start..file.span.end).ok_or_else(refused)?;
-    // The span of a text without quotes reaches to what follows it, over a comment.
-    let plain = file.as_text().filter(|value| written.starts_with(value));
-    let end = file.span.start + plain.unwrap_or(written.trim_end()).len();
+    let end = file.span.start + length_of(written, file.as_text().unwrap_or_default());
     let (before, after) = (text.get(..file.span.start), text.get(end..));
     let (Some(before), Some(after)) = (before, after) else { return Err(refused()) };
     let replaced = format!("{before}{title}{after}");
@@ -284,6 +282,25 @@ fn with_graph(path: &Path, text: &str, root: &Node, title: &str) -> Result<Strin
         Some(there) if there.to_json() == wanted => Ok(replaced),
         _ => Err(refused()),
     }
+}
+
+/// How many bytes a text has at the beginning of its span, which reaches over a comment behind it to what follows.
+fn length_of(written: &str, value: &str) -> usize {
+    let Some(quote @ ('\'' | '"')) = written.chars().next() else {
+        return if written.starts_with(value) { value.len() } else { written.trim_end().len() };
+    };
+    let mut characters = written.char_indices().skip(1).peekable();
+    while let Some((at, character)) = characters.next() {
+        if character == '\\' && quote == '"' {
+            characters.next();
+        } else if character == quote {
+            // In single quotes, two of them are one.
+            if quote == '"' || characters.next_if(|(_, next)| *next == quote).is_none() {
+                return at + quote.len_utf8();
+            }
+        }
+    }
+    written.len()
 }
 
 #[cfg(test)]
@@ -299,7 +316,7 @@ mod tests {
     #[test]
     fn the_published_case_names_the_published_file_and_keeps_everything_else() {
         for graph in
-            ["graph.yaml", "'../my graph.yaml'", "\"../gr\\u0061ph.yaml\"", "./.ai/tools/t/flow.yaml"]
+            ["graph.yaml", "'../my graph''s.yaml'", "\"../gr\\u0061ph\\\".yaml\"", "./.ai/tools/t/flow.yaml"]
         {
             let text =
                 format!("# A case\nname: x\ngraph_file: {graph} # the graph\nscript: [{{ run: {{}} }}]\n");
