@@ -281,3 +281,41 @@ fn a_child_run_that_had_stopped_before_its_parent_was_cut_short_stops_again() {
     let (replayed, code) = place.json(&["replay", "r"]);
     assert_eq!((code, &replayed["differences"]), (0, &json!([])), "{replayed}");
 }
+
+/// More child runs than run at once: those that ask make room for later ones, which begin long before the answers come.
+#[test]
+fn child_runs_that_begin_while_others_wait_for_answers_begin_then() {
+    let place = Place::with_compiled_testkit();
+    place.graph(
+        ".ai/tools/t/asks.yaml",
+        "start: choose\nnodes:\n  choose: { next: [{ to: ask, when: { path: inputs.n, op: lt, value: 4 } }, { to: done }] }\n  \
+         ask: { type: ask, ask: { question: \"go on?\" }, next: done }\n  \
+         done: { type: return, output: \"${inputs.n}\" }\n",
+    );
+    let all: Vec<_> = (0..24).collect();
+    place.graph(
+        "many.yaml",
+        &format!(
+            "start: each\nnodes:\n  each: {{ type: foreach, over: {all:?}, as: one, action: {{ item_id: t/asks, params: {{ n: \"${{one}}\" }} }}, \
+             collect: all, parallel: true }}\n"
+        ),
+    );
+    place.write("caps.yaml", "dispatch: [\"*\"]\n");
+    let run = ["run", "many.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "r"];
+    let (asked, code) = place.json(&run);
+    assert_eq!((code, asked["interrupts"].as_array().map(Vec::len)), (6, Some(4)), "{asked}");
+    let interrupts = asked["interrupts"].as_array().unwrap();
+    let answers: Vec<_> =
+        interrupts.iter().map(|one| format!("{}=yes", one["id"].as_str().unwrap())).collect();
+    // The second answer first, and the others together.
+    for (answers, expected) in [(&answers[1..2], 6), (&[&answers[..1], &answers[2..]].concat()[..], 0)] {
+        let mut resume = vec!["resume", "r"];
+        resume.extend(answers.iter().flat_map(|answer| ["--answer", answer]));
+        let (done, code) = place.json(&resume);
+        assert_eq!(code, expected, "{done}");
+    }
+    let (shown, _) = place.json(&["runs", "show", "r"]);
+    assert_eq!(shown["state"]["all"], json!(all), "{shown}");
+    let (replayed, code) = place.json(&["replay", "r"]);
+    assert_eq!((code, &replayed["differences"]), (0, &json!([])), "{replayed}");
+}

@@ -171,7 +171,10 @@ impl<'r> Walk<'r> {
                 self.handle(&namespace, Event::TimerFired(timer))
             } else {
                 match self.suspended.take().map(|status| self.resume(status)) {
-                    Some(Ok(resume)) => self.handle("", Event::Resumed(resume)),
+                    Some(Ok(resume)) => {
+                        let now = self.next_of_all();
+                        self.handle_at(now, Event::Resumed(resume))
+                    }
                     Some(Err(reason)) => {
                         self.stuck(&reason, replay);
                         Ok(())
@@ -191,9 +194,19 @@ impl<'r> Walk<'r> {
     }
 
     fn handle(&mut self, namespace: &str, event: Event) -> Result<(), HandleError> {
-        let now = self.now(namespace);
+        self.handle_at(self.now(namespace), event)
+    }
+
+    fn handle_at(&mut self, now: Timestamp, event: Event) -> Result<(), HandleError> {
         self.effects.extend(self.tree.handle(now, event)?);
         Ok(())
+    }
+
+    /// The time of a resume, as far as anything depends on it. It concerns all runs of the tree: a node that asks without a
+    /// component commits in this very event, and everything else that follows comes later.
+    fn next_of_all(&self) -> Timestamp {
+        let next = |(namespace, reached): (&String, &u64)| self.recorded.next_mark(namespace, Some(*reached));
+        self.reached.iter().filter_map(next).map(|next| next.at).min().unwrap_or_else(|| self.now(""))
     }
 
     /// Whether a child run is where its deadline passed.
@@ -436,8 +449,8 @@ impl<'r> Walk<'r> {
             let error = summary.error.map(|error| error.message).unwrap_or_default();
             return Err(format!("it stops again and again as {status}: {error}"));
         }
-        let mut given = BTreeMap::new();
         let mut asked = false;
+        let mut known_answers = Vec::new();
         for open in summary.interrupts.iter().filter(|open| !open.payload.0.is_null()) {
             asked = true;
             let task = namespace_of(&open.id).to_owned();
@@ -445,9 +458,17 @@ impl<'r> Walk<'r> {
             let known = self.recorded.task(namespace, self.reached.get(namespace).copied(), &task);
             let number = open.id.rsplit_once('/').and_then(|(_, number)| number.parse().ok());
             if let Some(answer) = number.and_then(|number: usize| known.answers.get(number)) {
-                given.insert(open.id.clone(), (*answer.0).clone());
-                *self.answered.entry(task).or_default() += 1;
+                let next = self.recorded.next_mark(namespace, self.reached.get(namespace).copied());
+                let next = next.map_or(u64::MAX, |next| next.at.0);
+                known_answers.push((next, open.id.clone(), task, (*answer.0).clone()));
             }
+        }
+        // The run may have been resumed with one answer after the other. What follows from the first one is recorded first.
+        let first = known_answers.iter().map(|(next, ..)| *next).min();
+        let mut given = BTreeMap::new();
+        for (_, id, task, answer) in known_answers.into_iter().filter(|(next, ..)| Some(*next) == first) {
+            given.insert(id, answer);
+            *self.answered.entry(task).or_default() += 1;
         }
         if asked && given.is_empty() {
             let asked: Vec<_> = summary.interrupts.iter().map(|open| open.node.as_str()).collect();
@@ -488,7 +509,14 @@ impl<'r> Walk<'r> {
             let around = self.overdue_around(namespace_of(&namespace));
             self.untold = around.map(|stop| stop.namespace.clone());
         }
-        self.persisted.push_back((persist.id, namespace.clone()));
+        // A child run that has stopped commits nothing in this event; what it may start is in the run around it, which has room
+        // again. Its own next boundary, if it has one, is that of a later resume.
+        let timed = if stops && matches!(persist.record, Record::Status(_)) {
+            namespace_of(&namespace).to_owned()
+        } else {
+            namespace.clone()
+        };
+        self.persisted.push_back((persist.id, timed));
         let Record::Checkpoint(checkpoint) = persist.record else { return };
         let found = self.recorded.find(&namespace, checkpoint.sequence);
         let standing = self.standing.entry(namespace.clone()).or_default();

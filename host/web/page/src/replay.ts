@@ -128,7 +128,7 @@ class Walk {
     if (suspended === undefined) return this.stuck("nothing is left to be done, and the superstep has not committed");
     const resumed = this.resume(suspended);
     if ("stuck" in resumed) return this.stuck(resumed.stuck);
-    return this.guarded(() => this.handle("", resumed.event));
+    return this.guarded(() => this.handleAt(this.nextOfAll(), resumed.event));
   }
 
   private guarded(work: () => void): void {
@@ -143,7 +143,17 @@ class Walk {
   }
 
   private handle(namespace: string, event: string): void {
-    this.effects.push(...elements(this.run.handle(BigInt(this.now(namespace)), event)).map(members));
+    this.handleAt(this.now(namespace), event);
+  }
+
+  private handleAt(now: string, event: string): void {
+    this.effects.push(...elements(this.run.handle(BigInt(now), event)).map(members));
+  }
+
+  /** The time of a resume, which concerns all runs of the tree; see the native replay. */
+  private nextOfAll(): string {
+    const times = [...this.reached].flatMap(([namespace, reached]) => this.recorded.next(namespace, reached)?.at ?? []);
+    return times.reduce<string | undefined>((least, at) => (least !== undefined && BigInt(least) <= BigInt(at) ? least : at), undefined) ?? this.now("");
   }
 
   /** The time of this event, as far as anything depends on it: that of the next boundary; see the native replay. */
@@ -259,13 +269,21 @@ class Walk {
     if (this.resumes > expected) {
       return { stuck: `it stops again and again as ${status}: ${string(members(summary.get("error") ?? "{}").get("message"))}` };
     }
-    const answers: Record<string, string> = {};
+    const known: { id: string; task: string; answer: string; next: bigint | undefined }[] = [];
     const asked = elements(summary.get("interrupts") ?? "[]").map(members).filter((open) => (open.get("payload") ?? "null") !== "null");
     for (const open of asked) {
       const id = string(open.get("id"));
       const task = namespaceOf(id);
       const answer = this.known(task).answers[Number(id.slice(task.length + 1))];
       if (answer === undefined) continue;
+      const of = namespaceOf(task);
+      const next = this.recorded.next(of, this.reached.get(of))?.at;
+      known.push({ id, task, answer, next: next === undefined ? undefined : BigInt(next) });
+    }
+    // The run may have been resumed with one answer after the other. What follows from the first one is recorded first.
+    const first = known.reduce<bigint | undefined>((least, { next }) => (next !== undefined && (least === undefined || next < least) ? next : least), undefined);
+    const answers: Record<string, string> = {};
+    for (const { id, task, answer } of known.filter(({ next }) => next === first)) {
       answers[id] = answer;
       this.answered.set(task, (this.answered.get(task) ?? 0) + 1);
     }
@@ -278,8 +296,11 @@ class Walk {
   private persist(effect: Map<string, string>): void {
     const record = members(effect.get("record") ?? "{}");
     const namespace = string(record.get("namespace"));
-    this.persisted.push({ id: effect.get("id") ?? "0", namespace });
-    if (string(record.get("kind")) !== "checkpoint") return;
+    const kind = string(record.get("kind"));
+    // What the end or the pause of a child run may start is in the run around it; see the native replay.
+    const stops = kind === "status" && string(record.get("status")) !== "running";
+    this.persisted.push({ id: effect.get("id") ?? "0", namespace: stops ? namespaceOf(namespace) : namespace });
+    if (kind !== "checkpoint") return;
     const sequence = Number(record.get("sequence"));
     const found = this.recorded.find(namespace, sequence);
     const strict = string(this.recorded.archive.row.get("durability")) !== "exit";
