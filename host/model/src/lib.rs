@@ -27,3 +27,6 @@ pub use request::{Block, Media, Message, Reasoning, Request, Role, Tool, ToolCal
 pub use response::{Response, StopReason};
 pub use stream::{Delta, Stream};
 pub use usage::Usage;
+
+#[cfg(test)]
+mod tests;
