@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 enum Command {
     Encode {
         api: Api,
-        request: Request,
+        request: Box<Request>,
         model: String,
         max_output: u64,
         streamed: bool,

@@ -1,4 +1,5 @@
 //! What the tests have in common.
+#![allow(clippy::unwrap_used)]
 
 mod answers;
 mod check;
