@@ -71,8 +71,11 @@ def misfit_of_fields(value, expected, path):
     if not isinstance(value, dict):
         return f"{path}: {value!r} is no object"
     hints = get_type_hints(expected, include_extras=True)
-    for key in expected.__required_keys__:
-        if key not in value:
+    for key, hint in hints.items():
+        # Annotations that are texts hide from `__required_keys__` what is in them.
+        origin = typing.get_origin(hint)
+        required = origin is not NotRequired and (origin is Required or key in expected.__required_keys__)
+        if required and key not in value:
             return f"{path}.{key}: missing in {expected.__name__}"
     for key, item in value.items():
         # A tool's schema is an object of any fields.

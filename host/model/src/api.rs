@@ -185,7 +185,7 @@ pub struct Encoded {
 const HIDDEN: u64 = 1024;
 
 impl Encoded {
-    /// How many files the request has.
+    /// How many files the request has, without those that the API takes as text.
     pub const fn media_blocks(&self) -> u64 {
         self.media_blocks
     }

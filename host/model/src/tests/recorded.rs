@@ -127,12 +127,12 @@ fn converse(script: &Script, recording: &Recording) -> Vec<(String, Outcome)> {
             history.push(message);
             history.push(response.message.clone());
         }
-        outcomes.push((exchange.turn.clone(), outcome.map_or_else(|outcome| outcome, told)));
+        outcomes.push((exchange.turn.clone(), outcome.map_or_else(|outcome| outcome, answered)));
     }
     outcomes
 }
 
-fn told(response: Response) -> Outcome {
+fn answered(response: Response) -> Outcome {
     let reasoning = thought(&response.message.blocks);
     let blocks =
         response.message.blocks.into_iter().filter(|block| !matches!(block, Block::Reasoning(_))).collect();
@@ -224,7 +224,7 @@ fn all_apis_give_the_same_transcript() {
     follows_the_script(&script, &transcripts[0].2);
 }
 
-/// The transcript is what the server was told to say.
+/// The transcript is what the server was answered to say.
 fn follows_the_script(script: &Script, transcript: &BTreeMap<String, Outcome>) {
     for turn in &script.turns {
         let Some(outcome) = transcript.get(&turn.name) else {
