@@ -60,8 +60,14 @@ impl Caller {
 
         let own = ready.limits();
         let HostUse { calls, bytes, model, .. } = own.host().min(host);
-        let limits =
-            TaskLimits { fuel: own.fuel.min(fuel), timeout: own.timeout.min(timeout), calls, bytes, model, ..own };
+        let limits = TaskLimits {
+            fuel: own.fuel.min(fuel),
+            timeout: own.timeout.min(timeout),
+            calls,
+            bytes,
+            model,
+            ..own
+        };
         let seed = call_seed(&self.seed, number, &item);
         let key = format!("{}/{number}", self.spec.activation.idempotency_key);
         let activation =
