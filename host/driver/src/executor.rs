@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use graph_core::digest::Digest;
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Category, Failure};
-use graph_core::record::HostCall;
+use graph_core::record::{HostCall, ModelDelta};
 use graph_core::walker::{HookSpec, TaskReport, TaskSpec};
 
 use crate::reservations::Reservations;
@@ -18,6 +18,25 @@ use crate::reservations::Reservations;
 pub trait CallObserver: fmt::Debug + Send + Sync {
     /// An attempt of a task has called the host.
     fn host_call(&self, task: &str, attempt: u32, call: &HostCall);
+
+    /// A part of a language model's answer has arrived: the answer to a component of this attempt.
+    fn model_delta(&self, attempt: &TaskSpec, delta: &ModelDelta) {
+        let _ = (attempt, delta);
+    }
+}
+
+/// Several observers; each receives everything, in turn.
+#[derive(Debug)]
+pub(crate) struct CallObservers(pub(crate) Vec<Arc<dyn CallObserver>>);
+
+impl CallObserver for CallObservers {
+    fn host_call(&self, task: &str, attempt: u32, call: &HostCall) {
+        self.0.iter().for_each(|observer| observer.host_call(task, attempt, call));
+    }
+
+    fn model_delta(&self, attempt: &TaskSpec, delta: &ModelDelta) {
+        self.0.iter().for_each(|observer| observer.model_delta(attempt, delta));
+    }
 }
 
 /// Performs the attempts that the walker asks for.

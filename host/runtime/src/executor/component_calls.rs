@@ -49,7 +49,7 @@ impl Tools for Caller {
 
 impl Caller {
     async fn perform(&self, call: ToolCall) -> Result<ToolReport, Failure> {
-        let ToolCall { item, params, fuel, host, timeout, number } = call;
+        let ToolCall { item, params, fuel, host, timeout, number, meter } = call;
         let depth = self.depth + 1;
         let (own, _) = self.place.restrictions(&self.spec.graph);
         check_call(&self.spec.manifest, own, &item, depth)?;
@@ -80,7 +80,8 @@ impl Caller {
             depth,
             seed: *seed.as_bytes(),
         };
-        let services = Services { tools: Some(Arc::new(tools)), ..self.shared.services() };
+        let ledger = self.shared.ledger(&self.spec, self.place);
+        let services = Services { tools: Some(Arc::new(tools)), meter, ledger, ..self.shared.services() };
         let report = ready
             .node()
             .call(Call {
@@ -89,7 +90,7 @@ impl Caller {
                 seed: *seed.as_bytes(),
                 clock: self.spec.clock,
                 limits,
-                observer: None,
+                observer: self.shared.observer(&self.spec, true),
                 // What the called component asks of the world is journaled in the entry of this call.
                 journal: Journal::Record,
                 services,
