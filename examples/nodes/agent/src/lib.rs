@@ -1,8 +1,8 @@
-//! One turn of an agent: asks a model, or calls the tools that the model has asked for.
+//! One step of an agent: asks a model, or decides about the calls of tools that the model has asked for.
 //!
-//! The loop is the graph's (`examples/agent`): each turn is a superstep, so that it is stored before the next one starts. In one
-//! activation the component makes at most one call of a model, and none in an activation that asks a person; what was paid for
-//! is never asked again because of a question.
+//! The loop is the graph's (`examples/agent`): each step is a superstep, so that it is stored before the next one starts. In one
+//! activation the component makes at most one call of a model, and none in an activation that asks a person: what was paid for
+//! is never asked again because of a question. The graph performs the calls of tools.
 
 mod approvals;
 mod calls;
@@ -19,10 +19,7 @@ mod turn;
 mod tests;
 
 graph_sdk::node! {
-    summary: "One turn of an agent: asks a model, or calls the tools that the model has asked for.",
-    wants: [
-        "graph-host:host/model": "asks the model for the next message of the conversation",
-        "graph-host:host/tools": "calls the tools that the model asks for, of those that the settings name",
-    ],
+    summary: "One step of an agent: asks a model, or decides about the calls of tools that the model has asked for.",
+    wants: ["graph-host:host/model": "asks the model for the next message of the conversation"],
     turn::run
 }

@@ -3,6 +3,7 @@
 use graph_sdk::model::{self, Message, Request, Response, Role, StopReason, Tool, ToolChoice};
 use graph_sdk::prelude::*;
 
+use crate::calls::{Performed, Plan};
 use crate::outputs::{Outputs, RETURN};
 use crate::result::{Answer, Used};
 use crate::settings::{Said, Settings};
@@ -10,6 +11,8 @@ use crate::{calls, context, thread};
 
 /// The graph's node that dispatches this item.
 const TURN: &str = "turn";
+/// The graph's node that performs calls of tools.
+const CALL: &str = "call";
 /// The graph's node that returns the answer.
 const DONE: &str = "done";
 /// Asks for the typed outputs.
@@ -43,6 +46,12 @@ pub(crate) struct Params {
     /// What the last call of the model was for.
     #[serde(default)]
     phase: Phase,
+    /// What is done about the calls of the last message.
+    #[serde(default)]
+    calls: Option<Plan>,
+    /// What the graph has performed of it.
+    #[serde(default)]
+    results: Option<Vec<Performed>>,
 }
 
 /// What a call of the model is for.
@@ -58,7 +67,7 @@ enum Phase {
     Finishing,
 }
 
-/// Does one step: a call of the model, a summary, or the calls of tools that the model has asked for.
+/// Does one step: a call of the model, a summary, or the decision about the calls of tools that the model has asked for.
 ///
 /// Failures: `invalid-input` for wrong settings and where there is nothing to answer; `limit` at the limit of turns and for a model that
 /// repeats itself; `permanent` for a model that refuses to answer or returns no outputs; those of calls of models.
@@ -85,59 +94,63 @@ struct Turn<'c> {
 
 impl Turn<'_> {
     fn run(&self) -> Result<Command, Failure> {
-        let said =
-            self.params.settings.message.as_ref().filter(|said| Some(*said) != self.params.heard.as_ref());
-        let new = said.map(Said::message);
-        let command = match self.params.thread.last() {
-            Some(last) if last.tool_calls().next().is_some() => self.call_tools(new)?,
-            _ => self.ask_model(new)?,
-        };
+        let Params { settings, thread, calls, results, .. } = &self.params;
+        match (thread.last().filter(|last| last.tool_calls().next().is_some()), calls, results) {
+            (None, ..) => self.ask_model(None),
+            (Some(_), Some(plan), Some(performed)) => {
+                let results = plan.results(settings, thread, performed)?;
+                Ok(self.ask_model(Some(results))?.write("calls", Value::Null).write("results", Value::Null))
+            }
+            (Some(asked), ..) => self.plan_calls(asked),
+        }
+    }
+
+    /// What the user says, if it is not in the thread yet.
+    fn said(&self) -> Option<&Said> {
+        self.params.settings.message.as_ref().filter(|said| Some(*said) != self.params.heard.as_ref())
+    }
+
+    /// Decides about the calls of the last message.
+    fn plan_calls(&self, asked: &Message) -> Result<Command, Failure> {
+        let Params { settings, thread, phase, turns, used, .. } = &self.params;
+        let plan = calls::plan(settings, self.outputs.as_ref(), asked, self.ctx)?;
+        if let Some(problems) = plan.wrong_outputs.as_ref().filter(|_| *phase == Phase::Finishing) {
+            let message =
+                format!("the outputs that the model has returned in its last call are wrong: {problems}");
+            return Err(self.limit(&message, *turns, used));
+        }
+        if !plan.perform.is_empty() {
+            return Ok(Command::new().write("calls", json!(plan)).goto(CALL));
+        }
+        let results = plan.results(settings, thread, &[])?;
+        match &plan.outputs {
+            Some(outputs) if self.said().is_none() => {
+                let early = *phase == Phase::Finishing;
+                let end = End { text: asked.text(), outputs: Some(outputs), early, truncated: false };
+                Ok(self.end(&[results], *turns, used, &end))
+            }
+            _ => Ok(Command::new().write("thread", json!([results])).goto(TURN)),
+        }
+    }
+
+    /// Asks the model for the next message, or for a summary if the window is nearly full.
+    ///
+    /// `results` are those of the calls of the last message.
+    fn ask_model(&self, results: Option<Message>) -> Result<Command, Failure> {
+        let said = self.said();
+        let command = self.ask(results, said.map(Said::message))?;
         Ok(match said {
             Some(said) => command.write("heard", json!(said)),
             None => command,
         })
     }
 
-    /// Performs the calls of the last message.
-    fn call_tools(&self, new: Option<Message>) -> Result<Command, Failure> {
-        let Params { settings, thread, phase, turns, used, .. } = &self.params;
-        let called = calls::perform(settings, self.outputs.as_ref(), thread, self.ctx)?;
-        let mut added = vec![called.results];
-        if let Some(outputs) = &called.outputs
-            && new.is_none()
-        {
-            let end = End {
-                text: thread.last().map(Message::text).unwrap_or_default(),
-                outputs: Some(outputs),
-                early: *phase == Phase::Finishing,
-                truncated: false,
-            };
-            return Ok(self.end(&added, *turns, used, &end));
-        }
-        if *phase == Phase::Finishing
-            && let Some(problems) = called.wrong_outputs
-        {
-            let message =
-                format!("the outputs that the model has returned in its last call are wrong: {problems}");
-            return Err(self.limit(&message, *turns, used));
-        }
-        let command = match new {
-            Some(new) => {
-                added.push(new);
-                Command::new().write("turns", 0).write("phase", json!(Phase::Working))
-            }
-            None => Command::new(),
-        };
-        Ok(command.write("thread", json!(added)).goto(TURN))
-    }
-
-    /// Asks the model for the next message, or for a summary if the window is nearly full.
-    fn ask_model(&self, new: Option<Message>) -> Result<Command, Failure> {
+    fn ask(&self, results: Option<Message>, new: Option<Message>) -> Result<Command, Failure> {
         let Params { settings, thread, used, context, .. } = &self.params;
         // A new message begins its count of turns, also where the graph did not begin anew.
         let (turns, phase) =
             if new.is_some() { (0, Phase::Working) } else { (self.params.turns, self.params.phase) };
-        let mut added: Vec<Message> = new.into_iter().collect();
+        let mut added: Vec<Message> = results.into_iter().chain(new).collect();
         let all = [thread.as_slice(), added.as_slice()].concat();
         match all.last() {
             None => {

@@ -18,7 +18,7 @@ fn the_limit_of_turns_says_what_was_done() {
     let cost = json!({ "turns": 3, "input_tokens": 300, "output_tokens": 30, "spend": 0.0045 });
     assert_eq!(
         failure.details(),
-        Some(&json!({ "turns": 3, "cost": cost, "thread_length": 7, "text": null }))
+        Some(&json!({ "turns": 3, "cost": cost, "thread_length": 6, "text": null }))
     );
     assert_eq!(host.model_requests().len(), 3);
     // With a larger limit it continues where it was.

@@ -3,13 +3,15 @@
 use graph_sdk::model::Message;
 use graph_sdk::prelude::*;
 use graph_sdk::testing::Host;
+use graph_sdk::tools;
 
 use crate::turn;
 
 /// More activations than any test needs.
 const MOST: u64 = 100;
 /// What the graph's node permits.
-const WRITES: [&str; 8] = ["thread", "heard", "turns", "used", "context", "phase", "chain", "answer"];
+const WRITES: [&str; 10] =
+    ["thread", "heard", "turns", "used", "context", "phase", "calls", "results", "chain", "answer"];
 
 /// A run of the graph.
 pub(super) struct Run {
@@ -44,7 +46,7 @@ impl Stopped {
 impl Run {
     /// A run with these inputs, at the beginning.
     pub(super) fn new(settings: Value) -> Self {
-        let defaults = json!({ "thread": [], "heard": null, "turns": 0, "used": {}, "context": 0, "phase": "working", "chain": [] });
+        let defaults = json!({ "thread": [], "heard": null, "turns": 0, "used": {}, "context": 0, "phase": "working", "chain": [], "calls": null, "results": null });
         Self { settings, state: defaults.as_object().unwrap().clone(), supersteps: 0 }
     }
 
@@ -90,9 +92,33 @@ impl Run {
         }
         match command.targets() {
             [(node, None)] if node == "turn" => Ok(None),
+            [(node, None)] if node == "call" => {
+                self.perform();
+                Ok(None)
+            }
             [(node, None)] if node == "done" => Ok(Some(self.state["answer"].clone())),
             other => panic!("{other:?}"),
         }
+    }
+
+    /// The graph's node `call`: each call is a run of `examples/agent-call`.
+    fn perform(&mut self) {
+        let calls = self.state["calls"]["perform"].as_array().unwrap();
+        let results = calls.iter().map(|call| {
+            match tools::call::<Value>(call["item"].as_str().unwrap(), &call["arguments"]) {
+                Ok(result) => json!({ "id": call["id"], "result": result }),
+                Err(failure) => {
+                    let category = match failure.category().unwrap() {
+                        Category::InvalidInput => "invalid_input",
+                        _ => "denied",
+                    };
+                    json!({ "id": call["id"], "failed": { "category": category, "message": failure.to_string() } })
+                }
+            }
+        });
+        let results: Vec<Value> = results.collect();
+        self.supersteps += 1;
+        self.state.insert("results".to_owned(), json!(results));
     }
 
     /// Activations until the run ends, fails or asks.
@@ -113,7 +139,11 @@ impl Run {
         &self.state[name]
     }
 
-    /// How many activations have written.
+    pub(super) fn set(&mut self, name: &str, value: Value) {
+        self.state.insert(name.to_owned(), value);
+    }
+
+    /// How many supersteps have written.
     pub(super) fn supersteps(&self) -> u64 {
         self.supersteps
     }

@@ -20,8 +20,8 @@ fn tools_are_called_between_two_calls_of_the_model() {
         answer["cost"],
         json!({ "turns": 2, "input_tokens": 200, "output_tokens": 20, "spend": 0.003 })
     );
-    // A call of the model, the tools, and a call of the model.
-    assert_eq!(run.supersteps(), 3);
+    // A call of the model, the decision about the tools, the tools, and a call of the model.
+    assert_eq!(run.supersteps(), 4);
     let requests = host.model_requests();
     let tool = &requests[0].tools[0];
     assert_eq!((tool.name.as_str(), tool.description.as_str()), ("acme_double", "Doubles."));
@@ -67,7 +67,7 @@ fn calls_are_performed_in_order_and_failures_are_results() {
         results,
         [
             ("{\"doubled\":2}", false),
-            ("invalid-input: `n` must be a number", true),
+            ("invalid_input: `n` must be a number", true),
             ("there is no tool `acme_halve`: the tools are acme_double, say, denied", true),
             ("said", false),
             ("denied: `acme/denied` may not be called", true),
@@ -94,4 +94,16 @@ fn a_model_without_tools_is_told_so() {
     run.finish(&host).unwrap();
     let content = run.thread()[2].tool_results().next().unwrap().content.clone();
     assert_eq!(content, "there is no tool `search`: no tools can be called");
+}
+
+#[test]
+fn a_call_without_a_result_is_a_mistake_of_the_graph() {
+    let host = host([call("acme_double", json!({ "n": 4 }))]);
+    let mut run = Run::new(settings());
+    run.activate(&host).unwrap();
+    run.activate(&host).unwrap();
+    run.set("results", json!([]));
+    let failure = run.activate(&host).unwrap_err().failure();
+    assert_eq!(failure.category(), Some(Category::Internal));
+    assert!(failure.to_string().contains("no result of the call `call-1` of `acme_double`"), "{failure}");
 }
