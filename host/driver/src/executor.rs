@@ -12,6 +12,8 @@ use graph_core::node::{Category, Failure};
 use graph_core::record::{HostCall, ModelDelta};
 use graph_core::walker::{HookSpec, TaskReport, TaskSpec};
 
+use crate::reservations::Reservations;
+
 /// Receives the calls that components make of the host, on the threads that perform them.
 pub trait CallObserver: fmt::Debug + Send + Sync {
     /// An attempt of a task has called the host.
@@ -65,6 +67,12 @@ pub trait TaskExecutor: fmt::Debug + Send + Sync + 'static {
     /// Sets the observer of the calls that components make.
     fn observe(&self, calls: Arc<dyn CallObserver>) {
         let _ = calls;
+    }
+
+    /// Hands over what puts reservations of language models on record. An attempt has to wait for that before it asks one,
+    /// so that it counts after a crash.
+    fn reserve_with(&self, reservations: Reservations) {
+        let _ = reservations;
     }
 
     /// How long the driver waits for an attempt.

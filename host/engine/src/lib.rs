@@ -100,6 +100,6 @@ pub use live::Live;
 pub use prepare::PreparedNode;
 pub use services::{
     AskedModel, Calling, DoubledAnswer, DoubledModel, Hit, HttpAnswer, HttpDoubles, HttpRequest, Knowledge,
-    KnowledgeError, ModelDoubles, ModelMeter, Services, ToolCall, ToolReport, Tools,
+    KnowledgeError, ModelDoubles, ModelLedger, ModelMeter, Recording, Services, ToolCall, ToolReport, Tools,
 };
 pub use structure::{Exceeded, Metric};

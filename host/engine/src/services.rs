@@ -26,7 +26,19 @@ pub struct Services {
     pub model: Option<Arc<dyn ModelDoubles>>,
     /// What language models use in the call; for a component that another one calls, that of [`ToolCall`].
     pub meter: ModelMeter,
+    /// Puts on record what the call may use of language models, before one is asked. Without it, they are asked at once.
+    pub ledger: Option<Arc<dyn ModelLedger>>,
 }
+
+/// Puts on record what an attempt may use of language models, so that it counts if the host crashes while it waits.
+pub trait ModelLedger: fmt::Debug + Send + Sync {
+    /// The attempt has used and may use so much, components around and below it included. False if nobody waits for the
+    /// attempt any more: then no model may be asked.
+    fn record(&self, total: ModelUse) -> Recording<'_>;
+}
+
+/// A reservation on its way to its record.
+pub type Recording<'a> = Pin<Box<dyn Future<Output = bool> + Send + 'a>>;
 
 /// Answers for language models. Requests that are not permitted, or for which the budget does not suffice, never get here.
 pub trait ModelDoubles: fmt::Debug + Send + Sync {

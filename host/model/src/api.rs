@@ -133,6 +133,9 @@ impl Target<'_> {
 pub struct Options {
     /// `openai-chat`: the field for the most tokens of an answer.
     pub max_tokens_key: MaxTokensKey,
+    /// `openai-chat`: send back what the model has thought. Servers that answer with it take it, and some demand it between calls of
+    /// tools; others refuse a message that has it.
+    pub send_reasoning: bool,
     /// `openai-responses`: ask for reasoning in its encrypted form, so that it can be sent back. Models that do not reason refuse a
     /// request that asks for it.
     pub encrypted_reasoning: bool,
@@ -144,7 +147,12 @@ pub struct Options {
 impl Default for Options {
     /// What the providers that have made the APIs expect, for models that reason.
     fn default() -> Self {
-        Self { max_tokens_key: MaxTokensKey::default(), encrypted_reasoning: true, extra: Map::new() }
+        Self {
+            max_tokens_key: MaxTokensKey::default(),
+            send_reasoning: true,
+            encrypted_reasoning: true,
+            extra: Map::new(),
+        }
     }
 }
 
@@ -177,7 +185,7 @@ pub struct Encoded {
 const HIDDEN: u64 = 1024;
 
 impl Encoded {
-    /// How many files the request has.
+    /// How many files the request has, without those that the API takes as text.
     pub const fn media_blocks(&self) -> u64 {
         self.media_blocks
     }

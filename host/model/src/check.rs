@@ -173,7 +173,7 @@ pub(crate) fn is_name_byte(byte: u8) -> bool {
 }
 
 fn check_message(path: &str, message: &Message) -> Result<(), CheckError> {
-    // Models do answer with nothing, and a conversation goes on after it.
+    // Models do answer with nothing, and a conversation can continue after that.
     if message.role == Role::User && message.blocks.is_empty() {
         return fail(format!("{path}.blocks"), Rule::Empty);
     }

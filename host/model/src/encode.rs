@@ -87,7 +87,7 @@ pub(crate) fn merge(fields: &mut Map<String, Value>, extra: &Map<String, Value>)
     Ok(())
 }
 
-/// The schema of a tool's arguments. Every API wants to be told that it is one of objects.
+/// The schema of a tool's arguments. Every API requires that it names the type.
 pub(crate) fn parameters(schema: &Value) -> Value {
     let mut schema = schema.clone();
     if let Value::Object(fields) = &mut schema
@@ -138,7 +138,7 @@ pub(crate) fn can_be_strict(schema: &Value) -> bool {
     }
 }
 
-/// A name for a file: OpenAI wants one, and tells the type by it.
+/// A name for a file: OpenAI requires one, and derives the type from it.
 pub(crate) fn file_name(media: &Media) -> String {
     let subtype = media.media_type.split_once('/').map_or("", |(_, subtype)| subtype);
     let extension = match subtype {

@@ -114,7 +114,7 @@ impl ErrorAnswer {
         }
         let bounds = Bounds { answer_bytes: MAX_ERROR_BODY, json_values: 10_000, ..Bounds::default() };
         let (code, message) = match json::parse(body, &bounds) {
-            Ok(value) => said(&value),
+            Ok(value) => code_and_message(&value),
             Err(_) => (None, plain(body)),
         };
         let message =
@@ -133,7 +133,7 @@ impl ErrorAnswer {
 
     /// An error in the midst of an answer, or in one with status 200: what its `error` says.
     pub(crate) fn inside(value: &Value) -> Self {
-        let (code, message) = said(value);
+        let (code, message) = code_and_message(value);
         let status = field_status(value);
         let category = match (&code, status) {
             (_, Some(status)) => Category::of_status(status),
@@ -153,7 +153,7 @@ fn field_status(value: &Value) -> Option<u16> {
 }
 
 /// The code and the message of an error. All have an object or a text as `error`, or are that object.
-fn said(value: &Value) -> (Option<String>, String) {
+fn code_and_message(value: &Value) -> (Option<String>, String) {
     let error = json::field(value, "error").unwrap_or(value);
     let text = |name: &str| error.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
     // Anthropic's `error_code` and OpenAI's `code` are narrower than the type.

@@ -36,12 +36,12 @@ fn values(text: &[u8]) -> usize {
     count
 }
 
-/// A field that is there and is not `null`.
+/// A field that is present and not `null`.
 pub(crate) fn field<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     value.get(name).filter(|value| !value.is_null())
 }
 
-/// A text, if it is there.
+/// A text, if it is present.
 pub(crate) fn text<'a>(
     value: &'a Value,
     name: &str,
@@ -54,7 +54,7 @@ pub(crate) fn text<'a>(
     }
 }
 
-/// The items of an array; none, if it is not there.
+/// The items of an array; none, if it is missing.
 pub(crate) fn items<'a>(
     value: &'a Value,
     name: &str,

@@ -153,8 +153,8 @@ impl Answer {
         Ok(())
     }
 
-    /// Which call a piece continues; `None`: it begins one. Pieces have an index, but servers leave it out, or give every call the
-    /// same one, and then another id tells that a call begins.
+    /// Which call a piece continues; `None`: it begins one. A piece has the index of its call, but some servers leave it out, or give
+    /// every call the same one; then another id means another call.
     fn position(&self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
         let position = match index {
             Some(index) => self.calls.iter().rposition(|call| call.index == index)?,

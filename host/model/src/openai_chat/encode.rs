@@ -17,7 +17,7 @@ pub(crate) fn encode(body: &mut Body, request: &Request, target: &Target<'_>) {
     for message in &request.messages {
         match message.role {
             Role::User => user(body, message, &mut messages),
-            Role::Assistant => messages.extend(assistant(message)),
+            Role::Assistant => messages.extend(assistant(message, target.options.send_reasoning)),
         }
     }
     body.set("messages", messages);
@@ -109,20 +109,20 @@ fn file(body: &mut Body, media: &Media) -> Value {
 }
 
 /// A message without text and calls, as when all of it was the reasoning of another API, is left out.
-fn assistant(message: &Message) -> Option<Value> {
+fn assistant(message: &Message, send_reasoning: bool) -> Option<Value> {
     let mut fields = Map::new();
     let mut parts = Vec::new();
     let mut calls = Vec::new();
     for block in &message.blocks {
         match block {
             Block::Text(text) => parts.push(json!({"type": "text", "text": text})),
-            Block::Reasoning(reasoning) => add_reasoning(&mut fields, reasoning),
+            Block::Reasoning(reasoning) if send_reasoning => add_reasoning(&mut fields, reasoning),
             Block::ToolCall(call) => {
                 let function =
                     json!({"name": tool_name(&call.name), "arguments": call.arguments.to_string()});
                 calls.push(json!({"id": call.id, "type": "function", "function": function}));
             }
-            Block::ToolResult(_) | Block::Media(_) => {}
+            Block::Reasoning(_) | Block::ToolResult(_) | Block::Media(_) => {}
         }
     }
     if parts.is_empty() && calls.is_empty() {

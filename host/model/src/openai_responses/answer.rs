@@ -38,7 +38,8 @@ fn stop(response: &Value) -> Result<StopReason, DecodeError> {
         Some("incomplete") => {
             let details = json::field(response, "incomplete_details").unwrap_or(&Value::Null);
             match json::text(details, "reason", "incomplete_details")? {
-                Some("max_output_tokens") => Ok(StopReason::MaxOutput),
+                // Servers that do not say why mean that the answer is not whole.
+                None | Some("max_output_tokens") => Ok(StopReason::MaxOutput),
                 Some("content_filter") => Ok(StopReason::Refused),
                 _ => {
                     Err(DecodeError::shape("incomplete_details.reason".to_owned(), "a reason that is known"))

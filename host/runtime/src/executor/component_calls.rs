@@ -80,7 +80,8 @@ impl Caller {
             depth,
             seed: *seed.as_bytes(),
         };
-        let services = Services { tools: Some(Arc::new(tools)), meter, ..self.shared.services() };
+        let ledger = self.shared.ledger(&self.spec, self.place);
+        let services = Services { tools: Some(Arc::new(tools)), meter, ledger, ..self.shared.services() };
         let report = ready
             .node()
             .call(Call {

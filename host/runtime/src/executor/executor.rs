@@ -20,13 +20,15 @@ use graph_core::time::Timestamp;
 use graph_core::trust::Standing;
 use graph_core::walker::{CustomEvent, HookSpec, TaskReport, TaskSpec};
 use graph_engine::{
-    Call, EventRecord, HttpDoubles, Journal, Knowledge, Live, LogLine, ModelDoubles, PreparedNode, Services,
+    Call, EventRecord, HttpDoubles, Journal, Knowledge, Live, LogLine, ModelDoubles, ModelLedger,
+    PreparedNode, Services,
 };
 use graph_store::CheckpointStore;
 
 use crate::executor::component_calls::Caller;
 use crate::executor::functions;
 use crate::executor::item_operations::{Primaries, Request};
+use crate::executor::ledger::Ledger;
 use crate::executor::operation_journal as items;
 use crate::executor::tape::Tape;
 use crate::notice::{Notice, NoticeObserver};
@@ -34,7 +36,7 @@ use crate::plan::admission::{Components, LinkedComponent};
 use crate::plan::{Plan, PlannedId, Scope};
 use crate::project::knowledge::ProjectKnowledge;
 use crate::project::user_home::Home;
-use graph_driver::{CallObserver, TaskExecutor};
+use graph_driver::{CallObserver, Reservations, TaskExecutor};
 
 /// Attempts that are expected to take less time than this are performed on the driver's own thread: a task of its own
 /// would cost more.
@@ -92,6 +94,8 @@ pub(crate) struct Shared {
     notices: Arc<dyn NoticeObserver>,
     /// Receives the calls that components make, for telemetry.
     calls: OnceLock<Arc<dyn CallObserver>>,
+    /// Puts on record what attempts may use of language models.
+    reservations: OnceLock<Reservations>,
     /// In a replay, answers instead of the world.
     tape: Option<Arc<Tape>>,
 }
@@ -208,6 +212,7 @@ impl ComponentExecutor {
                 model,
                 notices,
                 calls: OnceLock::new(),
+                reservations: OnceLock::new(),
                 tape,
             }),
         }
@@ -284,6 +289,10 @@ impl TaskExecutor for ComponentExecutor {
     fn observe(&self, calls: Arc<dyn CallObserver>) {
         // The first observer stays: there is one per run.
         let _ = self.shared.calls.set(calls);
+    }
+
+    fn reserve_with(&self, reservations: Reservations) {
+        let _ = self.shared.reservations.set(reservations);
     }
 
     fn bound(&self, limits: &TaskLimits) -> Duration {
@@ -393,6 +402,14 @@ impl Shared {
         }
     }
 
+    /// What puts on record what an attempt of a task may use of language models. For a hook nothing does: nothing is known
+    /// of a hook that a crash ends.
+    pub(crate) fn ledger(&self, spec: &TaskSpec, place: CallSite) -> Option<Arc<dyn ModelLedger>> {
+        let reservations =
+            self.reservations.get().filter(|_| place != CallSite::Hook && self.tape.is_none())?;
+        Some(Arc::new(Ledger::of(spec, reservations)))
+    }
+
     /// What a call of a component is reported to.
     pub(crate) fn observer(
         &self,
@@ -486,6 +503,7 @@ impl Shared {
         let params = std::mem::take(&mut spec.params);
         let spec = Arc::new(spec);
         let mut services = self.services();
+        services.ledger = self.ledger(&spec, place);
         if ready.grant.kinds.contains(&CapabilityKind::Tools) {
             services.tools = Some(Arc::new(Caller {
                 shared: Arc::clone(self),

@@ -145,6 +145,13 @@ impl Asking<'_> {
                 encoded = shorter;
             }
         }
+        if let Some(ledger) = &self.services.ledger
+            && !ledger.record(self.services.meter.total()).await
+        {
+            self.journal.settle_model(reserved, ModelUse::NOTHING);
+            let message = "the run does not wait for it any more".to_owned();
+            return Err(Asked::Ended(Failure::new(Category::Internal, message)));
+        }
         let (key, of_task) = self.caller;
         let asked = AskedModel { model: &model.rule.name, request, key, attempt: of_task, call: self.call };
         let tried = match self.services.model.as_ref().map(|doubles| doubles.answer(&asked)) {
