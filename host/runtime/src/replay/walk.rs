@@ -343,7 +343,7 @@ impl<'r> Walk<'r> {
             Effect::Emit(Notice::ChildStarted { namespace, .. }) => {
                 *self.dispatches.entry(task_of_child(&namespace).to_owned()).or_default() += 1;
             }
-            Effect::SetTimer { .. } | Effect::Emit(_) | Effect::Finish(_) => {}
+            Effect::SetTimer { .. } | Effect::Emit(_) | Effect::Finish(_) | Effect::ModelRecorded { .. } => {}
         }
     }
 
