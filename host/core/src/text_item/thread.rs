@@ -307,7 +307,7 @@ fn each(value: &Value) -> impl Iterator<Item = &Value> {
 fn outputs(section: &Value, problems: &mut Found) -> Vec<DirectiveOutput> {
     let mut outputs: Vec<DirectiveOutput> = Vec::new();
     let mut names = BTreeSet::new();
-    let named: Vec<(Option<&str>, &Value)> = match section {
+    let listed_outputs: Vec<(Option<&str>, &Value)> = match section {
         Value::String(text) if text.is_empty() => Vec::new(),
         Value::Array(_) => each(section).map(|output| (None, output)).collect(),
         Value::Object(fields) => fields
@@ -325,7 +325,7 @@ fn outputs(section: &Value, problems: &mut Found) -> Vec<DirectiveOutput> {
             Vec::new()
         }
     };
-    for (name, value) in named.into_iter().take(MOST_ENTRIES) {
+    for (name, value) in listed_outputs.into_iter().take(MOST_ENTRIES) {
         let Some(output) = output(name, value, problems) else { continue };
         if names.insert(output.name.clone()) {
             outputs.push(output);
