@@ -1,0 +1,225 @@
+//! The APIs, and what is sent to them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::encode::{self, Body};
+use crate::{Bounds, CheckError, DecodeError, Request, Response, anthropic, openai_chat, openai_responses};
+
+/// An API of language models.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Api {
+    /// `openai-chat`: Chat Completions of OpenAI, which Ollama, vLLM, llama.cpp, OpenRouter and others have, too.
+    #[serde(rename = "openai-chat")]
+    OpenAiChat,
+    /// `openai-responses`: Responses of OpenAI. The conversation is sent whole; the provider is asked to keep nothing.
+    #[serde(rename = "openai-responses")]
+    OpenAiResponses,
+    /// `anthropic`: Messages of Anthropic.
+    #[serde(rename = "anthropic")]
+    Anthropic,
+}
+
+/// No API has this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no such API; there are `openai-chat`, `openai-responses` and `anthropic`")]
+pub struct UnknownApi;
+
+impl Api {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::OpenAiChat, Self::OpenAiResponses, Self::Anthropic];
+
+    /// Its name, as in a manifest.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::OpenAiChat => "openai-chat",
+            Self::OpenAiResponses => "openai-responses",
+            Self::Anthropic => "anthropic",
+        }
+    }
+
+    /// What follows the provider's base URL (`https://api.openai.com/v1`, `https://api.anthropic.com/v1`).
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::OpenAiChat => "/chat/completions",
+            Self::OpenAiResponses => "/responses",
+            Self::Anthropic => "/messages",
+        }
+    }
+
+    /// The header that carries the key: its name, and what precedes the key in its value.
+    pub const fn key_header(self) -> (&'static str, &'static str) {
+        match self {
+            Self::OpenAiChat | Self::OpenAiResponses => ("authorization", "Bearer "),
+            Self::Anthropic => ("x-api-key", ""),
+        }
+    }
+
+    /// Writes a request, after checking it.
+    pub fn encode(self, request: &Request, target: &Target<'_>) -> Result<Encoded, EncodeError> {
+        request.check()?;
+        let mut body = Body::default();
+        match self {
+            Self::OpenAiChat => openai_chat::encode(&mut body, request, target),
+            Self::OpenAiResponses => openai_responses::encode(&mut body, request, target)?,
+            Self::Anthropic => anthropic::encode(&mut body, request, target)?,
+        }
+        encode::merge(&mut body.fields, &target.options.extra)?;
+        let mut headers = vec![("content-type", "application/json")];
+        headers.push(("accept", if target.streamed { "text/event-stream" } else { "application/json" }));
+        if self == Self::Anthropic {
+            headers.push(("anthropic-version", "2023-06-01"));
+        }
+        Ok(Encoded {
+            path: self.path(),
+            headers,
+            // A map with keys of text and values without numbers that are none cannot fail.
+            body: Value::Object(body.fields).to_string().into_bytes(),
+            media_blocks: body.media_blocks,
+            media_bytes: body.media_bytes,
+            hidden: !request.tools.is_empty() || request.output_schema.is_some(),
+        })
+    }
+
+    /// Reads a whole answer, the body of a response with status 200.
+    pub fn decode(self, body: &[u8], bounds: &Bounds) -> Result<Response, DecodeError> {
+        match self {
+            Self::OpenAiChat => openai_chat::decode(body, bounds),
+            Self::OpenAiResponses => openai_responses::decode(body, bounds),
+            Self::Anthropic => anthropic::decode(body, bounds),
+        }
+    }
+}
+
+impl fmt::Display for Api {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+impl FromStr for Api {
+    type Err = UnknownApi;
+
+    fn from_str(name: &str) -> Result<Self, UnknownApi> {
+        Self::ALL.into_iter().find(|api| api.name() == name).ok_or(UnknownApi)
+    }
+}
+
+/// Which model of a provider a request is for, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Target<'a> {
+    /// The provider's name of the model.
+    pub model: &'a str,
+    /// The most tokens of an answer; a request can only ask for fewer.
+    pub max_output: u64,
+    /// Whether the answer comes as a stream of events.
+    pub streamed: bool,
+    /// What differs between servers with the same API.
+    pub options: &'a Options,
+}
+
+impl Target<'_> {
+    /// The most tokens of the answer to a request.
+    pub fn max_output_of(&self, request: &Request) -> u64 {
+        request.max_output.map_or(self.max_output, |asked| asked.min(self.max_output))
+    }
+}
+
+/// What differs between servers with the same API.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// `openai-chat`: the field for the most tokens of an answer.
+    pub max_tokens_key: MaxTokensKey,
+    /// `openai-chat`: send back what the model has thought. Servers that answer with it take it, and some demand it between calls of
+    /// tools; others refuse a message that has it.
+    pub send_reasoning: bool,
+    /// `openai-responses`: ask for reasoning in its encrypted form, so that it can be sent back. Models that do not reason refuse a
+    /// request that asks for it.
+    pub encrypted_reasoning: bool,
+    /// Further fields of the body, as `reasoning_effort` or `thinking`. Objects are merged with those that the request has
+    /// (`{"output_config": {"effort": "low"}}`); a field that the request decides is refused.
+    pub extra: Map<String, Value>,
+}
+
+impl Default for Options {
+    /// What the providers that have made the APIs expect, for models that reason.
+    fn default() -> Self {
+        Self {
+            max_tokens_key: MaxTokensKey::default(),
+            send_reasoning: true,
+            encrypted_reasoning: true,
+            extra: Map::new(),
+        }
+    }
+}
+
+/// The field of Chat Completions for the most tokens of an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MaxTokensKey {
+    /// `max_completion_tokens`, of OpenAI.
+    #[default]
+    MaxCompletionTokens,
+    /// `max_tokens`, for servers that do not know the other one.
+    MaxTokens,
+}
+
+/// A request as it is sent. The caller adds the key ([`Api::key_header`]).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Encoded {
+    /// What follows the provider's base URL.
+    pub path: &'static str,
+    /// Headers, by names in lower case.
+    pub headers: Vec<(&'static str, &'static str)>,
+    /// JSON.
+    pub body: Vec<u8>,
+    media_blocks: u64,
+    media_bytes: u64,
+    hidden: bool,
+}
+
+/// Tokens of the instructions that providers add to requests with tools or with a schema of the output.
+const HIDDEN: u64 = 1024;
+
+impl Encoded {
+    /// How many files the request has, without those that the API takes as text.
+    pub const fn media_blocks(&self) -> u64 {
+        self.media_blocks
+    }
+
+    /// An upper bound of the tokens that the provider counts as the request's: one for each byte of the body, because no
+    /// tokenizer takes more, without the files, which count as `media_tokens` each, and 1024 for the instructions that
+    /// providers add to requests with tools or with a schema of the output.
+    pub fn bound_input(&self, media_tokens: u64) -> u64 {
+        let text = (self.body.len() as u64).saturating_sub(self.media_bytes);
+        let hidden = if self.hidden { HIDDEN } else { 0 };
+        text.saturating_add(self.media_blocks.saturating_mul(media_tokens)).saturating_add(hidden)
+    }
+}
+
+/// A request cannot be written for an API.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EncodeError {
+    /// It breaks a rule.
+    #[error(transparent)]
+    Check(#[from] CheckError),
+    /// The API has nothing like it.
+    #[error("{path}: the API `{api}` {problem}")]
+    Unsupported {
+        /// Where in the request.
+        path: String,
+        /// The API.
+        api: Api,
+        /// What it does not have.
+        problem: &'static str,
+    },
+    /// [`Options::extra`] names a field that the request decides.
+    #[error("the option `{field}` is decided by the request and cannot be set for the model")]
+    Reserved {
+        /// The field, as `output_config.format`.
+        field: String,
+    },
+}

@@ -1,0 +1,117 @@
+//! An answer, while it is put together.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use crate::error::one_line;
+use crate::{
+    Api, Block, Bounds, DecodeError, Message, Reasoning, Response, Role, StopReason, ToolCall, Usage, json,
+};
+
+/// The arguments of a call, as an API says them.
+#[derive(Debug)]
+pub(crate) enum Arguments {
+    /// A text of JSON.
+    Text(String),
+    /// JSON.
+    Value(Value),
+}
+
+#[derive(Debug)]
+enum Part {
+    Block(Block),
+    Call { id: String, name: String, arguments: Arguments },
+}
+
+/// The blocks of an answer, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Draft {
+    parts: Vec<Part>,
+}
+
+impl Draft {
+    /// Empty text is left out.
+    pub(crate) fn text(&mut self, text: String) {
+        if !text.is_empty() {
+            self.parts.push(Part::Block(Block::Text(text)));
+        }
+    }
+
+    pub(crate) fn reasoning(&mut self, api: Api, item: Value) {
+        self.parts.push(Part::Block(Block::Reasoning(Reasoning { api: api.name().to_owned(), item })));
+    }
+
+    pub(crate) fn call(&mut self, id: String, name: String, arguments: Arguments) {
+        self.parts.push(Part::Call { id, name, arguments });
+    }
+
+    /// The answer. Servers that are not exact about why it ends do not matter: it asks for tools if it has calls.
+    pub(crate) fn finish(
+        self,
+        stop: StopReason,
+        usage: Option<Usage>,
+        bounds: &Bounds,
+    ) -> Result<Response, DecodeError> {
+        let mut ids = BTreeSet::new();
+        let mut blocks = Vec::with_capacity(self.parts.len());
+        for part in self.parts {
+            blocks.push(match part {
+                Part::Block(block) => block,
+                Part::Call { id, name, arguments } => {
+                    let arguments = object(arguments, bounds).map_err(|problem| DecodeError::Arguments {
+                        tool: one_line(&name, 64),
+                        problem,
+                        truncated: stop == StopReason::MaxOutput,
+                        usage,
+                    })?;
+                    let id = unique(id, &ids);
+                    ids.insert(id.clone());
+                    Block::ToolCall(ToolCall { id, name, arguments })
+                }
+            });
+        }
+        let stop = match stop {
+            StopReason::End if !ids.is_empty() => StopReason::ToolCalls,
+            StopReason::ToolCalls if ids.is_empty() => StopReason::End,
+            stop => stop,
+        };
+        Ok(Response { message: Message { role: Role::Assistant, blocks }, stop, usage })
+    }
+}
+
+/// Some servers have no ids, or the same one for all calls of an answer; results have to name one call.
+fn unique(id: String, taken: &BTreeSet<String>) -> String {
+    if !id.is_empty() && !taken.contains(&id) {
+        return id;
+    }
+    let mut number = taken.len();
+    loop {
+        let id = format!("call_{number}");
+        if !taken.contains(&id) {
+            return id;
+        }
+        number += 1;
+    }
+}
+
+/// A model that has nothing to say to a tool can leave out the arguments.
+fn object(arguments: Arguments, bounds: &Bounds) -> Result<Value, String> {
+    let value = match arguments {
+        Arguments::Text(text) if text.trim().is_empty() => Value::Object(Map::new()),
+        Arguments::Text(text) => json::parse(text.as_bytes(), bounds).map_err(|error| match error {
+            DecodeError::Json { problem, .. } => problem,
+            error => error.to_string(),
+        })?,
+        Arguments::Value(value) => value,
+    };
+    let kind = match &value {
+        Value::Object(_) => return Ok(value),
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "an array",
+    };
+    Err(format!("found {kind}"))
+}

@@ -1,0 +1,319 @@
+//! What goes wrong: answers that say so, and answers that cannot be read.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Bounds, Usage, json};
+
+/// The most bytes of a message of a provider.
+pub const MAX_MESSAGE: usize = 500;
+/// The longest that a provider can ask to wait, in milliseconds: a day.
+pub const MAX_RETRY_AFTER_MS: u64 = 24 * 60 * 60 * 1000;
+/// Longer bodies of errors are shown by their beginning, without looking for a message in them.
+const MAX_ERROR_BODY: usize = 256 << 10;
+
+/// Which kind of failure it is, and so what the caller can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Category {
+    /// Too many requests: the same one can succeed later.
+    RateLimited,
+    /// The provider fails: the same request can succeed later.
+    Transient,
+    /// The provider took too long: the same request can succeed later.
+    Timeout,
+    /// The provider does not accept the request.
+    InvalidInput,
+    /// The key is missing, wrong or does not suffice.
+    Denied,
+    /// The rest: the same request fails again.
+    Permanent,
+}
+
+impl Category {
+    /// Whether the same request can succeed later.
+    pub const fn can_retry(self) -> bool {
+        matches!(self, Self::RateLimited | Self::Transient | Self::Timeout)
+    }
+
+    fn of_status(status: u16) -> Self {
+        match status {
+            429 => Self::RateLimited,
+            408 => Self::Timeout,
+            // 409: a conflict with another request. The providers' own clients try again.
+            409 | 500..=599 => Self::Transient,
+            400 | 413 | 422 => Self::InvalidInput,
+            401 | 403 => Self::Denied,
+            _ => Self::Permanent,
+        }
+    }
+
+    /// By the code or the type of an error, as the three APIs name them.
+    fn of_code(code: &str) -> Option<Self> {
+        Some(match code {
+            "rate_limit_error" | "rate_limit_exceeded" | "rate_limit_reached" => Self::RateLimited,
+            "overloaded_error"
+            | "api_error"
+            | "server_error"
+            | "internal_server_error"
+            | "service_unavailable" => Self::Transient,
+            "timeout_error" | "timeout" | "vector_store_timeout" => Self::Timeout,
+            "invalid_request_error"
+            | "invalid_prompt"
+            | "context_length_exceeded"
+            | "request_too_large"
+            | "image_too_large"
+            | "image_too_small"
+            | "image_parse_error"
+            | "image_file_too_large"
+            | "unsupported_image_media_type"
+            | "empty_image_file" => Self::InvalidInput,
+            "authentication_error" | "permission_error" | "invalid_api_key" => Self::Denied,
+            "insufficient_quota"
+            | "billing_error"
+            | "not_found_error"
+            | "bio_policy"
+            | "image_content_policy_violation" => Self::Permanent,
+            code if code.starts_with("invalid_") => Self::InvalidInput,
+            _ => return None,
+        })
+    }
+}
+
+/// An answer that is an error.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct ErrorAnswer {
+    /// Which kind.
+    pub category: Category,
+    /// The status of the response; `None`: the error came in the midst of an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// The provider's code or type of the error, as `overloaded_error`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// The provider's message, on one line of at most [`MAX_MESSAGE`] bytes. It is a stranger's text.
+    pub message: String,
+    /// How long the provider asks to wait, in milliseconds, at most [`MAX_RETRY_AFTER_MS`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+}
+
+impl ErrorAnswer {
+    /// Reads a response whose status is not 200. Names of headers are compared without case. A body of any kind is accepted; of
+    /// `retry-after`, only a number of seconds is, because a date would need a clock.
+    pub fn new<'a>(status: u16, headers: impl IntoIterator<Item = (&'a str, &'a str)>, body: &[u8]) -> Self {
+        let mut seconds = None;
+        let mut milliseconds = None;
+        for (name, value) in headers {
+            if name.eq_ignore_ascii_case("retry-after-ms") {
+                milliseconds = wait(value, 1.0);
+            } else if name.eq_ignore_ascii_case("retry-after") {
+                seconds = wait(value, 1000.0);
+            }
+        }
+        let bounds = Bounds { answer_bytes: MAX_ERROR_BODY, json_values: 10_000, ..Bounds::default() };
+        let (code, message) = match json::parse(body, &bounds) {
+            Ok(value) => code_and_message(&value),
+            Err(_) => (None, plain(body)),
+        };
+        let message =
+            if message.is_empty() { format!("the provider answered with status {status}") } else { message };
+        let category = match (Category::of_status(status), code.as_deref()) {
+            // Waiting does not help when the account has nothing left to spend.
+            (Category::RateLimited, Some(code))
+                if code == "insufficient_quota" || code.ends_with("spend_limit_reached") =>
+            {
+                Category::Permanent
+            }
+            (category, _) => category,
+        };
+        Self { category, status: Some(status), code, message, retry_after_ms: milliseconds.or(seconds) }
+    }
+
+    /// An error in the midst of an answer, or in one with status 200: what its `error` says.
+    pub(crate) fn inside(value: &Value) -> Self {
+        let (code, message) = code_and_message(value);
+        let status = field_status(value);
+        let category = match (&code, status) {
+            (_, Some(status)) => Category::of_status(status),
+            // The provider has accepted the request, and fails nevertheless.
+            (code, None) => code.as_deref().and_then(Category::of_code).unwrap_or(Category::Transient),
+        };
+        let message =
+            if message.is_empty() { "the provider has failed without a message".to_owned() } else { message };
+        Self { category, status: None, code, message, retry_after_ms: None }
+    }
+}
+
+/// A status as the code of an error, which OpenRouter sends.
+fn field_status(value: &Value) -> Option<u16> {
+    let status = json::count(json::field(value, "error").unwrap_or(value), "code")?;
+    u16::try_from(status).ok().filter(|status| (400..600).contains(status))
+}
+
+/// The code and the message of an error. All have an object or a text as `error`, or are that object.
+fn code_and_message(value: &Value) -> (Option<String>, String) {
+    let error = json::field(value, "error").unwrap_or(value);
+    let text = |name: &str| error.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+    // Anthropic's `error_code` and OpenAI's `code` are narrower than the type.
+    let details = error.get("details").and_then(|details| details.get("error_code")).and_then(Value::as_str);
+    let code = details.or_else(|| text("error_code")).or_else(|| text("code")).or_else(|| text("type"));
+    let message = error.as_str().or_else(|| text("message")).or_else(|| text("detail")).unwrap_or_default();
+    (code.map(|code| one_line(code, 64)), one_line(message, MAX_MESSAGE))
+}
+
+/// A body that is no JSON. Pages of proxies say nothing that a line could show.
+fn plain(body: &[u8]) -> String {
+    let start = String::from_utf8_lossy(&body[..body.len().min(4 * MAX_MESSAGE)]);
+    if start.trim_start().starts_with('<') { String::new() } else { one_line(&start, MAX_MESSAGE) }
+}
+
+/// A stranger's text on one line, without characters that change how a terminal shows others.
+pub(crate) fn one_line(text: &str, limit: usize) -> String {
+    let mut line = String::new();
+    let mut space = false;
+    for character in text.chars() {
+        let hidden = matches!(character, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}');
+        if character.is_control() || character.is_whitespace() || hidden {
+            space = !line.is_empty();
+            continue;
+        }
+        if line.len() + usize::from(space) + character.len_utf8() + '…'.len_utf8() > limit {
+            line.push('…');
+            return line;
+        }
+        if space {
+            line.push(' ');
+            space = false;
+        }
+        line.push(character);
+    }
+    line
+}
+
+fn wait(value: &str, factor: f64) -> Option<u64> {
+    let number: f64 = value.trim().parse().ok()?;
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "it is within the bounds, which are small"
+    )]
+    (number >= 0.0).then(|| (number * factor).min(MAX_RETRY_AFTER_MS as f64).ceil() as u64)
+}
+
+/// An answer cannot be read, or is not whole.
+///
+/// Every variant has what is known of the call's usage: the provider counts a call whose answer is of no use, too.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// It is not JSON.
+    #[error("the provider's answer is not JSON: {problem}")]
+    Json {
+        /// What is wrong.
+        problem: String,
+        /// What is known of the usage.
+        usage: Option<Usage>,
+    },
+    /// It is not what the API answers.
+    #[error("the provider's answer is not of its API: `{path}` is not {expected}")]
+    Shape {
+        /// Where.
+        path: String,
+        /// What has to be there.
+        expected: &'static str,
+        /// What is known of the usage.
+        usage: Option<Usage>,
+    },
+    /// It is too large.
+    #[error("the provider's answer has more than {limit} {what}")]
+    Bound {
+        /// What there is too much of.
+        what: &'static str,
+        /// The limit.
+        limit: u64,
+        /// What is known of the usage.
+        usage: Option<Usage>,
+    },
+    /// The stream has ended before the answer.
+    #[error("the provider's answer was cut off")]
+    Cut {
+        /// What the provider has said until then; of the answer's tokens, this can be less than those that were sent.
+        usage: Option<Usage>,
+    },
+    /// The arguments of a call are no JSON object, so that there is nothing to call the tool with. The model has made a mistake, or the
+    /// answer has reached the most tokens within them.
+    #[error("the model's arguments for the tool `{tool}` are not a JSON object{}: {problem}", if *.truncated { ", because the answer has reached `max_output`" } else { "" })]
+    Arguments {
+        /// The tool, on one line.
+        tool: String,
+        /// What is wrong.
+        problem: String,
+        /// Whether the answer has reached the most tokens.
+        truncated: bool,
+        /// What the call has used.
+        usage: Option<Usage>,
+    },
+    /// The provider reports an error in the midst of the answer.
+    #[error("{answer}")]
+    Provider {
+        /// The error.
+        answer: ErrorAnswer,
+        /// What is known of the usage.
+        usage: Option<Usage>,
+    },
+}
+
+impl DecodeError {
+    pub(crate) fn shape(path: String, expected: &'static str) -> Self {
+        Self::Shape { path, expected, usage: None }
+    }
+
+    pub(crate) fn bound(what: &'static str, limit: u64) -> Self {
+        Self::Bound { what, limit, usage: None }
+    }
+
+    pub(crate) fn provider(value: &Value) -> Self {
+        Self::Provider { answer: ErrorAnswer::inside(value), usage: None }
+    }
+
+    /// What is known of the call's usage.
+    pub fn usage(&self) -> Option<Usage> {
+        match self {
+            Self::Json { usage, .. }
+            | Self::Shape { usage, .. }
+            | Self::Bound { usage, .. }
+            | Self::Cut { usage }
+            | Self::Arguments { usage, .. }
+            | Self::Provider { usage, .. } => *usage,
+        }
+    }
+
+    /// The same, with a usage that it did not know.
+    #[must_use]
+    pub(crate) fn with_usage(mut self, known: Option<Usage>) -> Self {
+        match &mut self {
+            Self::Json { usage, .. }
+            | Self::Shape { usage, .. }
+            | Self::Bound { usage, .. }
+            | Self::Cut { usage }
+            | Self::Arguments { usage, .. }
+            | Self::Provider { usage, .. } => *usage = usage.or(known),
+        }
+        self
+    }
+
+    /// Which kind of failure it is. An answer that was cut off, or whose arguments are wrong because the model has made a mistake, can
+    /// be whole and right the next time; one that has reached its bounds cannot.
+    pub fn category(&self) -> Category {
+        match self {
+            Self::Cut { .. } | Self::Arguments { truncated: false, .. } => Category::Transient,
+            Self::Provider { answer, .. } => answer.category,
+            Self::Json { .. }
+            | Self::Shape { .. }
+            | Self::Bound { .. }
+            | Self::Arguments { truncated: true, .. } => Category::Permanent,
+        }
+    }
+}

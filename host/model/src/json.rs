@@ -1,0 +1,83 @@
+//! JSON of strangers, and how its fields are read.
+
+use std::fmt::Display;
+
+use serde_json::Value;
+
+use crate::{Bounds, DecodeError};
+
+/// Reads a text. A value takes far more memory than the bytes that denote it, so that the values are counted first; `serde_json` bounds
+/// the nesting.
+pub(crate) fn parse(text: &[u8], bounds: &Bounds) -> Result<Value, DecodeError> {
+    if text.len() > bounds.answer_bytes {
+        return Err(DecodeError::bound("bytes of an answer", bounds.answer_bytes as u64));
+    }
+    if values(text) > bounds.json_values {
+        return Err(DecodeError::bound("JSON values of an answer", bounds.json_values as u64));
+    }
+    serde_json::from_slice(text)
+        .map_err(|error| DecodeError::Json { problem: error.to_string(), usage: None })
+}
+
+/// At least the number of values, keys included, of a text of JSON.
+fn values(text: &[u8]) -> usize {
+    let mut count = 1;
+    let mut in_string = false;
+    let mut escaped = false;
+    for byte in text {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_string,
+            b'"' => in_string = !in_string,
+            b',' | b':' | b'[' | b'{' if !in_string => count += 1,
+            _ => {}
+        }
+    }
+    count
+}
+
+/// A field that is present and not `null`.
+pub(crate) fn field<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
+    value.get(name).filter(|value| !value.is_null())
+}
+
+/// A text, if it is present.
+pub(crate) fn text<'a>(
+    value: &'a Value,
+    name: &str,
+    place: impl Display,
+) -> Result<Option<&'a str>, DecodeError> {
+    match field(value, name) {
+        None => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(DecodeError::shape(format!("{place}.{name}"), "a text")),
+    }
+}
+
+/// The items of an array; none, if it is missing.
+pub(crate) fn items<'a>(
+    value: &'a Value,
+    name: &str,
+    place: impl Display,
+) -> Result<&'a [Value], DecodeError> {
+    match field(value, name) {
+        None => Ok(&[]),
+        Some(Value::Array(items)) => Ok(items),
+        Some(_) => Err(DecodeError::shape(format!("{place}.{name}"), "an array")),
+    }
+}
+
+/// A number of tokens or a position. Some servers write whole numbers with a fraction of zero.
+pub(crate) fn count(value: &Value, name: &str) -> Option<u64> {
+    let number = field(value, name)?;
+    number.as_u64().or_else(|| {
+        let number = number.as_f64()?;
+        let is_whole = number.fract() == 0.0 && (0.0..9.0e15).contains(&number);
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "it was compared with the range"
+        )]
+        is_whole.then_some(number as u64)
+    })
+}

@@ -1,0 +1,249 @@
+//! An answer, put together of messages or of pieces of one, which have the same fields.
+
+use std::fmt::Display;
+
+use serde_json::{Map, Value};
+
+use super::encode::REASONING;
+use crate::bounds::Meter;
+use crate::draft::{Arguments, Draft};
+use crate::{Api, Bounds, DecodeError, Delta, Response, StopReason, Usage, json};
+
+#[derive(Debug)]
+pub(super) struct Answer {
+    meter: Meter,
+    /// By the fields of [`REASONING`].
+    reasoning: [String; REASONING.len()],
+    text: String,
+    refusal: String,
+    calls: Vec<Call>,
+    finish: Option<Finish>,
+    pub(super) usage: Option<Usage>,
+}
+
+#[derive(Debug)]
+struct Call {
+    index: u64,
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+/// Why it ends. A reason that is not known leaves open whether the answer is whole.
+#[derive(Debug)]
+enum Finish {
+    Known(StopReason),
+    Failed,
+    Unknown,
+}
+
+impl Answer {
+    pub(super) fn new(bounds: &Bounds) -> Self {
+        Self {
+            meter: Meter::new(bounds),
+            reasoning: Default::default(),
+            text: String::new(),
+            refusal: String::new(),
+            calls: Vec::new(),
+            finish: None,
+            usage: None,
+        }
+    }
+
+    /// A message, or the next piece of it.
+    pub(super) fn message(
+        &mut self,
+        message: &Value,
+        place: impl Display,
+        deltas: &mut Vec<Delta>,
+    ) -> Result<(), DecodeError> {
+        let mut shown = false;
+        for (index, name) in REASONING.into_iter().enumerate() {
+            let Some(piece) = json::text(message, name, &place)?.filter(|piece| !piece.is_empty()) else {
+                continue;
+            };
+            self.meter.append(&mut self.reasoning[index], piece)?;
+            // Servers that have both fields say the same in both.
+            if !std::mem::replace(&mut shown, true) {
+                deltas.push(Delta::Reasoning(piece.to_owned()));
+            }
+        }
+        self.content(message, &place, deltas)?;
+        if let Some(piece) = json::text(message, "refusal", &place)? {
+            self.meter.append(&mut self.refusal, piece)?;
+            show(piece, deltas);
+        }
+        for (position, call) in json::items(message, "tool_calls", &place)?.iter().enumerate() {
+            self.call(call, format_args!("{place}.tool_calls[{position}]"), deltas)?;
+        }
+        Ok(())
+    }
+
+    /// Text, or an array of parts, as some servers have it.
+    fn content(
+        &mut self,
+        message: &Value,
+        place: impl Display,
+        deltas: &mut Vec<Delta>,
+    ) -> Result<(), DecodeError> {
+        match json::field(message, "content") {
+            None => {}
+            Some(Value::String(piece)) => {
+                self.meter.append(&mut self.text, piece)?;
+                show(piece, deltas);
+            }
+            Some(Value::Array(parts)) => {
+                for (index, part) in parts.iter().enumerate() {
+                    if let Some(piece) = json::text(part, "text", format_args!("{place}.content[{index}]"))? {
+                        self.meter.append(&mut self.text, piece)?;
+                        show(piece, deltas);
+                    }
+                }
+            }
+            Some(_) => return Err(DecodeError::shape(format!("{place}.content"), "a text")),
+        }
+        Ok(())
+    }
+
+    fn call(
+        &mut self,
+        value: &Value,
+        place: impl Display,
+        deltas: &mut Vec<Delta>,
+    ) -> Result<(), DecodeError> {
+        let id = json::text(value, "id", &place)?.unwrap_or_default();
+        let function = json::field(value, "function").unwrap_or(&Value::Null);
+        let name = json::text(function, "name", format_args!("{place}.function"))?.unwrap_or_default();
+        // Some servers send an object.
+        let object;
+        let piece = match json::field(function, "arguments") {
+            None => "",
+            Some(Value::String(piece)) => piece,
+            Some(value @ Value::Object(_)) => {
+                object = value.to_string();
+                &object
+            }
+            Some(_) => return Err(DecodeError::shape(format!("{place}.function.arguments"), "a text")),
+        };
+        let position = self.position(json::count(value, "index"), id, name);
+        let position = if let Some(position) = position {
+            position
+        } else {
+            self.meter.block()?;
+            let index = json::count(value, "index").unwrap_or(self.calls.len() as u64);
+            self.calls.push(Call { index, id: String::new(), name: String::new(), arguments: String::new() });
+            self.calls.len() - 1
+        };
+        let call = &mut self.calls[position];
+        let starts = call.name.is_empty() && !name.is_empty();
+        if call.id.is_empty() {
+            self.meter.append(&mut call.id, id)?;
+        }
+        if starts {
+            self.meter.append(&mut call.name, name)?;
+        }
+        self.meter.append(&mut call.arguments, piece)?;
+        if starts || !piece.is_empty() {
+            deltas.push(Delta::ToolCall {
+                call: position,
+                name: starts.then(|| name.to_owned()),
+                arguments: piece.to_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Which call a piece continues; `None`: it begins one. A piece has the index of its call, but some servers leave it out, or give
+    /// every call the same one; then another id means another call.
+    fn position(&self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
+        let position = match index {
+            Some(index) => self.calls.iter().rposition(|call| call.index == index)?,
+            None if id.is_empty() && name.is_empty() => self.calls.len().checked_sub(1)?,
+            None if id.is_empty() => return None,
+            None => self.calls.iter().rposition(|call| call.id == id)?,
+        };
+        let call = &self.calls[position];
+        let begins = !id.is_empty() && !name.is_empty() && !call.id.is_empty() && call.id != id;
+        (!begins).then_some(position)
+    }
+
+    /// What else a choice has: why the answer ends.
+    pub(super) fn choice(&mut self, choice: &Value, place: impl Display) -> Result<(), DecodeError> {
+        let Some(reason) = json::text(choice, "finish_reason", place)? else {
+            return Ok(());
+        };
+        self.finish = Some(match reason {
+            // vLLM has the text at which the model has stopped.
+            "stop" if choice.get("stop_reason").is_some_and(Value::is_string) => {
+                Finish::Known(StopReason::StopText)
+            }
+            "stop" | "eos" | "end_turn" => Finish::Known(StopReason::End),
+            "tool_calls" | "function_call" => Finish::Known(StopReason::ToolCalls),
+            "length" => Finish::Known(StopReason::MaxOutput),
+            "content_filter" => Finish::Known(StopReason::Refused),
+            "error" => Finish::Failed,
+            _ => Finish::Unknown,
+        });
+        Ok(())
+    }
+
+    pub(super) fn is_finished(&self) -> bool {
+        self.finish.is_some()
+    }
+
+    pub(super) fn finish(self, bounds: &Bounds) -> Result<Response, DecodeError> {
+        let stop = match self.finish {
+            _ if !self.refusal.is_empty() => StopReason::Refused,
+            Some(Finish::Known(stop)) => stop,
+            Some(Finish::Failed) => return Err(DecodeError::provider(&Value::Null)),
+            Some(Finish::Unknown) => {
+                let expected = "a reason that is known";
+                return Err(DecodeError::shape("choices[0].finish_reason".to_owned(), expected));
+            }
+            None => StopReason::End,
+        };
+        let mut draft = Draft::default();
+        let mut item = Map::new();
+        for (name, text) in REASONING.into_iter().zip(self.reasoning) {
+            if !text.is_empty() {
+                item.insert(name.to_owned(), Value::String(text));
+            }
+        }
+        if !item.is_empty() {
+            draft.reasoning(Api::OpenAiChat, Value::Object(item));
+        }
+        draft.text(self.text);
+        draft.text(self.refusal);
+        for call in self.calls {
+            draft.call(call.id, call.name, Arguments::Text(call.arguments));
+        }
+        draft.finish(stop, self.usage, bounds)
+    }
+}
+
+fn show(piece: &str, deltas: &mut Vec<Delta>) {
+    if !piece.is_empty() {
+        deltas.push(Delta::Text(piece.to_owned()));
+    }
+}
+
+/// The usage of an answer or of a piece of one, if it says it.
+pub(super) fn usage(answer: &Value) -> Option<Usage> {
+    let usage = json::field(answer, "usage")?;
+    let input = json::count(usage, "prompt_tokens")?;
+    let completion = json::count(usage, "completion_tokens").unwrap_or(0);
+    // Some servers count the tokens of reasoning in the total alone.
+    let rest = json::count(usage, "total_tokens").unwrap_or(0).saturating_sub(input);
+    let detail = |of: &str, name: &str| json::field(usage, of).and_then(|details| json::count(details, name));
+    let usage = Usage {
+        input,
+        output: completion.max(rest),
+        // DeepSeek has a name of its own.
+        cached: detail("prompt_tokens_details", "cached_tokens")
+            .or_else(|| json::count(usage, "prompt_cache_hit_tokens"))
+            .unwrap_or(0),
+        cache_write: detail("prompt_tokens_details", "cache_write_tokens").unwrap_or(0),
+        reasoning: detail("completion_tokens_details", "reasoning_tokens").unwrap_or(0),
+    };
+    Some(usage.bounded())
+}

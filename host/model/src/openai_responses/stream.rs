@@ -1,0 +1,113 @@
+//! Events of a stream. The last one has the whole response; the others are for showing it.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::answer;
+use crate::bounds::Meter;
+use crate::{Bounds, DecodeError, Delta, Response, Usage, json};
+
+#[derive(Debug)]
+pub(crate) struct Events {
+    meter: Meter,
+    /// Items that are complete, by their position.
+    items: BTreeMap<u64, Value>,
+    /// Which call of the answer an item is, by its position.
+    calls: BTreeMap<u64, usize>,
+    /// The response, in the event that ends the stream.
+    last: Option<Value>,
+    usage: Option<Usage>,
+}
+
+impl Events {
+    pub(crate) fn new(bounds: &Bounds) -> Self {
+        Self {
+            meter: Meter::new(bounds),
+            items: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            last: None,
+            usage: None,
+        }
+    }
+
+    pub(crate) fn event(
+        &mut self,
+        name: &str,
+        data: &[u8],
+        bounds: &Bounds,
+        deltas: &mut Vec<Delta>,
+    ) -> Result<(), DecodeError> {
+        if self.last.is_some() || data.is_empty() || data.trim_ascii() == b"[DONE]" {
+            return Ok(());
+        }
+        let mut event = json::parse(data, bounds)?;
+        let kind = json::text(&event, "type", "event")?.unwrap_or(name).to_owned();
+        let place = kind.as_str();
+        let position = json::count(&event, "output_index").unwrap_or(0);
+        match place {
+            "response.output_text.delta" | "response.refusal.delta" => {
+                deltas.extend(text(&event, place)?.map(Delta::Text));
+            }
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                deltas.extend(text(&event, place)?.map(Delta::Reasoning));
+            }
+            "response.output_item.added" => {
+                if let Some(name) = function(&event) {
+                    self.meter.block()?;
+                    let call = self.calls.len();
+                    self.calls.insert(position, call);
+                    let name = Some(name.to_owned());
+                    deltas.push(Delta::ToolCall { call, name, arguments: String::new() });
+                }
+            }
+            "response.function_call_arguments.delta" => {
+                if let (Some(call), Some(arguments)) = (self.calls.get(&position), text(&event, place)?) {
+                    deltas.push(Delta::ToolCall { call: *call, name: None, arguments });
+                }
+            }
+            "response.output_item.done" => {
+                self.meter.block()?;
+                self.meter.bytes(data.len())?;
+                if let Some(item) = event.get_mut("item") {
+                    self.items.insert(position, item.take());
+                }
+            }
+            "response.completed" | "response.incomplete" | "response.failed" => {
+                let Some(response) = event.get_mut("response").map(Value::take).filter(Value::is_object)
+                else {
+                    return Err(DecodeError::shape(format!("{place}.response"), "an object"));
+                };
+                self.usage = answer::usage(&response);
+                self.last = Some(response);
+            }
+            "error" => return Err(DecodeError::provider(&event)),
+            // A gateway's error has no type.
+            _ if json::field(&event, "error").is_some() => return Err(DecodeError::provider(&event)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    pub(crate) fn usage(&self) -> Option<Usage> {
+        self.usage
+    }
+
+    pub(crate) fn finish(self, bounds: &Bounds) -> Result<Response, DecodeError> {
+        match self.last {
+            Some(last) => answer::response(&last, self.items.into_values().collect(), bounds),
+            None => Err(DecodeError::Cut { usage: None }),
+        }
+    }
+}
+
+fn text(event: &Value, place: &str) -> Result<Option<String>, DecodeError> {
+    Ok(json::text(event, "delta", place)?.filter(|piece| !piece.is_empty()).map(str::to_owned))
+}
+
+/// The name of the tool of a call that begins.
+fn function(event: &Value) -> Option<&str> {
+    let item = event.get("item")?;
+    (item.get("type")? == "function_call").then_some(())?;
+    item.get("name")?.as_str()
+}

@@ -1,0 +1,120 @@
+//! Answers that come as streams of events.
+
+use crate::sse::Sse;
+use crate::{Api, Bounds, DecodeError, Response, Usage, anthropic, openai_chat, openai_responses};
+
+/// A piece of an answer, to be shown while the answer comes. What counts is the answer, which [`Stream::finish`] returns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delta {
+    /// Of its text.
+    Text(String),
+    /// Of what the model thinks, as far as the provider shows it.
+    Reasoning(String),
+    /// Of a call of a tool.
+    ToolCall {
+        /// Which call of the answer, from 0.
+        call: usize,
+        /// The name of the tool, in the first piece of a call.
+        name: Option<String>,
+        /// A piece of the text of its arguments.
+        arguments: String,
+    },
+}
+
+/// Reads an answer that comes as a stream of events, in pieces of any size.
+///
+/// It keeps the answer as far as it has come, and one event, within its [`Bounds`].
+#[derive(Debug)]
+pub struct Stream {
+    bounds: Bounds,
+    bytes: u64,
+    sse: Sse,
+    events: Events,
+    failed: bool,
+}
+
+#[derive(Debug)]
+enum Events {
+    OpenAiChat(openai_chat::Events),
+    OpenAiResponses(openai_responses::Events),
+    Anthropic(anthropic::Events),
+}
+
+impl Stream {
+    /// A stream of which nothing has come.
+    pub fn new(api: Api, bounds: Bounds) -> Self {
+        let events = match api {
+            Api::OpenAiChat => Events::OpenAiChat(openai_chat::Events::new(&bounds)),
+            Api::OpenAiResponses => Events::OpenAiResponses(openai_responses::Events::new(&bounds)),
+            Api::Anthropic => Events::Anthropic(anthropic::Events::new(&bounds)),
+        };
+        Self { bounds, bytes: 0, sse: Sse::new(bounds.answer_bytes), events, failed: false }
+    }
+
+    /// Takes the next bytes of the response's body. After an error, nothing more is read.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<Delta>, DecodeError> {
+        if self.failed {
+            return Err(DecodeError::Cut { usage: self.usage() });
+        }
+        let mut deltas = Vec::new();
+        let result = self.take(bytes, &mut deltas);
+        self.failed = result.is_err();
+        result.map_err(|error| error.with_usage(self.usage()))?;
+        Ok(deltas)
+    }
+
+    fn take(&mut self, bytes: &[u8], deltas: &mut Vec<Delta>) -> Result<(), DecodeError> {
+        self.bytes = self.bytes.saturating_add(bytes.len() as u64);
+        if self.bytes > self.bounds.stream_bytes {
+            return Err(DecodeError::bound("bytes", self.bounds.stream_bytes));
+        }
+        let Self { sse, events, bounds, .. } = self;
+        sse.feed(bytes, &mut |name, data| events.event(name, data, bounds, deltas))
+    }
+
+    /// What the provider has said of the usage until now.
+    pub fn usage(&self) -> Option<Usage> {
+        match &self.events {
+            Events::OpenAiChat(events) => events.usage(),
+            Events::OpenAiResponses(events) => events.usage(),
+            Events::Anthropic(events) => events.usage(),
+        }
+    }
+
+    /// The body has ended, or was cut off: the whole answer, if all of it has come.
+    pub fn finish(mut self) -> Result<Response, DecodeError> {
+        if self.failed {
+            return Err(DecodeError::Cut { usage: self.usage() });
+        }
+        let Self { sse, events, bounds, .. } = &mut self;
+        // What is left is a whole event, or the beginning of one that never came.
+        let last = sse.finish(&mut |name, data| events.event(name, data, bounds, &mut Vec::new()));
+        let usage = self.usage();
+        match last {
+            Ok(()) | Err(DecodeError::Json { .. }) => {}
+            Err(error) => return Err(error.with_usage(usage)),
+        }
+        let response = match self.events {
+            Events::OpenAiChat(events) => events.finish(&self.bounds),
+            Events::OpenAiResponses(events) => events.finish(&self.bounds),
+            Events::Anthropic(events) => events.finish(&self.bounds),
+        };
+        response.map_err(|error| error.with_usage(usage))
+    }
+}
+
+impl Events {
+    fn event(
+        &mut self,
+        name: &str,
+        data: &[u8],
+        bounds: &Bounds,
+        deltas: &mut Vec<Delta>,
+    ) -> Result<(), DecodeError> {
+        match self {
+            Self::OpenAiChat(events) => events.event(name, data, bounds, deltas),
+            Self::OpenAiResponses(events) => events.event(name, data, bounds, deltas),
+            Self::Anthropic(events) => events.event(name, data, bounds, deltas),
+        }
+    }
+}

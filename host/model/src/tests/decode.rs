@@ -1,0 +1,448 @@
+//! Whole answers and streams with what providers are known to do.
+
+use serde_json::{Value, json};
+
+use super::{events, streamed};
+use crate::{Api, Bounds, Category, DecodeError, Response, StopReason, Usage};
+
+fn decode(api: Api, body: &Value) -> Result<Response, DecodeError> {
+    api.decode(body.to_string().as_bytes(), &Bounds::default())
+}
+
+fn stream(api: Api, list: &[Value]) -> Result<Response, DecodeError> {
+    streamed(api, &events(list), &[10], Bounds::default()).map(|(response, _)| response)
+}
+
+fn chat(message: &Value, reason: &str) -> Value {
+    json!({"choices": [{"index": 0, "message": message, "finish_reason": reason}]})
+}
+
+fn blocks(response: &Response) -> Value {
+    serde_json::to_value(&response.message.blocks).unwrap()
+}
+
+#[test]
+fn chat_servers_differ() {
+    let call =
+        |id: &str, arguments: Value| json!({"id": id, "function": {"name": "f", "arguments": arguments}});
+    let told =
+        |id: &str, arguments: Value| json!({"tool_call": {"id": id, "name": "f", "arguments": arguments}});
+    for (message, reason, expected, stop) in [
+        (json!({"content": "a"}), "stop", json!([{"text": "a"}]), StopReason::End),
+        (json!({"content": ""}), "stop", json!([]), StopReason::End),
+        (json!({"content": "a"}), "length", json!([{"text": "a"}]), StopReason::MaxOutput),
+        (json!({"content": "a"}), "content_filter", json!([{"text": "a"}]), StopReason::Refused),
+        (json!({"content": null, "refusal": "no"}), "stop", json!([{"text": "no"}]), StopReason::Refused),
+        (
+            json!({"content": [{"type": "text", "text": "a"}, {"type": "other"}, {"type": "text", "text": "b"}]}),
+            "stop",
+            json!([{"text": "ab"}]),
+            StopReason::End,
+        ),
+        // A forced call ends with `stop`; a server says `tool_calls` and has none.
+        (
+            json!({"tool_calls": [call("1", json!("{}"))]}),
+            "stop",
+            json!([told("1", json!({}))]),
+            StopReason::ToolCalls,
+        ),
+        (json!({"content": "a", "tool_calls": []}), "tool_calls", json!([{"text": "a"}]), StopReason::End),
+        // No arguments, arguments as an object, no ids, and the same id for all.
+        (
+            json!({"tool_calls": [call("1", json!(""))]}),
+            "tool_calls",
+            json!([told("1", json!({}))]),
+            StopReason::ToolCalls,
+        ),
+        (
+            json!({"tool_calls": [call("1", json!({"a": 1}))]}),
+            "tool_calls",
+            json!([told("1", json!({"a": 1}))]),
+            StopReason::ToolCalls,
+        ),
+        (
+            json!({"tool_calls": [call("", json!("{}")), call("call_0", json!("{}")), call("", json!("{}"))]}),
+            "tool_calls",
+            json!([told("call_0", json!({})), told("call_1", json!({})), told("call_2", json!({}))]),
+            StopReason::ToolCalls,
+        ),
+        (
+            json!({"content": "a", "reasoning": "b", "reasoning_content": "b"}),
+            "stop",
+            json!([{"reasoning": {"api": "openai-chat", "item": {"reasoning": "b", "reasoning_content": "b"}}}, {"text": "a"}]),
+            StopReason::End,
+        ),
+    ] {
+        let response = decode(Api::OpenAiChat, &chat(&message, reason)).unwrap();
+        assert_eq!((blocks(&response), response.stop), (expected, stop), "{message}");
+        assert_eq!(response.usage, None);
+    }
+    // vLLM.
+    let body =
+        json!({"choices": [{"message": {"content": "a"}, "finish_reason": "stop", "stop_reason": "."}]});
+    assert_eq!(decode(Api::OpenAiChat, &body).unwrap().stop, StopReason::StopText);
+}
+
+#[test]
+fn pieces_of_calls_find_their_call() {
+    let delta = |calls: Value| json!({"choices": [{"delta": {"tool_calls": calls}}]});
+    let end = json!({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]});
+    let expected = json!([
+        {"tool_call": {"id": "1", "name": "f", "arguments": {"a": 1}}},
+        {"tool_call": {"id": "2", "name": "g", "arguments": {}}},
+    ]);
+    for list in [
+        // In turn.
+        vec![
+            delta(
+                json!([{"index": 0, "id": "1", "function": {"name": "f"}}, {"index": 1, "id": "2", "function": {"name": "g", "arguments": "{"}}]),
+            ),
+            delta(
+                json!([{"index": 0, "function": {"arguments": "{\"a\""}}, {"index": 1, "function": {"arguments": "}"}}]),
+            ),
+            delta(json!([{"index": 0, "function": {"arguments": ": 1}"}}])),
+        ],
+        // Without an index.
+        vec![
+            delta(json!([{"id": "1", "function": {"name": "f", "arguments": "{\"a\""}}])),
+            delta(json!([{"function": {"arguments": ": 1}"}}])),
+            delta(json!([{"id": "2", "function": {"name": "g", "arguments": "{}"}}])),
+        ],
+        // All with the same index.
+        vec![
+            delta(json!([{"index": 0, "id": "1", "function": {"name": "f", "arguments": "{\"a\": 1}"}}])),
+            delta(json!([{"index": 0, "id": "2", "function": {"name": "g", "arguments": "{}"}}])),
+        ],
+        // The id and the name in every piece.
+        vec![
+            delta(json!([{"index": 0, "id": "1", "function": {"name": "f", "arguments": "{\"a\""}}])),
+            delta(json!([{"index": 0, "id": "1", "function": {"name": "f", "arguments": ": 1}"}}])),
+            delta(json!([{"index": 1, "id": "2", "function": {"name": "g", "arguments": ""}}])),
+        ],
+    ] {
+        let response = stream(Api::OpenAiChat, &[list.clone(), vec![end.clone()]].concat()).unwrap();
+        assert_eq!(blocks(&response), expected, "{list:?}");
+    }
+}
+
+#[test]
+fn usage_is_counted_alike() {
+    let usage = |input, output, cached, cache_write, reasoning| Usage {
+        input,
+        output,
+        cached,
+        cache_write,
+        reasoning,
+    };
+    let base = json!({
+        "choices": [{"message": {"content": "a"}, "finish_reason": "stop"}],
+        "content": [], "stop_reason": "end_turn",
+        "output": [], "status": "completed",
+    });
+    for (api, said, expected) in [
+        (
+            Api::OpenAiChat,
+            json!({"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 8}),
+            Some(usage(5, 3, 0, 0, 0)),
+        ),
+        // Reasoning in the total alone.
+        (
+            Api::OpenAiChat,
+            json!({"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 18, "completion_tokens_details": {"reasoning_tokens": 10}}),
+            Some(usage(5, 13, 0, 0, 10)),
+        ),
+        (
+            Api::OpenAiChat,
+            json!({"prompt_tokens": 9, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 4, "cache_write_tokens": 2}}),
+            Some(usage(9, 3, 4, 2, 0)),
+        ),
+        (
+            Api::OpenAiChat,
+            json!({"prompt_tokens": 9, "completion_tokens": 3, "prompt_cache_hit_tokens": 4}),
+            Some(usage(9, 3, 4, 0, 0)),
+        ),
+        // More than there can be.
+        (
+            Api::OpenAiChat,
+            json!({"prompt_tokens": 3, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 9, "cache_write_tokens": 9}, "completion_tokens_details": {"reasoning_tokens": 9}}),
+            Some(usage(3, 3, 3, 0, 3)),
+        ),
+        (Api::OpenAiChat, json!({"prompt_tokens": -5, "completion_tokens": 3}), None),
+        (
+            Api::OpenAiChat,
+            json!({"prompt_tokens": 5.0, "completion_tokens": 3.0}),
+            Some(usage(5, 3, 0, 0, 0)),
+        ),
+        (Api::OpenAiChat, Value::Null, None),
+        (
+            Api::OpenAiResponses,
+            json!({"input_tokens": 9, "output_tokens": 8, "input_tokens_details": {"cached_tokens": 4, "cache_write_tokens": 1}, "output_tokens_details": {"reasoning_tokens": 7}}),
+            Some(usage(9, 8, 4, 1, 7)),
+        ),
+        (
+            Api::Anthropic,
+            json!({"input_tokens": 9, "output_tokens": 8, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 20, "output_tokens_details": {"thinking_tokens": 5}}),
+            Some(usage(129, 8, 100, 20, 5)),
+        ),
+        (
+            Api::Anthropic,
+            json!({"input_tokens": u64::MAX, "output_tokens": 8, "cache_read_input_tokens": 100}),
+            Some(usage(u64::MAX, 8, 100, 0, 0)),
+        ),
+    ] {
+        let mut body = base.clone();
+        body["usage"] = said.clone();
+        assert_eq!(decode(api, &body).unwrap().usage, expected, "{said}");
+    }
+}
+
+#[test]
+fn usage_of_a_stream_comes_in_parts() {
+    let start = json!({"type": "message_start", "message": {"usage": {"input_tokens": 9, "cache_read_input_tokens": 5, "output_tokens": 1}}});
+    let delta = json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 7, "input_tokens": 0}});
+    let known = Usage { input: 14, output: 1, cached: 5, ..Usage::default() };
+    let whole = Usage { output: 7, ..known };
+    assert_eq!(stream(Api::Anthropic, &[start.clone(), delta]).unwrap().usage, Some(whole));
+    let error = stream(Api::Anthropic, std::slice::from_ref(&start)).unwrap_err();
+    assert_eq!(error, DecodeError::Cut { usage: Some(known) });
+    assert_eq!(error.category(), Category::Transient);
+    let overloaded = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
+    let error = stream(Api::Anthropic, &[start, overloaded]).unwrap_err();
+    assert_eq!(
+        (error.usage(), error.category(), error.to_string().as_str()),
+        (Some(known), Category::Transient, "Overloaded")
+    );
+}
+
+#[test]
+fn arguments_that_are_no_object_are_an_error_that_says_the_usage() {
+    let usage = json!({"prompt_tokens": 5, "completion_tokens": 3});
+    for (text, reason, category, message) in [
+        (
+            "{\"a\": ",
+            "tool_calls",
+            Category::Transient,
+            "the model's arguments for the tool `f` are not a JSON object: EOF while parsing a value at line 1 column 6",
+        ),
+        (
+            "[]",
+            "tool_calls",
+            Category::Transient,
+            "the model's arguments for the tool `f` are not a JSON object: found an array",
+        ),
+        (
+            "null",
+            "stop",
+            Category::Transient,
+            "the model's arguments for the tool `f` are not a JSON object: found null",
+        ),
+        (
+            "{\"a",
+            "length",
+            Category::Permanent,
+            "the model's arguments for the tool `f` are not a JSON object, because the answer has reached `max_output`: EOF while parsing a string at line 1 column 3",
+        ),
+    ] {
+        let mut body =
+            chat(&json!({"tool_calls": [{"id": "1", "function": {"name": "f", "arguments": text}}]}), reason);
+        body["usage"] = usage.clone();
+        let error = decode(Api::OpenAiChat, &body).unwrap_err();
+        assert_eq!((error.to_string().as_str(), error.category()), (message, category));
+        assert_eq!(error.usage(), Some(Usage { input: 5, output: 3, ..Usage::default() }));
+    }
+    let body = json!({"content": [{"type": "tool_use", "id": "1", "name": "f", "input": [1]}], "stop_reason": "tool_use"});
+    assert!(matches!(decode(Api::Anthropic, &body), Err(DecodeError::Arguments { .. })));
+}
+
+#[test]
+fn answers_end_for_reasons() {
+    for (reason, expected) in [
+        ("end_turn", Some(StopReason::End)),
+        ("max_tokens", Some(StopReason::MaxOutput)),
+        ("model_context_window_exceeded", Some(StopReason::MaxOutput)),
+        ("stop_sequence", Some(StopReason::StopText)),
+        ("refusal", Some(StopReason::Refused)),
+        ("pause_turn", None),
+    ] {
+        let body = json!({"content": [{"type": "text", "text": "a"}], "stop_reason": reason, "usage": {"input_tokens": 1, "output_tokens": 1}});
+        let result = decode(Api::Anthropic, &body);
+        assert_eq!(result.as_ref().ok().map(|response| response.stop), expected, "{reason}");
+        assert!(result.is_ok_and(|response| response.usage.is_some()) || expected.is_none());
+    }
+    let text = json!([{"type": "message", "content": [{"type": "output_text", "text": "a"}]}]);
+    let refusal = json!([{"type": "message", "content": [{"type": "refusal", "refusal": "no"}]}]);
+    for (status, details, output, expected) in [
+        ("completed", json!(null), &text, StopReason::End),
+        ("completed", json!(null), &refusal, StopReason::Refused),
+        ("incomplete", json!({"reason": "max_output_tokens"}), &text, StopReason::MaxOutput),
+        ("incomplete", json!({"reason": "content_filter"}), &text, StopReason::Refused),
+    ] {
+        let body = json!({"status": status, "incomplete_details": details, "output": output});
+        assert_eq!(decode(Api::OpenAiResponses, &body).unwrap().stop, expected);
+    }
+    assert!(decode(Api::OpenAiResponses, &json!({"status": "in_progress", "output": []})).is_err());
+    assert!(
+        decode(Api::OpenAiChat, &chat(&json!({"content": "a"}), "insufficient_system_resource")).is_err()
+    );
+}
+
+#[test]
+fn errors_within_answers_are_read() {
+    for (api, body, category, message) in [
+        (
+            Api::OpenAiChat,
+            json!({"error": {"message": "Upstream", "code": 502}}),
+            Category::Transient,
+            "Upstream",
+        ),
+        (Api::OpenAiChat, json!({"error": {"message": "Slow", "code": 429}}), Category::RateLimited, "Slow"),
+        (
+            Api::OpenAiChat,
+            json!({"error": {"message": "Too long", "code": "context_length_exceeded"}}),
+            Category::InvalidInput,
+            "Too long",
+        ),
+        (
+            Api::OpenAiResponses,
+            json!({"status": "failed", "error": {"code": "rate_limit_exceeded", "message": "Slow"}, "output": []}),
+            Category::RateLimited,
+            "Slow",
+        ),
+        (
+            Api::OpenAiResponses,
+            json!({"status": "failed", "error": {"code": "invalid_prompt", "message": "Bad"}}),
+            Category::InvalidInput,
+            "Bad",
+        ),
+        (
+            Api::OpenAiResponses,
+            json!({"error": {"type": "server_error", "message": "Broken"}}),
+            Category::Transient,
+            "Broken",
+        ),
+        (
+            Api::Anthropic,
+            json!({"type": "error", "error": {"type": "authentication_error", "message": "No"}}),
+            Category::Denied,
+            "No",
+        ),
+        (
+            Api::Anthropic,
+            json!({"type": "error", "error": {"type": "timeout_error", "message": "Late"}}),
+            Category::Timeout,
+            "Late",
+        ),
+    ] {
+        let error = decode(api, &body).unwrap_err();
+        assert_eq!((error.category(), error.to_string().as_str()), (category, message), "{body}");
+        assert!(matches!(error, DecodeError::Provider { .. }));
+    }
+    // In streams.
+    for (api, event, category) in [
+        (Api::OpenAiChat, json!({"error": {"message": "a", "type": "server_error"}}), Category::Transient),
+        (
+            Api::OpenAiResponses,
+            json!({"type": "error", "code": "server_error", "message": "a"}),
+            Category::Transient,
+        ),
+        (
+            Api::OpenAiResponses,
+            json!({"type": "error", "error": {"code": "rate_limit_exceeded", "message": "a"}}),
+            Category::RateLimited,
+        ),
+        (
+            Api::OpenAiResponses,
+            json!({"type": "response.failed", "response": {"status": "failed", "error": {"code": "server_error", "message": "a"}}}),
+            Category::Transient,
+        ),
+        (
+            Api::Anthropic,
+            json!({"type": "error", "error": {"type": "something_new", "message": "a"}}),
+            Category::Transient,
+        ),
+    ] {
+        let error = stream(api, std::slice::from_ref(&event)).unwrap_err();
+        assert_eq!((error.category(), error.to_string().as_str()), (category, "a"), "{event}");
+    }
+}
+
+#[test]
+fn what_is_no_answer_says_where() {
+    for (api, body, expected) in [
+        (
+            Api::OpenAiChat,
+            json!({}),
+            "the provider's answer is not of its API: `choices[0]` is not an object",
+        ),
+        (
+            Api::OpenAiChat,
+            json!({"choices": [{}]}),
+            "the provider's answer is not of its API: `choices[0].message` is not an object",
+        ),
+        (
+            Api::OpenAiChat,
+            json!({"choices": [{"message": {"content": 1}}]}),
+            "the provider's answer is not of its API: `choices[0].message.content` is not a text",
+        ),
+        (
+            Api::OpenAiChat,
+            json!({"choices": [{"message": {"tool_calls": [{"function": {"name": 1}}]}}]}),
+            "the provider's answer is not of its API: `choices[0].message.tool_calls[0].function.name` is not a text",
+        ),
+        (
+            Api::OpenAiResponses,
+            json!({}),
+            "the provider's answer is not of its API: `output` is not an array",
+        ),
+        (
+            Api::OpenAiResponses,
+            json!({"output": [{"type": "message", "content": [{"text": 1}]}]}),
+            "the provider's answer is not of its API: `output[0].content[0].text` is not a text",
+        ),
+        (Api::Anthropic, json!({}), "the provider's answer is not of its API: `content` is not an array"),
+        (
+            Api::Anthropic,
+            json!({"content": [{"type": "text", "text": 1}]}),
+            "the provider's answer is not of its API: `content[0].text` is not a text",
+        ),
+        (
+            Api::Anthropic,
+            json!({"content": []}),
+            "the provider's answer is not of its API: `stop_reason` is not a reason that is known",
+        ),
+    ] {
+        assert_eq!(decode(api, &body).unwrap_err().to_string(), expected);
+    }
+    let error = Api::Anthropic.decode(b"<html>", &Bounds::default()).unwrap_err();
+    assert_eq!(error.to_string(), "the provider's answer is not JSON: expected value at line 1 column 1");
+}
+
+#[test]
+fn a_stream_whose_last_event_has_no_output_is_whole() {
+    let item = json!({"type": "message", "content": [{"type": "output_text", "text": "a"}]});
+    let call = json!({"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"});
+    let response = stream(
+        Api::OpenAiResponses,
+        &[
+            json!({"type": "response.output_item.done", "output_index": 1, "item": call}),
+            json!({"type": "response.output_item.done", "output_index": 0, "item": item}),
+            json!({"type": "response.completed", "response": {"status": "completed", "output": []}}),
+        ],
+    )
+    .unwrap();
+    assert_eq!(
+        blocks(&response),
+        json!([{"text": "a"}, {"tool_call": {"id": "1", "name": "f", "arguments": {}}}])
+    );
+}
+
+#[test]
+fn blocks_of_tools_of_the_provider_are_left_out() {
+    let body = json!({"stop_reason": "end_turn", "content": [
+        {"type": "server_tool_use", "id": "1", "name": "web_search", "input": {}},
+        {"type": "redacted_thinking", "data": "x"},
+        {"type": "text", "text": "a"},
+    ]});
+    let expected = json!([{"reasoning": {"api": "anthropic", "item": {"type": "redacted_thinking", "data": "x"}}}, {"text": "a"}]);
+    assert_eq!(blocks(&decode(Api::Anthropic, &body).unwrap()), expected);
+}
