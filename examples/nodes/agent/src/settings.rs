@@ -90,6 +90,11 @@ pub(crate) struct Limits {
     pub(crate) repeats: usize,
     /// How many characters of a tool's result the model sees.
     pub(crate) tool_result: usize,
+    /// How many tokens the whole thread may use, requests and answers together. It is looked at before each call, so that the last
+    /// one can go beyond it; the manifest's budgets are never exceeded.
+    pub(crate) tokens: Option<u64>,
+    /// What the whole thread may cost, in the manifest's currency. It is looked at before each call, as `tokens` is.
+    pub(crate) spend: Option<f64>,
     /// Uses the last turn, or the last call or tokens of the budget, for an answer without tools.
     pub(crate) finish: bool,
 }
@@ -125,7 +130,7 @@ pub(crate) struct SummarySettings {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { turns: 20, repeats: 3, tool_result: 4000, finish: false }
+        Self { turns: 20, repeats: 3, tool_result: 4000, tokens: None, spend: None, finish: false }
     }
 }
 
@@ -180,6 +185,11 @@ impl Settings {
         }
         if self.limits.repeats < 2 {
             return wrong("limits.repeats", "must be at least 2");
+        }
+        if let Some(spend) = self.limits.spend
+            && !(spend.is_finite() && spend >= 0.0)
+        {
+            return wrong("limits.spend", format_args!("must be at least 0, not {spend}"));
         }
         if self.limits.tool_result == 0 {
             return wrong("limits.tool_result", "must be at least 1");

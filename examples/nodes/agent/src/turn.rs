@@ -6,7 +6,7 @@ use graph_sdk::prelude::*;
 use crate::calls::{Performed, Plan};
 use crate::outputs::{Outputs, RETURN};
 use crate::result::{Answer, Used};
-use crate::settings::{Said, Settings};
+use crate::settings::{Limits, Said, Settings};
 use crate::{calls, context, thread};
 
 /// The graph's node that dispatches this item.
@@ -165,10 +165,7 @@ impl Turn<'_> {
             }
             Some(_) => {}
         }
-        let limit = settings.limits.turns;
-        if turns >= limit {
-            let message =
-                format!("the model was asked {turns} times and has not finished; `limits.turns` is {limit}");
+        if let Some(message) = reached(&settings.limits, turns, used) {
             return Err(self.limit(&message, turns, used));
         }
         let phase = if self.has_to_finish(turns) { Phase::Finishing } else { phase };
@@ -315,4 +312,22 @@ impl Turn<'_> {
         let text = said.map(Message::text).find(|text| !text.is_empty());
         json!({ "turns": turns, "cost": used.shown(), "thread_length": self.params.thread.len(), "text": text })
     }
+}
+
+/// Which limit does not permit another call.
+fn reached(limits: &Limits, turns: u64, used: &Used) -> Option<String> {
+    if turns >= limits.turns {
+        let most = limits.turns;
+        return Some(format!(
+            "the model was asked {turns} times and has not finished; `limits.turns` is {most}"
+        ));
+    }
+    if let Some(most) = limits.tokens.filter(|most| used.tokens() >= *most) {
+        return Some(format!(
+            "the task has used {} tokens and is not finished; `limits.tokens` is {most}",
+            used.tokens()
+        ));
+    }
+    let most = limits.spend.filter(|most| used.spend() >= *most)?;
+    Some(format!("the task has cost {} and is not finished; `limits.spend` is {most}", used.spend()))
 }

@@ -152,6 +152,7 @@ fn settings_are_checked_before_anything_is_paid() {
         ),
         (with(json!({ "limits": { "repeats": 1 } })), "settings.limits.repeats: must be at least 2"),
         (with(json!({ "limits": { "tool_result": 0 } })), "settings.limits.tool_result: must be at least 1"),
+        (with(json!({ "limits": { "spend": -1 } })), "settings.limits.spend: must be at least 0, not -1"),
         (with(json!({ "limits": { "turn": 1 } })), "unknown field `turn`"),
         (
             with(json!({ "approvals": [{ "tool": "", "then": "ask" }] })),
