@@ -22,6 +22,12 @@ const FINISH: &str = "This is the last call that is possible: answer now with wh
 /// Asks for the typed outputs, in the last call.
 const FINISH_WITH_OUTPUTS: &str = "This is the last call that is possible: return the outputs now with the tool `directive_return`, from what is known.";
 
+/// Whether a failure says that one call without tools is left.
+fn keeps_a_last_call(failure: &Failure) -> bool {
+    failure.category() == Some(Category::Limit)
+        && failure.details().is_some_and(|details| details["finish"] == Value::Bool(true))
+}
+
 /// What the graph gives to each activation.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -168,7 +174,7 @@ impl Turn<'_> {
         if let Some(message) = reached(&settings.limits, turns, used) {
             return Err(self.limit(&message, turns, used));
         }
-        let phase = if self.has_to_finish(turns) { Phase::Finishing } else { phase };
+        let mut phase = if self.has_to_finish(turns) { Phase::Finishing } else { phase };
         if phase != Phase::Finishing
             && let Some(cut) = context::due(settings.context.as_ref(), &all, *context)
         {
@@ -183,12 +189,24 @@ impl Turn<'_> {
                 .write("chain", json!([summarised.record]))
                 .goto(TURN));
         }
+        let response = match self.complete(&mut added, phase) {
+            // The manifest keeps a last call where the budget does not suffice for another one with tools.
+            Err(failure) if phase != Phase::Finishing && keeps_a_last_call(&failure) => {
+                phase = Phase::Finishing;
+                self.complete(&mut added, phase)?
+            }
+            answered => answered?,
+        };
+        self.take(response, added, phase, turns + 1)
+    }
+
+    /// Asks for the next message. In the last call, the model is told to answer; `added` then has that, too.
+    fn complete(&self, added: &mut Vec<Message>, phase: Phase) -> Result<Response, Failure> {
         if phase == Phase::Finishing {
             added.push(Message::user(if self.outputs.is_some() { FINISH_WITH_OUTPUTS } else { FINISH }));
         }
-        let conversation = thread::merged(&[thread.as_slice(), added.as_slice()].concat());
-        let response = model::complete(&self.request(conversation, phase)?)?;
-        self.take(response, added, phase, turns + 1)
+        let conversation = thread::merged(&[self.params.thread.as_slice(), added.as_slice()].concat());
+        model::complete(&self.request(conversation, phase)?)
     }
 
     /// Whether the next call is the last one that a limit permits.
