@@ -150,7 +150,7 @@ fn object(answer: &Value) -> Option<Value> {
 }
 
 /// Whether a pattern matches the whole text. It takes time in proportion to the product of their lengths.
-fn matches(pattern: &str, text: &str) -> bool {
+pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut at, mut from) = (0, 0);
     // Where the last `*` is, and how much of the text it has taken.
