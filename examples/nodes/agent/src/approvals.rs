@@ -26,7 +26,7 @@ enum Verdict {
     Allow,
     /// A person is asked about each.
     Ask,
-    /// They are refused; the model is told so.
+    /// They are refused, and the model gets that as their results.
     Deny,
 }
 
@@ -37,7 +37,7 @@ pub(crate) enum Decision {
     Perform,
     /// It is performed with the arguments of a person.
     PerformWith(Value),
-    /// It is refused, for a reason that the model is told.
+    /// It is refused, for a reason that is the result of the call.
     Refuse(String),
 }
 

@@ -128,7 +128,7 @@ pub(crate) struct ContextSettings {
 pub(crate) struct SummarySettings {
     /// The model; without it, that of the agent.
     pub(crate) model: Option<String>,
-    /// What it is told to do.
+    /// Its instructions.
     pub(crate) instructions: Option<String>,
     /// The most tokens of a summary.
     pub(crate) max_output: u64,
