@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 use graph_sdk::model::{self, Block, Message, Role};
 use graph_sdk::prelude::*;
+use serde::Deserializer;
+use serde::de::Error as _;
 
-use crate::approvals::Approval;
+use crate::approvals::{Approval, matches};
 use crate::outputs::{Outputs, RETURN};
 
 /// The largest number of turns: what the graph's supersteps suffice for.
@@ -31,6 +33,10 @@ pub struct Settings {
     /// The items that the model may ask for.
     #[serde(default)]
     pub(crate) tools: Vec<ToolSettings>,
+    /// Dispatch patterns such as `execute.tool.acme.*`: the model is offered only those of the tools that one of them covers. Without
+    /// the setting, all of them. What the run may dispatch is up to the manifest all the same.
+    #[serde(default)]
+    permissions: Option<Vec<String>>,
     /// Which calls of tools are performed, refused, or asked about. The first rule whose pattern matches counts; a call that none
     /// matches is performed.
     #[serde(default)]
@@ -122,7 +128,7 @@ pub(crate) struct ContextSettings {
 pub(crate) struct SummarySettings {
     /// The model; without it, that of the agent.
     pub(crate) model: Option<String>,
-    /// What it is told to do.
+    /// Its instructions.
     pub(crate) instructions: Option<String>,
     /// The most tokens of a summary.
     pub(crate) max_output: u64,
@@ -150,6 +156,17 @@ const fn nine_tenths() -> f64 {
 
 const fn kept() -> u64 {
     16_000
+}
+
+/// Reads settings in which null stands for what is left out, as it does where a graph passes on what it does not have.
+pub(crate) fn without_nulls<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Settings, D::Error> {
+    let mut settings = Value::deserialize(deserializer)?;
+    for path in ["", "/limits", "/context", "/context/summary"] {
+        if let Some(Value::Object(fields)) = settings.pointer_mut(path) {
+            fields.retain(|_, value| !value.is_null());
+        }
+    }
+    graph_sdk::serde_json::from_value(settings).map_err(D::Error::custom)
 }
 
 impl Settings {
@@ -197,7 +214,21 @@ impl Settings {
         if let Some(context) = &self.context {
             context.check()?;
         }
-        self.outputs.as_ref().map(Outputs::read).transpose()
+        let is_nothing = |outputs: &&Value| {
+            outputs.as_object().is_some_and(Map::is_empty) || outputs.as_array().is_some_and(Vec::is_empty)
+        };
+        self.outputs.as_ref().filter(|outputs| !is_nothing(outputs)).map(Outputs::read).transpose()
+    }
+
+    /// The tools that the model is offered.
+    pub(crate) fn offered(&self) -> impl Iterator<Item = &ToolSettings> {
+        let is_permitted = |tool: &&ToolSettings| {
+            let name = format!("execute.tool.{}", tool.item.replace('/', "."));
+            self.permissions.as_ref().is_none_or(|patterns| {
+                patterns.iter().any(|pattern| matches(pattern.strip_prefix("rye.").unwrap_or(pattern), &name))
+            })
+        };
+        self.tools.iter().filter(is_permitted)
     }
 
     /// The model that is asked: the first that is granted if the settings name none.

@@ -7,7 +7,7 @@ use crate::calls::{Performed, Plan};
 use crate::outputs::{Outputs, RETURN};
 use crate::result::{Answer, Used};
 use crate::settings::{Limits, Said, Settings};
-use crate::{calls, context, thread};
+use crate::{calls, context, settings, thread};
 
 /// The graph's node that dispatches this item.
 const TURN: &str = "turn";
@@ -33,6 +33,7 @@ fn keeps_a_last_call(failure: &Failure) -> bool {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Params {
     /// What the user has set: the inputs of the graph.
+    #[serde(deserialize_with = "settings::without_nulls")]
     settings: Settings,
     /// The conversation so far.
     #[serde(default)]
@@ -229,7 +230,7 @@ impl Turn<'_> {
         request.system = settings.system.clone().filter(|system| !system.is_empty());
         request.max_output = settings.max_output;
         request.temperature = settings.temperature;
-        for tool in &settings.tools {
+        for tool in settings.offered() {
             let name = tool.name();
             request = request.tool(Tool::new(name, tool.description.clone(), tool.parameters.clone()));
         }
