@@ -275,10 +275,7 @@ impl models_of::GuestCall for Call {
         self.0.borrow().asked()
     }
 
-    fn begin(
-        &self,
-        budget: models_of::BudgetBorrow<'_>,
-    ) -> Result<(Vec<models_of::Field>, Vec<u8>), String> {
+    fn begin(&self, budget: models_of::BudgetBorrow<'_>) -> Result<(Vec<models_of::Field>, Vec<u8>), String> {
         let models::Sending { fields, body } =
             self.0.borrow_mut().begin(&mut budget.get::<Budget>().0.borrow_mut())?;
         Ok((fields, body))

@@ -99,7 +99,7 @@ impl Call {
         let encoded = match model.encode(request, wanted) {
             Ok(encoded) => encoded,
             Err(error) => {
-                return Err(self.failed(Failure::new(Category::InvalidInput, error.to_string()), budget));
+                return Err(self.failed(&Failure::new(Category::InvalidInput, error.to_string()), budget));
             }
         };
         let input = encoded.bound_input(model.rule.media_tokens.unwrap_or(0));
@@ -150,7 +150,7 @@ impl Call {
         let kept = read::value("result", result).ok()?;
         if ok {
             let answered = read_answer(&kept)?;
-            return Some(self.outcome(answered, kept));
+            return Some(self.outcome(answered, &kept));
         }
         let failure: Failure = serde_json::from_value(kept.get("failure")?.clone()).ok()?;
         Some(failed(&failure, &kept))
@@ -191,10 +191,10 @@ impl Call {
         let shortened = (most < self.model.max_output(&self.request)).then_some(most);
         let answered = Answered { response, cost, shortened };
         let kept = with_used(kept_answer(&answered), self.used_until_now(budget));
-        self.outcome(answered, kept)
+        self.outcome(answered, &kept)
     }
 
-    fn outcome(&self, answered: Answered, kept: Value) -> String {
+    fn outcome(&self, answered: Answered, kept: &Value) -> String {
         let Answered { response, cost, shortened } = answered;
         let mut outcome = json!({ "ok": true, "kept": kept, "response": request::given(response, cost) });
         if let Some(tokens) = shortened {
@@ -210,20 +210,20 @@ impl Call {
     fn unanswered(&self, unanswered: Unanswered, left: u64, budget: &Budget) -> String {
         let Unanswered { failure, again, wait } = unanswered;
         if !again || self.attempt >= self.model.rule.attempts {
-            return self.failed(failure, budget);
+            return self.failed(&failure, budget);
         }
         let wait = wait.map_or_else(|| own_wait(self.attempt), Duration::from_millis);
         if wait >= Duration::from_millis(left) {
             let message =
                 format!("{}; to wait {wait:?} for another try would exceed the task's time", failure.message);
-            return self.failed(Failure { message, ..failure }, budget);
+            return self.failed(&Failure { message, ..failure }, budget);
         }
         canonical_string(&json!({ "wait": u64::try_from(wait.as_millis()).unwrap_or(u64::MAX) }))
     }
 
-    fn failed(&self, failure: Failure, budget: &Budget) -> String {
+    fn failed(&self, failure: &Failure, budget: &Budget) -> String {
         let kept = with_used(json!({ "failure": failure }), self.used_until_now(budget));
-        failed(&failure, &kept)
+        failed(failure, &kept)
     }
 
     fn exceeded(&self, figure: ModelFigure, failure: &Failure, budget: &Budget) -> String {
