@@ -343,7 +343,8 @@ impl<'r> Walk<'r> {
             Effect::Emit(Notice::ChildStarted { namespace, .. }) => {
                 *self.dispatches.entry(task_of_child(&namespace).to_owned()).or_default() += 1;
             }
-            Effect::SetTimer { .. } | Effect::Emit(_) | Effect::Finish(_) => {}
+            // The record answers for language models, so that nothing has to be set aside for them.
+            Effect::ModelRecorded { .. } | Effect::SetTimer { .. } | Effect::Emit(_) | Effect::Finish(_) => {}
         }
     }
 
