@@ -5,7 +5,7 @@ use std::time::Duration;
 use graph_core::capability::{HttpResponse, ModelTokens};
 use graph_core::limits::{ModelFigure, ModelUse};
 use graph_core::node::{Category, Failure};
-use graph_model::{DecodeError, ErrorAnswer, Request, Response, ToolChoice, Usage};
+use graph_model::{DecodeError, ErrorAnswer, Request, Response, Usage};
 use tokio::time::Instant;
 
 use super::show::{ArrivingAnswer, Shown};
@@ -135,10 +135,7 @@ impl Asking<'_> {
         let mut encoded =
             whole.map_err(|error| refused(Failure::new(Category::InvalidInput, error.to_string())))?;
         let input = encoded.bound_input(model.rule.media_tokens.unwrap_or(0));
-        // Providers refuse conversations about tools that a request does not have: without tools also means that none may be
-        // asked for, or only the one that returns the answer.
-        let last = request.tools.is_empty()
-            || matches!(request.tool_choice, ToolChoice::None | ToolChoice::Named(_));
+        let last = request.is_without_tools();
         let reserved = self.journal.reserve_model(input, wanted, &model.rule.price, last);
         let reserved = reserved.map_err(|shortage| {
             let failure = Failure::new(Category::Limit, format!("{}: {shortage}", model.shown()));
