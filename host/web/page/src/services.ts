@@ -137,11 +137,11 @@ export class Services {
     }
     const named = prepared.fields.map(([field, value]): [string, string] => [field, asText(value)]);
     const sending = { url: prepared.url, method: "POST", fields: [...named, ...(OF_PAGES[granted.api] ?? [])], body: new Uint8Array(body), most };
-    const sent = await this.send({ ...sending, within: Number(prepared.timeout) }, signal);
+    const sent = await this.send({ ...sending, within: Math.min(Number(prepared.timeout), Number.MAX_SAFE_INTEGER) }, signal);
     // A browser does not say whether a request was sent that has no response: it may have been, unless the page denies it.
     if ("error" in sent) return provider.failed(sent.error, sent.message, sent.error !== "HTTP-request-denied");
     const received = sent.fields.map(([field, value]): [string, Uint8Array] => [field, asBytes(value)]);
-    return provider.read(sent.status, received, sent.body, BigInt(most));
+    return provider.read(sent.status, received, sent.body, BigInt(Math.min(most, Number.MAX_SAFE_INTEGER)));
   }
 
   /** The component of an item that a component calls, as far as the manifest, the node and the caller's grant permit. */
