@@ -1,8 +1,9 @@
 //! What the calls of one component may use of language models.
 
+use graph_core::capability::ModelPrice;
 use graph_core::json::canonical_string;
 use graph_core::limits::{ModelUse, TaskLimits};
-use graph_core::model_budget::ModelBudget;
+use graph_core::model_budget::{ModelBudget, ModelShortage};
 use graph_core::record::JournalEntry;
 use serde_json::{Map, Value, json};
 
@@ -16,17 +17,33 @@ impl Budget {
     /// A budget of which nothing is used: of these limits, as effects and grants have them, the smaller of each. Without any,
     /// there is no limit.
     pub fn open(limits: &[String]) -> Result<Self, Problem> {
-        let mut most = ModelUse::UNBOUNDED;
+        let mut most = TaskLimits::UNBOUNDED;
         for limits in limits {
-            most = most.min(of_limits(limits)?);
+            most = most.min(read::document("limits", limits)?);
         }
-        Ok(Self(ModelBudget::new(most)))
+        Ok(Self::of(&most))
     }
 
     /// The budget of a component that is called: what is left, and no more than its own limits. What it uses is charged
     /// when it has ended.
     pub fn inside(&self, limits: &str) -> Result<Self, Problem> {
-        Ok(Self(ModelBudget::new(self.0.left().min(of_limits(limits)?))))
+        let own: TaskLimits = read::document("limits", limits)?;
+        Ok(Self::of(&TaskLimits { model: self.0.left().min(own.model), ..own }))
+    }
+
+    fn of(limits: &TaskLimits) -> Self {
+        Self(ModelBudget::new(limits.model).with_floor(limits.model_floor.unwrap_or(ModelUse::NOTHING)))
+    }
+
+    /// Sets aside what a request may use. `last`: also of what is kept for a last one.
+    pub(super) fn reserve(
+        &mut self,
+        input: u64,
+        output: u64,
+        price: &ModelPrice,
+        last: bool,
+    ) -> Result<ModelUse, ModelShortage> {
+        if last { self.0.reserve_last(input, output, price) } else { self.0.reserve(input, output, price) }
     }
 
     /// Charges what a called component or a recorded call has used.
@@ -51,10 +68,6 @@ impl Budget {
     }
 }
 
-fn of_limits(limits: &str) -> Result<ModelUse, Problem> {
-    Ok(read::document::<TaskLimits>("limits", limits)?.model)
-}
-
 /// What models have used in a call, by its entry in a journal: the object that [`Budget::used`] gives.
 pub fn used_in(entry: &str) -> Result<String, Problem> {
     let entry: JournalEntry = read::document("entry", entry)?;
@@ -64,8 +77,6 @@ pub fn used_in(entry: &str) -> Result<String, Problem> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use graph_core::capability::ModelPrice;
-
     use super::*;
 
     fn limits(model: ModelUse) -> String {

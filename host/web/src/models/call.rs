@@ -103,10 +103,16 @@ impl Call {
             }
         };
         let input = encoded.bound_input(model.rule.media_tokens.unwrap_or(0));
-        let reserved = match budget.0.reserve(input, wanted, &model.rule.price) {
+        let last = request.is_without_tools();
+        let reserved = match budget.reserve(input, wanted, &model.rule.price, last) {
             Ok(reserved) => reserved,
             Err(shortage) => {
                 let failure = Failure::new(Category::Limit, format!("{}: {shortage}", model.shown()));
+                if !last && budget.0.has_floor() {
+                    // The component may still ask without tools.
+                    let details = Some(json!({ "finish": true }));
+                    return Err(self.failed(&Failure { details, ..failure }, budget));
+                }
                 return Err(self.exceeded(shortage.figure, &failure, budget));
             }
         };

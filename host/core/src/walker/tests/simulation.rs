@@ -410,6 +410,7 @@ impl Simulation {
                 assert!(told.attempt == 1 && told.answers.is_empty(), "looked up for {told:?}");
                 self.lookups.insert((told.task.as_str().into(), told.attempt), *lookup);
             }
+            Effect::ModelRecorded { .. } => panic!("no task reserves anything"),
             Effect::RunTask(spec) => {
                 self.check_begin(&spec);
                 let told = &spec.activation;
