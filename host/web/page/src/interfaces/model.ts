@@ -37,8 +37,8 @@ interface Request {
 
 /** What the executor does for calls of models. */
 export interface Asker {
-  /** Has a try sent, and gives its outcome. A `Fault` says that the component's time is over. */
-  send(model: string, fields: [string, Uint8Array][], body: Uint8Array): Promise<string>;
+  /** Has a try sent once its reservation is on record, and gives its outcome. A `Fault` says that the component's time is over. */
+  send(model: string, total: string, fields: [string, Uint8Array][], body: Uint8Array): Promise<string>;
   /** Waits before the next try. */
   wait(milliseconds: number): Promise<void>;
   /** How long the component may still wait, in milliseconds. */
@@ -133,7 +133,7 @@ export function model(granted: GrantedModel[], grant: string, walker: Walker, jo
         return told(error);
       }
       try {
-        const tried = await asker.send(name, ...sending);
+        const tried = await asker.send(name, call.total(budget), ...sending);
         const outcome = call.settle(budget, tried, BigInt(Math.floor(Math.min(asker.left(), Number.MAX_SAFE_INTEGER))));
         const wait = members(outcome).get("wait");
         if (wait === undefined) return outcome;
