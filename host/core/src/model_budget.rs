@@ -153,7 +153,7 @@ impl ModelBudget {
         output: u64,
         price: &ModelPrice,
     ) -> Result<ModelUse, ModelShortage> {
-        // What was set aside for a request of which nobody has said how it ended counts as used.
+        // What was set aside for a request whose end is not known counts as used.
         self.forfeit();
         let above = |left: u64, floor| if left == u64::MAX { left } else { left.saturating_sub(floor) };
         let left = self.left().each(floor, above);
