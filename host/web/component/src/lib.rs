@@ -281,6 +281,10 @@ impl models_of::GuestCall for Call {
         Ok((fields, body))
     }
 
+    fn total(&self, budget: models_of::BudgetBorrow<'_>) -> String {
+        self.0.borrow().total(&budget.get::<Budget>().0.borrow())
+    }
+
     fn settle(
         &self,
         budget: models_of::BudgetBorrow<'_>,

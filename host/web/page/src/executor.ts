@@ -169,8 +169,8 @@ export class Executor {
       warn: (message: string): void => output.hostLine("warn", message),
     };
     const asker = {
-      send: (name: string, fields: [string, Uint8Array][], body: Uint8Array) =>
-        asked<string>({ ask: "model", grant: frame.grant, model: name, fields, body, most: frame.limits.response_body }, LATE_MODEL),
+      send: (name: string, total: string, fields: [string, Uint8Array][], body: Uint8Array) =>
+        asked<string>({ ask: "model", grant: frame.grant, model: name, total, fields, body, most: frame.limits.response_body }, LATE_MODEL),
       wait: (milliseconds: number): Promise<void> => waits.until(new Promise((resolve) => setTimeout(resolve, milliseconds)), LATE_MODEL),
       left: (): number => waits.left(),
       warn: sender.warn,

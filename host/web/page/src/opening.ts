@@ -165,7 +165,8 @@ function secretsOf(grants: string[]): AskedSecret[] {
   const each = grants.flatMap((text): AskedSecret[] => {
     const { secrets = [], models = [] } = JSON.parse(text) as Grant;
     const locked = models.filter(({ secret }) => secret !== undefined);
-    return [...secrets.map(({ name, host }) => ({ name, host })), ...locked.map((model) => ({ name: keyOf(model), host: model.host, model: model.name }))];
+    const keys = locked.map((model) => ({ name: keyOf(model), host: model.host, model: model.name }));
+    return [...secrets.map(({ name, host }) => ({ name, host })), ...keys];
   });
   return [...new Map(each.map((one) => [one.name, one])).values()];
 }

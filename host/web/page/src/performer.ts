@@ -5,7 +5,7 @@ import { members, object } from "./json";
 import type { Pool } from "./pool";
 import type { Call, Grant, Limits, LogLine } from "./protocol";
 import type { Played } from "./replay";
-import type { Services } from "./services";
+import type { Reserve, Services } from "./services";
 import { problem, words, type Run, type VerifiedComponent } from "./walker";
 
 export interface Item {
@@ -52,7 +52,7 @@ export class Performer {
     effect: Map<string, string>,
     activation: Map<string, string>,
     name: string,
-    played?: Played,
+    { played, reserve = async () => undefined }: { played?: Played; reserve?: Reserve } = {},
   ): Promise<string | undefined> {
     const value = <T>(field: string): T => JSON.parse(effect.get(field) ?? "null") as T;
     const id = value<string>("item_id");
@@ -76,7 +76,7 @@ export class Performer {
     this.next += 1;
     const call = this.next;
     this.underWay.set(name, call);
-    const place = { run, task: JSON.parse(activation.get("task") ?? "null") as string, clock: value<number>("clock") };
+    const place = { run, task: JSON.parse(activation.get("task") ?? "null") as string, clock: value<number>("clock"), reserve };
     const given: Call = {
       id: call,
       component: item.bundled.digest,

@@ -143,7 +143,7 @@ export type Told = { kept: Plain } | { error: string; message: string };
 export type Question =
   | KnowledgeQuestion
   | { ask: "request"; grant: string; request: HttpRequest; most: number; firstByte: number | undefined }
-  | { ask: "model"; grant: string; model: string; fields: [name: string, value: Uint8Array][]; body: Uint8Array; most: number }
+  | { ask: "model"; grant: string; model: string; total: string; fields: [name: string, value: Uint8Array][]; body: Uint8Array; most: number }
   | { ask: "tool"; caller: string; item: string; depth: number };
 
 /** The component of an item that another one calls, and what it is granted; or why it is not called. */

@@ -15,7 +15,12 @@ export interface Place {
   task: string;
   /** The recorded time of its superstep. */
   clock: number;
+  /** Puts on record what the attempt may use of models. */
+  reserve: Reserve;
 }
+
+/** Waits until what an attempt may use of models, a JSON text, is on record. */
+export type Reserve = (model: string) => Promise<void>;
 
 /** Has the page send a request. */
 export type Send = (sending: Sending, signal: AbortSignal) => Promise<Sent>;
@@ -93,7 +98,7 @@ export class Services {
       case "request":
         return this.request(question, signal);
       case "model":
-        return this.model(question, signal);
+        return this.model(place, question, signal);
       case "tool":
         return Promise.resolve(this.tool(place, question));
     }
@@ -125,7 +130,7 @@ export class Services {
   }
 
   /** Sends one try of a request to a model: its outcome, without the key, for the walker of the component. */
-  private async model({ grant, model: name, fields, body, most }: Question & { ask: "model" }, signal: AbortSignal): Promise<string> {
+  private async model(place: Place, { grant, model: name, total, fields, body, most }: Question & { ask: "model" }, signal: AbortSignal): Promise<string> {
     const granted = (JSON.parse(grant) as Grant).models?.find((model) => model.name === name);
     if (!granted) throw new Error(`the model \`${name}\` is not granted`);
     const provider = this.provider(grant, granted);
@@ -135,13 +140,16 @@ export class Services {
     } catch (error) {
       return provider.failed("HTTP-request-denied", refusedWith(error), false);
     }
+    await place.reserve(total);
+    // The call may have ended meanwhile: what was set aside was charged.
+    signal.throwIfAborted();
     const named = prepared.fields.map(([field, value]): [string, string] => [field, asText(value)]);
     const sending = { url: prepared.url, method: "POST", fields: [...named, ...(OF_PAGES[granted.api] ?? [])], body: new Uint8Array(body), most };
-    const sent = await this.send({ ...sending, within: Number(prepared.timeout) }, signal);
+    const sent = await this.send({ ...sending, within: Math.min(Number(prepared.timeout), Number.MAX_SAFE_INTEGER) }, signal);
     // A browser does not say whether a request was sent that has no response: it may have been, unless the page denies it.
     if ("error" in sent) return provider.failed(sent.error, sent.message, sent.error !== "HTTP-request-denied");
     const received = sent.fields.map(([field, value]): [string, Uint8Array] => [field, asBytes(value)]);
-    return provider.read(sent.status, received, sent.body, BigInt(most));
+    return provider.read(sent.status, received, sent.body, BigInt(Math.min(most, Number.MAX_SAFE_INTEGER)));
   }
 
   /** The component of an item that a component calls, as far as the manifest, the node and the caller's grant permit. */

@@ -50,6 +50,7 @@ export interface ModelCall {
   [DISPOSE](): void;
   asked(): string;
   begin(budget: Budget): [[string, Uint8Array][], Uint8Array];
+  total(budget: Budget): string;
   settle(budget: Budget, tried: string, left: bigint): string;
   late(budget: Budget): string;
   recorded(kept: string, ok: boolean): string | undefined;

@@ -11,7 +11,11 @@ use crate::{Problem, read};
 
 /// What the calls of one component may use of language models, have used, and set aside for the request under way.
 #[derive(Clone, Debug)]
-pub struct Budget(pub(super) ModelBudget);
+pub struct Budget {
+    pub(super) own: ModelBudget,
+    /// What the components that called this one have used until then.
+    around: ModelUse,
+}
 
 impl Budget {
     /// A budget of which nothing is used: of these limits, as effects and grants have them, the smaller of each. Without any,
@@ -21,18 +25,25 @@ impl Budget {
         for limits in limits {
             most = most.min(read::document("limits", limits)?);
         }
-        Ok(Self::of(&most))
+        Ok(Self::of(&most, ModelUse::NOTHING))
     }
 
     /// The budget of a component that is called: what is left, and no more than its own limits. What it uses is charged
     /// when it has ended.
     pub fn inside(&self, limits: &str) -> Result<Self, Problem> {
         let own: TaskLimits = read::document("limits", limits)?;
-        Ok(Self::of(&TaskLimits { model: self.0.left().min(own.model), ..own }))
+        let limits = TaskLimits { model: self.own.left().min(own.model), ..own };
+        Ok(Self::of(&limits, self.used_around()))
     }
 
-    fn of(limits: &TaskLimits) -> Self {
-        Self(ModelBudget::new(limits.model).with_floor(limits.model_floor.unwrap_or(ModelUse::NOTHING)))
+    fn of(limits: &TaskLimits, around: ModelUse) -> Self {
+        let floor = limits.model_floor.unwrap_or(ModelUse::NOTHING);
+        Self { own: ModelBudget::new(limits.model).with_floor(floor), around }
+    }
+
+    /// What was used, by the components around this one, too.
+    pub(super) fn used_around(&self) -> ModelUse {
+        self.around.plus(self.own.used())
     }
 
     /// Sets aside what a request may use. `last`: also of what is kept for a last one.
@@ -43,24 +54,28 @@ impl Budget {
         price: &ModelPrice,
         last: bool,
     ) -> Result<ModelUse, ModelShortage> {
-        if last { self.0.reserve_last(input, output, price) } else { self.0.reserve(input, output, price) }
+        if last {
+            self.own.reserve_last(input, output, price)
+        } else {
+            self.own.reserve(input, output, price)
+        }
     }
 
     /// Charges what a called component or a recorded call has used.
     pub fn charge(&mut self, used: &str) -> Result<(), Problem> {
-        self.0.charge(read::document("use of models", used)?);
+        self.own.charge(read::document("use of models", used)?);
         Ok(())
     }
 
     /// What was used: an object of `calls`, `input`, `output` (in tokens) and `cost` (in millionths), without those that are
     /// zero.
     pub fn used(&self) -> String {
-        canonical_string(&json!(self.0.used()))
+        canonical_string(&json!(self.own.used()))
     }
 
     /// What is left, without what has no limit.
     pub fn left(&self) -> String {
-        let ModelUse { calls, input, output, cost } = self.0.left();
+        let ModelUse { calls, input, output, cost } = self.own.left();
         let figures = [("calls", calls), ("input", input), ("output", output), ("cost", cost)];
         let limited = figures.into_iter().filter(|(_, left)| *left != u64::MAX);
         let left: Map<_, _> = limited.map(|(name, left)| (name.to_owned(), json!(left))).collect();
@@ -106,7 +121,7 @@ mod tests {
     fn limits_that_say_nothing_of_models_have_the_defaults() {
         let text = json!(TaskLimits::DEFAULT).to_string();
         assert!(!text.contains("model"), "{text}");
-        assert_eq!(Budget::open(&[text]).unwrap().0.left(), ModelUse::OF_TASK);
+        assert_eq!(Budget::open(&[text]).unwrap().own.left(), ModelUse::OF_TASK);
         assert_eq!(Budget::open(&[]).unwrap().left(), "{}");
         assert_eq!(Budget::open(&["{}".to_owned()]).unwrap_err().code, "invalid_json");
         assert!(Budget::open(&[]).unwrap().charge(r#"{"tokens":1}"#).is_err());
@@ -115,7 +130,7 @@ mod tests {
     #[test]
     fn what_is_set_aside_is_not_left() {
         let mut budget = Budget::open(&[limits(of(2, 1000, 100, u64::MAX))]).unwrap();
-        budget.0.reserve(300, 50, &ModelPrice::default()).unwrap();
+        budget.own.reserve(300, 50, &ModelPrice::default()).unwrap();
         assert_eq!(budget.left(), r#"{"calls":1,"input":700,"output":50}"#);
         assert_eq!(budget.used(), "{}");
     }

@@ -93,7 +93,7 @@ impl Call {
 
     /// Begins a try: sets aside what it may use. The error is the outcome of the call, as JSON: nothing is sent.
     pub fn begin(&mut self, budget: &mut Budget) -> Result<Sending, String> {
-        self.before.get_or_insert_with(|| budget.0.used());
+        self.before.get_or_insert_with(|| budget.own.used());
         let Self { model, request, .. } = &*self;
         let wanted = model.max_output(request);
         let encoded = match model.encode(request, wanted) {
@@ -108,7 +108,7 @@ impl Call {
             Ok(reserved) => reserved,
             Err(shortage) => {
                 let failure = Failure::new(Category::Limit, format!("{}: {shortage}", model.shown()));
-                if !last && budget.0.has_floor() {
+                if !last && budget.own.has_floor() {
                     // The component may still ask without tools.
                     let details = Some(json!({ "finish": true }));
                     return Err(self.failed(&Failure { details, ..failure }, budget));
@@ -124,6 +124,12 @@ impl Call {
         Ok(sending(encoded))
     }
 
+    /// What the attempt of the task has used of models, and may use with the try that was begun, as JSON: all components together. It goes
+    /// on record before the request is sent.
+    pub fn total(&self, budget: &Budget) -> String {
+        canonical_string(&json!(budget.used_around().plus(self.reserved)))
+    }
+
     /// Takes the outcome of the try, as [`Provider`](super::Provider) gives it, and gives that of the call, as JSON: it has ended, or it waits before
     /// the next try. `left` is the time that the component may still wait, in milliseconds.
     pub fn settle(&mut self, budget: &mut Budget, tried: &str, left: u64) -> Result<String, Problem> {
@@ -131,7 +137,7 @@ impl Call {
             Problem::new("invalid_json", format!("the outcome of the try cannot be read: {error}"))
         })?;
         let used = self.used(&spent);
-        if let Some(overrun) = budget.0.settle(used) {
+        if let Some(overrun) = budget.own.settle(used) {
             let failure = Failure::new(Category::Limit, format!("{}: {overrun}", self.model.shown()));
             return Ok(self.exceeded(overrun.figure, &failure, budget));
         }
@@ -141,10 +147,10 @@ impl Call {
         })
     }
 
-    /// Nobody waits for the try any longer: what was set aside counts as used, because the provider counts it. Gives the outcome of
+    /// The component does not wait for the try any longer: what was set aside counts as used, because the provider counts it. Gives the outcome of
     /// the call, as JSON.
     pub fn late(&self, budget: &mut Budget) -> String {
-        budget.0.forfeit();
+        budget.own.forfeit();
         let message = format!("it ran past its deadline while it waited for {}", self.model.shown());
         let failure = Failure::new(Category::Timeout, message);
         ended(&failure, &fault_after(&failure, self.used_until_now(budget)))
@@ -187,7 +193,7 @@ impl Call {
 
     /// What the call has used until now, all tries together.
     fn used_until_now(&self, budget: &Budget) -> ModelUse {
-        budget.0.used().less(self.before.unwrap_or(ModelUse::NOTHING))
+        budget.own.used().less(self.before.unwrap_or(ModelUse::NOTHING))
     }
 
     fn answered(&self, mut response: Response, used: ModelUse, budget: &Budget) -> String {

@@ -256,6 +256,24 @@ fn a_request_that_nobody_waits_for_is_charged() {
 }
 
 #[test]
+fn what_goes_on_record_has_the_use_of_the_components_around() {
+    let mut asking = Asking::new(MOST);
+    asking.budget.charge(r#"{"calls":1,"input":40,"output":2}"#).unwrap();
+    let limits = json!(TaskLimits { model: MOST, ..TaskLimits::DEFAULT }).to_string();
+    asking.budget = asking.budget.inside(&limits).unwrap();
+    let total = |asking: &Asking| serde_json::from_str::<Value>(&asking.call.total(&asking.budget)).unwrap();
+    let sent = asking.call.begin(&mut asking.budget).unwrap().body.len() as u64;
+    let all = json!({ "calls": 2, "input": 40 + sent, "output": 1002, "cost": sent + 2000 });
+    assert_eq!(total(&asking), all);
+    asking.settle(&asking.provider.failed("connection-refused", String::new(), false));
+    asking.call.begin(&mut asking.budget).unwrap();
+    assert_eq!(
+        total(&asking),
+        json!({ "calls": 3, "input": 40 + sent, "output": 1002, "cost": sent + 2000 })
+    );
+}
+
+#[test]
 fn requests_are_refused_before_they_are_recorded() {
     let with = |rules: Vec<ModelRule>, request: Value| {
         let failure = Call::open(&grant(rules, MOST), &request.to_string()).unwrap_err();

@@ -29,7 +29,7 @@ impl Model {
     }
 
     fn target(&self, max_output: u64) -> Target<'_> {
-        // Answers are taken as a whole, whatever the manifest says about streams: nobody is shown parts of them.
+        // Answers are taken as a whole, whatever the manifest says about streams: parts of them are not shown.
         Target { model: &self.rule.model, max_output, streamed: false, options: &self.options }
     }
 

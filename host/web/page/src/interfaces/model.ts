@@ -2,7 +2,7 @@
 // decides.
 
 import { Fault, type Category, type Failure } from "../fault";
-import { keptBytes, type Answer, type Journal } from "../journal";
+import { asKept, keptBytes, type Answer, type Journal } from "../journal";
 import { canonical, members, plain, Raw, type Plain } from "../json";
 import type { GrantedModel } from "../protocol";
 import { errorOf, type ModelCall, type Walker } from "../walker";
@@ -37,8 +37,8 @@ interface Request {
 
 /** What the executor does for calls of models. */
 export interface Asker {
-  /** Has a try sent, and gives its outcome. A `Fault` says that the component's time is over. */
-  send(model: string, fields: [string, Uint8Array][], body: Uint8Array): Promise<string>;
+  /** Has a try sent once its reservation is on record, and gives its outcome. A `Fault` says that the component's time is over. */
+  send(model: string, total: string, fields: [string, Uint8Array][], body: Uint8Array): Promise<string>;
   /** Waits before the next try. */
   wait(milliseconds: number): Promise<void>;
   /** How long the component may still wait, in milliseconds. */
@@ -93,7 +93,8 @@ function readBlock({ text, reasoning, tool_call: call, tool_result: result, medi
   if (reasoning !== undefined) return { tag: "reasoning", val: reasoning };
   if (call) return { tag: "tool-call", val: call };
   if (result) return { tag: "tool-result", val: { ...result, failed: result.failed ?? false } };
-  if (media) return { tag: "media", val: { mediaType: media.media_type, data: Uint8Array.from(atob(media.data), (character) => character.charCodeAt(0)) } };
+  const data = asKept({ bytes: media?.data ?? null });
+  if (media && data) return { tag: "media", val: { mediaType: media.media_type, data } };
   throw new Error("the walker gives a block that is unknown here");
 }
 
@@ -132,8 +133,8 @@ export function model(granted: GrantedModel[], grant: string, walker: Walker, jo
         return told(error);
       }
       try {
-        const tried = await asker.send(name, ...sending);
-        const outcome = call.settle(budget, tried, BigInt(Math.floor(asker.left())));
+        const tried = await asker.send(name, call.total(budget), ...sending);
+        const outcome = call.settle(budget, tried, BigInt(Math.floor(Math.min(asker.left(), Number.MAX_SAFE_INTEGER))));
         const wait = members(outcome).get("wait");
         if (wait === undefined) return outcome;
         await asker.wait(Number(wait));
