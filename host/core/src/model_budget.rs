@@ -120,7 +120,7 @@ impl ModelBudget {
         output: u64,
         price: &ModelPrice,
     ) -> Result<ModelUse, ModelShortage> {
-        // What was set aside for a request of which nobody has said how it ended counts as used.
+        // What was set aside for a request whose outcome was never reported counts as used.
         self.forfeit();
         let left = self.left();
         let payable =

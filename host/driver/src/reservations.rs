@@ -1,4 +1,4 @@
-//! What attempts may use of language models goes on record before they ask one.
+//! What attempts may use of language models is recorded before they ask one.
 
 use std::collections::HashMap;
 use std::fmt;
