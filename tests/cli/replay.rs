@@ -319,3 +319,23 @@ fn child_runs_that_begin_while_others_wait_for_answers_begin_then() {
     let (replayed, code) = place.json(&["replay", "r"]);
     assert_eq!((code, &replayed["differences"]), (0, &json!([])), "{replayed}");
 }
+
+/// A resume begins child runs at once, long before the superstep that they belong to commits.
+#[test]
+fn child_runs_that_a_resume_begins_begin_with_the_resume() {
+    let place = Place::with_compiled_testkit();
+    place.graph(".ai/tools/t/child.yaml", "start: a\nnodes: { a: { assign: { text: child } } }\n");
+    place.graph(
+        "g.yaml",
+        "start: ask\nnodes:\n  ask: { interrupt: after, next: [child, slow] }\n  child: { action: { item_id: t/child } }\n  \
+         slow: { action: { item_id: t/kit, params: { op: fail, category: transient, message: \"not now\" } }, \
+         retry: { max_attempts: 2, initial_interval: 60ms }, on_error: done }\n  done: { assign: { done: true } }\n",
+    );
+    place.write("caps.yaml", "dispatch: [\"*\"]\n");
+    let run = ["run", "g.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "r"];
+    assert_eq!(place.run(&run).code, 6);
+    let (done, code) = place.json(&["resume", "r"]);
+    assert_eq!((code, &done["state"]["done"]), (0, &json!(true)), "{done}");
+    let (replayed, code) = place.json(&["replay", "r"]);
+    assert_eq!((code, &replayed["differences"]), (0, &json!([])), "{replayed}");
+}

@@ -18,3 +18,16 @@ wit_bindgen::generate!({
     default_bindings_module: "graph_sdk::bindings",
     export_macro_name: "export",
 });
+
+/// The interface of language models, in a world of its own: what nodes without the feature are built from stays as it is.
+#[cfg(feature = "model")]
+pub mod model {
+    wit_bindgen::generate!({
+        world: "graph-host:sdk-model/sdk-model",
+        path: ["wit/node", "wit/host", "wit/model.wit"],
+        with: {
+            "graph-host:node/types@0.1.0": crate::bindings::graph_host::node::types,
+            "graph-host:host/model@0.1.0": generate,
+        },
+    });
+}

@@ -31,6 +31,11 @@
 //! | [`secrets`] | handles of secrets, for requests | `graph-host:host/secrets` |
 //! | [`knowledge`] | texts that outlast the run | `graph-host:host/knowledge` |
 //! | [`tools`] | other items | `graph-host:host/tools` |
+#![cfg_attr(feature = "model", doc = "| [`model`] | language models | `graph-host:host/model` |")]
+#![cfg_attr(
+    not(feature = "model"),
+    doc = "| `model`, with the cargo feature of this name | language models | `graph-host:host/model` |"
+)]
 //!
 //! The node's crate is a `cdylib` that depends on `graph-sdk`, and on `serde` and `schemars` for their derives.
 //! `graph-host build` compiles it for `wasm32-unknown-unknown`; `cargo test` compiles it for the machine, where
@@ -50,6 +55,8 @@ pub mod host;
 pub mod http;
 mod imports;
 pub mod knowledge;
+#[cfg(feature = "model")]
+pub mod model;
 #[doc(hidden)]
 pub mod node;
 mod outcome;

@@ -85,6 +85,7 @@ impl Items {
             state: wanted.state.min(most.state),
             results: wanted.results.min(most.results),
             stored: wanted.stored.min(most.stored),
+            model: wanted.model.min(most.model),
         }
     }
 

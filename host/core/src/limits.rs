@@ -1,8 +1,12 @@
 //! The limits of tasks and runs.
 
+mod model;
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+pub use model::{ModelFigure, ModelUse, read_cost, written_cost};
 
 /// The limits of one task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +41,17 @@ pub struct TaskLimits {
     /// The body of a response by HTTP, in bytes.
     #[serde(default = "default_response_body")]
     pub response_body: u64,
+    /// Calls of language models.
+    #[serde(default = "default_model", skip_serializing_if = "is_default_model")]
+    pub model: ModelUse,
+}
+
+const fn default_model() -> ModelUse {
+    ModelUse::OF_TASK
+}
+
+fn is_default_model(model: &ModelUse) -> bool {
+    *model == ModelUse::OF_TASK
 }
 
 const fn default_calls() -> u64 {
@@ -77,6 +92,7 @@ impl TaskLimits {
         requests: 100,
         request_body: 1 << 20,
         response_body: 4 << 20,
+        model: ModelUse::OF_TASK,
     };
 
     /// No bound at all.
@@ -92,11 +108,12 @@ impl TaskLimits {
         requests: u64::MAX,
         request_body: u64::MAX,
         response_body: u64::MAX,
+        model: ModelUse::UNBOUNDED,
     };
 
     /// The task's limits on its use of the host.
     pub const fn host(&self) -> HostUse {
-        HostUse { calls: self.calls, bytes: self.bytes, ..HostUse::NOTHING }
+        HostUse { calls: self.calls, bytes: self.bytes, model: self.model, ..HostUse::NOTHING }
     }
 
     /// The smaller of each.
@@ -114,6 +131,7 @@ impl TaskLimits {
             requests: self.requests.min(other.requests),
             request_body: self.request_body.min(other.request_body),
             response_body: self.response_body.min(other.response_body),
+            model: self.model.min(other.model),
         }
     }
 }
@@ -154,6 +172,17 @@ pub struct RunLimits {
     /// durability mode.
     #[serde(default = "default_stored", skip_serializing_if = "is_default_stored")]
     pub stored: u64,
+    /// Calls of language models, of all tasks together.
+    #[serde(default = "default_run_model", skip_serializing_if = "is_default_run_model")]
+    pub model: ModelUse,
+}
+
+const fn default_run_model() -> ModelUse {
+    ModelUse::OF_RUN
+}
+
+fn is_default_run_model(model: &ModelUse) -> bool {
+    *model == ModelUse::OF_RUN
 }
 
 const fn default_run_calls() -> u64 {
@@ -227,12 +256,13 @@ impl RunLimits {
         state: 64 << 20,
         results: 256 << 20,
         stored: 4 << 30,
+        model: ModelUse::OF_RUN,
     };
 
     /// The run's limits on its use of the host. Fuel is not among them: the host's and the components' fuel share one
     /// budget.
     pub const fn host(&self) -> HostUse {
-        HostUse { calls: self.calls, bytes: self.bytes, fuel: 0, stored: self.stored }
+        HostUse { calls: self.calls, bytes: self.bytes, fuel: 0, stored: self.stored, model: self.model }
     }
 }
 
@@ -253,6 +283,9 @@ pub struct HostUse {
     /// Logical bytes that are stored: see [`RunLimits::stored`].
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stored: u64,
+    /// Calls of language models.
+    #[serde(default, skip_serializing_if = "ModelUse::is_nothing")]
+    pub model: ModelUse,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
@@ -262,20 +295,21 @@ const fn is_zero(count: &u64) -> bool {
 
 impl HostUse {
     /// No use of the host.
-    pub const NOTHING: Self = Self { calls: 0, bytes: 0, fuel: 0, stored: 0 };
+    pub const NOTHING: Self = Self { calls: 0, bytes: 0, fuel: 0, stored: 0, model: ModelUse::NOTHING };
 
     /// Whether nothing was used.
     #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
     pub const fn is_nothing(&self) -> bool {
-        self.calls == 0 && self.bytes == 0 && self.fuel == 0 && self.stored == 0
+        self.calls == 0 && self.bytes == 0 && self.fuel == 0 && self.stored == 0 && self.model.is_nothing()
     }
 
-    fn each(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
+    fn each(self, other: Self, of: impl Fn(u64, u64) -> u64 + Copy) -> Self {
         Self {
             calls: of(self.calls, other.calls),
             bytes: of(self.bytes, other.bytes),
             fuel: of(self.fuel, other.fuel),
             stored: of(self.stored, other.stored),
+            model: self.model.each(other.model, of),
         }
     }
 
@@ -334,13 +368,21 @@ pub enum Budget {
     Results,
     /// [`RunLimits::stored`].
     Stored,
+    /// [`ModelUse::calls`] of [`RunLimits::model`].
+    ModelCalls,
+    /// [`ModelUse::input`] of [`RunLimits::model`].
+    ModelInputTokens,
+    /// [`ModelUse::output`] of [`RunLimits::model`].
+    ModelOutputTokens,
+    /// [`ModelUse::cost`] of [`RunLimits::model`], in millionths.
+    ModelCost,
     /// The most that one step of the host's own work may cost, which nothing raises:
     /// [`rates::STEP`](crate::work::rates::STEP).
     Work,
 }
 
 impl Budget {
-    /// The key under `run:` in a manifest; `work` has none there.
+    /// The key under `run:` in a manifest, with a dot for a key below a key; `work` has none there.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Fuel => "fuel",
@@ -350,17 +392,49 @@ impl Budget {
             Self::State => "state",
             Self::Results => "results",
             Self::Stored => "stored",
+            Self::ModelCalls => "model.calls",
+            Self::ModelInputTokens => "model.input_tokens",
+            Self::ModelOutputTokens => "model.output_tokens",
+            Self::ModelCost => "model.cost",
             Self::Work => "work",
         }
     }
 
     /// The unit of the budget, for messages.
     pub const fn unit(self) -> &'static str {
+        if let Some(figure) = self.figure() {
+            return figure.unit();
+        }
         match self {
             Self::Fuel | Self::Work => "fuel",
             Self::Calls => "calls",
             Self::Steps => "supersteps",
-            Self::Bytes | Self::State | Self::Results | Self::Stored => "bytes",
+            _ => "bytes",
+        }
+    }
+
+    /// The figure of models that it limits.
+    pub const fn figure(self) -> Option<ModelFigure> {
+        match self {
+            Self::ModelCalls => Some(ModelFigure::Calls),
+            Self::ModelInputTokens => Some(ModelFigure::InputTokens),
+            Self::ModelOutputTokens => Some(ModelFigure::OutputTokens),
+            Self::ModelCost => Some(ModelFigure::Cost),
+            _ => None,
+        }
+    }
+
+    /// An amount of it as a manifest writes it.
+    pub fn written(self, amount: u64) -> String {
+        self.figure().map_or_else(|| amount.to_string(), |figure| figure.written(amount))
+    }
+
+    /// The line of a manifest that sets it to an amount; `work` has none.
+    pub fn line(self, amount: u64) -> String {
+        let amount = self.written(amount);
+        match self.figure() {
+            Some(figure) => format!("run: {{ model: {{ {}: {amount} }} }}", figure.key()),
+            None => format!("run: {{ {}: {amount} }}", self.as_str()),
         }
     }
 
@@ -374,7 +448,22 @@ impl Budget {
             Self::State => limits.state,
             Self::Results => limits.results,
             Self::Stored => limits.stored,
+            Self::ModelCalls => limits.model.calls,
+            Self::ModelInputTokens => limits.model.input,
+            Self::ModelOutputTokens => limits.model.output,
+            Self::ModelCost => limits.model.cost,
             Self::Work => crate::work::rates::STEP,
+        }
+    }
+}
+
+impl From<ModelFigure> for Budget {
+    fn from(figure: ModelFigure) -> Self {
+        match figure {
+            ModelFigure::Calls => Self::ModelCalls,
+            ModelFigure::InputTokens => Self::ModelInputTokens,
+            ModelFigure::OutputTokens => Self::ModelOutputTokens,
+            ModelFigure::Cost => Self::ModelCost,
         }
     }
 }

@@ -39,7 +39,7 @@ use crate::{Activation, Answer, Command, Context, Failure, Outcome, node};
 /// assert_eq!(secrets::names(), ["TOKEN"]);
 /// assert!(host.lines().is_empty());
 /// ```
-pub struct Host(Rc<RefCell<State>>);
+pub struct Host(pub(super) Rc<RefCell<State>>);
 
 /// A request that a node sent.
 #[derive(Clone, Debug, PartialEq, Eq)]

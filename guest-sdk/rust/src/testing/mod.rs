@@ -26,6 +26,8 @@
 //! of sizes. `graph-host test` runs a graph with the component itself.
 
 mod host;
+#[cfg(feature = "model")]
+mod models;
 pub(crate) mod state;
 mod tree;
 

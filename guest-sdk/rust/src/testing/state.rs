@@ -2,6 +2,8 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+#[cfg(feature = "model")]
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -11,12 +13,17 @@ use super::Request;
 use super::tree::Tree;
 use crate::host::Level;
 use crate::http::Response;
+#[cfg(feature = "model")]
+use crate::model;
 use crate::{Activation, Failure};
 
 /// Performs an item.
 pub(crate) type Perform = Rc<dyn Fn(Value) -> Result<Value, Failure>>;
 /// Answers a request.
 pub(crate) type Server = Rc<dyn Fn(&Request) -> Result<Response, Failure>>;
+/// What a model answers to its next calls.
+#[cfg(feature = "model")]
+pub(crate) type ModelAnswers = VecDeque<Result<model::Response, Failure>>;
 
 thread_local! {
     /// The hosts of this thread; the last one answers.
@@ -34,6 +41,13 @@ pub(crate) struct State {
     pub(crate) clock: Duration,
     pub(crate) seed: u64,
     pub(crate) activation: Activation,
+    /// In the order in which the test grants them.
+    #[cfg(feature = "model")]
+    pub(crate) models: Vec<(String, ModelAnswers)>,
+    #[cfg(feature = "model")]
+    pub(crate) model_requests: Vec<model::Request>,
+    #[cfg(feature = "model")]
+    pub(crate) model_budget: model::Budget,
 }
 
 impl State {
@@ -62,6 +76,12 @@ impl State {
                 answers: Vec::new(),
                 idempotency_key: "key".to_owned(),
             },
+            #[cfg(feature = "model")]
+            models: Vec::new(),
+            #[cfg(feature = "model")]
+            model_requests: Vec::new(),
+            #[cfg(feature = "model")]
+            model_budget: model::Budget::default(),
         }
     }
 

@@ -8,6 +8,7 @@ use super::grant::{Access, CapabilityKind, EffectiveGrant, Mount};
 use super::http::HttpRule;
 use super::interface::{InterfaceName, Provision};
 use super::manifest::Manifest;
+use super::model::ModelRule;
 use super::reach::{KnowledgeRule, SecretRule};
 use super::{Ceiling, path};
 use crate::graph::{NodeCapabilities, NodeLimits};
@@ -153,7 +154,8 @@ pub fn effective_grant(request: &GrantRequest<'_>) -> Result<EffectiveGrant, Vec
     let http = if kinds.contains(&CapabilityKind::Http) { http(request) } else { Vec::new() };
     let secrets = if kinds.contains(&CapabilityKind::Secrets) { secrets(request) } else { Vec::new() };
     let knowledge = if kinds.contains(&CapabilityKind::Knowledge) { knowledge(request) } else { Vec::new() };
-    Ok(EffectiveGrant { kinds, filesystem, http, secrets, knowledge, limits: limits(request) })
+    let models = if kinds.contains(&CapabilityKind::Model) { models(request) } else { Vec::new() };
+    Ok(EffectiveGrant { kinds, filesystem, http, secrets, knowledge, models, limits: limits(request) })
 }
 
 /// The kind whose functions an interface holds.
@@ -192,6 +194,7 @@ fn refused(request: &GrantRequest<'_>, kind: CapabilityKind, mounts: &[Mount]) -
         || (kind == CapabilityKind::Http && http(request).is_empty())
         || (kind == CapabilityKind::Secrets && secrets(request).is_empty())
         || (kind == CapabilityKind::Knowledge && knowledge(request).is_empty())
+        || (kind == CapabilityKind::Model && models(request).is_empty())
     {
         return Some(RefusalReason::Parent);
     }
@@ -248,6 +251,12 @@ fn knowledge(request: &GrantRequest<'_>) -> Vec<KnowledgeRule> {
         .collect()
 }
 
+/// The models in the manifest's entry that the parent has, too.
+fn models(request: &GrantRequest<'_>) -> Vec<ModelRule> {
+    let has = |rule: &&ModelRule| request.parent.is_none_or(|parent| parent.models.contains(rule));
+    request.manifest.models_for(request.item_id).filter(has).cloned().collect()
+}
+
 fn limits(request: &GrantRequest<'_>) -> TaskLimits {
     let mut limits = request.manifest.limits_for(request.item_id);
     for other in [request.ceiling.limits, request.parent.map(|parent| parent.limits)].into_iter().flatten() {
@@ -285,6 +294,7 @@ pub(super) fn line(kind: CapabilityKind, folder: &str, guest: &str, access: Acce
                 .to_owned()
         }
         CapabilityKind::Knowledge => "knowledge: [{ scope: notes/, access: ro }]".to_owned(),
+        CapabilityKind::Model => "model: [fast]".to_owned(),
         kind => format!("{kind}: true"),
     }
 }

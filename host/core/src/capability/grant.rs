@@ -6,6 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::http::HttpRule;
+use super::model::ModelRule;
 use super::reach::{KnowledgeRule, SecretRule};
 use crate::digest::{Digest, DomainHasher};
 use crate::limits::TaskLimits;
@@ -31,11 +32,13 @@ pub enum CapabilityKind {
     Knowledge,
     /// `graph-host:host/tools`: calls of other items.
     Tools,
+    /// `graph-host:host/model`: completions of the language models that the manifest names.
+    Model,
 }
 
 impl CapabilityKind {
     /// Every kind, in the order in which plans and suggestions list them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Log,
         Self::Clocks,
         Self::Random,
@@ -44,6 +47,7 @@ impl CapabilityKind {
         Self::Secrets,
         Self::Knowledge,
         Self::Tools,
+        Self::Model,
     ];
 
     /// The key in a manifest.
@@ -57,6 +61,7 @@ impl CapabilityKind {
             Self::Secrets => "secrets",
             Self::Knowledge => "knowledge",
             Self::Tools => "tools",
+            Self::Model => "model",
         }
     }
 
@@ -121,6 +126,9 @@ pub struct EffectiveGrant {
     /// The knowledge that it may use; empty without [`CapabilityKind::Knowledge`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub knowledge: Vec<KnowledgeRule>,
+    /// The language models that it may ask; empty without [`CapabilityKind::Model`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<ModelRule>,
     /// What each task may use up.
     pub limits: TaskLimits,
 }
@@ -134,6 +142,7 @@ impl EffectiveGrant {
             http: Vec::new(),
             secrets: Vec::new(),
             knowledge: Vec::new(),
+            models: Vec::new(),
             limits,
         }
     }
@@ -154,6 +163,12 @@ impl EffectiveGrant {
             [serde_json::json!(self.http), serde_json::json!(self.secrets), serde_json::json!(self.knowledge)]
         {
             digest = digest.field(crate::json::canonical_string(&rules).as_bytes());
+        }
+        // Where no model is granted, the digest is that of releases without models.
+        if !self.models.is_empty() {
+            for rules in [serde_json::json!(self.models), serde_json::json!(self.limits.model)] {
+                digest = digest.field(crate::json::canonical_string(&rules).as_bytes());
+            }
         }
         let limits = &self.limits;
         digest

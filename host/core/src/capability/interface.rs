@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use semver::Version;
 
-use super::CapabilityKind::{self, Clocks, Filesystem, Http, Knowledge, Log, Random, Secrets, Tools};
+use super::CapabilityKind::{self, Clocks, Filesystem, Http, Knowledge, Log, Model, Random, Secrets, Tools};
 use crate::diagnostic::printable;
 
 /// The name of a WIT interface, `namespace:package/interface`, with a version or without, such as
@@ -147,7 +147,7 @@ const fn row(
 }
 
 /// Every interface that the host knows.
-const TABLE: [Row; 28] = [
+const TABLE: [Row; 29] = [
     row("graph-host:node/types", (0, 1), None, &[]),
     row("graph-host:host/log", (0, 1), Some(Log), &[Log]),
     row("graph-host:host/events", (0, 1), Some(Log), &[Log]),
@@ -163,6 +163,7 @@ const TABLE: [Row; 28] = [
     row("graph-host:host/secrets", (0, 1), Some(Secrets), &[Secrets]),
     row("graph-host:host/knowledge", (0, 1), Some(Knowledge), &[Knowledge]),
     row("graph-host:host/tools", (0, 1), Some(Tools), &[Tools]),
+    row("graph-host:host/model", (0, 1), Some(Model), &[Model]),
     row("wasi:cli/environment", (0, 2), None, &[Log]),
     row("wasi:cli/exit", (0, 2), None, &[Log]),
     row("wasi:cli/stdin", (0, 2), None, &[Log]),

@@ -7,6 +7,7 @@ use super::dispatch::DispatchPatterns;
 use super::grant::{CapabilityKind, Mount};
 use super::http::HttpRule;
 use super::item::ItemPattern;
+use super::model::ModelRule;
 use super::reach::{KnowledgeRule, SecretRule};
 use crate::digest::Digest;
 use crate::graph::NodeCapabilities;
@@ -21,6 +22,8 @@ use crate::limits::{RunLimits, TaskLimits};
 pub struct Manifest {
     pub(super) dispatch: DispatchPatterns,
     pub(super) items: Vec<ItemEntry>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) models: Vec<ModelRule>,
     pub(super) limits: TaskLimits,
     pub(super) run: RunLimits,
     /// What inputs and a parent's nodes have left of it; empty for a manifest as it was written.
@@ -82,6 +85,9 @@ pub struct ItemEntry {
     /// Whether they may call other items, of those that may be dispatched.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tools: bool,
+    /// The language models that they may ask, by their names in the manifest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub model: Vec<String>,
     /// Whether they may be functions of the program that runs the graph, which nothing bounds: no signature, no sandbox, no
     /// fuel, no memory limit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -112,6 +118,7 @@ impl ItemEntry {
             CapabilityKind::Secrets => !self.secrets.is_empty(),
             CapabilityKind::Knowledge => !self.knowledge.is_empty(),
             CapabilityKind::Tools => self.tools,
+            CapabilityKind::Model => !self.model.is_empty(),
         }
     }
 }
@@ -205,6 +212,17 @@ impl Manifest {
             .max_by_key(|entry| entry.pattern.specificity())
     }
 
+    /// The language models that the manifest names, in document order.
+    pub fn models(&self) -> &[ModelRule] {
+        &self.models
+    }
+
+    /// The language models that an item may ask, in the order of its entry.
+    pub(super) fn models_for(&self, item_id: &str) -> impl Iterator<Item = &ModelRule> {
+        let names = self.entry_for(item_id).map_or(&[][..], |entry| &entry.model);
+        names.iter().filter_map(|name| self.models.iter().find(|model| model.name == *name))
+    }
+
     /// Whether an item may be a function of the program that runs the graph, at a node with these `capabilities`. A node
     /// whose interfaces are narrowed, by itself or by a node above, runs none: the host cannot enforce that on a
     /// function.
@@ -270,6 +288,17 @@ impl Manifest {
         for entry in &before.items {
             if after.items.iter().any(|known| known.pattern == entry.pattern && known != entry) {
                 lines.push(format!("items changed: {}", entry.pattern));
+            }
+        }
+        for (sign, one, two) in [("removed", before, after), ("added", after, before)] {
+            for model in &one.models {
+                match two.models.iter().find(|known| known.name == model.name) {
+                    None => lines.push(format!("models {sign}: {}", model.name)),
+                    Some(known) if known != model && sign == "added" => {
+                        lines.push(format!("models changed: {}", model.name));
+                    }
+                    Some(_) => {}
+                }
             }
         }
         if before.limits != after.limits {

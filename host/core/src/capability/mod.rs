@@ -8,6 +8,7 @@ mod http;
 mod interface;
 mod item;
 mod manifest;
+mod model;
 mod nested;
 mod outgoing;
 mod path;
@@ -24,8 +25,10 @@ pub use http::{AddressRange, HttpRule, ParseAddressError, RequestDenied, Scheme,
 pub use interface::{InterfaceName, ParseInterfaceError, Provision};
 pub use item::{ItemPattern, ItemPatternError, Specificity};
 pub use manifest::{ItemEntry, Manifest, ManifestMount};
+pub use model::{ModelApi, ModelPrice, ModelRule, ModelTokens};
 pub use nested::{call_seed, check_call};
 pub use outgoing::{HttpField, HttpResponse, Outgoing, SecretValue, UnsearchableResponse, UnusableSecret};
 pub use reach::{KnowledgeRule, SecretRule, SecretSource, is_key};
+pub(crate) use read::read_model_use;
 pub use read::read_run_limits;
 pub use suggest::{DispatchUse, ItemNeeds, Suggestion, suggest};

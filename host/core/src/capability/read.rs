@@ -1,5 +1,6 @@
 //! Reading manifests from YAML.
 
+mod models;
 mod rules;
 
 use std::time::Duration;
@@ -11,11 +12,8 @@ use super::manifest::{ItemEntry, Manifest, ManifestMount};
 use super::path;
 use crate::diagnostic::{Diagnostic, Diagnostics, Problems, codes, excerpt};
 use crate::keys;
-use crate::limits::{RunLimits, TaskLimits};
-use crate::yaml::{Entry, Fields, Node, parse};
-
-/// Capabilities of later versions. They are refused, never ignored.
-const LATER: [&str; 1] = ["model"];
+use crate::limits::{ModelUse, RunLimits, TaskLimits, read_cost};
+use crate::yaml::{Entry, Fields, Node, Yaml, parse};
 
 /// The largest depth of child runs that a manifest may allow.
 const LARGEST_DEPTH: u64 = 64;
@@ -41,11 +39,27 @@ impl Manifest {
         let run = fields
             .fields("run", &keys::manifest::RUN_LIMITS, "`run`")
             .map_or(RunLimits::DEFAULT, read_run_limits);
+        let models = fields.filled("models").and_then(|node| node.mapping("`models`", problems));
+        let names: Vec<&str> =
+            models.iter().flat_map(|models| models.iter()).map(|entry| &*entry.key.name).collect();
+        let models = models.map_or_else(Vec::new, |entries| models::read(entries, base, problems));
         let items = fields.filled("items").and_then(|node| node.mapping("`items`", problems));
-        let items = items.map_or_else(Vec::new, |entries| read_items(entries.iter(), limits, base, problems));
+        let given = Given { limits, base, models: &names };
+        let items = items.map_or_else(Vec::new, |entries| read_items(entries.iter(), given, problems));
         fields.finish();
-        Some(Self { dispatch, items, limits, run, ..Self::default() })
+        Some(Self { dispatch, items, models, limits, run, ..Self::default() })
     }
+}
+
+/// What the rest of a manifest gives its entries.
+#[derive(Clone, Copy)]
+struct Given<'a> {
+    /// The limits of entries that have none.
+    limits: TaskLimits,
+    /// The folder that relative paths start from.
+    base: &'a str,
+    /// The names of its models, those with errors included.
+    models: &'a [&'a str],
 }
 
 /// Reads the limits of a whole run, as under `run:` of a manifest; missing keys have their defaults.
@@ -63,6 +77,7 @@ pub fn read_run_limits(mut fields: Fields<'_>) -> RunLimits {
         state: size(&mut fields, "state").unwrap_or(RunLimits::DEFAULT.state),
         results: size(&mut fields, "results").unwrap_or(RunLimits::DEFAULT.results),
         stored: size(&mut fields, "stored").unwrap_or(RunLimits::DEFAULT.stored),
+        model: read_model_use(&mut fields, RunLimits::DEFAULT.model),
     };
     fields.finish();
     run
@@ -89,8 +104,7 @@ fn read_dispatch(node: &Node, problems: &Problems) -> DispatchPatterns {
 
 fn read_items<'n>(
     entries: impl Iterator<Item = &'n Entry>,
-    limits: TaskLimits,
-    base: &str,
+    given: Given<'_>,
     problems: &Problems,
 ) -> Vec<ItemEntry> {
     let mut read: Vec<(ItemEntry, &Entry)> = Vec::new();
@@ -103,7 +117,7 @@ fn read_items<'n>(
             }
         };
         // The content of an entry with an invalid key is checked nevertheless.
-        let item = read_item(entry, pattern.clone(), limits, base, problems);
+        let item = read_item(entry, pattern.clone(), given, problems);
         let (Some(pattern), Some(item)) = (pattern, item) else { continue };
         for (other, place) in &read {
             let (one, two) = (&other.pattern, &pattern);
@@ -128,10 +142,10 @@ fn read_items<'n>(
 fn read_item(
     entry: &Entry,
     pattern: Option<ItemPattern>,
-    limits: TaskLimits,
-    base: &str,
+    given: Given<'_>,
     problems: &Problems,
 ) -> Option<ItemEntry> {
+    let Given { limits, base, .. } = given;
     let name = format!("the entry of `{}`", excerpt(&entry.key.name));
     let mut fields = Fields::open(&entry.value, &keys::manifest::ITEM, name.clone(), problems)?;
     if entry.value.as_mapping().is_some_and(crate::yaml::Mapping::is_empty) {
@@ -139,19 +153,6 @@ fn read_item(
             .push(Diagnostic::error(codes::EMPTY_ENTRY, entry.key.span, format!("{name} says nothing")).help(
             "write what it grants, or `clocks: false` to grant nothing where a wider entry grants something",
         ));
-    }
-    for later in LATER {
-        if let Some(found) = fields.entry(later) {
-            problems.push(
-                Diagnostic::error(
-                    codes::NOT_GRANTABLE,
-                    found.key.span,
-                    format!("this version of graph-host cannot grant `{later}`"),
-                )
-                .label("not in this version")
-                .help("remove it; a component that needs it cannot run with this version"),
-            );
-        }
     }
     let filesystem =
         fields.get("filesystem").map(|node| read_mounts(node, base, problems)).unwrap_or_default();
@@ -163,6 +164,8 @@ fn read_item(
     rules::warn_of_idle((nodes.0, &http), (nodes.1, &secrets), problems);
     let knowledge = fields.get("knowledge").map(|node| rules::knowledge(node, problems)).unwrap_or_default();
     let tools = fields.bool("tools").unwrap_or(false);
+    let model =
+        fields.get("model").map(|node| models::names(node, given.models, problems)).unwrap_or_default();
     let unsandboxed = fields.bool("unsandboxed").unwrap_or(false);
     let limits = match fields.fields("limits", &keys::manifest::TASK_LIMITS, format!("`limits` of {name}")) {
         Some(fields) => read_limits(fields, limits),
@@ -179,6 +182,7 @@ fn read_item(
         secrets,
         knowledge,
         tools,
+        model,
         unsandboxed,
         limits,
     })
@@ -249,9 +253,45 @@ fn read_limits(mut fields: Fields<'_>, otherwise: TaskLimits) -> TaskLimits {
         requests: fields.u64("requests", 0..=u64::MAX).unwrap_or(otherwise.requests),
         request_body: fields.size("request_body").unwrap_or(otherwise.request_body),
         response_body: fields.size("response_body").unwrap_or(otherwise.response_body),
+        model: read_model_use(&mut fields, otherwise.model),
     };
     fields.finish();
     limits
+}
+
+/// Reads the key `model` of limits; missing keys have the values of `otherwise`.
+pub(crate) fn read_model_use(fields: &mut Fields<'_>, otherwise: ModelUse) -> ModelUse {
+    let Some(mut fields) = fields.fields("model", &keys::manifest::MODEL_LIMITS, "`model`") else {
+        return otherwise;
+    };
+    let model = ModelUse {
+        calls: fields.u64("calls", 0..=u64::MAX).unwrap_or(otherwise.calls),
+        input: fields.u64("input_tokens", 0..=u64::MAX).unwrap_or(otherwise.input),
+        output: fields.u64("output_tokens", 0..=u64::MAX).unwrap_or(otherwise.output),
+        cost: money(&mut fields, "cost").unwrap_or(otherwise.cost),
+    };
+    fields.finish();
+    model
+}
+
+/// Reads an amount of money as millionths: a decimal number with at most six decimals.
+fn money(fields: &mut Fields<'_>, key: &'static str) -> Option<u64> {
+    let node = fields.get(key)?;
+    let read = match &node.value {
+        Yaml::Number(number) => match number.as_f64().filter(|_| number.is_f64()) {
+            Some(value) => {
+                let text = format!("{value:.6}");
+                read_cost(&text).filter(|_| text.parse() == Ok(value))
+            }
+            None => read_cost(&number.to_string()),
+        },
+        _ => None,
+    };
+    if read.is_none() {
+        let what = format!("`{key}` has to be a number such as `0.25`, with at most six decimals");
+        node.out_of_range(&what, "a decimal number, not negative", fields.problems());
+    }
+    read
 }
 
 fn size(fields: &mut Fields<'_>, key: &'static str) -> Option<u64> {

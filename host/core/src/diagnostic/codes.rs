@@ -469,12 +469,6 @@ Make one of them more specific, or join them.";
     items: { \"acme/fetch\": {} }
 
 Remove the entry. To take from one item what a wider entry grants, write `clocks: false`.";
-    NOT_GRANTABLE = "GH0605", "this version cannot grant that",
-"The capability is planned, but this version of graph-host does not have it. It is refused instead of being ignored, so that no one relies on it.
-
-    items: { \"acme/fetch\": { model: [ … ] } }
-
-Remove it. Known here are filesystem, clocks, random, http, secrets, knowledge, tools and limits.";
     BAD_FOLDER = "GH0606", "a folder cannot be granted like that",
 "A granted folder has a `path` on this machine, relative to the manifest or absolute, and an absolute path `as` which the component sees it. Each folder of an entry has its own `as`.
 
@@ -498,6 +492,14 @@ Write hosts and headers in lower case, methods in capital letters, addresses as 
     secrets: [{ name: TOKEN, from: { env: TOKEN }, header: authorization, host: 127.0.0.1 }]
 
 Name the address, `addresses: [127.0.0.1]`; and give secret and entry a scheme in common: both go by https alone unless `schemes` says otherwise.";
+    BAD_MODEL = "GH0609", "a language model cannot be granted like that",
+"An entry of `models` names a language model: the API of its provider, the provider's URL, and what the provider calls the model. An entry of `items` names those of `models` that its components may ask.
+
+    models:
+      fast: { api: openai-chat, url: https://api.example.com/v1, model: small, secret: { env: MODEL_KEY } }
+    items: { \"acme/writer\": { model: [fast] } }
+
+Names of models have letters, digits, `_` and `-`; each name in `model` is one of `models`.";
 
     TRUST_KEY = "GH0701", "not a usable public key",
 "The trust store names an Ed25519 public key, as a PEM block (SPKI, RFC 8410) or as 64 hexadecimal digits in quotes. Private keys do \

@@ -1,6 +1,6 @@
 //! The keys of a capability manifest.
 
-use super::shape::Shape::{Any, Bool, Duration, Integer, List, Map, Size, Table, Text, Words};
+use super::shape::Shape::{Bool, Duration, Integer, List, Map, Number, Size, Table, Text, Words};
 use super::table::{Key, KeyTable};
 
 /// What a file of a manifest may be.
@@ -22,6 +22,12 @@ pub static MANIFEST: KeyTable = KeyTable {
             "items",
             Map("item patterns", &Table(&ITEM)),
             "What components may use. Only the most specific pattern that matches an item applies",
+        )
+        .blank(),
+        Key::new(
+            "models",
+            Map("names", &Table(&MODEL)),
+            "Language models: where the host reaches them, and what they cost. Entries of `items` name those that they may ask",
         )
         .blank(),
         Key::new("limits", Table(&TASK_LIMITS), "Limits of each task"),
@@ -49,6 +55,7 @@ pub static ITEM: KeyTable = KeyTable {
         Key::new("clocks", Bool, "The virtual clock: the recorded time of the superstep").or("`false`"),
         Key::new("random", Bool, "Random numbers, drawn from the seed of the run").or("`false`"),
         Key::new("tools", Bool, "Calls of other items, which `dispatch` has to permit as well").or("`false`"),
+        Key::new("model", List(&Text("a name")), "The language models of `models` that it may ask"),
         Key::new(
             "unsandboxed",
             Bool,
@@ -60,7 +67,6 @@ pub static ITEM: KeyTable = KeyTable {
             Table(&TASK_LIMITS),
             "Limits of its tasks; a key that is left out has the value of the manifest's `limits`",
         ),
-        Key::new("model", Any, "Refused: this version cannot grant models"),
     ],
 };
 
@@ -117,6 +123,80 @@ pub static SECRET_SOURCE: KeyTable = KeyTable {
     ],
 };
 
+/// A language model.
+pub static MODEL: KeyTable = KeyTable {
+    name: "model",
+    title: "a language model",
+    keys: &[
+        Key::new("api", Words(&["openai-chat", "openai-responses", "anthropic"]), "The protocol of its provider").required(),
+        Key::new(
+            "url",
+            Text("a URL"),
+            "Where the provider is, up to the API's own path, such as `https://api.openai.com/v1`",
+        )
+        .required(),
+        Key::new("model", Text("a name"), "What the provider calls the model").required(),
+        Key::new("secret", Table(&SECRET_SOURCE), "Where the host reads the provider's key; components never see it"),
+        Key::new("price", Table(&MODEL_PRICE), "What it costs, in any currency, for a million tokens").or("nothing"),
+        Key::new("timeout", Duration, "How long one request may take").or("`2m`"),
+        Key::new("max_output", Integer(1, 1_048_576), "The most tokens of an answer").or("`4096`"),
+        Key::new(
+            "media_tokens",
+            Integer(0, 1_048_576),
+            "How many tokens a file in a request counts as at most. Without it, requests with files are refused",
+        ),
+        Key::new(
+            "attempts",
+            Integer(1, 10),
+            "How often a request is sent at most, while the provider answers that it may work later. Each one is a call",
+        )
+        .or("`3`"),
+        Key::new("stream", Bool, "Whether answers are streamed: `--stream messages` shows tokens as they arrive")
+            .or("`true`"),
+        Key::new(
+            "max_tokens_key",
+            Words(&["max_completion_tokens", "max_tokens"]),
+            "How a server of the API `openai-chat` calls the most tokens of an answer",
+        )
+        .or("`max_completion_tokens`"),
+        Key::new(
+            "addresses",
+            List(&Text("an address or a range")),
+            "Addresses of this machine or of private networks that the provider may have; all others of those are refused",
+        ),
+    ],
+};
+
+/// What a language model costs.
+pub static MODEL_PRICE: KeyTable = KeyTable {
+    name: "price",
+    title: "the price of a language model",
+    keys: &[
+        Key::new("input", Number(0.0, 1e12), "A million tokens of requests").or("`0`"),
+        Key::new("output", Number(0.0, 1e12), "A million tokens of answers").or("`0`"),
+        Key::new("cached", Number(0.0, 1e12), "A million tokens that the provider reads from its cache")
+            .or("that of `input`"),
+        Key::new("cache_write", Number(0.0, 1e12), "A million tokens that the provider writes to its cache")
+            .or("that of `input`"),
+    ],
+};
+
+/// Budgets of language models. The host sets aside what a request may use before it sends it: at most one token for each
+/// byte of the request, and the most tokens of an answer.
+pub static MODEL_LIMITS: KeyTable = KeyTable {
+    name: "model_limits",
+    title: "limits of language models",
+    keys: &[
+        Key::new("calls", Integer(0, u64::MAX), "Requests, those that fail included")
+            .or("`50` of a task, `1000` of a run"),
+        Key::new("input_tokens", Integer(0, u64::MAX), "Tokens of requests")
+            .or("`2000000` of a task, `20000000` of a run"),
+        Key::new("output_tokens", Integer(0, u64::MAX), "Tokens of answers")
+            .or("`200000` of a task, `2000000` of a run"),
+        Key::new("cost", Number(0.0, 1e12), "What they cost, by the prices of `models`").or("no limit"),
+    ],
+};
+
 /// A scope of knowledge.
 pub static KNOWLEDGE: KeyTable = KeyTable {
     name: "knowledge",
@@ -148,6 +228,7 @@ pub static TASK_LIMITS: KeyTable = KeyTable {
         Key::new("requests", Integer(0, u64::MAX), "HTTP requests").or("`100`"),
         Key::new("request_body", Size, "The body of one request").or("`1MiB`"),
         Key::new("response_body", Size, "The body of one response").or("`4MiB`"),
+        Key::new("model", Table(&MODEL_LIMITS), "Language models"),
     ],
 };
 
@@ -191,5 +272,6 @@ pub static RUN_LIMITS: KeyTable = KeyTable {
         .or("`256MiB`"),
         Key::new("stored", Size, "Records, journals, events and knowledge that are written for the run")
             .or("`4GiB`"),
+        Key::new("model", Table(&MODEL_LIMITS), "Language models, of all tasks together"),
     ],
 };

@@ -5,8 +5,8 @@ use super::shape::Shape::{Bool, Either, Integer, List, Table, Text, Time, Words}
 use super::table::{Key, KeyTable};
 
 /// What the ceiling of a key may name.
-pub static KINDS: [&str; 8] =
-    ["log", "clocks", "random", "filesystem", "http", "secrets", "knowledge", "tools"];
+pub static KINDS: [&str; 9] =
+    ["log", "clocks", "random", "filesystem", "http", "secrets", "knowledge", "tools", "model"];
 
 /// What a file of a trust store may be: one without anything trusts no key.
 pub static DOCUMENT: super::Shape = Either(&[Table(&TRUST), super::Shape::Null]);

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::value::Canonical;
 use crate::digest::Digest;
-use crate::limits::HostUse;
+use crate::limits::{HostUse, ModelFigure, ModelUse};
 use crate::node::{Category, Failure};
 
 /// The interface and function of the entry for an attempt that the host ended at its deadline.
@@ -24,6 +24,12 @@ const TOOLS: (&str, &str) = ("graph-host:host/tools", "call");
 
 /// The key in the result of such a call for what the called component has used of the host.
 pub const CALLED: &str = "host";
+
+/// The interface and function by which a component calls a language model.
+pub const MODEL: (&str, &str) = ("graph-host:host/model", "complete");
+
+/// The key in the result of such a call for what it has used of the budget of models.
+pub const USED: &str = "used";
 
 /// The interface and function by which a component sends a request.
 const REQUEST: (&str, &str) = ("wasi:http/outgoing-handler", "handle");
@@ -78,15 +84,30 @@ impl JournalEntry {
     }
 
     /// The use of the host by this call: one call and the entry's size, and for a call of another item additionally what
-    /// that used. A call that a limit refused counts nothing.
+    /// that used. A call that a limit refused counts nothing, except for what a language model has used until then.
     pub fn host_use(&self) -> HostUse {
+        let model = self.model_use();
         if self.is_refused() {
-            return HostUse::default();
+            return HostUse { model, ..HostUse::NOTHING };
         }
-        let own = HostUse { calls: 1, bytes: self.size(), ..HostUse::NOTHING };
+        let own = HostUse { calls: 1, bytes: self.size(), model, ..HostUse::NOTHING };
         let inner = self.result.0.get(CALLED).filter(|_| (&*self.interface, &*self.function) == TOOLS);
         let inner = inner.and_then(|inner| serde_json::from_value(inner.clone()).ok());
         own.plus(inner.unwrap_or_default())
+    }
+
+    /// The use of language models by this call itself.
+    pub fn model_use(&self) -> ModelUse {
+        let used = self.result.0.get(USED).filter(|_| (&*self.interface, &*self.function) == MODEL);
+        used.and_then(|used| serde_json::from_value(used.clone()).ok()).unwrap_or_default()
+    }
+
+    /// The figure of the budget of models that ended the attempt here.
+    pub fn refused_figure(&self) -> Option<ModelFigure> {
+        let figure = self.result.0.get("fault")?.get("figure")?;
+        (!self.ok && (&*self.interface, &*self.function) == MODEL)
+            .then(|| serde_json::from_value(figure.clone()).ok())
+            .flatten()
     }
 
     /// Whether a limit on what may be used of the host ended the attempt here.
@@ -114,7 +135,18 @@ pub fn fault(failure: &Failure) -> Canonical {
     json!({"fault": {"category": failure.category, "message": failure.message}}).into()
 }
 
-/// The failure that [`fault`] wrote.
+/// The result of a call of a language model that ended its task because a figure of the budget does not suffice, or because
+/// the provider used more than was set aside; `used` is what the call has used nevertheless.
+pub fn model_fault(failure: &Failure, figure: ModelFigure, used: ModelUse) -> Canonical {
+    let mut result =
+        json!({"fault": {"category": failure.category, "figure": figure, "message": failure.message}});
+    if !used.is_nothing() {
+        result[USED] = json!(used);
+    }
+    result.into()
+}
+
+/// The failure that [`fault`] or [`model_fault`] wrote.
 pub fn as_fault(result: &Value) -> Option<Failure> {
     let fault = result.get("fault")?;
     let category: Category = serde_json::from_value(fault.get("category")?.clone()).ok()?;

@@ -97,11 +97,12 @@ impl Walker {
                 "from the manifest"
             };
             // If the work was not done, it is not known how much it would have used in all.
-            let used = if used > most { format!("{used} of ") } else { String::new() };
+            let used = if used > most { format!("{} of ", budget.written(used)) } else { String::new() };
             format!(
-                "{at}the run's budget `{key}` is used up: {used}{most} {unit} ({whose}); `run: {{ {key}: {} }}` in the manifest \
-                 (--caps FILE) allows more",
-                raised(most)
+                "{at}the run's budget `{key}` is used up: {used}{} {unit} ({whose}); `{}` in the manifest (--caps FILE) \
+                 allows more",
+                budget.written(most),
+                budget.line(raised(most))
             )
         };
         let error = RunError { budget: Some(budget), ..limit(node, message) };

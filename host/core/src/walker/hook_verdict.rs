@@ -66,6 +66,10 @@ impl LimitCode {
             Self::Budget(Budget::Results) => "results_exceeded",
             Self::Budget(Budget::Stored) => "stored_exceeded",
             Self::Budget(Budget::Work) => "work_exceeded",
+            Self::Budget(Budget::ModelCalls) => "model_calls_exceeded",
+            Self::Budget(Budget::ModelInputTokens) => "model_input_tokens_exceeded",
+            Self::Budget(Budget::ModelOutputTokens) => "model_output_tokens_exceeded",
+            Self::Budget(Budget::ModelCost) => "model_cost_exceeded",
         }
     }
 }

@@ -172,7 +172,7 @@ impl Walker {
         }
         let task = superstep.task_mut(at);
         // A component that makes no calls of the host can run even if none are left.
-        let HostUse { calls, bytes, .. } = dispatch.limits.host().min(task.account().left_of_host());
+        let HostUse { calls, bytes, model, .. } = dispatch.limits.host().min(task.account().left_of_host());
         if is_control_item(dispatch.primary, dispatch.item_type, &dispatch.item_id) {
             task.account_mut().begin_and_end();
             return self.accept(now, at, Outcome::Result(params), fx);
@@ -212,7 +212,7 @@ impl Walker {
             item_id: String::from(&*dispatch.item_id),
             params,
             activation,
-            limits: TaskLimits { fuel, calls, bytes, ..dispatch.limits },
+            limits: TaskLimits { fuel, calls, bytes, model, ..dispatch.limits },
             clock: self.line.at(),
             seed,
         });

@@ -253,11 +253,13 @@ impl TaskAccount {
         self.host = self.host.less(more);
     }
 
-    /// Charges everything that was reserved for it. It is not known how much of it would be for components and how much
+    /// Charges everything that was reserved for it, of fuel and of language models. It is not known how much of it would be for components and how much
     /// for the host's work: how far the task had got depends on the other tasks.
     pub(super) fn forfeit(&mut self) {
         let used = self.spent().saturating_sub(self.spent_before());
+        let model = self.used.host.model.plus(self.host.model);
         self.used = self.start.used;
+        self.used.host.model = model;
         self.used.fuel = self.used.fuel.saturating_add(used).saturating_add(self.reserved);
         self.reserved = 0;
         self.host = HostUse::NOTHING;

@@ -17,7 +17,7 @@ use super::superstep::Activated;
 use super::task::{Answer, TaskState, outcome_size};
 use crate::graph::{Node, NodeKind, OnError, OnItemError};
 use crate::hook::HookEvent;
-use crate::limits::{Budget, HostUse, TaskLimits};
+use crate::limits::{Budget, HostUse, ModelFigure, TaskLimits};
 use crate::node::{Category, Failure, Outcome};
 use crate::record::JournalEntry;
 use crate::template::Root;
@@ -49,7 +49,9 @@ impl Walker {
         let had_fuel = if account.left() <= account.components() { account.left() } else { u64::MAX };
         let host = JournalEntry::used_by(&report.journal);
         let returned = report_size(&report).saturating_add(host.bytes);
-        let refused = report.journal.last().is_some_and(JournalEntry::is_refused);
+        let last = report.journal.last();
+        let refused = last.is_some_and(JournalEntry::is_refused);
+        let figure = last.and_then(JournalEntry::refused_figure);
         let had = account.left_of_host();
         found.account_mut().end_attempt(report.fuel, host);
         let worked_too_much = report.work > found.account().left();
@@ -62,6 +64,12 @@ impl Walker {
             self.stop_holding(now, fx);
             return Ok(());
         }
+        // A provider has used more than was set aside.
+        if let Some(figure) = host.model.above(had.model) {
+            self.exhaust(now, at, figure.into(), None, fx);
+            self.start_ready(now, fx);
+            return Ok(());
+        }
         match report.result {
             _ if worked_too_much => self.exhaust(now, at, Budget::Fuel, None, fx),
             Ok(outcome) => self.answered(now, at, outcome, fx),
@@ -72,7 +80,10 @@ impl Walker {
                 let Some(superstep) = &self.superstep else { return Ok(()) };
                 let own = superstep.tasks()[at].dispatch().map(|dispatch| dispatch.limits);
                 let own = own.filter(|_| failure.category == Category::Limit);
-                let short = own.and_then(|own| short_of(&own, had_fuel, had, report.fuel, host, refused));
+                let short = own.and_then(|own| {
+                    short_of(&own, had_fuel, had, report.fuel, host, refused)
+                        .or_else(|| short_of_models(&own, had, figure))
+                });
                 match short {
                     Some(budget) => self.exhaust(now, at, budget, None, fx),
                     None => self.refused_by_component(now, at, failure, fx),
@@ -380,6 +391,16 @@ pub(super) fn short_of(
         return Some(Budget::Calls);
     }
     (refused && host.bytes < of_own.bytes).then_some(Budget::Bytes)
+}
+
+/// The run's budget of models that made an attempt fail: `figure` ended it, and the attempt was given less of that than its
+/// item may use by itself.
+pub(super) fn short_of_models(
+    own: &TaskLimits,
+    host: HostUse,
+    figure: Option<ModelFigure>,
+) -> Option<Budget> {
+    figure.filter(|figure| figure.of(host.model) < figure.of(own.model)).map(Budget::from)
 }
 
 /// What an attempt's report takes up, its journal apart.

@@ -59,9 +59,9 @@ impl Caller {
         }
 
         let own = ready.limits();
-        let HostUse { calls, bytes, .. } = own.host().min(host);
+        let HostUse { calls, bytes, model, .. } = own.host().min(host);
         let limits =
-            TaskLimits { fuel: own.fuel.min(fuel), timeout: own.timeout.min(timeout), calls, bytes, ..own };
+            TaskLimits { fuel: own.fuel.min(fuel), timeout: own.timeout.min(timeout), calls, bytes, model, ..own };
         let seed = call_seed(&self.seed, number, &item);
         let key = format!("{}/{number}", self.spec.activation.idempotency_key);
         let activation =

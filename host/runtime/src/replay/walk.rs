@@ -16,7 +16,7 @@ use graph_core::walker::{
 use serde::Serialize;
 
 use super::compare::{self, Difference, Way, shortened};
-use super::recorded::{Recorded, reported};
+use super::recorded::{Mark, Recorded, reported};
 use super::{Replay, ReplayContext, Replayed};
 use graph_driver::TaskExecutor as _;
 
@@ -202,11 +202,22 @@ impl<'r> Walk<'r> {
         Ok(())
     }
 
-    /// The time of a resume, as far as anything depends on it. It concerns all runs of the tree: a node that asks without a
-    /// component commits in this very event, and everything else that follows comes later.
+    /// The time of a resume, as far as anything depends on it. It concerns all runs of the tree: a child run begins in this
+    /// very event, a node that asks without a component commits in it, and everything else that follows comes later.
     fn next_of_all(&self) -> Timestamp {
-        let next = |(namespace, reached): (&String, &u64)| self.recorded.next_mark(namespace, Some(*reached));
-        self.reached.iter().filter_map(next).map(|next| next.at).min().unwrap_or_else(|| self.now(""))
+        let next = |namespace: &String| self.next_in(namespace);
+        self.reached.keys().filter_map(next).map(|next| next.at).min().unwrap_or_else(|| self.now(""))
+    }
+
+    /// What is recorded next in a namespace: the first checkpoint of a child run that has still to begin, without which the
+    /// superstep around it cannot commit, or else the next boundary.
+    fn next_in(&self, namespace: &str) -> Option<Mark> {
+        let reached = self.reached.get(namespace).copied();
+        let at = reached.and_then(|sequence| self.recorded.find(namespace, sequence));
+        let child = at.and_then(|at| {
+            self.recorded.child_to_begin(&at.checkpoint, |child| self.reached.contains_key(child))
+        });
+        child.or_else(|| self.recorded.next_mark(namespace, reached))
     }
 
     /// Whether a child run is where its deadline passed.
@@ -294,18 +305,13 @@ impl<'r> Walk<'r> {
         }
     }
 
-    /// The time of this event, as far as anything depends on it. A child run begins with the time of what started it; as
-    /// long as one has still to begin, the superstep around it cannot commit. Otherwise it is the time of the next
-    /// boundary. A run without another boundary ends here, so its time is that of the boundary in its parent.
+    /// The time of this event, as far as anything depends on it. A child run begins with the time of what started it;
+    /// otherwise it is the time of the next boundary. A run without another boundary ends here, so its time is that of the
+    /// boundary in its parent.
     fn now(&self, namespace: &str) -> Timestamp {
         let mut namespace = namespace;
         loop {
-            let reached = self.reached.get(namespace).copied();
-            let at = reached.and_then(|sequence| self.recorded.find(namespace, sequence));
-            let child = at.and_then(|at| {
-                self.recorded.child_to_begin(&at.checkpoint, |child| self.reached.contains_key(child))
-            });
-            if let Some(next) = child.or_else(|| self.recorded.next_mark(namespace, reached)) {
+            if let Some(next) = self.next_in(namespace) {
                 return next.at;
             }
             if namespace.is_empty() {

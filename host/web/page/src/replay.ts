@@ -152,17 +152,22 @@ class Walk {
 
   /** The time of a resume, which concerns all runs of the tree; see the native replay. */
   private nextOfAll(): string {
-    const times = [...this.reached].flatMap(([namespace, reached]) => this.recorded.next(namespace, reached)?.at ?? []);
+    const times = [...this.reached.keys()].flatMap((namespace) => this.nextIn(namespace)?.at ?? []);
     return times.reduce<string | undefined>((least, at) => (least !== undefined && BigInt(least) <= BigInt(at) ? least : at), undefined) ?? this.now("");
+  }
+
+  /** What is recorded next in a namespace: the begin of a child run, or else the next boundary; see the native replay. */
+  private nextIn(namespace: string) {
+    const reached = this.reached.get(namespace);
+    const at = reached === undefined ? undefined : this.recorded.find(namespace, reached);
+    const child = at && this.recorded.childToBegin(at, (one) => this.reached.has(one));
+    return child ?? this.recorded.next(namespace, reached);
   }
 
   /** The time of this event, as far as anything depends on it: that of the next boundary; see the native replay. */
   private now(namespace: string): string {
     for (let of = namespace; ; of = namespaceOf(of)) {
-      const reached = this.reached.get(of);
-      const at = reached === undefined ? undefined : this.recorded.find(of, reached);
-      const child = at && this.recorded.childToBegin(at, (one) => this.reached.has(one));
-      const next = child ?? this.recorded.next(of, reached);
+      const next = this.nextIn(of);
       if (next) return next.at;
       if (of === "") return this.recorded.line("").at(-1)?.at ?? "0";
     }

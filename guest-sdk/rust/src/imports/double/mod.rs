@@ -2,6 +2,10 @@
 
 pub(crate) mod filesystem;
 pub(crate) mod http;
+#[cfg(feature = "model")]
+pub(crate) mod model;
+#[cfg(feature = "model")]
+mod model_rules;
 
 use crate::testing::state::State;
 

@@ -62,6 +62,7 @@ fn a_grant_is_what_all_agree_on() {
             http: Vec::new(),
             secrets: Vec::new(),
             knowledge: Vec::new(),
+            models: Vec::new(),
             kinds: BTreeSet::from([CapabilityKind::Log, CapabilityKind::Filesystem, CapabilityKind::Clocks]),
             filesystem: vec![Mount {
                 host: "/home/u/src".into(),
@@ -157,6 +158,7 @@ fn parents_and_nodes_narrow() {
         http: Vec::new(),
         secrets: Vec::new(),
         knowledge: Vec::new(),
+        models: Vec::new(),
         kinds: BTreeSet::from(CapabilityKind::ALL),
         filesystem: vec![Mount { host: "/home/u/a".into(), guest: "/x".into(), access: Access::ReadOnly }],
         limits: TaskLimits { fuel: 3, ..TaskLimits::DEFAULT },

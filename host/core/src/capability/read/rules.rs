@@ -9,13 +9,13 @@ use crate::diagnostic::{Diagnostic, Problems, Span, codes, excerpt};
 use crate::keys;
 use crate::yaml::{Fields, Node};
 
-fn bad(node: &Node, reason: &str, problems: &Problems) {
+pub(super) fn bad(node: &Node, reason: &str, problems: &Problems) {
     let written = node.as_text().map(|text| format!("`{}`: ", excerpt(text))).unwrap_or_default();
     problems.push(Diagnostic::error(codes::BAD_RULE, node.span, format!("{written}{reason}")));
 }
 
 /// The entries of a list that is not empty.
-fn entries<'n>(node: &'n Node, key: &str, problems: &Problems) -> &'n [Node] {
+pub(super) fn entries<'n>(node: &'n Node, key: &str, problems: &Problems) -> &'n [Node] {
     let list = node.list(format!("`{key}`"), problems);
     if list.is_some_and(<[Node]>::is_empty) {
         node.out_of_range(&format!("`{key}` must list something"), "at least one entry", problems);
@@ -86,20 +86,58 @@ pub(super) fn http(node: &Node, problems: &Problems) -> Vec<HttpRule> {
             methods.sort_unstable();
             methods.dedup();
         }
-        let mut addresses = Vec::new();
-        if let Some(node) = fields.get("addresses") {
-            for item in entries(node, "addresses", problems) {
-                let Some(text) = item.text("each of `addresses`", problems) else { continue };
-                match text.parse::<AddressRange>() {
-                    Ok(range) => addresses.push(range),
-                    Err(error) => bad(item, &error.to_string(), problems),
-                }
-            }
-        }
+        let addresses = addresses(&mut fields, problems);
         fields.finish();
         Some(HttpRule { host: host?, schemes, ports, methods, addresses })
     })
     .collect()
+}
+
+/// Reads `addresses`: what a host may have besides public ones.
+pub(super) fn addresses(fields: &mut Fields<'_>, problems: &Problems) -> Vec<AddressRange> {
+    let Some(node) = fields.get("addresses") else { return Vec::new() };
+    let mut addresses = Vec::new();
+    for item in entries(node, "addresses", problems) {
+        let Some(text) = item.text("each of `addresses`", problems) else { continue };
+        match text.parse::<AddressRange>() {
+            Ok(range) => addresses.push(range),
+            Err(error) => bad(item, &error.to_string(), problems),
+        }
+    }
+    addresses
+}
+
+/// Reads where the host reads a secret: `{env: ..}` or `{file: ..}`.
+pub(super) fn secret_source(
+    node: &Node,
+    what: &str,
+    base: &str,
+    problems: &Problems,
+) -> Option<SecretSource> {
+    let mut from = Fields::open(node, &keys::manifest::SECRET_SOURCE, what, problems)?;
+    let (env, file) = (from.get("env"), from.get("file"));
+    from.finish();
+    match (env, file) {
+        (Some(node), None) => {
+            let name = node.text("`env`", problems)?;
+            if name.is_empty() || name.contains(['=', '\0']) {
+                bad(node, "it cannot be the name of an environment variable", problems);
+                return None;
+            }
+            Some(SecretSource::Env(name.to_owned()))
+        }
+        (None, Some(node)) => match path::resolve(base, node.text("`file`", problems)?) {
+            Ok(path) => Some(SecretSource::File(path)),
+            Err(reason) => {
+                bad(node, reason, problems);
+                None
+            }
+        },
+        _ => {
+            bad(node, &format!("{what} has either `env` or `file`"), problems);
+            None
+        }
+    }
 }
 
 pub(super) fn secrets(node: &Node, base: &str, problems: &Problems) -> Vec<SecretRule> {
@@ -112,32 +150,7 @@ pub(super) fn secrets(node: &Node, base: &str, problems: &Problems) -> Vec<Secre
         };
         let reason = "a secret's name has letters, digits and `_`";
         let name = checked(&mut fields, "name", is_secret_name, reason, problems);
-        let from = fields.required("from").and_then(|node| {
-            let mut from = Fields::open(node, &keys::manifest::SECRET_SOURCE, "`from`", problems)?;
-            let (env, file) = (from.get("env"), from.get("file"));
-            from.finish();
-            match (env, file) {
-                (Some(node), None) => {
-                    let name = node.text("`env`", problems)?;
-                    if name.is_empty() || name.contains(['=', '\0']) {
-                        bad(node, "it cannot be the name of an environment variable", problems);
-                        return None;
-                    }
-                    Some(SecretSource::Env(name.to_owned()))
-                }
-                (None, Some(node)) => match path::resolve(base, node.text("`file`", problems)?) {
-                    Ok(path) => Some(SecretSource::File(path)),
-                    Err(reason) => {
-                        bad(node, reason, problems);
-                        None
-                    }
-                },
-                _ => {
-                    bad(node, "`from` has either `env` or `file`", problems);
-                    None
-                }
-            }
-        });
+        let from = fields.required("from").and_then(|node| secret_source(node, "`from`", base, problems));
         let reason = "a header is a name in lower case such as `authorization`";
         let header = checked(&mut fields, "header", is_header, reason, problems);
         let host = checked(&mut fields, "host", is_host, HOST, problems);

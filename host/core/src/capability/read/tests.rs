@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
-use crate::capability::{CapabilityKind, Scheme, SecretSource};
+use crate::capability::{CapabilityKind, ModelPrice, Scheme, SecretSource};
 use crate::graph::{ItemType, Primary};
 
 const EXAMPLE: &str = "\
@@ -116,6 +116,59 @@ fn what_reaches_beyond_the_machine_is_read() {
 }
 
 #[test]
+fn language_models_are_named_and_granted() {
+    let text = "
+models:
+  fast:
+    api: openai-chat
+    url: http://127.0.0.1:4010/v1/
+    model: small-1
+    secret: { env: MODEL_KEY }
+    price: { input: 0.25, output: 2, cached: 0.025 }
+    timeout: 30s
+    max_output: 512
+    media_tokens: 1500
+    attempts: 1
+    stream: false
+    max_tokens_key: max_tokens
+    addresses: [127.0.0.1]
+  slow: { api: anthropic, url: \"https://api.acme.com\", model: large }
+items:
+  \"acme/agent\": { model: [slow, fast], limits: { model: { calls: 7, cost: 0.5 } } }
+  \"acme/*\": { model: [slow] }
+limits: { model: { output_tokens: 900 } }
+run: { model: { calls: 20, input_tokens: 30, output_tokens: 40, cost: 1.25 } }
+";
+    let manifest = read(text).unwrap();
+    let [fast, slow] = manifest.models() else { panic!("{:?}", manifest.models()) };
+    assert_eq!((fast.url().as_str(), fast.api.as_str()), ("http://127.0.0.1:4010/v1", "openai-chat"));
+    assert_eq!((fast.max_output, fast.attempts, fast.stream, fast.max_tokens), (512, 1, false, true));
+    assert_eq!(fast.media_tokens, Some(1500));
+    assert_eq!(
+        fast.price,
+        ModelPrice { input: 250_000, output: 2_000_000, cached: 25_000, cache_write: 250_000 }
+    );
+    assert_eq!((slow.max_output, slow.attempts, slow.stream, slow.port), (4096, 3, true, 443));
+    assert!(slow.secret.is_none() && slow.media_tokens.is_none());
+    let own = manifest.limits_for("acme/agent").model;
+    assert_eq!(own, ModelUse { calls: 7, output: 900, cost: 500_000, ..ModelUse::OF_TASK });
+    assert_eq!(manifest.limits_for("acme/x").model, ModelUse { output: 900, ..ModelUse::OF_TASK });
+    assert_eq!(manifest.run_limits().model, ModelUse { calls: 20, input: 30, output: 40, cost: 1_250_000 });
+    let names = |item: &str| manifest.models_for(item).map(|model| model.name.clone()).collect::<Vec<_>>();
+    assert_eq!(
+        (names("acme/agent"), names("acme/x")),
+        (vec!["slow".into(), "fast".into()], vec!["slow".into()])
+    );
+    assert!(manifest.entry_for("acme/x").unwrap().grants(CapabilityKind::Model));
+    assert!(names("other/x").is_empty());
+    let again: Manifest = serde_json::from_value(manifest.to_json()).unwrap();
+    assert_eq!(again, manifest);
+    let changed = read(&text.replace("model: large", "model: huge")).unwrap();
+    assert_eq!(manifest.differences(&changed), ["models changed: slow"]);
+    assert_ne!(manifest.digest(), changed.digest());
+}
+
+#[test]
 fn nothing_is_allowed_by_default() {
     for manifest in [Manifest::deny_all(), read("dispatch: []").unwrap(), read("{}").unwrap()] {
         assert_eq!(manifest, Manifest::deny_all());
@@ -167,9 +220,12 @@ fn every_problem_is_reported_with_its_place() {
     let text = "\
 dispatch: [\"execute.tools.a\", 3, execute.tool.b, execute.tool.b]
 itms: {}
+models:
+  fast: { api: openai, url: \"https://u:p@a.com\", model: \"\", price: { input: 0.0000001 }, stream: no, attempts: 0 }
+  \"a b\": { api: anthropic, url: \"http://api.acme.com\", model: m, secret: { env: KEY }, max_tokens_key: max_tokens }
 items:
   \"a b\": { clocks: true }
-  \"net/fetch\": { http: [{ host: api.example.org }], tools: [x], model: {} }
+  \"net/fetch\": { http: [{ host: api.example.org }], tools: [x], model: [fast, fast, slow] }
   \"net/?\": { clocks: maybe }
   \"net/[ab]\": { clocks: true }
   \"nothing\": {}

@@ -16,7 +16,7 @@ use crate::walker::dispatch::lower;
 use crate::walker::event::TaskSpec;
 use crate::walker::superstep::Superstep;
 use crate::walker::task::Dispatch;
-use crate::walker::tasks::short_of;
+use crate::walker::tasks::{short_of, short_of_models};
 use crate::work::rates::STEP;
 
 /// At a limit, hooks may use this fraction of the run's fuel, one part in `LAST_PART`, even if the run has none left.
@@ -80,8 +80,8 @@ impl Walker {
             let (_, error) = self.used_up(Budget::Fuel, self.spent(), None);
             return exhausted(Some(Budget::Fuel), Failure::new(Category::Limit, error.message));
         }
-        let HostUse { calls, bytes, .. } = dispatch.limits.host().min(self.host_for_hook(subject));
-        let limits = TaskLimits { fuel, calls, bytes, ..dispatch.limits };
+        let HostUse { calls, bytes, model, .. } = dispatch.limits.host().min(self.host_for_hook(subject));
+        let limits = TaskLimits { fuel, calls, bytes, model, ..dispatch.limits };
         Ok(Box::new(self.hook_spec(planned, &dispatch, Value::clone(&params.0), limits)))
     }
 
@@ -186,6 +186,8 @@ impl Walker {
         let own = lower(self.setup.manifest.limits_for(item_id), &self.graph.limits, &self.graph.limits);
         let (fuel, host) = (self.fuel_for_hook(subject), self.host_for_hook(subject));
         let refused = journal.last().is_some_and(JournalEntry::is_refused);
+        let figure = journal.last().and_then(JournalEntry::refused_figure);
         short_of(&own, fuel, host, used, JournalEntry::used_by(journal), refused)
+            .or_else(|| short_of_models(&own, host, figure))
     }
 }

@@ -243,6 +243,7 @@ impl RunTree {
                 .host
                 .stored
                 .saturating_add(task.map_or(0, |task| task.account().left_of_host().stored)),
+            model: accounted.host.model.plus(spec.limits.model),
         };
         let memory = (spec.limits.memory != u64::MAX).then_some(spec.limits.memory);
         let manifest =

@@ -1,0 +1,187 @@
+//! Budgets of calls of language models.
+
+use serde::{Deserialize, Serialize};
+
+use super::is_zero;
+
+/// An amount of use of language models: what calls have used, what is left of a budget, or the most that may be used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelUse {
+    /// Requests that were sent, those that failed included.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub calls: u64,
+    /// Tokens of requests.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub input: u64,
+    /// Tokens of answers.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub output: u64,
+    /// The cost by the manifest's prices, in millionths of its currency.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cost: u64,
+}
+
+impl ModelUse {
+    /// No use of models.
+    pub const NOTHING: Self = Self { calls: 0, input: 0, output: 0, cost: 0 };
+
+    /// No bound at all.
+    pub const UNBOUNDED: Self = Self { calls: u64::MAX, input: u64::MAX, output: u64::MAX, cost: u64::MAX };
+
+    /// The most that a task may use unless the manifest says otherwise.
+    pub const OF_TASK: Self = Self { calls: 50, input: 2_000_000, output: 200_000, cost: u64::MAX };
+
+    /// The most that a whole run may use unless the manifest says otherwise.
+    pub const OF_RUN: Self = Self { calls: 1000, input: 20_000_000, output: 2_000_000, cost: u64::MAX };
+
+    /// Whether nothing was used.
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+    pub const fn is_nothing(&self) -> bool {
+        self.calls == 0 && self.input == 0 && self.output == 0 && self.cost == 0
+    }
+
+    pub(super) fn each(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            calls: of(self.calls, other.calls),
+            input: of(self.input, other.input),
+            output: of(self.output, other.output),
+            cost: of(self.cost, other.cost),
+        }
+    }
+
+    /// Both amounts added; they saturate.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        self.each(other, u64::saturating_add)
+    }
+
+    /// The difference, at least zero in each figure.
+    #[must_use]
+    pub fn less(self, other: Self) -> Self {
+        self.each(other, u64::saturating_sub)
+    }
+
+    /// The smaller of each.
+    #[must_use]
+    pub fn min(self, other: Self) -> Self {
+        self.each(other, u64::min)
+    }
+
+    /// The first figure in which this is more than `most`.
+    pub fn above(self, most: Self) -> Option<ModelFigure> {
+        ModelFigure::ALL.into_iter().find(|figure| figure.of(self) > figure.of(most))
+    }
+}
+
+/// One figure of a [`ModelUse`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelFigure {
+    /// [`ModelUse::calls`].
+    Calls,
+    /// [`ModelUse::input`].
+    InputTokens,
+    /// [`ModelUse::output`].
+    OutputTokens,
+    /// [`ModelUse::cost`].
+    Cost,
+}
+
+impl ModelFigure {
+    /// All figures.
+    pub const ALL: [Self; 4] = [Self::Calls, Self::InputTokens, Self::OutputTokens, Self::Cost];
+
+    /// The figure of an amount.
+    pub const fn of(self, amount: ModelUse) -> u64 {
+        match self {
+            Self::Calls => amount.calls,
+            Self::InputTokens => amount.input,
+            Self::OutputTokens => amount.output,
+            Self::Cost => amount.cost,
+        }
+    }
+
+    /// The key in a manifest, below `model`.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Calls => "calls",
+            Self::InputTokens => "input_tokens",
+            Self::OutputTokens => "output_tokens",
+            Self::Cost => "cost",
+        }
+    }
+
+    /// What the figure counts, for messages.
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Self::Calls => "calls of models",
+            Self::InputTokens => "tokens of requests",
+            Self::OutputTokens => "tokens of answers",
+            Self::Cost => "of the manifest's currency",
+        }
+    }
+
+    /// The value of the figure as a manifest writes it: a cost as a decimal number, everything else as an integer.
+    pub fn written(self, value: u64) -> String {
+        if self == Self::Cost { written_cost(value) } else { value.to_string() }
+    }
+}
+
+/// An amount of money in millionths as a decimal number without trailing zeros: 1500000 is `1.5`.
+pub fn written_cost(millionths: u64) -> String {
+    let (whole, rest) = (millionths / 1_000_000, millionths % 1_000_000);
+    if rest == 0 {
+        return whole.to_string();
+    }
+    let digits = format!("{rest:06}");
+    format!("{whole}.{}", digits.trim_end_matches('0'))
+}
+
+/// Reads a decimal number, without sign and exponent and with at most six decimals, as millionths.
+pub fn read_cost(text: &str) -> Option<u64> {
+    let (whole, rest) = text.split_once('.').unwrap_or((text, "0"));
+    let is_digits = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_digits(whole) || !is_digits(rest) || rest.len() > 6 {
+        return None;
+    }
+    let whole: u64 = whole.parse().ok()?;
+    let rest: u64 = format!("{rest:0<6}").parse().ok()?;
+    whole.checked_mul(1_000_000)?.checked_add(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn costs_are_decimal_numbers() {
+        for (text, millionths) in [("0", 0), ("1", 1_000_000), ("0.25", 250_000), ("3.000001", 3_000_001)] {
+            assert_eq!(read_cost(text), Some(millionths));
+            assert_eq!(written_cost(millionths), text);
+        }
+        for text in
+            ["", ".5", "1.", "-1", "1e3", "0.0000001", "1,5", "99999999999999999999", "18446744073710"]
+        {
+            assert_eq!(read_cost(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_first_figure_above_a_limit_is_named() {
+        let most = ModelUse { calls: 2, input: 10, output: 10, cost: 5 };
+        assert_eq!(most.above(most), None);
+        assert_eq!(ModelUse { cost: 6, ..most }.above(most), Some(ModelFigure::Cost));
+        assert_eq!(ModelUse { calls: 3, cost: 6, ..most }.above(most), Some(ModelFigure::Calls));
+    }
+
+    proptest! {
+        #[test]
+        fn costs_are_read_as_they_are_written(millionths: u64) {
+            prop_assert_eq!(read_cost(&written_cost(millionths)), Some(millionths));
+        }
+    }
+}
