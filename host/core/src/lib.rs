@@ -38,6 +38,7 @@ pub mod id;
 pub mod json;
 pub mod keys;
 pub mod limits;
+pub mod model_budget;
 pub mod node;
 pub mod parameters;
 pub mod question;

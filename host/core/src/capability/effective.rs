@@ -132,8 +132,10 @@ pub fn effective_grant(request: &GrantRequest<'_>) -> Result<EffectiveGrant, Vec
             },
         };
         let manifest_lines = match (kind, &reason) {
-            (Some(kind), RefusalReason::NoEntry) => Some(lines(&id(request), kind)),
-            (Some(kind), RefusalReason::NotInEntry { pattern }) => Some(lines(pattern, kind)),
+            (Some(kind), RefusalReason::NoEntry) => Some(lines(request.manifest, &id(request), kind)),
+            (Some(kind), RefusalReason::NotInEntry { pattern }) => {
+                Some(lines(request.manifest, pattern, kind))
+            }
             _ => None,
         };
         let refusal = Refusal {
@@ -272,9 +274,18 @@ fn limits(request: &GrantRequest<'_>) -> TaskLimits {
 }
 
 /// The lines of a manifest that grant a kind to the items of a pattern.
-fn lines(pattern: &str, kind: CapabilityKind) -> String {
-    format!("items:\n  \"{pattern}\":\n    {}\n", line(kind, ".", "/data", Access::ReadOnly))
+fn lines(manifest: &Manifest, pattern: &str, kind: CapabilityKind) -> String {
+    let entry = |line: &str| format!("items:\n  \"{pattern}\":\n    {line}\n");
+    match manifest.models().first() {
+        Some(model) if kind == CapabilityKind::Model => entry(&format!("model: [{}]", model.name)),
+        None if kind == CapabilityKind::Model => format!("{MODELS}{}", entry("model: [fast]")),
+        _ => entry(&line(kind, ".", "/data", Access::ReadOnly)),
+    }
 }
+
+/// The lines that name a model at the top of a manifest.
+pub(super) const MODELS: &str = "models:\n  fast: { api: openai-chat, url: \"https://api.example.com/v1\", model: small, \
+                                 secret: { env: MODEL_KEY } }\n";
 
 /// The line of an entry that grants a kind.
 pub(super) fn line(kind: CapabilityKind, folder: &str, guest: &str, access: Access) -> String {

@@ -1,6 +1,7 @@
 //! Capabilities: which items may be dispatched, and what a component may use. Everything that is not granted is denied.
 
 mod ceiling;
+mod cleaned_text;
 mod dispatch;
 mod effective;
 mod grant;
@@ -18,6 +19,7 @@ mod spelled;
 mod suggest;
 
 pub use ceiling::Ceiling;
+pub use cleaned_text::CleanedText;
 pub use dispatch::{DispatchPattern, DispatchPatternError, DispatchPatterns, capability_name};
 pub use effective::{GrantRequest, Refusal, RefusalReason, effective_grant};
 pub use grant::{Access, CapabilityKind, EffectiveGrant, Mount};

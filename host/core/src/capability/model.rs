@@ -87,8 +87,24 @@ impl ModelPrice {
 
     /// The most that a call of so many tokens can cost, in millionths, whatever the provider reads from its cache.
     pub fn most(&self, input: u64, output: u64) -> u64 {
-        let dearest = self.input.max(self.cached).max(self.cache_write);
-        Self { input: dearest, ..*self }.cost(ModelTokens { input, output, ..ModelTokens::default() })
+        Self { input: self.dearest_input(), ..*self }.cost(ModelTokens {
+            input,
+            output,
+            ..ModelTokens::default()
+        })
+    }
+
+    /// The most tokens of an answer with which a call that sends so many tokens costs at most `cost` millionths, as
+    /// [`most`](Self::most) counts them; none if the request alone costs more.
+    pub fn output_within(&self, input: u64, cost: u64) -> Option<u64> {
+        let request = u128::from(input).saturating_mul(u128::from(self.dearest_input()));
+        let left = u128::from(cost).saturating_mul(1_000_000).checked_sub(request)?;
+        let tokens = left.checked_div(u128::from(self.output));
+        Some(tokens.and_then(|tokens| u64::try_from(tokens).ok()).unwrap_or(u64::MAX))
+    }
+
+    fn dearest_input(&self) -> u64 {
+        self.input.max(self.cached).max(self.cache_write)
     }
 }
 

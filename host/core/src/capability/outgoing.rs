@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use serde_json::Value;
+
 use super::http::{HttpRule, RequestDenied, Scheme, permit};
 use super::reach::SecretRule;
 use super::spelled::Forms;
@@ -131,6 +133,42 @@ impl Outgoing {
         Ok(self.take_out(response))
     }
 
+    /// A text that was put together from what a host answered, with handles in the places of secret values: the parts of a
+    /// value may have arrived apart, where [`receive`](Self::receive) does not find it.
+    pub fn clean(&self, text: String) -> String {
+        let bytes = self.cleaned(text.into_bytes());
+        // Values and handles are ASCII, and so is every form in which a value is found.
+        String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    }
+
+    /// A JSON value, in the same way.
+    pub fn clean_json(&self, value: &mut Value) {
+        match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            Value::String(text) => *text = self.clean(std::mem::take(text)),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.clean_json(item)),
+            Value::Object(fields) => {
+                let cleaned = std::mem::take(fields).into_iter().map(|(name, mut field)| {
+                    self.clean_json(&mut field);
+                    (self.clean(name), field)
+                });
+                *fields = cleaned.collect();
+            }
+        }
+    }
+
+    /// The place from which a text may be a part of a secret value whose rest has not arrived; its length if there is none.
+    pub(super) fn unfinished(&self, text: &str) -> usize {
+        let places = self.secrets.iter().map(|secret| secret.forms.unfinished(text.as_bytes()));
+        places.min().unwrap_or(text.len())
+    }
+
+    fn cleaned(&self, bytes: Vec<u8>) -> Vec<u8> {
+        let secrets = self.secrets.iter();
+        secrets.fold(bytes, |bytes, secret| secret.forms.replaced(bytes, secret.handle.as_bytes()))
+    }
+
     /// Whether any secret is for this host. Then the host may know its value from an earlier request, also of another
     /// attempt.
     fn is_told_any(&self, host: &str) -> bool {
@@ -140,10 +178,7 @@ impl Outgoing {
     /// Replaces all values that a server has sent back, in any known form, by their handles. A field whose name contains a
     /// value is removed: a handle is no valid name.
     fn take_out(&self, response: HttpResponse) -> HttpResponse {
-        let clean = |bytes: Vec<u8>| {
-            let secrets = self.secrets.iter();
-            secrets.fold(bytes, |bytes, secret| secret.forms.replaced(bytes, secret.handle.as_bytes()))
-        };
+        let clean = |bytes: Vec<u8>| self.cleaned(bytes);
         let names_a_value = |name: &str| {
             let lower = |secret: &SecretValue| secret.value.to_ascii_lowercase();
             self.secrets.iter().any(|secret| name.to_ascii_lowercase().contains(&lower(secret)))
@@ -272,6 +307,16 @@ mod tests {
         let named = outgoing.receive("evil.example", response(200, "x-s3cr3t-value", "")).unwrap();
         assert_eq!(named.fields, []);
         assert!(!format!("{outgoing:?}").contains("s3cr3t"));
+    }
+
+    #[test]
+    fn what_is_put_together_has_the_handle() {
+        let outgoing = outgoing();
+        assert_eq!(outgoing.clean("ä s3cr3t-value ü".to_owned()), "ä {{secret:TOKEN}} ü");
+        let mut value = serde_json::json!({"s3cr3t-value": [1, "czNjcjN0LXZhbHVl", {"a": "s3cr3t-value"}]});
+        outgoing.clean_json(&mut value);
+        let handle = "{{secret:TOKEN}}";
+        assert_eq!(value, serde_json::json!({ handle: [1, handle, {"a": handle}] }));
     }
 
     #[test]

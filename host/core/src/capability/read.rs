@@ -77,7 +77,7 @@ pub fn read_run_limits(mut fields: Fields<'_>) -> RunLimits {
         state: size(&mut fields, "state").unwrap_or(RunLimits::DEFAULT.state),
         results: size(&mut fields, "results").unwrap_or(RunLimits::DEFAULT.results),
         stored: size(&mut fields, "stored").unwrap_or(RunLimits::DEFAULT.stored),
-        model: read_model_use(&mut fields, RunLimits::DEFAULT.model),
+        model: read_model_use(&mut fields, &keys::manifest::RUN_MODEL, RunLimits::DEFAULT.model),
     };
     fields.finish();
     run
@@ -253,17 +253,19 @@ fn read_limits(mut fields: Fields<'_>, otherwise: TaskLimits) -> TaskLimits {
         requests: fields.u64("requests", 0..=u64::MAX).unwrap_or(otherwise.requests),
         request_body: fields.size("request_body").unwrap_or(otherwise.request_body),
         response_body: fields.size("response_body").unwrap_or(otherwise.response_body),
-        model: read_model_use(&mut fields, otherwise.model),
+        model: read_model_use(&mut fields, &keys::manifest::TASK_MODEL, otherwise.model),
     };
     fields.finish();
     limits
 }
 
 /// Reads the key `model` of limits; missing keys have the values of `otherwise`.
-pub(crate) fn read_model_use(fields: &mut Fields<'_>, otherwise: ModelUse) -> ModelUse {
-    let Some(mut fields) = fields.fields("model", &keys::manifest::MODEL_LIMITS, "`model`") else {
-        return otherwise;
-    };
+pub(crate) fn read_model_use(
+    fields: &mut Fields<'_>,
+    table: &'static keys::KeyTable,
+    otherwise: ModelUse,
+) -> ModelUse {
+    let Some(mut fields) = fields.fields("model", table, "`model`") else { return otherwise };
     let model = ModelUse {
         calls: fields.u64("calls", 0..=u64::MAX).unwrap_or(otherwise.calls),
         input: fields.u64("input_tokens", 0..=u64::MAX).unwrap_or(otherwise.input),

@@ -61,6 +61,14 @@ impl Forms {
     }
 }
 
+impl Forms {
+    /// The first place from which the text to its end may be the beginning of a form; the text's length if there is none.
+    pub(super) fn unfinished(&self, text: &[u8]) -> usize {
+        let begins = |at: &usize| self.0.iter().any(|form| form.is_cut(text, *at));
+        (0..text.len()).find(begins).unwrap_or(text.len())
+    }
+}
+
 /// The characters in the Base64 of a longer text that depend only on the value, if that many bytes, modulo 3, precede it.
 fn in_base64(value: &[u8], before: usize) -> Form {
     let mut padded = vec![0; before];
@@ -99,6 +107,30 @@ impl Form {
         let is_shared = |at: usize| text.get(at).is_some_and(|byte| Alphabet::Base64.has(*byte));
         let begin = at - usize::from(self.shared.0 && at > 0 && is_shared(at - 1));
         Some((begin, end + usize::from(self.shared.1 && is_shared(end))))
+    }
+
+    /// Whether the text ends within a form that begins here, or within a spelling of its first byte.
+    fn is_cut(&self, text: &[u8], at: usize) -> bool {
+        let mut reached = vec![at];
+        for byte in &self.bytes {
+            let mut next = Vec::new();
+            for from in reached {
+                let from = if from == at { at } else { self.past_line_end(text, from) };
+                if ends_within_spelling(text.get(from..).unwrap_or_default(), self.alphabet) {
+                    return true;
+                }
+                for (read, to) in spellings(text, from) {
+                    if self.alphabet.is_same(*byte, read) && !next.contains(&to) {
+                        next.push(to);
+                    }
+                }
+            }
+            if next.is_empty() {
+                return false;
+            }
+            reached = next;
+        }
+        false
     }
 
     /// Skips a line end, as Base64 may be wrapped.
@@ -149,6 +181,16 @@ fn spellings(text: &[u8], at: usize) -> impl Iterator<Item = (u8, usize)> {
         _ => None,
     };
     [plain, other].into_iter().flatten()
+}
+
+/// Whether a text can be the beginning of a spelling of a byte: it is empty, or an escape without its end.
+fn ends_within_spelling(rest: &[u8], alphabet: Alphabet) -> bool {
+    match rest {
+        [] | [b'%' | b'\\'] | [b'%', _] => true,
+        [b'\\', b'u' | b'U', digits @ ..] => digits.len() < 4,
+        [b'\r'] => alphabet == Alphabet::Base64,
+        _ => false,
+    }
 }
 
 fn digits(high: u8, low: u8) -> Option<u8> {
@@ -223,6 +265,25 @@ mod tests {
                 let most = (before.len() * 8).div_ceil(6) + (behind.len() * 8).div_ceil(6) + 2;
                 prop_assert!(rest <= most, "{} of {}", shown, encoded);
             }
+        }
+
+        /// Whatever part of a spelling a text ends with is found; a text with a whole value in it has to be cleaned first.
+        #[test]
+        fn the_beginning_of_a_value_is_found_at_the_end_of_a_text(
+            value in "[ -~]{8,40}",
+            before in "[ü ]{0,4}",
+            form in 0..4_usize,
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let form = match form {
+                0 => value.clone(),
+                1 => serde_json::to_string(&value).unwrap().trim_matches('"').to_owned(),
+                2 => STANDARD.encode(&value).trim_end_matches('=').to_owned(),
+                _ => value.bytes().map(|byte| format!("%{byte:02x}")).collect(),
+            };
+            let part = &form[..cut.index(form.len() - 1)];
+            let text = format!("{before}{part}");
+            prop_assert!(Forms::of(&value).unfinished(text.as_bytes()) <= before.len(), "{}", text);
         }
 
         #[test]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::dispatch::capability_name;
-use super::effective::{line, own_kind};
+use super::effective::{MODELS, line, own_kind};
 use super::grant::{Access, CapabilityKind};
 use super::interface::{InterfaceName, Provision};
 use crate::diagnostic::excerpt_up_to;
@@ -57,6 +57,12 @@ pub fn suggest(graph: &str, dispatches: &[DispatchUse<'_>], items: &[ItemNeeds<'
     let mut ungrantable = Vec::new();
     write_dispatch(dispatches, &mut text, &mut ungrantable);
     let needs = join_needs(items, &mut ungrantable);
+    if needs.values().any(|needs| needs.kinds.contains_key(&CapabilityKind::Model)) {
+        text.push_str(
+            "# choose the provider, the model, and where its key comes from: components never see the key\n",
+        );
+        text.push_str(MODELS);
+    }
     if !needs.is_empty() {
         text.push_str("items:\n");
     }
@@ -77,6 +83,7 @@ pub fn suggest(graph: &str, dispatches: &[DispatchUse<'_>], items: &[ItemNeeds<'
                     );
                 }
                 CapabilityKind::Knowledge => text.push_str("    # choose the scope: what keys begin with\n"),
+                CapabilityKind::Model => text.push_str("    # choose the models: names of `models`\n"),
                 CapabilityKind::Tools => {
                     text.push_str("    # what it may call, `dispatch` has to permit as well\n");
                 }

@@ -181,18 +181,27 @@ pub static MODEL_PRICE: KeyTable = KeyTable {
     ],
 };
 
-/// Budgets of language models. The host sets aside what a request may use before it sends it: at most one token for each
-/// byte of the request, and the most tokens of an answer.
-pub static MODEL_LIMITS: KeyTable = KeyTable {
+/// Budgets of a task's use of language models. The host sets aside what a request may use before it sends it: at most one
+/// token for each byte of the request, and the most tokens of an answer.
+pub static TASK_MODEL: KeyTable = KeyTable {
     name: "model_limits",
-    title: "limits of language models",
+    title: "limits of a task's use of models",
     keys: &[
-        Key::new("calls", Integer(0, u64::MAX), "Requests, those that fail included")
-            .or("`50` of a task, `1000` of a run"),
-        Key::new("input_tokens", Integer(0, u64::MAX), "Tokens of requests")
-            .or("`2000000` of a task, `20000000` of a run"),
-        Key::new("output_tokens", Integer(0, u64::MAX), "Tokens of answers")
-            .or("`200000` of a task, `2000000` of a run"),
+        Key::new("calls", Integer(0, u64::MAX), "Requests, those that fail included").or("`50`"),
+        Key::new("input_tokens", Integer(0, u64::MAX), "Tokens of requests").or("`2000000`"),
+        Key::new("output_tokens", Integer(0, u64::MAX), "Tokens of answers").or("`200000`"),
+        Key::new("cost", Number(0.0, 1e12), "What they cost, by the prices of `models`").or("no limit"),
+    ],
+};
+
+/// Budgets of a run's use of language models.
+pub static RUN_MODEL: KeyTable = KeyTable {
+    name: "run_model_limits",
+    title: "limits of a run's use of models",
+    keys: &[
+        Key::new("calls", Integer(0, u64::MAX), "Requests, those that fail included").or("`1000`"),
+        Key::new("input_tokens", Integer(0, u64::MAX), "Tokens of requests").or("`20000000`"),
+        Key::new("output_tokens", Integer(0, u64::MAX), "Tokens of answers").or("`2000000`"),
         Key::new("cost", Number(0.0, 1e12), "What they cost, by the prices of `models`").or("no limit"),
     ],
 };
@@ -228,7 +237,7 @@ pub static TASK_LIMITS: KeyTable = KeyTable {
         Key::new("requests", Integer(0, u64::MAX), "HTTP requests").or("`100`"),
         Key::new("request_body", Size, "The body of one request").or("`1MiB`"),
         Key::new("response_body", Size, "The body of one response").or("`4MiB`"),
-        Key::new("model", Table(&MODEL_LIMITS), "Language models"),
+        Key::new("model", Table(&TASK_MODEL), "Language models"),
     ],
 };
 
@@ -272,6 +281,6 @@ pub static RUN_LIMITS: KeyTable = KeyTable {
         .or("`256MiB`"),
         Key::new("stored", Size, "Records, journals, events and knowledge that are written for the run")
             .or("`4GiB`"),
-        Key::new("model", Table(&MODEL_LIMITS), "Language models, of all tasks together"),
+        Key::new("model", Table(&RUN_MODEL), "Language models, of all tasks together"),
     ],
 };

@@ -102,8 +102,13 @@ fn names_in_tables_are_those_of_the_types() {
 
 /// The defaults of a table of numbers, durations and sizes, as a manifest would read them.
 fn written(table: &KeyTable) -> String {
-    let line = |key: &Key| format!("{}: {}", key.name, key.default.trim_matches('`'));
-    table.keys.iter().map(line).collect::<Vec<_>>().join(", ")
+    let line = |key: &Key| match key.shape {
+        Shape::Table(table) => Some(format!("{}: {{ {} }}", key.name, written(table))),
+        // The limit on costs has no value that means that there is none.
+        _ if key.name == "cost" => None,
+        _ => Some(format!("{}: {}", key.name, key.default.trim_matches('`'))),
+    };
+    table.keys.iter().filter_map(line).collect::<Vec<_>>().join(", ")
 }
 
 #[test]

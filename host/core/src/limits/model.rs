@@ -41,7 +41,7 @@ impl ModelUse {
         self.calls == 0 && self.input == 0 && self.output == 0 && self.cost == 0
     }
 
-    pub(super) fn each(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
+    pub(crate) fn each(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
         Self {
             calls: of(self.calls, other.calls),
             input: of(self.input, other.input),

@@ -28,7 +28,8 @@ pub const CALLED: &str = "host";
 /// The interface and function by which a component calls a language model.
 pub const MODEL: (&str, &str) = ("graph-host:host/model", "complete");
 
-/// The key in the result of such a call for what it has used of the budget of models.
+/// The key in the result of such a call for what it has used of the budget of models. A call of another item has it if it did
+/// not return: the called component has used that much.
 pub const USED: &str = "used";
 
 /// The interface and function by which a component sends a request.
@@ -84,30 +85,42 @@ impl JournalEntry {
     }
 
     /// The use of the host by this call: one call and the entry's size, and for a call of another item additionally what
-    /// that used. A call that a limit refused counts nothing, except for what a language model has used until then.
+    /// that used. A call that a limit refused counts nothing, except for what language models have used until then.
     pub fn host_use(&self) -> HostUse {
-        let model = self.model_use();
+        let model = self.own_model_use();
         if self.is_refused() {
             return HostUse { model, ..HostUse::NOTHING };
         }
         let own = HostUse { calls: 1, bytes: self.size(), model, ..HostUse::NOTHING };
-        let inner = self.result.0.get(CALLED).filter(|_| (&*self.interface, &*self.function) == TOOLS);
-        let inner = inner.and_then(|inner| serde_json::from_value(inner.clone()).ok());
-        own.plus(inner.unwrap_or_default())
+        own.plus(self.inner_use())
     }
 
-    /// The use of language models by this call itself.
+    /// The use of language models by this call, and by the component that it called.
     pub fn model_use(&self) -> ModelUse {
-        let used = self.result.0.get(USED).filter(|_| (&*self.interface, &*self.function) == MODEL);
+        let own = self.own_model_use();
+        if self.is_refused() { own } else { own.plus(self.inner_use().model) }
+    }
+
+    /// What the called component has used of the host.
+    fn inner_use(&self) -> HostUse {
+        let inner = self.result.0.get(CALLED).filter(|_| self.is(TOOLS));
+        inner.and_then(|inner| serde_json::from_value(inner.clone()).ok()).unwrap_or_default()
+    }
+
+    /// What a call of a language model has used, or a call of another item that did not return.
+    fn own_model_use(&self) -> ModelUse {
+        let used = self.result.0.get(USED).filter(|_| self.is(MODEL) || self.is(TOOLS));
         used.and_then(|used| serde_json::from_value(used.clone()).ok()).unwrap_or_default()
+    }
+
+    fn is(&self, (interface, function): (&str, &str)) -> bool {
+        self.interface == interface && self.function == function
     }
 
     /// The figure of the budget of models that ended the attempt here.
     pub fn refused_figure(&self) -> Option<ModelFigure> {
         let figure = self.result.0.get("fault")?.get("figure")?;
-        (!self.ok && (&*self.interface, &*self.function) == MODEL)
-            .then(|| serde_json::from_value(figure.clone()).ok())
-            .flatten()
+        (!self.ok && self.is(MODEL)).then(|| serde_json::from_value(figure.clone()).ok()).flatten()
     }
 
     /// Whether a limit on what may be used of the host ended the attempt here.
@@ -132,21 +145,31 @@ impl JournalEntry {
 
 /// The result of a call that ended its task, because the world gave more than the task may have.
 pub fn fault(failure: &Failure) -> Canonical {
-    json!({"fault": {"category": failure.category, "message": failure.message}}).into()
+    fault_after(failure, ModelUse::NOTHING)
 }
 
 /// The result of a call of a language model that ended its task because a figure of the budget does not suffice, or because
 /// the provider used more than was set aside; `used` is what the call has used nevertheless.
 pub fn model_fault(failure: &Failure, figure: ModelFigure, used: ModelUse) -> Canonical {
-    let mut result =
-        json!({"fault": {"category": failure.category, "figure": figure, "message": failure.message}});
-    if !used.is_nothing() {
-        result[USED] = json!(used);
-    }
-    result.into()
+    let mut result = json!({"fault": {"category": failure.category, "message": failure.message}});
+    result["fault"]["figure"] = json!(figure);
+    with_used(result, used).into()
 }
 
-/// The failure that [`fault`] or [`model_fault`] wrote.
+/// The result of a call that ended its task after language models have used something.
+pub fn fault_after(failure: &Failure, used: ModelUse) -> Canonical {
+    with_used(json!({"fault": {"category": failure.category, "message": failure.message}}), used).into()
+}
+
+/// The result of a call with what language models have used in it.
+pub fn with_used(mut result: Value, used: ModelUse) -> Value {
+    if let Some(fields) = result.as_object_mut().filter(|_| !used.is_nothing()) {
+        fields.insert(USED.to_owned(), json!(used));
+    }
+    result
+}
+
+/// The failure that [`fault`], [`model_fault`] or [`fault_after`] wrote.
 pub fn as_fault(result: &Value) -> Option<Failure> {
     let fault = result.get("fault")?;
     let category: Category = serde_json::from_value(fault.get("category")?.clone()).ok()?;
@@ -388,6 +411,40 @@ mod tests {
         assert_eq!(as_kept(&json!({"bytes": "YQ==", "length": 2})), None);
         assert_eq!(as_digested(&digested(b"abc")), Some((3, Digest::of_bytes(b"abc"))));
         assert_eq!(as_digested(&kept(b"abc")), None);
+    }
+
+    #[test]
+    fn what_models_have_used_counts_whatever_became_of_the_call() {
+        let used = ModelUse { calls: 2, input: 10, output: 5, cost: 3 };
+        let entry = |(interface, function): (&str, &str), ok: bool, result: Canonical| JournalEntry {
+            function: function.to_owned(),
+            interface: interface.to_owned(),
+            ok,
+            request: json!({}).into(),
+            result,
+        };
+        let limit = Failure::new(Category::Limit, "too much");
+        let late = Failure::new(Category::Timeout, "too late");
+        for (entry, is_counted, figure) in [
+            (entry(MODEL, true, with_used(json!({"response": {}}), used).into()), true, None),
+            (entry(MODEL, false, with_used(json!({"failure": {}}), used).into()), true, None),
+            (entry(MODEL, false, fault_after(&late, used)), true, None),
+            (entry(MODEL, false, fault_after(&limit, used)), false, None),
+            (
+                entry(MODEL, false, model_fault(&limit, ModelFigure::Cost, used)),
+                false,
+                Some(ModelFigure::Cost),
+            ),
+            (entry(TOOLS, true, json!({ CALLED: { "model": used } }).into()), true, None),
+            (entry(TOOLS, false, fault_after(&limit, used)), false, None),
+        ] {
+            assert_eq!(entry.model_use(), used, "{entry:?}");
+            let counted = entry.host_use();
+            assert_eq!((counted.model, counted.calls == 1), (used, is_counted), "{entry:?}");
+            assert_eq!(entry.refused_figure(), figure);
+        }
+        let other = entry(REQUEST, true, with_used(json!({}), used).into());
+        assert_eq!(other.model_use(), ModelUse::NOTHING, "a server's answer says nothing about models");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use graph_core::diagnostic::printable;
-use graph_core::limits::HostUse;
+use graph_core::limits::{HostUse, ModelUse};
 use graph_core::record::{Checkpoint, Source};
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
@@ -28,6 +28,7 @@ use super::relations::{Relations, is_created};
 use super::row::{bare_json, shown_status, time};
 use super::run_view::{self, RunView};
 use super::tree::{self, ChildRun};
+use super::usage;
 use crate::command::args::typed_run;
 
 /// Show a run: its steps, its state, what it waits for
@@ -154,10 +155,14 @@ fn document(
         Err(error) if told.trouble.is_none() => return Err(error),
         Err(_) => {}
     }
-    let HostUse { calls, bytes, fuel, stored } = told.host();
+    let HostUse { calls, bytes, fuel, stored, model } = told.host();
     document.insert("asked".to_owned(), json!({ "calls": calls, "bytes": bytes }));
     document.insert("host_fuel".to_owned(), json!(fuel));
     document.insert("stored".to_owned(), json!(stored));
+    document.insert("model".to_owned(), model_document(model));
+    let by_model: Map<String, Value> =
+        told.usage().by_model.iter().map(|(name, used)| (name.clone(), model_document(*used))).collect();
+    document.insert("models".to_owned(), Value::Object(by_model));
     document.insert("nodes".to_owned(), json!(told.usage().by_node));
     let removed = told.begins.as_ref().map_or(0, |begins| begins.removed);
     document.insert("removed_checkpoints".to_owned(), json!(removed));
@@ -175,6 +180,11 @@ fn document(
     };
     document.insert("holder".to_owned(), holder);
     Ok(document)
+}
+
+/// What was used of language models; the cost in millionths of the manifest's currency.
+fn model_document(used: ModelUse) -> Value {
+    json!({ "calls": used.calls, "input_tokens": used.input, "output_tokens": used.output, "cost": used.cost })
 }
 
 /// The items that were functions of the program that ran the graph, as far as the graph names them; what the run is pinned to
@@ -258,7 +268,7 @@ fn print(
     // In a pipe it stays a line.
     let times = if out.is_read_by_people() { wrapped(&times, width(), "  ") } else { times };
     out.line(styled(output::DIM, times))?;
-    let HostUse { calls, bytes, .. } = told.host();
+    let HostUse { calls, bytes, model, .. } = told.host();
     if calls > 0 {
         let told = format!(
             "{} from components, {} bytes",
@@ -266,6 +276,9 @@ fn print(
             short_number(bytes)
         );
         out.line(styled(output::DIM, told))?;
+    }
+    if !model.is_nothing() {
+        out.line(styled(output::DIM, usage::model_line(model)))?;
     }
     let unsandboxed = unsandboxed(store, row);
     if !unsandboxed.is_empty() {
@@ -293,6 +306,16 @@ fn print(
         out.line(styled(output::BOLD, "nodes"))?;
         for (node, usage) in &told.usage().by_node {
             out.line(usage.line(node))?;
+        }
+    }
+    if told.usage().by_model.len() > 1 {
+        out.line(styled(output::BOLD, "models"))?;
+        for (name, used) in &told.usage().by_model {
+            out.line(format_args!(
+                "      {} {}",
+                run_report::name_in_column(name),
+                usage::model_line(*used)
+            ))?;
         }
     }
     for line in HookLines::of(told.hooked()) {

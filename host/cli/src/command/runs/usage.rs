@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use graph_core::limits::HostUse;
-use graph_core::record::Checkpoint;
+use graph_core::limits::{HostUse, ModelUse, written_cost};
+use graph_core::record::{Checkpoint, JournalEntry};
 use graph_host::terminal::output::{self, styled};
 use graph_host::terminal::run_report::{counted, name_in_column, short_number, short_span};
 use serde::Serialize;
@@ -25,6 +25,9 @@ pub(super) struct Usage {
     calls: u64,
     /// The bytes of these calls and of their answers.
     bytes: u64,
+    /// What they have used of language models.
+    #[serde(skip_serializing_if = "ModelUse::is_nothing")]
+    model: ModelUse,
     /// Microseconds of all of them.
     micros: u64,
     /// Microseconds of the longest one.
@@ -38,6 +41,9 @@ const NODES: usize = 10_000;
 #[derive(Debug, Default)]
 pub(super) struct Usages {
     pub(super) by_node: BTreeMap<String, Usage>,
+    /// What the run's own components have used of each language model, by its name in the manifest. What components used
+    /// that they called is in the figures of their nodes.
+    pub(super) by_model: BTreeMap<String, ModelUse>,
 }
 
 impl Usages {
@@ -54,12 +60,29 @@ impl Usages {
             usage.tasks += 1;
             usage.dispatches += u64::from(task.dispatches);
             usage.fuel = usage.fuel.saturating_add(task.fuel);
-            let HostUse { calls, bytes, fuel, .. } = task.host;
+            let HostUse { calls, bytes, fuel, model, .. } = task.host;
+            usage.model = usage.model.plus(model);
             usage.host_fuel = usage.host_fuel.saturating_add(fuel);
             usage.calls = usage.calls.saturating_add(calls);
             usage.bytes = usage.bytes.saturating_add(bytes);
             usage.micros = usage.micros.saturating_add(task.micros);
             usage.longest_micros = usage.longest_micros.max(task.micros);
+            for entry in task.journal.iter().flat_map(|attempt| &attempt.entries) {
+                self.add_model(entry);
+            }
+        }
+    }
+
+    fn add_model(&mut self, entry: &JournalEntry) {
+        let used = entry.model_use();
+        let Some(name) = entry.request.0.get("model").and_then(serde_json::Value::as_str) else { return };
+        if used.is_nothing() {
+            return;
+        }
+        if let Some(known) = self.by_model.get_mut(name) {
+            *known = known.plus(used);
+        } else if self.by_model.len() < NODES {
+            self.by_model.insert(name.to_owned(), used);
         }
     }
 }
@@ -82,6 +105,23 @@ impl Usage {
         if self.calls > 0 {
             let _ = write!(line, "  {}", counted(self.calls, "call"));
         }
+        if !self.model.is_nothing() {
+            let _ = write!(line, "  {}", model_line(self.model));
+        }
         line
     }
+}
+
+/// What was used of language models, for people: `3 model calls, 1.2k tokens in, 300 out, cost 0.0012`.
+pub(super) fn model_line(used: ModelUse) -> String {
+    let mut line = format!(
+        "{}, {} tokens in, {} out",
+        counted(used.calls, "model call"),
+        short_number(used.input),
+        short_number(used.output)
+    );
+    if used.cost > 0 {
+        let _ = write!(line, ", cost {}", written_cost(used.cost));
+    }
+    line
 }

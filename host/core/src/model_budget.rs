@@ -1,0 +1,326 @@
+//! The budget of language models of one attempt of a task.
+//!
+//! A host sets aside the most that a request may use, sends it, and then charges what it has used. So nothing is sent that
+//! could exceed the budget, as long as the provider counts no more tokens than the bound of the request says. All hosts
+//! decide this in the same way; how they ask a provider is theirs.
+//!
+//! ```
+//! use graph_core::capability::ModelPrice;
+//! use graph_core::limits::ModelUse;
+//! use graph_core::model_budget::ModelBudget;
+//!
+//! let price = ModelPrice { input: 1_000_000, output: 4_000_000, ..ModelPrice::default() };
+//! let mut budget = ModelBudget::new(ModelUse { calls: 2, input: 1000, output: 100, cost: 1000 });
+//!
+//! // 300 tokens are sent. Of what is left to pay with, 175 tokens could be paid, and 100 may be used.
+//! let reserved = budget.reserve(300, 4096, &price).unwrap();
+//! assert_eq!(reserved, ModelUse { calls: 1, input: 300, output: 100, cost: 700 });
+//! assert_eq!(budget.settle(ModelUse { calls: 1, input: 200, output: 20, cost: 280 }), None);
+//! assert_eq!(budget.left(), ModelUse { calls: 1, input: 800, output: 80, cost: 720 });
+//!
+//! let short = budget.reserve(900, 10, &price).unwrap_err();
+//! assert_eq!(
+//!     short.to_string(),
+//!     "it may need 900 tokens of requests, and 800 of 1000 are left; `limits: { model: { input_tokens: 1100 } }` in the \
+//!      manifest allows that"
+//! );
+//! ```
+
+use crate::capability::ModelPrice;
+use crate::limits::{ModelFigure, ModelUse};
+
+/// What an attempt may use of language models, has used, and may be using. A figure of `u64::MAX` is no limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ModelBudget {
+    most: ModelUse,
+    used: ModelUse,
+    /// What is set aside for the request under way.
+    reserved: ModelUse,
+}
+
+/// A figure of a budget does not suffice for a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "it may need {} {}, and {} of {} are left; `{}` in the manifest allows that",
+    figure.written(*needed),
+    figure.unit(),
+    figure.written(*left),
+    figure.written(*most),
+    self.line()
+)]
+pub struct ModelShortage {
+    /// The figure.
+    pub figure: ModelFigure,
+    /// How much of it the request needs at least.
+    pub needed: u64,
+    /// How much of it is left.
+    pub left: u64,
+    /// How much of it the attempt had.
+    pub most: u64,
+}
+
+impl ModelShortage {
+    /// The line of a manifest that would suffice.
+    pub fn line(&self) -> String {
+        manifest_line(self.figure, self.most.saturating_add(self.needed.saturating_sub(self.left)))
+    }
+}
+
+/// A provider has used more of a figure than the request could be expected to use, and more than the budget allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the provider counts {} {}, and {} were set aside, which exceeds the budget of {}; `{}` in the manifest allows that",
+    figure.written(*used),
+    figure.unit(),
+    figure.written(*reserved),
+    figure.written(*most),
+    manifest_line(*figure, *total)
+)]
+pub struct ModelOverrun {
+    /// The figure.
+    pub figure: ModelFigure,
+    /// How much of it the request has used.
+    pub used: u64,
+    /// How much of it was set aside.
+    pub reserved: u64,
+    /// How much of it the attempt had.
+    pub most: u64,
+    /// How much of it the attempt has used.
+    pub total: u64,
+}
+
+fn manifest_line(figure: ModelFigure, amount: u64) -> String {
+    format!("limits: {{ model: {{ {}: {} }} }}", figure.key(), figure.written(amount))
+}
+
+impl ModelBudget {
+    /// A budget of which nothing is used.
+    pub const fn new(most: ModelUse) -> Self {
+        Self { most, used: ModelUse::NOTHING, reserved: ModelUse::NOTHING }
+    }
+
+    /// What was used, without what is set aside.
+    pub const fn used(&self) -> ModelUse {
+        self.used
+    }
+
+    /// What is left to be set aside.
+    pub fn left(&self) -> ModelUse {
+        let taken = self.used.plus(self.reserved);
+        let left = |most: u64, taken| if most == u64::MAX { most } else { most.saturating_sub(taken) };
+        self.most.each(taken, left)
+    }
+
+    /// Sets aside what a request may use that is sent once: `input` bounds its tokens, and its answer has at most `output`.
+    /// If fewer tokens of an answer are left, or can be paid, the answer is given those: `output` of what is returned is the
+    /// most that the request may ask for. The error says which figure does not suffice; nothing is then set aside.
+    pub fn reserve(
+        &mut self,
+        input: u64,
+        output: u64,
+        price: &ModelPrice,
+    ) -> Result<ModelUse, ModelShortage> {
+        // What was set aside for a request of which nobody has said how it ended counts as used.
+        self.forfeit();
+        let left = self.left();
+        let payable =
+            if left.cost == u64::MAX { Some(u64::MAX) } else { price.output_within(input, left.cost) };
+        let wanted = output.max(1);
+        let output = wanted.min(left.output).min(payable.unwrap_or(0));
+        let needed = if output == 0 {
+            // Not even one token of an answer: the figure that leaves none is the one that does not suffice.
+            ModelUse { calls: 1, input, output: 1, cost: price.most(input, 1) }
+        } else {
+            ModelUse { calls: 1, input, output, cost: price.most(input, output) }
+        };
+        if let Some(figure) = needed.above(left) {
+            let (needed, left, most) = (figure.of(needed), figure.of(left), figure.of(self.most));
+            return Err(ModelShortage { figure, needed, left, most });
+        }
+        self.reserved = needed;
+        Ok(needed)
+    }
+
+    /// Charges what a request has used instead of what was set aside for it. Both are the same if the provider has not said
+    /// it. The budget is charged in any case; the error says that it is exceeded by more than was set aside.
+    pub fn settle(&mut self, used: ModelUse) -> Option<ModelOverrun> {
+        let reserved = std::mem::take(&mut self.reserved);
+        self.used = self.used.plus(used);
+        let exceeds = |figure: &ModelFigure| {
+            figure.of(used) > figure.of(reserved) && figure.of(self.used) > figure.of(self.most)
+        };
+        let figure = ModelFigure::ALL.into_iter().find(exceeds)?;
+        Some(ModelOverrun {
+            figure,
+            used: figure.of(used),
+            reserved: figure.of(reserved),
+            most: figure.of(self.most),
+            total: figure.of(self.used),
+        })
+    }
+
+    /// Charges what was set aside: it is not known what became of the request.
+    pub fn forfeit(&mut self) {
+        let reserved = std::mem::take(&mut self.reserved);
+        self.used = self.used.plus(reserved);
+    }
+
+    /// Charges what a called component has used, or a call that is answered from a journal.
+    pub fn charge(&mut self, used: ModelUse) {
+        self.used = self.used.plus(used);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PRICE: ModelPrice =
+        ModelPrice { input: 2_000_000, output: 8_000_000, cached: 500_000, cache_write: 2_500_000 };
+
+    fn of(calls: u64, input: u64, output: u64, cost: u64) -> ModelUse {
+        ModelUse { calls, input, output, cost }
+    }
+
+    #[test]
+    fn each_figure_can_be_the_one_that_is_short() {
+        let short = |most: ModelUse| ModelBudget::new(most).reserve(100, 50, &PRICE).unwrap_err().figure;
+        assert_eq!(short(of(0, 0, 0, 0)), ModelFigure::Calls);
+        assert_eq!(short(of(1, 99, 50, 650)), ModelFigure::InputTokens);
+        assert_eq!(short(of(1, 100, 0, 650)), ModelFigure::OutputTokens);
+        assert_eq!(short(of(1, 100, 50, 249)), ModelFigure::Cost, "the request alone");
+        assert_eq!(short(of(1, 100, 50, 257)), ModelFigure::Cost, "the request and one token");
+    }
+
+    #[test]
+    fn answers_are_shortened_to_what_is_left() {
+        let reserved = |most: ModelUse| ModelBudget::new(most).reserve(100, 50, &PRICE).unwrap();
+        assert_eq!(reserved(of(1, 100, 50, 650)), of(1, 100, 50, 650), "all of it");
+        assert_eq!(reserved(of(1, 100, 7, 650)), of(1, 100, 7, 306), "few tokens");
+        assert_eq!(reserved(of(1, 100, 50, 274)), of(1, 100, 3, 274), "little money");
+        assert_eq!(reserved(ModelUse::UNBOUNDED).output, 50);
+        let free = ModelBudget::new(of(1, 100, 50, 0)).reserve(100, 50, &ModelPrice::default());
+        assert_eq!(free, Ok(of(1, 100, 50, 0)), "what costs nothing needs no money");
+    }
+
+    #[test]
+    fn what_exceeds_the_budget_is_charged_and_reported() {
+        let mut budget = ModelBudget::new(of(5, 1000, 100, 10_000));
+        budget.reserve(100, 50, &PRICE).unwrap();
+        assert_eq!(
+            budget.settle(of(1, 150, 60, 780)),
+            None,
+            "more than was set aside, and within the budget"
+        );
+        budget.reserve(100, 50, &PRICE).unwrap();
+        let overrun = budget.settle(of(1, 100, 45, 610)).unwrap();
+        assert_eq!(
+            overrun.to_string(),
+            "the provider counts 45 tokens of answers, and 40 were set aside, which exceeds the budget of 100; \
+             `limits: { model: { output_tokens: 105 } }` in the manifest allows that"
+        );
+        assert_eq!((budget.used().output, budget.left().output), (105, 0));
+    }
+
+    #[test]
+    fn a_request_whose_end_is_unknown_counts_in_full() {
+        let mut budget = ModelBudget::new(of(5, 1000, 100, 10_000));
+        let first = budget.reserve(100, 50, &PRICE).unwrap();
+        let second = budget.reserve(100, 50, &PRICE).unwrap();
+        assert_eq!(budget.used(), first);
+        budget.forfeit();
+        budget.forfeit();
+        assert_eq!(budget.used(), first.plus(second));
+    }
+
+    #[test]
+    fn what_has_no_limit_has_none_afterwards() {
+        let mut budget = ModelBudget::new(of(5, u64::MAX, 100, u64::MAX));
+        budget.reserve(1 << 40, 50, &PRICE).unwrap();
+        budget.settle(of(1, 1 << 40, 50, 1 << 50));
+        assert_eq!(budget.left(), of(4, u64::MAX, 50, u64::MAX));
+    }
+
+    fn figures() -> impl Strategy<Value = u64> {
+        prop_oneof![0..2000_u64, any::<u64>()]
+    }
+
+    fn uses() -> impl Strategy<Value = ModelUse> {
+        (0..6_u64, figures(), figures(), figures()).prop_map(|(calls, input, output, cost)| ModelUse {
+            calls,
+            input,
+            output,
+            cost,
+        })
+    }
+
+    fn prices() -> impl Strategy<Value = ModelPrice> {
+        let price = || prop_oneof![Just(0), 0..10_000_000_u64, any::<u64>()];
+        (price(), price(), price(), price()).prop_map(|(input, output, cached, cache_write)| ModelPrice {
+            input,
+            output,
+            cached,
+            cache_write,
+        })
+    }
+
+    proptest! {
+        /// Whatever is asked for: with what was used, no more is set aside than the budget has.
+        #[test]
+        fn no_more_is_set_aside_than_is_left(
+            most in uses(),
+            price in prices(),
+            requests in proptest::collection::vec((figures(), figures(), any::<bool>()), 1..8),
+        ) {
+            let mut budget = ModelBudget::new(most);
+            for (input, output, answers) in requests {
+                let left = budget.left();
+                match budget.reserve(input, output, &price) {
+                    Ok(reserved) => {
+                        prop_assert_eq!(reserved.above(left), None);
+                        prop_assert_eq!((reserved.calls, reserved.input), (1, input));
+                        prop_assert!((1..=output.max(1)).contains(&reserved.output));
+                        prop_assert_eq!(reserved.cost, price.most(input, reserved.output));
+                        // It gives the answer as many tokens as possible.
+                        let more = reserved.output.saturating_add(1);
+                        prop_assert!(
+                            more > output.max(1) || more > left.output || price.most(input, more) > left.cost
+                        );
+                        // A provider that stays within the bounds never exceeds the budget.
+                        let used = if answers {
+                            ModelUse { input: reserved.input / 2, output: reserved.output / 3, ..reserved }
+                        } else {
+                            reserved
+                        };
+                        prop_assert_eq!(budget.settle(used), None);
+                    }
+                    Err(short) => {
+                        prop_assert_eq!(budget.left(), left);
+                        prop_assert!(short.needed > short.left);
+                        prop_assert_eq!(short.left, short.figure.of(left));
+                    }
+                }
+                prop_assert_eq!(budget.used().above(most), None);
+            }
+        }
+
+        /// What was used is the sum of what was settled, and whatever exceeds the budget is reported.
+        #[test]
+        fn settlements_are_exact(most in uses(), used in proptest::collection::vec(uses(), 1..6)) {
+            let mut budget = ModelBudget::new(most);
+            let mut sum = ModelUse::NOTHING;
+            for used in used {
+                let had = budget.used();
+                let Ok(reserved) = budget.reserve(100, 10, &PRICE) else { break };
+                let overrun = budget.settle(used);
+                sum = sum.plus(used);
+                prop_assert_eq!(budget.used(), sum);
+                let exceeds = sum.above(most).is_some() && had.above(most).is_none();
+                prop_assert_eq!(overrun.is_some(), exceeds, "{:?} {:?}", reserved, used);
+            }
+        }
+    }
+}
