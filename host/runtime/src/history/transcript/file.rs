@@ -229,6 +229,13 @@ pub fn verify(
         )));
     }
     let header = header(&mut head.as_slice()).unwrap_or_default();
+    let version = header.get("version").cloned().unwrap_or_default();
+    if version != VERSION {
+        return Err(Error::integrity(format!(
+            "{named} has format version {version}, and this program reads version {VERSION}"
+        ))
+        .help("read it with the version of graph-host that has written it, or a newer one"));
+    }
     let graph = header.get("graph").and_then(Value::as_str).unwrap_or_default().to_owned();
     Ok(VerifiedTranscript { statement, key, graph })
 }

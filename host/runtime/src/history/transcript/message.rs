@@ -160,7 +160,7 @@ impl Block {
     }
 }
 
-/// What a call of a model came to.
+/// The result of a call of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// Why the answer ends: `end`, `tool_calls`, `max_output`, `stop_text` or `refused`; none for a call without an answer.
@@ -200,7 +200,7 @@ pub struct Message {
     pub role: Role,
     /// Its parts.
     pub blocks: Vec<Block>,
-    /// What the call came to; none for messages of requests.
+    /// The result of the call; none for messages of requests.
     pub answer: Option<Answer>,
     /// The digest of the whole request in which it was sent, or that it answers: the SHA-256 of the canonical JSON of the
     /// journal's entry.

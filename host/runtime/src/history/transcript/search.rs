@@ -57,8 +57,8 @@ pub struct Searched {
     pub totals: Totals,
 }
 
-/// Passes the messages that match to `visit`, each with `around` messages before and behind it, in order and once. So many are
-/// held at most.
+/// Passes the messages that match to `visit`, each with `around` messages before and behind it, in order and once. At most
+/// `around` messages are held.
 pub fn search(
     transcript: &Transcript<'_>,
     wanted: &Wanted,
