@@ -38,7 +38,7 @@ pub(crate) fn read(node: &Node, problems: &Problems) -> BTreeMap<String, Vec<Mod
     models
         .map(|model| {
             let name = &model.key.name;
-            let answers = model.value.list(&format!("`{name}` of `models`"), problems).into_iter().flatten();
+            let answers = model.value.list(format!("`{name}` of `models`"), problems).into_iter().flatten();
             let what = format!("an answer of the model `{name}`");
             (
                 name.clone(),
