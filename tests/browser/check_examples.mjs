@@ -5,6 +5,7 @@ import { join } from "node:path";
 
 import { EXAMPLES } from "./examples.mjs";
 import { Page } from "./page.mjs";
+import { isFull } from "./sample.mjs";
 import { serve } from "./serve.mjs";
 
 const last = (checkpoints) => checkpoints.at(-1);
@@ -19,8 +20,8 @@ export async function examples({ native, browser, sites, tree }) {
     const folder = join(tree, "examples", name);
     const files = { graph: join(folder, "graph.yaml"), caps: join(folder, "caps.yaml"), trust: join(tree, "examples/trust.yaml") };
     const run = `r${number}`;
-    // Once before, so that what is measured compiles nothing.
-    native.run(`before-${run}`, { ...files, inputs, suspensions });
+    // Where times are compared, once before, so that what is measured compiles nothing.
+    if (isFull) native.run(`before-${run}`, { ...files, inputs, suspensions });
     const expected = native.run(run, { ...files, inputs, suspensions });
     assert.equal(expected.id, name);
     const server = await serve(join(sites, name));
@@ -28,7 +29,7 @@ export async function examples({ native, browser, sites, tree }) {
       const page = await Page.open(browser, `http://localhost:${server.port}/`);
       assert.equal(await page.message(), "");
       assert.deepEqual(await page.problems(), []);
-      await page.run(`before-${run}`, { inputs, suspensions });
+      if (isFull) await page.run(`before-${run}`, { inputs, suspensions });
       const found = await page.run(run, { inputs, suspensions });
       assert.deepEqual(page.errors, []);
       await page.close();
@@ -50,6 +51,6 @@ export async function examples({ native, browser, sites, tree }) {
   const widths = head.map((title, at) => Math.max(title.length, ...rows.map((row) => String(row[at]).length)));
   for (const row of [head, ...rows]) console.log(row.map((cell, at) => String(cell).padEnd(widths[at])).join("  ").trimEnd());
   ratios.sort((a, b) => a - b);
-  console.log(`a run in the page takes ${ratios[Math.floor(ratios.length / 2)].toFixed(2)} times as long as one of the command line, with its start (median)`);
+  if (isFull) console.log(`a run in the page takes ${ratios[Math.floor(ratios.length / 2)].toFixed(2)} times as long as one of the command line, with its start (median)`);
   assert.equal(differs, 0, `${differs} runs differ`);
 }

@@ -595,9 +595,74 @@ fn approval() -> GraphBuilder {
     builder
 }
 
+fn agent() -> GraphBuilder {
+    let mut builder = graph(&json!({
+        "question": input(
+            "string",
+            "What is to be found out",
+            "How many .rs files are there in /src/host/core, and how many lines do they have?",
+        ),
+        "approve": {
+            "enum": ["allow", "ask", "deny"],
+            "description": "Whether the model may look at files: without a question, after one, or not at all",
+            "default": "allow",
+        },
+        "turns": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 400,
+            "description": "How often the model may be asked",
+            "default": 12,
+        },
+    }));
+    let parameters = json!({
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["op", "folder"],
+        "properties": {
+            "op": { "enum": ["list", "count", "search"] },
+            "folder": { "type": "string", "description": "The folder to begin at, such as /src/host" },
+            "ending": { "type": "string", "description": "What the names of files end in, such as .rs" },
+            "text": { "type": "string", "description": "The text; for `search` only" },
+        },
+    });
+    let look = json!({
+        "item": "examples/files",
+        "name": "look",
+        "description": "Looks at files: lists them, counts their lines, or finds the lines that hold a text.",
+        "parameters": parameters,
+    });
+    let settings = json!({
+        "message": "${inputs.question}",
+        "model": "fast",
+        "system": "You answer questions about the files of a repository, which are below /src. Use the tool; do not guess.",
+        "tools": [look],
+        "approvals": [{ "tool": "look", "then": "${inputs.approve}" }],
+        "outputs": {
+            "answer": { "type": "string", "required": true, "description": "The answer, in one or two sentences" },
+            "numbers": { "type": "array", "description": "The numbers in it, in order" },
+        },
+        "limits": { "turns": "${inputs.turns}", "finish": true },
+        "context": { "window": 32000, "keep": 8000 },
+    });
+    let answer = json!({
+        "answer": "${state.given.outputs.answer}",
+        "numbers": "${state.given.outputs.numbers}",
+        "cost": "${state.given.cost}",
+    });
+    builder
+        .start("ask")
+        .timeout(Duration::from_secs(3600))
+        .node("ask", NodeBuilder::tool("examples/agent", settings).assign("given", "${result}"))
+        .node("answer", NodeBuilder::end_with(answer))
+        .edge("ask", "answer");
+    builder
+}
+
 #[test]
 fn the_examples_built_by_a_program_have_the_digests_of_their_documents() {
     let built = [
+        ("agent/graph.yaml", agent()),
         ("approval/graph.yaml", approval()),
         ("code-review/graph.yaml", code_review()),
         ("etl/graph.yaml", etl()),

@@ -64,7 +64,9 @@ fn each(fixtures: &[&Fixture], run: impl Fn(&Fixture, &mut Taken) -> Result<(), 
 #[test]
 fn hostile_input_comes_to_what_it_should() {
     let prepared = offer::Prepared::new();
-    each(&named(&fixture::all()), |fixture, taken| offer::check(fixture, &prepared, taken));
+    let fixtures = fixture::all();
+    let draw = interrupts::Draw::from_environment();
+    each(&draw.variants(&named(&fixtures)), |fixture, taken| offer::check(fixture, &prepared, taken));
 }
 
 #[test]
@@ -111,7 +113,8 @@ fn every_command_bounds_hostile_documents() {
     if !interrupts::is_full() {
         read.dedup_by(|one, other| one.file == other.file);
     }
-    each(&read, |fixture, taken| commands::check(fixture, &prepared, taken));
+    let draw = interrupts::Draw::from_environment();
+    each(&read, |fixture, taken| commands::check(fixture, &prepared, &draw, taken));
 }
 
 #[test]

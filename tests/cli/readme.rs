@@ -119,6 +119,13 @@ fn run_page(page: &str) {
     let binaries = Path::new(env!("CARGO_BIN_EXE_graph-host")).parent().unwrap();
     let path = format!("{}:{}", binaries.display(), std::env::var("PATH").unwrap());
     let is_full = std::env::var_os("FULL").is_some_and(|full| !full.is_empty());
+    // What guests depend on is compiled once for all pages.
+    if is_full && text.contains("<!-- slow:") {
+        let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests-of-pages");
+        std::fs::create_dir_all(&built).unwrap();
+        std::fs::create_dir(folder.path().join("home")).unwrap();
+        std::os::unix::fs::symlink(&built, folder.path().join("home/built")).unwrap();
+    }
     let run = |command: &str| {
         let output = Command::new("sh")
             .args(["-c", &format!("{{ {command}\n}} 2>&1")])
@@ -193,6 +200,7 @@ pages! {
     history: "host/docs/guide/history.md";
     hooks: "host/docs/guide/hooks.md";
     knowledge: "host/docs/guide/knowledge.md";
+    models: "host/docs/guide/models.md";
     nodes: "host/docs/guide/nodes.md";
     observe: "host/docs/guide/observe.md";
     registry: "host/docs/guide/registry.md";
@@ -254,10 +262,11 @@ fn what_new_prints_works() {
     for command in of_graph.iter().chain(&of_node) {
         run(command);
     }
-    // Most of what the first node has compiled, macros and what they need, the second one does not compile again.
+    // What the first node has compiled, the second one does not compile again: neither macros nor what a component has in it.
     let second = printed_commands(&run("graph-host new node second"));
     let built = run(second.iter().find(|command| command.starts_with("graph-host build ")).unwrap());
-    assert!(built.contains("Compiling second v0.1.0") && !built.contains("Compiling syn v"), "{built}");
+    assert!(built.contains("Compiling second v0.1.0"), "{built}");
+    assert!(!built.contains("Compiling syn v") && !built.contains("Compiling serde_json v"), "{built}");
     // Both can be used by whoever trusts the key, and what they were built into is known and can be removed.
     assert!(run("graph-host inspect me/second").contains("Greets someone."));
     assert!(run("graph-host cache list").contains("what nodes use"));

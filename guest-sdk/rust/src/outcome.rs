@@ -59,6 +59,27 @@ impl Command {
     }
 }
 
+/// What a test reads.
+#[cfg(not(target_arch = "wasm32"))]
+impl Command {
+    /// What it writes, by channel.
+    ///
+    /// ```
+    /// use graph_sdk::Command;
+    /// let command = Command::new().write("verdict", "good").goto("publish");
+    /// assert_eq!(command.writes()["verdict"], "good");
+    /// assert_eq!(command.targets(), [("publish".to_owned(), None)]);
+    /// ```
+    pub fn writes(&self) -> &Map<String, Value> {
+        &self.update
+    }
+
+    /// Where it goes, in order: nodes, each with the argument if it is a send.
+    pub fn targets(&self) -> &[(String, Option<Value>)] {
+        &self.goto
+    }
+}
+
 impl<T> From<Command> for Outcome<T> {
     fn from(command: Command) -> Self {
         Self::Command(command)

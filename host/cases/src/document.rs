@@ -22,6 +22,7 @@ use crate::double::Double;
 use crate::expect::Expect;
 use crate::http::{self, HttpDouble};
 use crate::keys;
+use crate::models::{self, ModelAnswer};
 
 /// A graph, doubles for its items, and a script of operations with the expected outcome of each.
 #[derive(Debug)]
@@ -52,6 +53,8 @@ pub struct Case {
     pub budgets: Option<RunLimits>,
     /// `http`: the answers of servers, in the order of the case.
     pub http: Vec<HttpDouble>,
+    /// `models`: the answers of language models by their names, in the order in which they are given.
+    pub models: BTreeMap<String, Vec<ModelAnswer>>,
     /// The operations, in order.
     pub script: Vec<Step>,
 }
@@ -184,6 +187,7 @@ fn read(root: &Node, path: &Path, text: &str, problems: &Problems) -> Option<Cas
     let budgets = fields.fields("budgets", &RUN_LIMITS, "`budgets`").map(read_run_limits);
     let hooks = fields.filled("hooks").map(|hooks| read_hooks(hooks, text, problems)).unwrap_or_default();
     let http = fields.filled("http").map(|node| http::read(node, problems)).unwrap_or_default();
+    let models = fields.filled("models").map(|node| models::read(node, problems)).unwrap_or_default();
     let script = fields
         .required("script")
         .and_then(|script| script.list("`script`", problems))
@@ -204,6 +208,7 @@ fn read(root: &Node, path: &Path, text: &str, problems: &Problems) -> Option<Cas
         caps,
         budgets,
         http,
+        models,
         script,
     })
 }

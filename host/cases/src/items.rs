@@ -11,10 +11,11 @@ use graph_core::id::without_version;
 use graph_core::limits::RunLimits;
 use graph_core::trust::TrustStore;
 use graph_core::walker::Graphs;
-use graph_runtime::graph_engine::{Engine, HttpDoubles};
+use graph_runtime::graph_engine::{Engine, HttpDoubles, ModelDoubles};
 use serde_json::Value;
 
 use crate::http::CaseServers;
+use crate::models::CaseModels;
 use graph_driver::TaskExecutor;
 use graph_runtime::error::Kind;
 use graph_runtime::error::{Error, Result};
@@ -120,7 +121,7 @@ impl Items {
         graph: &Arc<Graph>,
         graphs: &Arc<Graphs>,
         hooks: &[Hook],
-        (manifest, servers): (&Manifest, &Arc<CaseServers>),
+        (manifest, servers, models): (&Manifest, &Arc<CaseServers>, &Arc<CaseModels>),
         has_double: impl Fn(&str) -> bool,
     ) -> Result<Option<Arc<dyn TaskExecutor>>> {
         let literal = |action: &Action| match action.item_id.literal() {
@@ -177,8 +178,11 @@ impl Items {
         if let Some(refused) = plan.refusal("graph-host caps suggest GRAPH") {
             return Err(explained(&refused));
         }
-        let http = Arc::clone(servers) as Arc<dyn HttpDoubles>;
-        let parts = ExecutorParts { http: Some(http), ..ExecutorParts::bare(Arc::clone(&real.host.notices)) };
+        let parts = ExecutorParts {
+            http: Some(Arc::clone(servers) as Arc<dyn HttpDoubles>),
+            model: Some(Arc::clone(models) as Arc<dyn ModelDoubles>),
+            ..ExecutorParts::bare(Arc::clone(&real.host.notices))
+        };
         let executor = ComponentExecutor::new(components, plan, parts);
         Ok(Some(Arc::new(executor)))
     }
@@ -197,7 +201,8 @@ impl Real {
         if let Some(engine) = &*engine {
             return Ok(engine.clone());
         }
-        let made = start::engine(&self.host)?;
+        // Doubles answer for language models, so that their keys are not needed.
+        let made = start::engine(&self.host)?.without_keys();
         *engine = Some(made.clone());
         Ok(made)
     }

@@ -46,6 +46,12 @@ pub static CASE: KeyTable = KeyTable {
         Key::new("budgets", Table(&RUN_LIMITS), "Limits of the run, as under `run` of a manifest"),
         Key::new("hooks", Table(&HOOKS), "Hooks from outside of the graph").blank(),
         Key::new("http", List(&Table(&HTTP)), "What servers answer to requests of real components").blank(),
+        Key::new(
+            "models",
+            Map("names of models", &List(&Table(&MODEL_ANSWER))),
+            "What language models answer to real components, one after the other in the whole case",
+        )
+        .blank(),
         Key::new("script", List(&Table(&STEP)), "The operations, in order").required(),
     ],
 };
@@ -152,6 +158,55 @@ pub static ANSWER: KeyTable = KeyTable {
         Key::new("status", Integer(100, 999), "The status").or("`200`"),
         Key::new("headers", Map("names", &Text("")), "The headers").blank(),
         Key::new("body", Any, "The body: a text is sent unchanged, anything else as JSON").or("empty"),
+    ],
+};
+
+/// What a language model answers to one call.
+pub static MODEL_ANSWER: KeyTable = KeyTable {
+    name: "case_model_answer",
+    title: "an answer of a language model",
+    keys: &[
+        Key::new("text", Text(""), "The text of the answer"),
+        Key::new("tool_calls", List(&Table(&MODEL_CALL)), "The tools that the model asks for").blank(),
+        Key::new(
+            "stop",
+            Words(&["end", "tool_calls", "max_output", "stop_text", "refused"]),
+            "Why the answer ends",
+        )
+        .or("`tool_calls` if there are any, otherwise `end`"),
+        Key::new("usage", Table(&MODEL_USAGE), "What the call uses"),
+        Key::new("fail", Table(&MODEL_FAILURE), "A failure instead of an answer; it is not tried again"),
+    ],
+};
+
+/// A tool that a language model asks for.
+pub static MODEL_CALL: KeyTable = KeyTable {
+    name: "case_model_call",
+    title: "a call of a tool by a language model",
+    keys: &[
+        Key::new("name", Text("a name"), "The name of the tool").required(),
+        Key::new("arguments", Map("names", &Any), "The arguments").or("`{}`").blank(),
+        Key::new("id", Text("an id"), "The id of the call").or("`call-N`, counted in the case"),
+    ],
+};
+
+/// What a call of a language model uses.
+pub static MODEL_USAGE: KeyTable = KeyTable {
+    name: "case_model_usage",
+    title: "what a call of a language model uses",
+    keys: &[
+        Key::new("input", Integer(0, u64::MAX), "Tokens of the request").or("one for each 4 bytes of it"),
+        Key::new("output", Integer(0, u64::MAX), "Tokens of the answer").or("one for each 4 bytes of it"),
+    ],
+};
+
+/// A failure of a language model.
+pub static MODEL_FAILURE: KeyTable = KeyTable {
+    name: "case_model_failure",
+    title: "a failure of a language model",
+    keys: &[
+        Key::new("category", Words(&CATEGORIES), "The category").required(),
+        Key::new("message", Text(""), "The message"),
     ],
 };
 

@@ -26,6 +26,7 @@ use crate::executor::CaseExecutor;
 use crate::expect::{Actual, ActualError};
 use crate::http::CaseServers;
 use crate::items::Items;
+use crate::models::CaseModels;
 use crate::store::CaseStore;
 use graph_driver::{Clock as _, DriveError, Observer, TaskExecutor, Writing};
 use graph_runtime::error::{Error, Kind};
@@ -93,6 +94,7 @@ pub(crate) struct Session<'c> {
     pub(crate) store: Arc<CaseStore>,
     pub(crate) doubles: Arc<Doubles>,
     pub(crate) servers: Arc<CaseServers>,
+    models: Arc<CaseModels>,
     pub(crate) key: SigningKey,
     pub(crate) clock: PausedClock,
     items: &'c Items,
@@ -142,6 +144,7 @@ impl<'c> Session<'c> {
             store: Arc::new(CaseStore::new()),
             doubles: Arc::new(Doubles::new(case.items.clone())),
             servers: Arc::new(CaseServers::of(&case.http, records)),
+            models: Arc::new(CaseModels::of(&case.models)),
             key: SigningKey::from_seed(&[7; 32]),
             clock: PausedClock::start(),
             items,
@@ -157,6 +160,7 @@ impl<'c> Session<'c> {
     /// Carries an operation out and gives the result.
     pub(crate) async fn perform(&mut self, operation: &Operation) -> Result<Actual, String> {
         self.doubles.begin_operation();
+        self.models.begin_operation();
         let held = self.held.take();
         let done = match operation {
             Operation::Run(options) => self.run(options).await,
@@ -321,7 +325,14 @@ impl<'c> Session<'c> {
         let looked_for = (file, items_dir);
         let real = self
             .items
-            .executor(looked_for, &graph, &graphs, hooks, (&manifest, &self.servers), has_double)
+            .executor(
+                looked_for,
+                &graph,
+                &graphs,
+                hooks,
+                (&manifest, &self.servers, &self.models),
+                has_double,
+            )
             .await?;
         let inputs = Arc::new(fill_inputs(&graph, Value::Object(options.inputs.clone()))?);
         let definition = Definition {

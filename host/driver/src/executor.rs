@@ -9,13 +9,34 @@ use futures::future::BoxFuture;
 use graph_core::digest::Digest;
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Category, Failure};
-use graph_core::record::HostCall;
+use graph_core::record::{HostCall, ModelDelta};
 use graph_core::walker::{HookSpec, TaskReport, TaskSpec};
+
+use crate::reservations::Reservations;
 
 /// Receives the calls that components make of the host, on the threads that perform them.
 pub trait CallObserver: fmt::Debug + Send + Sync {
     /// An attempt of a task has called the host.
     fn host_call(&self, task: &str, attempt: u32, call: &HostCall);
+
+    /// A part of a language model's answer has arrived: the answer to a component of this attempt.
+    fn model_delta(&self, attempt: &TaskSpec, delta: &ModelDelta) {
+        let _ = (attempt, delta);
+    }
+}
+
+/// Several observers; each receives everything, in turn.
+#[derive(Debug)]
+pub(crate) struct CallObservers(pub(crate) Vec<Arc<dyn CallObserver>>);
+
+impl CallObserver for CallObservers {
+    fn host_call(&self, task: &str, attempt: u32, call: &HostCall) {
+        self.0.iter().for_each(|observer| observer.host_call(task, attempt, call));
+    }
+
+    fn model_delta(&self, attempt: &TaskSpec, delta: &ModelDelta) {
+        self.0.iter().for_each(|observer| observer.model_delta(attempt, delta));
+    }
 }
 
 /// Performs the attempts that the walker asks for.
@@ -46,6 +67,12 @@ pub trait TaskExecutor: fmt::Debug + Send + Sync + 'static {
     /// Sets the observer of the calls that components make.
     fn observe(&self, calls: Arc<dyn CallObserver>) {
         let _ = calls;
+    }
+
+    /// Hands over what puts reservations of language models on record. An attempt has to wait for that before it asks one,
+    /// so that it counts after a crash.
+    fn reserve_with(&self, reservations: Reservations) {
+        let _ = reservations;
     }
 
     /// How long the driver waits for an attempt.

@@ -8,6 +8,7 @@ mod clock;
 mod executor;
 mod observer;
 mod record_writer;
+mod reservations;
 mod results;
 mod run;
 mod tasks;
@@ -16,6 +17,7 @@ pub use clock::{Clock, SystemClock};
 pub use executor::{CallObserver, TaskExecutor};
 pub use observer::{Both, Observer, Observers};
 pub use record_writer::Writing;
+pub use reservations::Reservations;
 pub use run::{Control, DriveError, Driver, Parts};
 
 #[cfg(test)]

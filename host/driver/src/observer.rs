@@ -7,7 +7,7 @@ use graph_core::record::Status;
 use graph_core::time::Timestamp;
 use graph_core::walker::{Notice, TaskReport, TaskSpec};
 
-use crate::executor::CallObserver;
+use crate::executor::{CallObserver, CallObservers};
 
 /// Sees what happens in a run. The driver calls it on its own thread, and waits for it.
 pub trait Observer: Send {
@@ -138,7 +138,8 @@ impl Observer for Observers {
     }
 
     fn calls(&self) -> Option<Arc<dyn CallObserver>> {
-        self.0.iter().find_map(|observer| observer.calls())
+        let mut observers: Vec<_> = self.0.iter().filter_map(|observer| observer.calls()).collect();
+        if observers.len() > 1 { Some(Arc::new(CallObservers(observers))) } else { observers.pop() }
     }
 }
 

@@ -18,6 +18,7 @@ use crate::clock::Clock;
 use crate::executor::{CallObserver, TaskExecutor};
 use crate::observer::Observer;
 use crate::record_writer::{Acknowledged, RecordWriter, Refusal, Text, Writing};
+use crate::reservations::Desk;
 use crate::results::Results;
 use crate::tasks::Tasks;
 
@@ -89,6 +90,8 @@ pub struct Driver {
     walker: RunTree,
     writer: RecordWriter,
     tasks: Tasks,
+    /// What attempts want on record before they ask language models.
+    desk: Desk,
     results: Results,
     clock: Arc<dyn Clock>,
     timers: BTreeMap<TimerId, Timestamp>,
@@ -121,8 +124,11 @@ impl Driver {
     pub fn new(walker: RunTree, parts: Parts) -> std::io::Result<Self> {
         let Parts { executor, store, guard, writing, key, clock, durability } = parts;
         let (wishes, control) = mpsc::unbounded_channel();
+        let desk = Desk::new();
+        executor.reserve_with(desk.sender());
         Ok(Self {
             walker,
+            desk,
             results: Results::new(Arc::clone(&store), key.verifying_key()),
             writer: RecordWriter::new(store, key, Arc::clone(&guard), durability, writing)?,
             tasks: Tasks::new(executor, Arc::clone(&clock)),
@@ -246,6 +252,7 @@ impl Driver {
         let now = self.clock.now();
         if let Event::TaskDone { task, attempt, report } = &event {
             observer.done(now, task, *attempt, report);
+            self.desk.forget(task, *attempt);
         }
         let effects = self.walker.handle(now, event).map_err(|error| match error {
             HandleError::Refused { code, message } => DriveError::Refused { code, message },
@@ -258,6 +265,7 @@ impl Driver {
                     observer.dispatched(now, &spec);
                     self.tasks.add(*spec);
                 }
+                Effect::ModelRecorded { task, attempt } => self.desk.recorded(task, attempt),
                 Effect::LookUp(lookup) => {
                     if self.writer.is_idle() {
                         self.results.stored();
@@ -267,6 +275,7 @@ impl Driver {
                 Effect::RunHook(spec) => self.tasks.add_hook(*spec),
                 Effect::Abort { task, attempt } => {
                     self.tasks.abort(&task, attempt);
+                    self.desk.forget(&task, attempt);
                     observer.aborted(&task, attempt);
                 }
                 Effect::AbortHook { hook } => self.tasks.abort_hook(&hook),
@@ -314,7 +323,7 @@ impl Driver {
         if self.writer.is_behind() {
             return None;
         }
-        if let Some(event) = self.tasks.try_ended() {
+        if let Some(event) = self.desk.try_arrived().or_else(|| self.tasks.try_ended()) {
             return Some(event);
         }
         self.begins_next = !self.begins_next;
@@ -358,6 +367,7 @@ impl Driver {
                 biased;
                 Some(wish) = self.control.recv() => return Some(wish.into()),
                 () = self.writer.written() => {}
+                event = self.desk.arrived(), if !self.writer.is_behind() => return Some(event),
                 event = self.tasks.ended(), if !self.writer.is_behind() => return Some(event),
                 () = alarm => self.alarm = None,
             }

@@ -37,7 +37,11 @@ impl BareCall {
             [0; 32],
             Arc::clone(&prepared.granted),
             crate::host::output::Output::new(limits.log, None),
-            crate::journal::SharedJournal::new(crate::journal::Journal::Record, &limits),
+            crate::journal::SharedJournal::new(
+                crate::journal::Journal::Record,
+                &limits,
+                crate::services::ModelMeter::default(),
+            ),
             std::time::Instant::now(),
         );
         let mut store = Store::new(&prepared.engine.wasmtime, state);

@@ -11,6 +11,7 @@ wasmtime::component::bindgen!({
             import graph-host:host/secrets@0.1.0;
             import graph-host:host/knowledge@0.1.0;
             import graph-host:host/tools@0.1.0;
+            import graph-host:host/model@0.1.0;
             import wasi:cli/environment@0.2.12;
             import wasi:cli/exit@0.2.12;
             import wasi:cli/stdin@0.2.12;
@@ -43,6 +44,7 @@ wasmtime::component::bindgen!({
     world: "graph-host:engine/component",
     imports: {
         "wasi:http/outgoing-handler.handle": async | trappable,
+        "graph-host:host/model.complete": async | trappable,
         default: trappable,
     },
     exports: { default: async },

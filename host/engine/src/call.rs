@@ -144,12 +144,16 @@ impl PreparedNode {
         let _permit = if call.depth == 0 { engine.slot().await } else { None };
         let _active = engine.ticker.enter();
         let output = Output::new(limits.log, call.observer);
-        let journal = SharedJournal::new(call.journal, &limits);
+        let journal = SharedJournal::new(call.journal, &limits, call.services.meter.clone());
         let granted = Arc::clone(&self.inner.granted);
         let mut store = new_store(engine, &limits, |deadline| {
             let journal = journal.clone();
             let state = TaskState::new(&limits, call.clock, call.seed, granted, output, journal, deadline);
-            TaskState { depth: call.depth, services: call.services, ..state }
+            let caller = match &call.services.model {
+                Some(_) => (call.activation.idempotency_key.clone(), call.activation.attempt),
+                None => (String::new(), 0),
+            };
+            TaskState { depth: call.depth, services: call.services, caller, ..state }
         });
 
         let returned = prepared.call(&mut store, call.activation, &limits).await;

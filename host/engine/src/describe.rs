@@ -19,6 +19,7 @@ use crate::functions::ExportedFunctions;
 use crate::host::output::Output;
 use crate::journal::{Journal, SharedJournal};
 use crate::prepare::linker;
+use crate::services::ModelMeter;
 use crate::state::{Granted, TaskState};
 
 impl Engine {
@@ -40,7 +41,7 @@ impl Engine {
         let mut store = new_store(&self.inner, &limits, |deadline| {
             let granted =
                 Arc::new(Granted::nothing(Arc::clone(&self.inner.client), Arc::clone(&self.inner.chains)));
-            let journal = SharedJournal::new(Journal::Record, &limits);
+            let journal = SharedJournal::new(Journal::Record, &limits, ModelMeter::default());
             TaskState::new(&limits, Timestamp::default(), [0; 32], granted, output, journal, deadline)
         });
         let described = async {

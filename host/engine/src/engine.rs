@@ -27,6 +27,8 @@ use crate::ticker::Ticker;
 #[derive(Clone)]
 pub struct Engine {
     pub(crate) inner: Arc<EngineInner>,
+    /// Whether models whose key is not set are prepared nevertheless.
+    pub(crate) without_keys: bool,
 }
 
 pub(crate) struct EngineInner {
@@ -111,7 +113,15 @@ impl Engine {
                 pooled,
                 wasmtime,
             }),
+            without_keys: false,
         })
+    }
+
+    /// The same engine for replays and cases, where journals and doubles answer: a language model whose key is in a variable
+    /// that is not set is prepared nevertheless. A request to its provider has a placeholder instead of the key.
+    #[must_use]
+    pub fn without_keys(self) -> Self {
+        Self { without_keys: true, ..self }
     }
 
     /// The engine as a checkpoint records it: the version of wasmtime and every setting that can change a result or

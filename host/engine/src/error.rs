@@ -119,6 +119,14 @@ pub enum PrepareError {
     /// A granted secret cannot be used.
     #[error("`{id}`: {source}")]
     Secret { id: String, source: crate::SecretError },
+    /// The key of a granted language model cannot be used.
+    #[error("`{id}` cannot ask the model `{model}`: its key: {source}")]
+    ModelKey {
+        id: String,
+        /// The model's name in the manifest.
+        model: String,
+        source: crate::SecretError,
+    },
 }
 
 fn list(missing: &[MissingInterface]) -> String {

@@ -2,14 +2,17 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use graph_core::limits::{HostUse, TaskLimits};
+use graph_core::capability::ModelPrice;
+use graph_core::limits::{HostUse, ModelUse, TaskLimits};
+use graph_core::model_budget::{ModelBudget, ModelOverrun, ModelShortage};
 use graph_core::node::{Category, Failure};
-use graph_core::record::journal::{as_fault, digested, fault, kept};
+use graph_core::record::journal::{as_fault, digested, fault, fault_after, kept};
 use graph_core::record::{Canonical, JournalDifference, JournalEntry, JournalReader};
 use serde_json::Value;
 
 use crate::classify::{GuestFault, classify};
 use crate::live::{Again, Live, LiveBounds};
+use crate::services::ModelMeter;
 
 /// How many bytes of repeatable contents an attempt's journal stores; of further ones it stores the digest.
 const KEPT_BYTES: usize = 64 << 10;
@@ -31,7 +34,19 @@ pub enum Journal {
 
 /// The journal of a call, shared by everything that calls the world on the component's behalf.
 #[derive(Clone)]
-pub(crate) struct SharedJournal(Arc<(Mutex<Inner>, Mutex<ToWrite>)>);
+pub(crate) struct SharedJournal(Arc<Shared>);
+
+struct Shared {
+    inner: Mutex<Inner>,
+    to_write: Mutex<ToWrite>,
+    models: Mutex<Models>,
+}
+
+/// The budget of language models, and the meter that the components around this one read.
+struct Models {
+    budget: ModelBudget,
+    meter: ModelMeter,
+}
 
 enum Inner {
     Record {
@@ -81,7 +96,8 @@ impl RecordedAnswer {
 }
 
 impl SharedJournal {
-    pub(crate) fn new(journal: Journal, limits: &TaskLimits) -> Self {
+    /// `meter` is the one of the call's services.
+    pub(crate) fn new(journal: Journal, limits: &TaskLimits, meter: ModelMeter) -> Self {
         let record = |live| Inner::Record {
             entries: Vec::new(),
             calls: limits.calls,
@@ -99,16 +115,26 @@ impl SharedJournal {
             }
         };
         let to_write = ToWrite { limit: limits.written, left: limits.written };
-        Self(Arc::new((Mutex::new(inner), Mutex::new(to_write))))
+        let floor = limits.model_floor.unwrap_or(ModelUse::NOTHING);
+        let models = Models { budget: ModelBudget::new(limits.model).with_floor(floor), meter };
+        Self(Arc::new(Shared {
+            inner: Mutex::new(inner),
+            to_write: Mutex::new(to_write),
+            models: Mutex::new(models),
+        }))
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.inner)
+    }
+
+    fn models(&self) -> MutexGuard<'_, Models> {
+        lock(&self.0.models)
     }
 
     /// Charges bytes that are about to be written to files. The error ends the attempt before anything is written.
     pub(crate) fn write(&self, bytes: usize) -> wasmtime::Result<()> {
-        let mut to_write = self.0.1.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut to_write = lock(&self.0.to_write);
         let limit = to_write.limit;
         to_write.left = to_write.left.checked_sub(bytes as u64).ok_or_else(|| {
             GuestFault::new(Category::Limit, format!("it wrote more than {limit} bytes to files"))
@@ -119,6 +145,19 @@ impl SharedJournal {
     /// Begins a call of the host: returns what answers it. The error ends the attempt: a difference, a limit, or what
     /// ended it when the journal was recorded.
     pub(crate) fn begin(
+        &self,
+        interface: &'static str,
+        function: &'static str,
+        request: &Value,
+    ) -> wasmtime::Result<Answer> {
+        let answer = self.look_up(interface, function, request)?;
+        if let Answer::Recorded(kept) = &answer {
+            self.models().budget.charge(kept.entry.model_use());
+        }
+        Ok(answer)
+    }
+
+    fn look_up(
         &self,
         interface: &'static str,
         function: &'static str,
@@ -180,7 +219,8 @@ impl SharedJournal {
                 let message =
                     format!("what it asked of the host and what was answered takes more than {most} bytes");
                 let failure = Failure::new(Category::Limit, message);
-                entries.push(JournalEntry { ok: false, result: fault(&failure), ..made });
+                let result = fault_after(&failure, made.model_use());
+                entries.push(JournalEntry { ok: false, result, ..made });
                 return Err(GuestFault::from(failure).into());
             }
             entries.push(made);
@@ -196,6 +236,7 @@ impl SharedJournal {
                 calls: calls
                     .saturating_sub((entries.len() as u64).saturating_add(*inner_calls).saturating_add(1)),
                 bytes: most.saturating_sub(*bytes),
+                model: self.model_left(),
                 ..HostUse::NOTHING
             },
             // In a replay, nothing is called.
@@ -209,6 +250,59 @@ impl SharedJournal {
             *inner_calls = inner_calls.saturating_add(host.calls);
             *bytes = bytes.saturating_add(host.bytes);
         }
+        // The called component has metered it itself.
+        self.models().budget.charge(host.model);
+    }
+
+    /// Whether something is kept for a last request without tools.
+    pub(crate) fn keeps_a_last_request(&self) -> bool {
+        self.models().budget.has_floor()
+    }
+
+    /// Sets aside what a request to a language model may use. `last`: also of what is kept for a last one. See
+    /// [`ModelBudget::reserve`].
+    pub(crate) fn reserve_model(
+        &self,
+        input: u64,
+        output: u64,
+        price: &ModelPrice,
+        last: bool,
+    ) -> Result<ModelUse, ModelShortage> {
+        let models = &mut *self.models();
+        let budget = &mut models.budget;
+        let reserved = match last {
+            true => budget.reserve_last(input, output, price)?,
+            false => budget.reserve(input, output, price)?,
+        };
+        models.meter.change(ModelUse::NOTHING, reserved);
+        Ok(reserved)
+    }
+
+    /// Charges what a request has used instead of what was set aside. See [`ModelBudget::settle`].
+    pub(crate) fn settle_model(&self, reserved: ModelUse, used: ModelUse) -> Option<ModelOverrun> {
+        let models = &mut *self.models();
+        models.meter.change(reserved, used);
+        models.budget.settle(used)
+    }
+
+    /// Charges what was set aside for a request whose end is not known; nothing if none is under way.
+    pub(crate) fn forfeit_model(&self) {
+        self.models().budget.forfeit();
+    }
+
+    /// What language models have used until now, called components included.
+    pub(crate) fn model_used(&self) -> ModelUse {
+        self.models().budget.used()
+    }
+
+    /// What language models may still use. It is the same in a replay.
+    pub(crate) fn model_left(&self) -> ModelUse {
+        self.models().budget.left()
+    }
+
+    /// Whether the world answers an attempt again that was recorded.
+    pub(crate) fn is_live(&self) -> bool {
+        matches!(&*self.inner(), Inner::Record { live: Some(_), .. })
     }
 
     /// Records that a call has ended its attempt because of the world's answer, and returns the same error.
@@ -219,10 +313,22 @@ impl SharedJournal {
         request: Value,
         error: wasmtime::Error,
     ) -> wasmtime::Error {
-        if let Inner::Record { entries, .. } = &mut *self.inner() {
-            entries.push(entry(interface, function, request, Err(fault(&classify(&error).1))));
-        }
+        let result = fault(&classify(&error).1);
+        self.record_fault(interface, function, request, result);
         error
+    }
+
+    /// Records that a call has ended its attempt, with the result that says why.
+    pub(crate) fn record_fault(
+        &self,
+        interface: &'static str,
+        function: &'static str,
+        request: Value,
+        result: Canonical,
+    ) {
+        if let Inner::Record { entries, .. } = &mut *self.inner() {
+            entries.push(entry(interface, function, request, Err(result)));
+        }
     }
 
     /// The entry for repeatable bytes: the bytes or their digest.
@@ -262,6 +368,10 @@ impl SharedJournal {
     }
 }
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn entry(
     interface: &'static str,
     function: &'static str,
@@ -281,21 +391,25 @@ fn entry(
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use graph_core::record::journal::as_kept;
+    use graph_core::record::journal::{CALLED, MODEL, as_kept, with_used};
     use serde_json::json;
 
     use super::*;
 
+    fn of(journal: Journal) -> SharedJournal {
+        SharedJournal::new(journal, &TaskLimits::DEFAULT, ModelMeter::default())
+    }
+
     #[test]
     fn an_entry_too_many_ends_the_attempt_the_same_way_twice() {
-        let first = SharedJournal::new(Journal::Record, &TaskLimits::DEFAULT);
+        let first = of(Journal::Record);
         for number in 0..TaskLimits::DEFAULT.calls {
             assert!(matches!(first.begin("i", "f", &json!(number)).unwrap(), Answer::World));
             first.record("i", "f", json!(number), Ok(Value::Null)).unwrap();
         }
         let error = first.begin("i", "f", &json!("more")).err().unwrap();
         let (entries, _) = first.finish();
-        let second = SharedJournal::new(Journal::Replay(entries), &TaskLimits::DEFAULT);
+        let second = of(Journal::Replay(entries));
         for number in 0..TaskLimits::DEFAULT.calls {
             assert!(matches!(second.begin("i", "f", &json!(number)).unwrap(), Answer::Recorded(_)));
         }
@@ -308,13 +422,13 @@ mod tests {
     #[test]
     fn a_journal_of_too_many_bytes_ends_the_attempt_the_same_way_twice() {
         let large = json!("x".repeat(6 << 20));
-        let first = SharedJournal::new(Journal::Record, &TaskLimits::DEFAULT);
+        let first = of(Journal::Record);
         first.record("i", "f", json!(1), Ok(large.clone())).unwrap();
         first.record("i", "f", json!(2), Ok(large.clone())).unwrap();
         let error = first.record("i", "f", json!(3), Ok(large)).unwrap_err();
         let (entries, _) = first.finish();
         assert!(entries[2].size() < 1000);
-        let second = SharedJournal::new(Journal::Replay(entries), &TaskLimits::DEFAULT);
+        let second = of(Journal::Replay(entries));
         second.begin("i", "f", &json!(1)).unwrap();
         second.begin("i", "f", &json!(2)).unwrap();
         let again = second.begin("i", "f", &json!(3)).err().unwrap();
@@ -323,8 +437,37 @@ mod tests {
     }
 
     #[test]
+    fn what_models_have_used_is_the_same_in_a_replay() {
+        let used = ModelUse { calls: 1, input: 100, output: 10, cost: 0 };
+        let inner = HostUse { model: used, ..HostUse::NOTHING };
+        let first = of(Journal::Record);
+        let reserved = first.reserve_model(200, 50, &ModelPrice::default(), false).unwrap();
+        assert!(first.settle_model(reserved, used).is_none());
+        first.record(MODEL.0, MODEL.1, json!(1), Ok(with_used(json!({}), used))).unwrap();
+        first.used_inside(inner);
+        first.record("graph-host:host/tools", "call", json!(2), Ok(json!({ CALLED: inner }))).unwrap();
+        assert_eq!(first.model_used(), used.plus(used));
+        let left = first.left().model;
+        let (entries, _) = first.finish();
+        let second = of(Journal::Replay(entries));
+        second.begin(MODEL.0, MODEL.1, &json!(1)).unwrap();
+        second.begin("graph-host:host/tools", "call", &json!(2)).unwrap();
+        assert_eq!(second.model_left(), left);
+    }
+
+    #[test]
+    fn a_journal_that_is_too_long_has_what_models_have_used() {
+        let used = ModelUse { calls: 1, input: 100, output: 10, cost: 0 };
+        let first = of(Journal::Record);
+        let large = with_used(json!({ "response": "x".repeat(17 << 20) }), used);
+        first.record(MODEL.0, MODEL.1, json!(1), Ok(large)).unwrap_err();
+        let (entries, _) = first.finish();
+        assert_eq!(JournalEntry::used_by(&entries), HostUse { model: used, ..HostUse::NOTHING });
+    }
+
+    #[test]
     fn small_contents_are_kept_until_there_are_too_many() {
-        let journal = SharedJournal::new(Journal::Record, &TaskLimits::DEFAULT);
+        let journal = of(Journal::Record);
         let half = vec![1; KEPT_BYTES / 2];
         assert_eq!(as_kept(&journal.content(&half)), Some(half.clone()));
         assert_eq!(as_kept(&journal.content(&vec![0; KEPT_BYTES])), None);

@@ -90,6 +90,8 @@ pub use config::EngineConfig;
 pub use engine::{Engine, LoadedComponent};
 pub use error::{DescribeError, EngineError, LoadError, MissingInterface, PrepareError};
 pub use functions::{DocumentationError, ExportedFunctions, UncallableFunction};
+/// Requests to language models and their answers, as [`ModelDoubles`] see them.
+pub use graph_model;
 pub use host::http::{Resolver, Resolving, SecretError, SystemResolver};
 pub use host::output::{EventRecord, Level, LogLine, Observer};
 pub use interface::Import;
@@ -97,7 +99,7 @@ pub use journal::Journal;
 pub use live::Live;
 pub use prepare::PreparedNode;
 pub use services::{
-    Calling, DoubledAnswer, Hit, HttpAnswer, HttpDoubles, HttpRequest, Knowledge, KnowledgeError, Services,
-    ToolCall, ToolReport, Tools,
+    AskedModel, Calling, DoubledAnswer, DoubledModel, Hit, HttpAnswer, HttpDoubles, HttpRequest, Knowledge,
+    KnowledgeError, ModelDoubles, ModelLedger, ModelMeter, Recording, Services, ToolCall, ToolReport, Tools,
 };
 pub use structure::{Exceeded, Metric};

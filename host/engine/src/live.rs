@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use graph_core::limits::HostUse;
 use graph_core::node::{Category, Failure};
 use graph_core::record::JournalEntry;
-use graph_core::record::journal::CALLED;
+use graph_core::record::journal::{self, CALLED};
 use serde_json::Value;
 
 /// Functions of the file system that change nothing.
@@ -17,6 +17,7 @@ const HTTP: &str = "wasi:http/outgoing-handler";
 const FILES: &str = "wasi:filesystem/types";
 const KNOWLEDGE: &str = "graph-host:host/knowledge";
 const TOOLS: &str = "graph-host:host/tools";
+const MODEL: &str = journal::MODEL.0;
 
 /// What an attempt may ask of the world again.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,7 +25,7 @@ pub struct Live {
     /// The entries of the recorded attempt. At most as many requests are sent as these contain.
     pub recorded: Vec<JournalEntry>,
     /// Whether effects are repeated: requests of other methods than GET, HEAD and OPTIONS, writes to files and knowledge,
-    /// calls of other items. Otherwise the recorded answer is used.
+    /// calls of other items and of language models. Otherwise the recorded answer is used.
     pub sends: bool,
 }
 
@@ -42,6 +43,7 @@ pub(crate) enum Again {
 pub(crate) struct LiveBounds {
     unused: Vec<Option<JournalEntry>>,
     requests: Allowance,
+    calls_of_models: Allowance,
     calls_of_items: Allowance,
     /// What each call of another item used of the host.
     inside: VecDeque<HostUse>,
@@ -81,6 +83,7 @@ impl LiveBounds {
         };
         Self {
             requests: Allowance::of(&live.recorded, HTTP),
+            calls_of_models: Allowance::of(&live.recorded, MODEL),
             calls_of_items: Allowance::of(&live.recorded, TOOLS),
             inside: live.recorded.iter().filter(|entry| entry.interface == TOOLS).map(called).collect(),
             unused: live.recorded.into_iter().map(Some).collect(),
@@ -108,6 +111,7 @@ impl LiveBounds {
         }
         let taken = match interface {
             HTTP => self.requests.take("request"),
+            MODEL => self.calls_of_models.take("call of a language model"),
             TOOLS => self.calls_of_items.take("call of another item"),
             _ => Ok(()),
         };
@@ -130,7 +134,8 @@ fn changes(interface: &str, function: &str, request: &Value) -> bool {
         }
         FILES => !READS.contains(&function),
         KNOWLEDGE => function == "put",
-        TOOLS => true,
+        // An answer of a model costs money.
+        TOOLS | MODEL => true,
         _ => false,
     }
 }
@@ -171,6 +176,7 @@ mod tests {
             (HTTP, "handle", json!({ "method": "POST", "url": "http://a/" })),
             (KNOWLEDGE, "put", json!({ "key": "a" })),
             (TOOLS, "call", json!({ "item": "a/b", "params": {} })),
+            (MODEL, "complete", json!({ "model": "fast", "messages": [] })),
             (FILES, "open-at", json!({ "path": "/a", "flags": ["create", "write"] })),
             (FILES, "rename-at", json!({ "path": "/a", "to": "/b" })),
         ];

@@ -16,6 +16,7 @@ use crate::error::{MissingInterface, PrepareError};
 use crate::functions::{self, FunctionEntry};
 use crate::host::filesystem::Mounts;
 use crate::host::http::read_secret;
+use crate::host::model::GrantedModel;
 use crate::state::{Granted, HasState, HasTable, TaskState};
 
 /// A component that is linked with what it was granted, ready to be called. Cheap to clone.
@@ -58,12 +59,21 @@ impl Engine {
         let secrets = grant.secrets.iter().map(read_secret).collect::<Result<_, _>>();
         let secrets =
             secrets.map_err(|source| PrepareError::Secret { id: loaded.id().to_owned(), source })?;
+        let models = grant.models.iter().map(|rule| {
+            GrantedModel::prepare(rule, self.without_keys).map_err(|source| PrepareError::ModelKey {
+                id: loaded.id().to_owned(),
+                model: rule.name.clone(),
+                source,
+            })
+        });
+        let models = models.collect::<Result<_, _>>()?;
         let granted = Granted {
             mounts,
             outgoing: Arc::new(Outgoing { rules: grant.http.clone(), secrets }),
             client: Arc::clone(&self.inner.client),
             chains: Arc::clone(&self.inner.chains),
             knowledge: grant.knowledge.clone(),
+            models,
         };
         let engine = Arc::clone(&self.inner);
         Ok(PreparedNode { inner: Arc::new(LinkedNode { engine, entry, granted: Arc::new(granted) }) })
@@ -193,6 +203,9 @@ pub(crate) fn linker(
                 graph_host::host::knowledge::add_to_linker::<_, HasState>(to, |state| state)?;
             }
             CapabilityKind::Tools => crate::host::tools::add_to_linker(to)?,
+            CapabilityKind::Model => {
+                graph_host::host::model::add_to_linker::<_, HasState>(to, |state| state)?;
+            }
         }
     }
     Ok(linker)

@@ -4,10 +4,10 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use graph_core::limits::HostUse;
+use graph_core::limits::{HostUse, ModelUse};
 use graph_core::node::Failure;
 use serde_json::Value;
 
@@ -22,6 +22,73 @@ pub struct Services {
     pub tools: Option<Arc<dyn Tools>>,
     /// Answers requests instead of the network. Without it, requests are sent.
     pub http: Option<Arc<dyn HttpDoubles>>,
+    /// Answers for language models. Without it, the models' providers are asked.
+    pub model: Option<Arc<dyn ModelDoubles>>,
+    /// What language models use in the call; for a component that another one calls, that of [`ToolCall`].
+    pub meter: ModelMeter,
+    /// Puts on record what the call may use of language models, before one is asked. Without it, they are asked at once.
+    pub ledger: Option<Arc<dyn ModelLedger>>,
+}
+
+/// Puts on record what an attempt may use of language models, so that it counts if the host crashes while it waits.
+pub trait ModelLedger: fmt::Debug + Send + Sync {
+    /// The attempt has used and may use so much, components around and below it included. False if the run no longer
+    /// waits for the attempt: then no model may be asked.
+    fn record(&self, total: ModelUse) -> Recording<'_>;
+}
+
+/// A reservation on its way to its record.
+pub type Recording<'a> = Pin<Box<dyn Future<Output = bool> + Send + 'a>>;
+
+/// Answers for language models. Requests that are not permitted, or for which the budget does not suffice, never get here.
+pub trait ModelDoubles: fmt::Debug + Send + Sync {
+    /// The outcome of one try of a request.
+    fn answer(&self, asked: &AskedModel<'_>) -> DoubledModel;
+}
+
+/// A request to a language model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AskedModel<'a> {
+    /// The model's name in the manifest.
+    pub model: &'a str,
+    /// The request.
+    pub request: &'a graph_model::Request,
+    /// The idempotency key of the component that asks.
+    pub key: &'a str,
+    /// The attempt of its task.
+    pub attempt: u32,
+    /// Which call of a model it is in the attempt, from 1.
+    pub call: u64,
+}
+
+/// How a request to a language model is answered.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DoubledModel {
+    /// With this. Without a usage, all that was set aside counts as used.
+    Answer(graph_model::Response),
+    /// With a failure, which is not tried again.
+    Fail(Failure),
+    /// The model's provider is asked.
+    Send,
+    /// There is no answer: the attempt ends with this message.
+    Missing(String),
+}
+
+/// What language models use in a call of a component and in all that it calls: what was used, and what is set aside for requests
+/// under way. Clones share it. A caller that does not wait for a component any longer learns from it what to charge.
+#[derive(Clone, Debug, Default)]
+pub struct ModelMeter(Arc<Mutex<ModelUse>>);
+
+impl ModelMeter {
+    /// What is used or set aside now.
+    pub fn total(&self) -> ModelUse {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn change(&self, less: ModelUse, more: ModelUse) {
+        let mut total = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *total = total.less(less).plus(more);
+    }
 }
 
 /// Answers the requests of components instead of the network. Requests that are not permitted never get here, and secrets
@@ -105,7 +172,7 @@ pub enum KnowledgeError {
 }
 
 /// A call of another item by a component.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct ToolCall {
     /// The id of the item that is called.
     pub item: String,
@@ -119,6 +186,8 @@ pub struct ToolCall {
     pub timeout: Duration,
     /// The index of the call among its caller's, from 0.
     pub number: u64,
+    /// Measures what the called component, and those that it calls, use of language models: for [`Services::meter`].
+    pub meter: ModelMeter,
 }
 
 /// The outcome of a call.

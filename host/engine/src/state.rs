@@ -12,6 +12,7 @@ use wasmtime::component::{HasData, ResourceTable};
 use crate::host::clocks::VirtualClock;
 use crate::host::filesystem::Mounts;
 use crate::host::http::{Client, HttpState};
+use crate::host::model::GrantedModel;
 use crate::host::output::Output;
 use crate::host::random::SeededRandom;
 use crate::journal::SharedJournal;
@@ -34,6 +35,10 @@ pub(crate) struct TaskState {
     pub(crate) depth: u32,
     /// How many calls of other items it has made.
     pub(crate) tool_calls: u64,
+    /// How many calls of language models it has made.
+    pub(crate) model_calls: u64,
+    /// Its idempotency key and the attempt of its task, if doubles answer for language models.
+    pub(crate) caller: (String, u32),
     pub(crate) http: HttpState,
     pub(crate) limits: TaskLimits,
     pub(crate) journal: SharedJournal,
@@ -64,6 +69,8 @@ impl TaskState {
             services: Services::default(),
             depth: 0,
             tool_calls: 0,
+            model_calls: 0,
+            caller: (String::new(), 0),
             limits: *limits,
             journal,
             deadline,
@@ -82,12 +89,21 @@ pub(crate) struct Granted {
     /// Slots for tasks whose components call others.
     pub(crate) chains: Arc<Semaphore>,
     pub(crate) knowledge: Vec<KnowledgeRule>,
+    /// The language models, with their keys.
+    pub(crate) models: Vec<GrantedModel>,
 }
 
 impl Granted {
     /// For a component that was granted nothing.
     pub(crate) fn nothing(client: Arc<Client>, chains: Arc<Semaphore>) -> Self {
-        Self { mounts: Mounts::default(), outgoing: Arc::default(), client, chains, knowledge: Vec::new() }
+        Self {
+            mounts: Mounts::default(),
+            outgoing: Arc::default(),
+            client,
+            chains,
+            knowledge: Vec::new(),
+            models: Vec::new(),
+        }
     }
 }
 

@@ -13,7 +13,7 @@ const MOST_AFTER_PRESS: Duration = Duration::from_secs(1);
 /// What ends sooner than this leaves no moment to press at.
 const SHORT: Duration = Duration::from_millis(30);
 /// How many fixtures are drawn of those of the host's own work, and how many of all others.
-const DRAWN: usize = 16;
+const DRAWN: usize = 10;
 /// How a shell reports a process that Ctrl-C ended.
 const CANCELLED: i32 = 130;
 /// The signal of Ctrl-C.
@@ -48,6 +48,36 @@ impl Draw {
     /// Whether a fixture is in a sample of one in eight.
     pub(crate) fn is_one_in_eight(&self, fixture: &Fixture) -> bool {
         self.full || self.share(fixture, "repeated") < 0.125
+    }
+
+    /// All fixtures that are alone in their files; of those that are variants of each other, the one that is drawn first and a quarter of
+    /// the others.
+    pub(crate) fn variants<'f>(&self, fixtures: &[&'f Fixture]) -> Vec<&'f Fixture> {
+        let share = |fixture: &Fixture| self.share(fixture, "variant");
+        let is_drawn = |fixture: &Fixture| {
+            let mut others = fixtures.iter().filter(|other| other.file == fixture.file);
+            share(fixture) < 0.25 || others.all(|other| share(other) >= share(fixture))
+        };
+        let drawn: Vec<_> =
+            fixtures.iter().copied().filter(|fixture| self.full || is_drawn(fixture)).collect();
+        println!("{} of {} fixtures; FULL=1 takes all", drawn.len(), fixtures.len());
+        drawn
+    }
+
+    /// So many of the commands that a fixture may be given to.
+    pub(crate) fn some_of<'c>(
+        &self,
+        fixture: &Fixture,
+        commands: &[&'c [&'c str]],
+        count: usize,
+    ) -> Vec<&'c [&'c str]> {
+        let mut shuffled = commands.to_vec();
+        shuffled.sort_by(|one, other| {
+            let share = |words: &[&str]| self.share(fixture, &words.join(" "));
+            share(one).total_cmp(&share(other))
+        });
+        shuffled.truncate(if self.full { commands.len() } else { count });
+        shuffled
     }
 
     /// The fixtures that are drawn: some that make work for the host, which are made to take long, and some of the others.

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use graph_core::compat::Dialect;
@@ -14,7 +13,7 @@ use super::fixture::{Fixture, generated};
 use super::signing;
 use super::watch::{self, Bounds, Ended};
 use super::{beside, registry, rows, shown};
-use crate::place::Place;
+use crate::place::{Compiled, Place};
 use crate::server::{Answer, Server};
 
 /// How long an input may keep the host busy unless it says otherwise, in seconds: far more than any takes, on a machine
@@ -29,7 +28,7 @@ const DISK: u64 = 16;
 const BEYOND: u64 = 3;
 
 /// A home in which the healthy component is compiled already.
-pub(crate) struct Prepared(Place, OnceLock<Place>);
+pub(crate) struct Prepared(Place);
 
 impl Prepared {
     pub(crate) fn new() -> Self {
@@ -37,22 +36,14 @@ impl Prepared {
         place.graph("good.yaml", GOOD);
         let (document, code) = place.json(&["run", "good.yaml", "--caps", "caps.yaml", "--allow-unsigned"]);
         assert_eq!(code, 0, "{document}");
-        Self(place, OnceLock::new())
-    }
-
-    /// A home in which the item that is part of the program is compiled.
-    fn built_in(&self) -> &Place {
-        self.1.get_or_init(|| {
-            let place = Place::new();
-            let ran = place.run(&["inspect", BUILT_IN]);
-            assert_eq!(ran.code, 0, "{}", ran.stderr);
-            place
-        })
+        Self(place)
     }
 }
 
 /// The item that is part of the program.
 const BUILT_IN: &str = "rye/bash/bash";
+/// It takes long to compile.
+static COMPILED_BUILT_IN: Compiled = Compiled::new();
 
 const GOOD: &str = "start: good\nnodes:\n  good: { action: { item_id: t/kit, params: { op: echo, value: 1 } }, assign: { good: 1 } }\n";
 
@@ -95,7 +86,10 @@ impl<'f> Scene<'f> {
         let place = &scene.place;
         copy(&prepared.0.path("home"), &place.path("home"));
         if scene.item() == BUILT_IN {
-            copy(&prepared.built_in().path("home"), &place.path("home"));
+            COMPILED_BUILT_IN.give(place, |first| {
+                let ran = first.run(&["inspect", BUILT_IN]);
+                assert_eq!(ran.code, 0, "{}", ran.stderr);
+            });
         }
         let kits = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/nodes/.ai/tools/examples");
         for (kit, name) in [("testkit-io", "io"), ("testkit-net", "net")] {

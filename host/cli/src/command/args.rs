@@ -164,6 +164,7 @@ pub(crate) fn stream() -> impl TypedValueParser<Value = StreamKind> {
         ("debug", "Everything; live also the params and results of tasks", StreamKind::Debug),
         ("interrupts", "The questions that the run asks", StreamKind::Interrupts),
         ("custom", "What components emit", StreamKind::Custom),
+        ("messages", "What language models answer, while it arrives; live only", StreamKind::Messages),
     ])
 }
 

@@ -5,6 +5,7 @@
 //! builds along. Either way the linker, `wasm-component-ld`, and `rust-lld` beneath it come with the rustup toolchain.
 //! The same sources, lockfile and toolchain give the same bytes in whatever folder they lie.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -209,7 +210,9 @@ impl Toolchain {
         Ok(command)
     }
 
-    /// The compiler's flags: how to link, and new names for every folder of this machine that would get into the bytes.
+    /// The compiler's flags: how to link, and new names for the folders of this machine that would get into the bytes. The folders of
+    /// crates are not among them, [`WRAPPER`] names those: cargo compiles a dependency again when the flags are others, and so all
+    /// nodes that are built into one folder share what they depend on.
     fn flags(&self, folder: &Path, manifest: &Path) -> Result<OsString, GuestBuildError> {
         let mut flags = vec![
             OsString::from("-Clinker=wasm-component-ld"),
@@ -234,16 +237,22 @@ impl Toolchain {
             return Err(GuestBuildError::Crate { folder: folder.to_owned(), message });
         }
         let packages = metadata["packages"].as_array().map_or(&[][..], Vec::as_slice);
-        for package in packages {
-            let (Some(name), Some(place)) = (package["name"].as_str(), package["manifest_path"].as_str())
-            else {
-                continue;
-            };
-            let Some(place) = Path::new(place).parent() else { continue };
-            if package["source"].is_null() {
-                remap(place, &format!("/{name}"));
-            } else if let Some(registry) = place.parent() {
-                remap(registry, "/registry");
+        let (local, of_registry): (Vec<_>, Vec<_>) =
+            packages.iter().partition(|package| package["source"].is_null());
+        let manifest_of = |package: &'_ Value| package["manifest_path"].as_str().map(PathBuf::from);
+        let folders: BTreeSet<PathBuf> = of_registry
+            .into_iter()
+            .filter_map(|package| Some(manifest_of(package)?.ancestors().nth(2)?.to_owned()))
+            .collect();
+        for registry in folders {
+            remap(&registry, "/registry");
+        }
+        // Without a shell, nothing else names them.
+        for package in local.into_iter().filter(|_| cfg!(not(unix))) {
+            if let (Some(name), Some(manifest)) = (package["name"].as_str(), manifest_of(package))
+                && let Some(folder) = manifest.parent()
+            {
+                remap(folder, &format!("/{name}"));
             }
         }
         remap(&self.sysroot.join("lib/rustlib/src/rust"), "/rust");
@@ -259,7 +268,8 @@ impl Toolchain {
 }
 
 /// Cargo distinguishes crates of the same name by their folder, and the compiler orders code by that, so that a build in
-/// another folder would give other bytes. For crates from a folder, name and version replace it.
+/// another folder would give other bytes. For crates from a folder, name and version replace it; and in the paths of their files, the name
+/// replaces the folder. What the flags say of a folder above it comes later and counts.
 #[cfg(unix)]
 const WRAPPER: &str = r#"#!/bin/sh
 case "$CARGO_MANIFEST_DIR" in
@@ -273,6 +283,9 @@ case "$CARGO_MANIFEST_DIR" in
         set -- "$@" "$argument"
         left=$((left - 1))
     done
+    compiler=$1
+    shift
+    set -- "$compiler" "--remap-path-prefix=$CARGO_MANIFEST_DIR=/$CARGO_PKG_NAME" "$@"
     ;;
 esac
 exec "$@"

@@ -13,7 +13,9 @@ pub struct ModelDelta {
     pub attempt: u32,
     /// What it is a part of.
     pub part: ModelPart,
-    /// The text that is added.
+    /// The tool that is called, in the first part of a call.
+    pub tool: Option<String>,
+    /// The text that is added; of a call, JSON text of its arguments.
     pub text: String,
 }
 
@@ -25,7 +27,7 @@ pub enum ModelPart {
     Text,
     /// What the model thinks, as far as the provider shows it.
     Reasoning,
-    /// A call of a tool: its name, then its arguments as JSON text.
+    /// A call of a tool.
     ToolCall,
 }
 

@@ -10,7 +10,7 @@ use super::event::TaskEvent;
 use super::journal::AttemptJournal;
 use super::value::Canonical;
 use crate::digest::Digest;
-use crate::limits::HostUse;
+use crate::limits::{HostUse, ModelUse};
 use crate::node::{Failure, Outcome};
 use crate::time::Timestamp;
 
@@ -52,6 +52,10 @@ pub struct TaskSummary {
     /// The journals of its attempts, in order; attempts without calls of the host are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub journal: Vec<AttemptJournal>,
+    /// What attempts have used of language models, or may have used, that a crash ended before they had a result: it is in no
+    /// journal. `host` includes it.
+    #[serde(default, skip_serializing_if = "ModelUse::is_nothing")]
+    pub lost: ModelUse,
     /// Microseconds that all attempts took.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub micros: u64,
@@ -98,6 +102,10 @@ pub struct TaskRecord {
     /// The journals of its attempts so far, in order; attempts without calls of the host are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub journal: Vec<AttemptJournal>,
+    /// What attempts have used of language models, or may have used, that a crash ended before they had a result: it is in no
+    /// journal. `host` includes it.
+    #[serde(default, skip_serializing_if = "ModelUse::is_nothing")]
+    pub lost: ModelUse,
     /// Microseconds that all attempts took so far.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub micros: u64,
@@ -166,7 +174,8 @@ pub enum PendingOutcome {
     },
 }
 
-/// All answers to a task's interrupts so far, in the order they were asked.
+/// All answers to a task's interrupts so far, in the order they were asked, and what its running attempt may use of language
+/// models.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AnswersRecord {
@@ -184,12 +193,26 @@ pub struct AnswersRecord {
     pub namespace: String,
     /// The name of the task's node.
     pub node: String,
+    /// What an attempt may use of language models: written before it asks one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserved: Option<Reserved>,
     /// The id of the root run.
     pub run: String,
     /// The sequence number of the checkpoint it is under.
     pub sequence: u64,
     /// The id of the task in its namespace.
     pub task: String,
+}
+
+/// What an attempt may use of language models. It counts as used if the attempt leaves no result, because the host crashed
+/// while it waited for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reserved {
+    /// Which dispatch of the task's item it is, from 1.
+    pub dispatch: u32,
+    /// What all attempts of the task have used, and this one may use.
+    pub model: ModelUse,
 }
 
 /// What a task has used, whatever its result, and its state as the run continues.
@@ -219,6 +242,10 @@ pub struct TaskUse {
     /// The journals of its attempts, in order, if no task record has them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub journal: Vec<AttemptJournal>,
+    /// What attempts have used of language models, or may have used, that a crash ended before they had a result: it is in no
+    /// journal. `host` includes it.
+    #[serde(default, skip_serializing_if = "ModelUse::is_nothing")]
+    pub lost: ModelUse,
     /// Microseconds that all attempts took.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub micros: u64,

@@ -458,6 +458,7 @@ impl Walker {
                     host: task.used().host,
                     item: task.dispatch().map(|dispatch| String::from(&*dispatch.item_id)),
                     journal: task.history().journal().to_vec(),
+                    lost: task.used().lost,
                     micros: task.used().micros,
                     node: node.name.clone(),
                     task: String::from(&**task.id()),

@@ -12,7 +12,7 @@ use super::setup::Restored;
 use crate::capability::Manifest;
 use crate::digest::Digest;
 use crate::graph::{Graph, ItemType, NodeIndex, Primary};
-use crate::limits::TaskLimits;
+use crate::limits::{ModelUse, TaskLimits};
 use crate::node::{Activation, Failure, Outcome};
 use crate::record::{
     CacheEntry, ChannelValue, EncodeError, HookSummary, JournalEntry, Record, RunError, SignedRecord, Status,
@@ -34,6 +34,15 @@ pub enum Event {
         attempt: u32,
         /// Its result, and what it used.
         report: TaskReport,
+    },
+    /// An attempt is about to ask a language model. The answer is [`Effect::ModelRecorded`], unless the attempt has ended.
+    ModelReserved {
+        /// The id of the task, with its namespace.
+        task: Arc<str>,
+        /// The number of the attempt, from 1.
+        attempt: u32,
+        /// What the attempt has used of language models and may use with this request, components that it called included.
+        model: ModelUse,
     },
     /// The answer to [`Effect::LookUp`].
     LookedUp {
@@ -98,6 +107,8 @@ pub struct TaskReport {
     pub events: Vec<CustomEvent>,
     /// The calls that its component made of the host, with their answers, in order.
     pub journal: Vec<JournalEntry>,
+    /// What earlier attempts have used of language models that left no result: a replay has it from the record of the task.
+    pub lost: ModelUse,
     /// How long it took, as the driver measured it.
     pub timing: Timing,
 }
@@ -112,6 +123,7 @@ impl TaskReport {
             warnings: Vec::new(),
             events: Vec::new(),
             journal: Vec::new(),
+            lost: ModelUse::NOTHING,
             timing: Timing::default(),
         }
     }
@@ -226,6 +238,13 @@ pub enum TimerId {
 pub enum Effect {
     /// Perform an attempt of a task and answer with [`Event::TaskDone`]. The driver bounds it by `limits.timeout`.
     RunTask(Box<TaskSpec>),
+    /// What an attempt may use of language models is on record: it may ask.
+    ModelRecorded {
+        /// The id of the task.
+        task: Arc<str>,
+        /// The number of the attempt, from 1.
+        attempt: u32,
+    },
     /// Look a task up in the cache, and answer with [`Lookup::answer`]. Results that were handed out to be persisted
     /// before this count as stored.
     LookUp(Box<Lookup>),

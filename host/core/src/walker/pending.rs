@@ -13,8 +13,8 @@ use super::task_account::{Start, Used};
 use crate::graph::{Graph, NodeIndex};
 use crate::limits::HostUse;
 use crate::record::{
-    AnswersRecord, AttemptJournal, InterruptRecord, PendingOutcome, StatusRecord, TaskCache, TaskEvent,
-    TaskRecord, TaskUse,
+    AnswersRecord, AttemptJournal, InterruptRecord, PendingOutcome, Reserved, StatusRecord, TaskCache,
+    TaskEvent, TaskRecord, TaskUse,
 };
 use crate::work::size;
 
@@ -56,6 +56,8 @@ pub(super) struct Progress {
     pub journal: Vec<AttemptJournal>,
     /// Its state with respect to the cache of results.
     pub cache: Option<TaskCache>,
+    /// What its newest attempt may use of language models, as the store has it.
+    pub reserved: Option<Reserved>,
 }
 
 impl PendingTask {
@@ -77,6 +79,11 @@ impl PendingTask {
     /// Answers to its interrupts.
     pub(super) const fn answers(&self) -> &AnswerLog {
         &self.known.answers
+    }
+
+    /// What its newest attempt may use of language models, as the store has it.
+    pub(super) const fn reserved(&self) -> Option<Reserved> {
+        self.known.reserved
     }
 
     /// How far it has got, its outcome, and whether its child run has something to continue with.
@@ -118,7 +125,7 @@ impl PendingTask {
         // If it has a result, its task record has the journal.
         let journal = if self.outcome.is_none() { self.known.journal.clone() } else { Vec::new() };
         let Start { used, attempts, settled } = self.known.start;
-        let Used { asked, dispatches, ended, fuel, host, micros, steps } = used;
+        let Used { asked, dispatches, ended, fuel, host, lost, micros, steps } = used;
         Some(TaskUse {
             asked,
             attempts,
@@ -128,6 +135,7 @@ impl PendingTask {
             fuel,
             host,
             journal,
+            lost,
             micros,
             node: graph.node(self.known.node).name.clone(),
             settled,
@@ -161,6 +169,9 @@ impl PendingTask {
         known.used.micros = known.used.micros.max(record.micros);
         known.used.steps = known.used.steps.max(record.steps);
         known.used.asked = known.used.asked.max(record.asked);
+        if !record.lost.is_nothing() {
+            known.used.lost = record.lost;
+        }
         // A later status record that knows of this failure means that it stopped the run: the resume after that, or the
         // present one, counts attempts from the start. If no status record knows of it, it has still to stop the run.
         let anew = told.is_some_and(|told| told.dispatches >= record.dispatches);
@@ -211,19 +222,30 @@ impl Pending {
         let mut pending = Self::default();
         for (task, used) in told.into_iter().flatten() {
             let known = &mut pending.entry(graph, task, &used.node)?.known;
-            let TaskUse { asked, attempts, dispatches, ended, fuel, host, micros, settled, steps, .. } =
-                *used;
-            known.used = Used { dispatches, ended: ended || settled, fuel, host, micros, steps, asked };
+            let TaskUse {
+                asked, attempts, dispatches, ended, fuel, host, lost, micros, settled, steps, ..
+            } = *used;
+            known.used = Used { dispatches, ended: ended || settled, fuel, host, micros, steps, asked, lost };
             known.start = Start { used: known.used, attempts, settled };
             known.journal.clone_from(&used.journal);
         }
+        let mut reserved = Vec::new();
         for record in answers {
             let entry = pending.entry(graph, &record.task, &record.node)?;
             entry.known.answers = AnswerLog::of_records(record.answers, record.dropped);
+            entry.known.reserved = record.reserved;
+            reserved.extend(record.reserved.map(|of| (record.task, record.node, of)));
         }
         for record in records {
             let told = told.and_then(|told| told.get(&record.task));
             pending.entry(graph, &record.task, &record.node)?.add_record(record, told);
+        }
+        for (task, node, Reserved { dispatch, model }) in reserved {
+            let used = &mut pending.entry(graph, &task, &node)?.known.used;
+            // Of an attempt that has ended, a record says what it has used.
+            if used.dispatches < dispatch {
+                used.lose(model.less(used.host.model));
+            }
         }
         Ok(pending)
     }
@@ -242,6 +264,7 @@ impl Pending {
             events: Vec::new(),
             journal: Vec::new(),
             cache: None,
+            reserved: None,
         };
         Ok(self.0.entry(task.into()).or_insert_with(|| PendingTask::new(known(), None)))
     }

@@ -9,13 +9,14 @@ use super::machine::illegal;
 use super::setup::{CheckpointRef, HandleError};
 use super::stop_state::Phase;
 use super::tallies::Counted;
-use super::task::TaskState;
+use super::task::{Task, TaskState};
 use crate::digest::Digest;
 use crate::format;
 use crate::graph::{Durability, NodeIndex};
+use crate::limits::ModelUse;
 use crate::record::{
-    Canonical, ChannelStamp, Checkpoint, CheckpointPlace, Delta, EncodeError, ErrorCode, FiredEdge,
-    PendingOutcome, Record, RunError, Source, Status, StatusRecord, TaskRecord,
+    AnswersRecord, Canonical, ChannelStamp, Checkpoint, CheckpointPlace, Delta, EncodeError, ErrorCode,
+    FiredEdge, PendingOutcome, Record, Reserved, RunError, Source, Status, StatusRecord, TaskRecord,
 };
 use crate::time::Timestamp;
 
@@ -40,10 +41,57 @@ impl Walker {
         if !self.line.has_handed_out(id) {
             return Err(illegal("nothing with that id was to be persisted"));
         }
+        if let Some((task, attempt)) = self.reserving.remove(&id) {
+            fx.push(Effect::ModelRecorded { task, attempt });
+        }
         if self.stop.persisted(id) {
             fx.push(Effect::Suspend(self.stop.status()));
         }
         Ok(())
+    }
+
+    /// An attempt is about to ask a language model: what it may use is put on record, so that it counts after a crash. Under
+    /// `durability: exit` nothing of the superstep would be stored then, and the attempt need not wait.
+    pub(super) fn reserve_model(
+        &mut self,
+        now: Timestamp,
+        task: Arc<str>,
+        attempt: u32,
+        model: ModelUse,
+        fx: &mut Vec<Effect>,
+    ) {
+        let Some(superstep) = &mut self.superstep else { return };
+        let Some(at) = superstep.find(&task) else { return };
+        let is_running =
+            |task: &Task| matches!(task.state(), TaskState::Running) && task.attempt() == attempt;
+        // One that was abandoned meanwhile is not answered.
+        if !is_running(&superstep.tasks()[at]) {
+            return;
+        }
+        superstep.task_mut(at).account_mut().ask_model(model);
+        let found = &superstep.tasks()[at];
+        if self.setup.durability == Durability::Exit {
+            fx.push(Effect::ModelRecorded { task, attempt });
+            return;
+        }
+        let Some(last) = self.line.last() else { return };
+        let record = Record::Answers(AnswersRecord {
+            answers: found.answers().given(),
+            at: now,
+            checkpoint: last.digest,
+            dropped: found.answers().dropped(),
+            namespace: self.setup.identity.namespace.clone(),
+            node: self.graph.node(superstep.node_of(found)).name.clone(),
+            reserved: Some(Reserved {
+                dispatch: found.used().dispatches,
+                model: found.used().host.model.plus(model),
+            }),
+            run: self.setup.identity.record_run().to_owned(),
+            sequence: last.sequence,
+            task: String::from(&*task),
+        });
+        let id = self.persist(record, fx);
+        self.reserving.insert(id, (task, attempt));
     }
 
     /// The store has refused a record: the run cannot continue.
@@ -126,6 +174,7 @@ impl Walker {
             fuel: task.used().fuel,
             host: task.used().host,
             journal: task.history().journal().to_vec(),
+            lost: task.used().lost,
             micros: task.used().micros,
             namespace: self.setup.identity.namespace.clone(),
             node: self.graph.node(superstep.node_of(task)).name.clone(),

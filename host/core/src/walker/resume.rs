@@ -422,6 +422,7 @@ impl Walker {
         if left.answers().is_empty() {
             return;
         }
+        let reserved = left.reserved();
         let record = Record::Answers(AnswersRecord {
             answers: left.answers().given(),
             at: now,
@@ -429,6 +430,7 @@ impl Walker {
             dropped: left.answers().dropped(),
             namespace: self.setup.identity.namespace.clone(),
             node: self.graph.node(left.node()).name.clone(),
+            reserved,
             run: self.setup.identity.record_run().to_owned(),
             sequence: last.sequence,
             task: task.to_string(),

@@ -412,7 +412,7 @@ impl Task {
     }
 
     /// What remains of it when its superstep does not commit, if anything does.
-    pub(super) fn into_pending(self, node: NodeIndex) -> Option<(Arc<str>, PendingTask)> {
+    pub(super) fn into_pending(mut self, node: NodeIndex) -> Option<(Arc<str>, PendingTask)> {
         let outcome = match &self.state {
             TaskState::Done(answer) => Some(PendingOutcome::Done { outcome: Arc::clone(&answer.outcome) }),
             TaskState::Handled(failure) => Some(PendingOutcome::Handled { failure: failure.clone() }),
@@ -434,6 +434,7 @@ impl Task {
             | TaskState::Exhausted { .. }
             | TaskState::NotReached => None,
         };
+        self.account.abandon();
         let used = *self.account.used();
         let is_new = outcome.is_none() && used == Used::default() && self.answers.is_empty();
         if is_new && self.attempt == 0 {
@@ -453,6 +454,8 @@ impl Task {
             journal,
             // A hit that has led to nothing that is kept is not counted: a resume looks the task up again.
             cache: self.caching.into_cache().filter(|_| outcome.is_some()),
+            // An attempt that was abandoned is counted.
+            reserved: None,
         };
         Some((self.id, PendingTask::new(known, outcome)))
     }

@@ -1,7 +1,7 @@
 //! What a task has used, and what is reserved for it.
 
 use super::children::ChildUse;
-use crate::limits::HostUse;
+use crate::limits::{HostUse, ModelUse};
 use crate::work::Meter;
 
 /// What a task has used, whatever its result.
@@ -19,6 +19,8 @@ pub(super) struct Used {
     pub steps: u64,
     /// How often hooks were asked about a failure of it.
     pub asked: u32,
+    /// What attempts have used of language models, or may have used, that left no result: `host` includes it.
+    pub lost: ModelUse,
 }
 
 impl Used {
@@ -32,6 +34,12 @@ impl Used {
     pub(super) const fn begin_and_end(&mut self) {
         self.dispatches += 1;
         self.ended = true;
+    }
+
+    /// Counts what attempts may have used of language models that left no result.
+    pub(super) fn lose(&mut self, model: ModelUse) {
+        self.lost = self.lost.plus(model);
+        self.host.model = self.host.model.plus(model);
     }
 }
 
@@ -64,6 +72,8 @@ pub(super) struct TaskAccount {
     host: HostUse,
     /// Supersteps set aside for its child run, except those that the child has taken already.
     steps: u64,
+    /// What its running attempt has said that it may use of language models.
+    asking: ModelUse,
 }
 
 impl TaskAccount {
@@ -77,6 +87,7 @@ impl TaskAccount {
             own_work: 0,
             host: HostUse::NOTHING,
             steps: 0,
+            asking: ModelUse::NOTHING,
         }
     }
 
@@ -226,8 +237,26 @@ impl TaskAccount {
     pub(super) fn end_attempt(&mut self, fuel: u64, host: HostUse) {
         self.charge_fuel(fuel);
         self.used.ended = true;
+        self.asking = ModelUse::NOTHING;
         self.used.host = self.used.host.plus(host);
         self.host = self.host.less(host);
+    }
+
+    /// Its running attempt may use so much of language models.
+    pub(super) const fn ask_model(&mut self, model: ModelUse) {
+        self.asking = model;
+    }
+
+    /// Its running attempt is abandoned: what it may have used of language models counts.
+    pub(super) fn abandon(&mut self) {
+        let asking = std::mem::take(&mut self.asking);
+        self.lose(asking);
+    }
+
+    /// Charges what earlier attempts may have used of language models that left no result.
+    pub(super) fn lose(&mut self, model: ModelUse) {
+        self.used.lose(model);
+        self.host.model = self.host.model.less(model);
     }
 
     /// Charges its child run, which has stopped, with what all its attempts have used. `ended`: it will not be continued.

@@ -54,6 +54,9 @@ impl Walker {
         let figure = last.and_then(JournalEntry::refused_figure);
         let had = account.left_of_host();
         found.account_mut().end_attempt(report.fuel, host);
+        if !report.lost.is_nothing() {
+            found.account_mut().lose(report.lost);
+        }
         let worked_too_much = report.work > found.account().left();
         found.account_mut().charge_work(report.work);
         found.caching_mut().took(report.fuel);

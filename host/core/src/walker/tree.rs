@@ -113,7 +113,9 @@ impl RunTree {
         }
         let mut route = route::Route::new(now);
         match event {
-            Event::TaskDone { ref task, .. } | Event::TimerFired(TimerId::Retry { ref task, .. }) => {
+            Event::TaskDone { ref task, .. }
+            | Event::ModelReserved { ref task, .. }
+            | Event::TimerFired(TimerId::Retry { ref task, .. }) => {
                 let namespace: Arc<str> = names::namespace_of(task).into();
                 self.deliver(&namespace, event, &mut route)?;
             }

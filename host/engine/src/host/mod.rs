@@ -5,6 +5,7 @@ pub(crate) mod clocks;
 pub(crate) mod filesystem;
 pub(crate) mod http;
 pub(crate) mod knowledge;
+pub(crate) mod model;
 pub(crate) mod output;
 pub(crate) mod random;
 mod text;

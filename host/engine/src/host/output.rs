@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use graph_core::json::{MAX_DEPTH, parse_strict};
 use graph_core::node::Category;
-use graph_core::record::HostCall;
+use graph_core::record::{HostCall, ModelDelta};
 use serde_json::Value;
 
 use crate::bindings::graph_host::host::{events, log};
@@ -88,6 +88,10 @@ pub trait Observer: Send + Sync {
     /// The host was called.
     fn call(&self, call: &HostCall) {
         let _ = call;
+    }
+    /// A part of a language model's answer has arrived. It is in no report.
+    fn model_delta(&self, delta: &ModelDelta) {
+        let _ = delta;
     }
 }
 
@@ -224,6 +228,18 @@ impl Output {
     pub(crate) fn host_line(&self, level: Level, message: &str) {
         if self.spend(cost(message.len())).is_ok() {
             self.push_line(level, message);
+        }
+    }
+
+    /// Whether an observer sees parts of answers of language models.
+    pub(crate) fn is_observed(&self) -> bool {
+        self.observer.is_some()
+    }
+
+    /// Reports a part of an answer of a language model.
+    pub(crate) fn model_delta(&self, delta: &ModelDelta) {
+        if let Some(observer) = &self.observer {
+            observer.model_delta(delta);
         }
     }
 

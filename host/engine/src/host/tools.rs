@@ -6,7 +6,7 @@ use std::time::Instant;
 use graph_core::json::{MAX_DEPTH, canonical_string, parse_strict};
 use graph_core::limits::HostUse;
 use graph_core::node::{Category, Failure};
-use graph_core::record::journal::CALLED;
+use graph_core::record::journal::{CALLED, fault_after};
 use serde_json::{Value, json};
 use wasmtime::StoreContextMut;
 use wasmtime::component::Linker;
@@ -83,8 +83,17 @@ async fn call(
                 },
                 Some(tools) => {
                     let host = state.journal.left();
-                    let asked =
-                        ToolCall { item, params, fuel: left - left / KEPT_BACK, host, timeout, number };
+                    let meter = state.services.meter.clone();
+                    let before = meter.total();
+                    let asked = ToolCall {
+                        item,
+                        params,
+                        fuel: left - left / KEPT_BACK,
+                        host,
+                        timeout,
+                        number,
+                        meter: meter.clone(),
+                    };
                     let called = async {
                         // The outermost call of a chain waits for a slot; the calls inside of it share that.
                         let _chain = if depth == 0 { chains.acquire().await.ok() } else { None };
@@ -95,9 +104,13 @@ async fn call(
                     match tokio::time::timeout_at(deadline, called).await {
                         Ok(report) if Instant::now() < state.deadline => report,
                         _ => {
-                            let message = "it ran past its deadline while it called another item".to_owned();
-                            let fault = GuestFault::new(Category::Timeout, message);
-                            return Err(state.journal.record_end(INTERFACE, FUNCTION, request, fault.into()));
+                            let message = "it ran past its deadline while it called another item";
+                            let failure = Failure::new(Category::Timeout, message);
+                            // The callee does not say any more what it has used; the provider of a model counts it.
+                            let used = meter.total().less(before);
+                            let result = fault_after(&failure, used);
+                            state.journal.record_fault(INTERFACE, FUNCTION, request, result);
+                            return Err(GuestFault::from(failure).into());
                         }
                     }
                 }

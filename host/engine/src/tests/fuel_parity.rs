@@ -265,23 +265,21 @@ fn sample(of_type: &component::Type) -> component::Val {
 
 /// Calls a function of a node in a fresh instance, whose imports all trap; gives the result, or why it stopped, and the fuel.
 fn call_node(
-    engine: &Engine,
-    bytes: &[u8],
+    node: &component::Component,
     described: &Value,
     metered: bool,
     name: &str,
     limit: u64,
 ) -> (Result<String, String>, u64) {
     const MEMORY: u64 = 64 << 20;
-    let node = component::Component::new(engine, bytes).unwrap();
-    let mut store = Store::new(engine, Limiter::new(MEMORY));
+    let mut store = Store::new(node.engine(), Limiter::new(MEMORY));
     store.limiter(|limiter| limiter);
     if !metered {
         store.set_fuel(1_000_000_000).unwrap();
     }
-    let mut linker = component::Linker::new(engine);
-    linker.define_unknown_imports_as_traps(&node).unwrap();
-    let instance = linker.instantiate(&mut store, &node).unwrap();
+    let mut linker = component::Linker::new(node.engine());
+    linker.define_unknown_imports_as_traps(node).unwrap();
+    let instance = linker.instantiate(&mut store, node).unwrap();
     let signed = i64::try_from(limit).unwrap();
     let meter = |store: &mut Store<Limiter>, name: &str, arguments: &[component::Val], results: usize| {
         let mut given = vec![component::Val::Bool(false); results];
@@ -329,11 +327,13 @@ fn instrumented_components_count_what_the_engine_counts() {
         let path = described["component"].as_str().unwrap();
         let original = std::fs::read(repository.join(path)).unwrap();
         let instrumented = std::fs::read(folder.join(described["file"].as_str().unwrap())).unwrap();
+        let original = component::Component::new(&metering, original).unwrap();
+        let instrumented = component::Component::new(&bare, instrumented).unwrap();
         let mut row = Vec::new();
         for name in ["describe", "run"] {
             let both = |limit| {
-                let wanted = call_node(&metering, &original, described, false, name, limit);
-                let found = call_node(&bare, &instrumented, described, true, name, limit);
+                let wanted = call_node(&original, described, false, name, limit);
+                let found = call_node(&instrumented, described, true, name, limit);
                 (wanted, found)
             };
             let (wanted, found) = both(100_000_000);

@@ -11,4 +11,5 @@ mod functions;
 mod grants;
 mod http;
 mod journal;
+mod model;
 mod support;

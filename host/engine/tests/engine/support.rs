@@ -63,6 +63,7 @@ pub(crate) fn everything(folder: &Path, access: Access) -> EffectiveGrant {
         http: Vec::new(),
         secrets: Vec::new(),
         knowledge: Vec::new(),
+        models: Vec::new(),
         filesystem: vec![Mount { host: folder.display().to_string(), guest: "/data".to_owned(), access }],
         limits: limits(),
     }

@@ -49,7 +49,7 @@ impl Tools for Caller {
 
 impl Caller {
     async fn perform(&self, call: ToolCall) -> Result<ToolReport, Failure> {
-        let ToolCall { item, params, fuel, host, timeout, number } = call;
+        let ToolCall { item, params, fuel, host, timeout, number, meter } = call;
         let depth = self.depth + 1;
         let (own, _) = self.place.restrictions(&self.spec.graph);
         check_call(&self.spec.manifest, own, &item, depth)?;
@@ -60,8 +60,14 @@ impl Caller {
 
         let own = ready.limits();
         let HostUse { calls, bytes, model, .. } = own.host().min(host);
-        let limits =
-            TaskLimits { fuel: own.fuel.min(fuel), timeout: own.timeout.min(timeout), calls, bytes, model, ..own };
+        let limits = TaskLimits {
+            fuel: own.fuel.min(fuel),
+            timeout: own.timeout.min(timeout),
+            calls,
+            bytes,
+            model,
+            ..own
+        };
         let seed = call_seed(&self.seed, number, &item);
         let key = format!("{}/{number}", self.spec.activation.idempotency_key);
         let activation =
@@ -74,7 +80,8 @@ impl Caller {
             depth,
             seed: *seed.as_bytes(),
         };
-        let services = Services { tools: Some(Arc::new(tools)), ..self.shared.services() };
+        let ledger = self.shared.ledger(&self.spec, self.place);
+        let services = Services { tools: Some(Arc::new(tools)), meter, ledger, ..self.shared.services() };
         let report = ready
             .node()
             .call(Call {
@@ -83,7 +90,7 @@ impl Caller {
                 seed: *seed.as_bytes(),
                 clock: self.spec.clock,
                 limits,
-                observer: None,
+                observer: self.shared.observer(&self.spec, true),
                 // What the called component asks of the world is journaled in the entry of this call.
                 journal: Journal::Record,
                 services,

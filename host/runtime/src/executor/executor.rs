@@ -14,19 +14,21 @@ use graph_core::capability::{CapabilityKind, DispatchPatterns, EffectiveGrant};
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::graph::{Graph, ItemType, NodeCapabilities, NodeIndex, NodeLimits, Primary};
 use graph_core::limits::TaskLimits;
-use graph_core::node::{Category, Failure};
-use graph_core::record::{HostCall, JournalEntry};
+use graph_core::node::{Activation, Category, Failure};
+use graph_core::record::{HostCall, JournalEntry, ModelDelta};
 use graph_core::time::Timestamp;
 use graph_core::trust::Standing;
 use graph_core::walker::{CustomEvent, HookSpec, TaskReport, TaskSpec};
 use graph_engine::{
-    Call, EventRecord, HttpDoubles, Journal, Knowledge, Live, LogLine, PreparedNode, Services,
+    Call, EventRecord, HttpDoubles, Journal, Knowledge, Live, LogLine, ModelDoubles, ModelLedger,
+    PreparedNode, Services,
 };
 use graph_store::CheckpointStore;
 
 use crate::executor::component_calls::Caller;
 use crate::executor::functions;
 use crate::executor::item_operations::{Primaries, Request};
+use crate::executor::ledger::Ledger;
 use crate::executor::operation_journal as items;
 use crate::executor::tape::Tape;
 use crate::notice::{Notice, NoticeObserver};
@@ -34,7 +36,7 @@ use crate::plan::admission::{Components, LinkedComponent};
 use crate::plan::{Plan, PlannedId, Scope};
 use crate::project::knowledge::ProjectKnowledge;
 use crate::project::user_home::Home;
-use graph_driver::{CallObserver, TaskExecutor};
+use graph_driver::{CallObserver, Reservations, TaskExecutor};
 
 /// Attempts that are expected to take less time than this are performed on the driver's own thread: a task of its own
 /// would cost more.
@@ -63,12 +65,14 @@ pub struct ExecutorParts {
     pub knowledge: Option<Arc<dyn Knowledge>>,
     /// Answers HTTP requests instead of the network.
     pub http: Option<Arc<dyn HttpDoubles>>,
+    /// Answers for language models.
+    pub model: Option<Arc<dyn ModelDoubles>>,
 }
 
 impl ExecutorParts {
-    /// No tape, no store, no knowledge, and no doubles for HTTP.
+    /// No tape, no store, no knowledge, and no doubles.
     pub fn bare(notices: Arc<dyn NoticeObserver>) -> Self {
-        Self { notices, tape: None, keeps_texts: None, knowledge: None, http: None }
+        Self { notices, tape: None, keeps_texts: None, knowledge: None, http: None, model: None }
     }
 }
 
@@ -86,9 +90,12 @@ pub(crate) struct Shared {
     callees: RwLock<HashMap<CalleeKey, Arc<CallableItem>>>,
     knowledge: Option<Arc<dyn Knowledge>>,
     http: Option<Arc<dyn HttpDoubles>>,
+    model: Option<Arc<dyn ModelDoubles>>,
     notices: Arc<dyn NoticeObserver>,
     /// Receives the calls that components make, for telemetry.
     calls: OnceLock<Arc<dyn CallObserver>>,
+    /// Puts on record what attempts may use of language models.
+    reservations: OnceLock<Reservations>,
     /// In a replay, answers instead of the world.
     tape: Option<Arc<Tape>>,
 }
@@ -168,7 +175,7 @@ impl CallableItem {
 impl ComponentExecutor {
     /// An executor over the components that a plan has linked.
     pub fn new(components: Components, plan: Plan, parts: ExecutorParts) -> Self {
-        let ExecutorParts { notices, tape, keeps_texts, knowledge, http } = parts;
+        let ExecutorParts { notices, tape, keeps_texts, knowledge, http, model } = parts;
         let mut primaries = components.primaries();
         primaries.store = keeps_texts;
         // What is read from now on belongs to later supersteps: the recorded time of the superstep that was resumed does
@@ -202,8 +209,10 @@ impl ComponentExecutor {
                 callees: RwLock::default(),
                 knowledge,
                 http,
+                model,
                 notices,
                 calls: OnceLock::new(),
+                reservations: OnceLock::new(),
                 tape,
             }),
         }
@@ -282,6 +291,10 @@ impl TaskExecutor for ComponentExecutor {
         let _ = self.shared.calls.set(calls);
     }
 
+    fn reserve_with(&self, reservations: Reservations) {
+        let _ = self.shared.reservations.set(reservations);
+    }
+
     fn bound(&self, limits: &TaskLimits) -> Duration {
         // The engine enforces the deadline itself; this one is for host calls that do not return.
         limits.timeout.saturating_add(GRACE)
@@ -300,16 +313,10 @@ impl TaskExecutor for ComponentExecutor {
 
 /// Reports host calls together with the attempt that made them.
 struct Attempt {
-    task: String,
-    number: u32,
+    spec: Arc<TaskSpec>,
     calls: Arc<dyn CallObserver>,
-}
-
-impl Attempt {
-    fn of(spec: &TaskSpec, calls: &Arc<dyn CallObserver>) -> Arc<dyn graph_engine::Observer> {
-        let (task, number) = (spec.activation.task.clone(), spec.activation.attempt);
-        Arc::new(Self { task, number, calls: Arc::clone(calls) })
-    }
+    /// Whether the component was called by another one: the call of that one is what is reported.
+    is_called: bool,
 }
 
 impl graph_engine::Observer for Attempt {
@@ -318,7 +325,14 @@ impl graph_engine::Observer for Attempt {
     fn event(&self, _event: &EventRecord) {}
 
     fn call(&self, call: &HostCall) {
-        self.calls.host_call(&self.task, self.number, call);
+        let Activation { task, attempt, .. } = &self.spec.activation;
+        if !self.is_called {
+            self.calls.host_call(task, *attempt, call);
+        }
+    }
+
+    fn model_delta(&self, delta: &ModelDelta) {
+        self.calls.model_delta(&self.spec, delta);
     }
 }
 
@@ -380,7 +394,30 @@ impl Shared {
 
     /// The services of the host that every call may use, as far as it is granted them.
     pub(crate) fn services(&self) -> Services {
-        Services { knowledge: self.knowledge.clone(), tools: None, http: self.http.clone() }
+        Services {
+            knowledge: self.knowledge.clone(),
+            http: self.http.clone(),
+            model: self.model.clone(),
+            ..Services::default()
+        }
+    }
+
+    /// What puts on record what an attempt of a task may use of language models. For a hook nothing does: nothing is known
+    /// of a hook that a crash ends.
+    pub(crate) fn ledger(&self, spec: &TaskSpec, place: CallSite) -> Option<Arc<dyn ModelLedger>> {
+        let reservations =
+            self.reservations.get().filter(|_| place != CallSite::Hook && self.tape.is_none())?;
+        Some(Arc::new(Ledger::of(spec, reservations)))
+    }
+
+    /// What a call of a component is reported to.
+    pub(crate) fn observer(
+        &self,
+        spec: &Arc<TaskSpec>,
+        is_called: bool,
+    ) -> Option<Arc<dyn graph_engine::Observer>> {
+        let calls = Arc::clone(self.calls.get()?);
+        Some(Arc::new(Attempt { spec: Arc::clone(spec), calls, is_called }))
     }
 
     /// The component that another one calls, granted no more than its caller.
@@ -466,6 +503,7 @@ impl Shared {
         let params = std::mem::take(&mut spec.params);
         let spec = Arc::new(spec);
         let mut services = self.services();
+        services.ledger = self.ledger(&spec, place);
         if ready.grant.kinds.contains(&CapabilityKind::Tools) {
             services.tools = Some(Arc::new(Caller {
                 shared: Arc::clone(self),
@@ -476,6 +514,7 @@ impl Shared {
                 seed: *spec.seed.as_bytes(),
             }));
         }
+        let observer = self.observer(&spec, false);
         let spec = &*spec;
         let mut report = ready
             .node
@@ -485,7 +524,7 @@ impl Shared {
                 seed: *spec.seed.as_bytes(),
                 clock: spec.clock,
                 limits: spec.limits.min(ready.limits()),
-                observer: self.calls.get().map(|calls| Attempt::of(spec, calls)),
+                observer,
                 journal: self.journal(played.clone()),
                 services,
                 depth: 0,

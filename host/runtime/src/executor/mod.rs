@@ -5,6 +5,7 @@ mod component_calls;
 mod executor;
 pub mod functions;
 pub mod item_operations;
+mod ledger;
 mod operation_journal;
 mod tape;
 

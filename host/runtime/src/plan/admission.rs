@@ -377,6 +377,9 @@ pub fn cannot_prepare(error: &PrepareError) -> Error {
         PrepareError::Secret { .. } => Error::denied(error.to_string()).help(
             "check the `secrets` entry of the manifest: `from` names a variable or a file of this machine",
         ),
+        PrepareError::ModelKey { model, .. } => Error::denied(error.to_string()).help(format!(
+            "set the variable or write the file that `models: {{ {model}: {{ secret: .. }} }}` in the manifest names"
+        )),
         PrepareError::LinkedFolder { target, .. } => Error::denied(error.to_string()).help(format!(
             "look at where it leads; if that is meant, write `path: {}` in the manifest",
             graph_core::diagnostic::printable(target)

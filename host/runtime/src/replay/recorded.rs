@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use graph_core::digest::Digest;
+use graph_core::limits::ModelUse;
 use graph_core::record::{
     AttemptJournal, CacheHit, Canonical, ChannelValue, Checkpoint, HookSummary, Record, RecordKind, Source,
     Status, StatusRecord, TaskCache, TaskUse,
@@ -46,6 +47,8 @@ pub(super) struct Known {
     pub(super) journal: Vec<AttemptJournal>,
     /// The cached result that was used instead of a dispatch.
     pub(super) cached: Option<CacheHit>,
+    /// What attempts have used of language models that left no result.
+    pub(super) lost: ModelUse,
     /// For a task whose superstep never committed: the last attempt that has ended.
     pub(super) reported: u32,
 }
@@ -129,6 +132,7 @@ impl Recorded {
                             known.cached = Some(*hit);
                         }
                         known.reported = known.reported.max(task.attempt);
+                        known.lost = task.lost;
                         longer(known, task.journal);
                     }
                     Record::Answers(answers) => {
@@ -279,6 +283,7 @@ impl Recorded {
                 answers: found.answers.clone(),
                 dropped: found.dropped.clone(),
                 journal: found.journal.clone(),
+                lost: found.lost,
                 cached,
                 reported: u32::MAX,
             })

@@ -67,6 +67,8 @@ pub(super) struct Walk<'r> {
     retries: VecDeque<TimerId>,
     /// How often each task of the active supersteps was dispatched.
     dispatches: BTreeMap<String, u32>,
+    /// The tasks of the active supersteps that were charged with what their lost attempts have used of language models.
+    lost: BTreeSet<String>,
     /// How many answers each task of the active supersteps was given.
     answered: BTreeMap<String, usize>,
     /// The child runs whose deadline is still to pass, in order.
@@ -108,6 +110,7 @@ impl<'r> Walk<'r> {
             hooked: BTreeSet::new(),
             retries: VecDeque::new(),
             dispatches: BTreeMap::new(),
+            lost: BTreeSet::new(),
             answered: BTreeMap::new(),
             overdue: recorded.overdue().iter().collect(),
             suspended: None,
@@ -340,7 +343,7 @@ impl<'r> Walk<'r> {
             Effect::Emit(Notice::ChildStarted { namespace, .. }) => {
                 *self.dispatches.entry(task_of_child(&namespace).to_owned()).or_default() += 1;
             }
-            Effect::SetTimer { .. } | Effect::Emit(_) | Effect::Finish(_) => {}
+            Effect::SetTimer { .. } | Effect::Emit(_) | Effect::Finish(_) | Effect::ModelRecorded { .. } => {}
         }
     }
 
@@ -373,7 +376,10 @@ impl<'r> Walk<'r> {
         replay.attempts += 1;
         self.stage.tape.load(entries.clone());
         let (step, path) = (spec.activation.superstep, spec.path.clone());
-        let report = self.stage.executor.execute(spec).await;
+        let mut report = self.stage.executor.execute(spec).await;
+        if !known.lost.is_nothing() && self.lost.insert(task.clone()) {
+            report.lost = known.lost;
+        }
         replay.fuel = replay.fuel.saturating_add(report.fuel);
         if let Some(difference) = self.stage.tape.difference() {
             self.differs(

@@ -10,6 +10,7 @@ use graph_core::document::load_hooks;
 use graph_core::graph::{Durability, Graph};
 use graph_core::hook::{Hook, HookLayer};
 use graph_core::json;
+use graph_core::limits::ModelUse;
 use graph_core::node::{Failure, Outcome};
 use graph_core::parameters;
 use graph_core::record::{JournalEntry, SignedCacheEntry};
@@ -179,6 +180,11 @@ pub(super) enum EventDocument {
         attempt: u32,
         report: Box<ReportDocument>,
     },
+    ModelReserved {
+        task: Arc<str>,
+        attempt: u32,
+        model: ModelUse,
+    },
     LookedUp {
         task: Arc<str>,
         attempt: u32,
@@ -284,6 +290,8 @@ pub(super) struct ReportDocument {
     #[serde(default)]
     journal: Vec<JournalEntry>,
     #[serde(default)]
+    lost: ModelUse,
+    #[serde(default)]
     timing: TimingDocument,
 }
 
@@ -337,6 +345,7 @@ impl ReportDocument {
             warnings: self.warnings,
             events: events.map(|event| CustomEvent { name: event.name, payload: event.payload }).collect(),
             journal: self.journal,
+            lost: self.lost,
             timing: Timing {
                 at: self.timing.at,
                 began: Duration::from_micros(self.timing.began_micros),

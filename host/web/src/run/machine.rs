@@ -155,6 +155,9 @@ impl Run {
             EventDocument::TaskDone { task, attempt, report } => {
                 Event::TaskDone { task, attempt, report: report.read()? }
             }
+            EventDocument::ModelReserved { task, attempt, model } => {
+                Event::ModelReserved { task, attempt, model }
+            }
             EventDocument::LookedUp { task, attempt, key: None, .. } => {
                 Event::LookedUp { task, attempt, key: None, found: None, trouble: None }
             }
@@ -206,6 +209,9 @@ impl Run {
                 self.hand_out(TaskSpec::clone(&lookup.spec), false);
                 self.lookups.insert(lookup.spec.activation.task.as_str().into(), *lookup);
                 written
+            }
+            Effect::ModelRecorded { task, attempt } => {
+                json!({ "effect": "model_recorded", "task": task, "attempt": attempt })
             }
             Effect::Abort { task, attempt } => {
                 self.under_way.remove(&task);

@@ -15,10 +15,10 @@ use crate::graph::{
     Primary, Reducer, RetryPolicy, StartTarget, StaticInterrupt, TemplateMode, WriteMode,
 };
 use crate::hook::{Control, ControlAction, Hook, HookAction, HookEvent, HookLayer};
-use crate::limits::TaskLimits;
+use crate::limits::{ModelUse, TaskLimits};
 use crate::node::{Category, Failure, Goto, Outcome};
 use crate::record::JournalEntry;
-use crate::record::journal::fault;
+use crate::record::journal::{MODEL, USED, fault, model_fault};
 use crate::template::ValueTemplate;
 use crate::time::Timestamp;
 use crate::walker::{CustomEvent, Graphs, HookSpec, TaskReport, TaskSpec, Timing};
@@ -404,7 +404,8 @@ pub(super) fn double(salt: u64, spec: &TaskSpec) -> TaskReport {
 /// What a double answers that knows nothing but what it is given, and asks nothing of the host.
 pub(super) fn pure_double(salt: u64, spec: &TaskSpec) -> TaskReport {
     let given = json!([spec.item_id, spec.params, spec.activation.argument]);
-    let limits = TaskLimits { calls: u64::MAX, bytes: u64::MAX, ..spec.limits };
+    let model = ModelUse::UNBOUNDED;
+    let limits = TaskLimits { calls: u64::MAX, bytes: u64::MAX, model, ..spec.limits };
     let spec = TaskSpec { limits, ..spec.clone() };
     TaskReport { journal: Vec::new(), ..answer(salt, &crate::json::canonical_string(&given), None, &spec) }
 }
@@ -447,12 +448,21 @@ fn answer(salt: u64, by: &str, target: Option<String>, spec: &TaskSpec) -> TaskR
         took: Duration::from_micros(u64::from(draw.as_bytes()[2])),
     };
     let events = (0..byte % 3).map(|number| CustomEvent { name: "n".to_owned(), payload: json!(number) });
-    let wanted = (0..draw.as_bytes()[3] % 3).map(|number| JournalEntry {
-        function: "f".to_owned(),
-        interface: "i".to_owned(),
-        ok: number == 0,
-        request: json!(number).into(),
-        result: json!(byte).into(),
+    let wanted = (0..draw.as_bytes()[3] % 4).map(|number| match number {
+        2 => JournalEntry {
+            function: MODEL.1.to_owned(),
+            interface: MODEL.0.to_owned(),
+            ok: byte % 2 == 0,
+            request: json!({ "model": "m" }).into(),
+            result: json!({ USED: { "calls": 1, "input": byte, "output": byte / 2, "cost": byte } }).into(),
+        },
+        _ => JournalEntry {
+            function: "f".to_owned(),
+            interface: "i".to_owned(),
+            ok: number == 0,
+            request: json!(number).into(),
+            result: json!(byte).into(),
+        },
     });
     let (journal, result) = within(&spec.limits, wanted, result);
     let fuel = u64::from(byte) + 1;
@@ -477,6 +487,12 @@ fn within(
         if used.calls > limits.calls || used.bytes > limits.bytes {
             let failure = Failure::new(Category::Limit, "it asked too much of the host");
             entries.push(JournalEntry { ok: false, result: fault(&failure), ..entry });
+            return (entries, Err(failure));
+        }
+        if let Some(figure) = used.model.above(limits.model) {
+            let failure = Failure::new(Category::Limit, "it asked too much of models");
+            let result = model_fault(&failure, figure, ModelUse::NOTHING);
+            entries.push(JournalEntry { ok: false, result, ..entry });
             return (entries, Err(failure));
         }
         entries.push(entry);

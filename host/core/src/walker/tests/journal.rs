@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::graphs::{build, sketches};
 use super::simulation::{Simulation, setup};
 use crate::graph::Durability;
-use crate::limits::{Budget, HostUse};
+use crate::limits::{Budget, HostUse, ModelUse};
 use crate::record::{AttemptJournal, JournalEntry, Record, Status};
 use crate::walker::{Event, Resume};
 
@@ -80,7 +80,7 @@ proptest! {
         let (total, tasks) = used(&run);
         // Between tasks the host works too, and a boundary is stored.
         let between = total.less(tasks);
-        prop_assert_eq!((between.calls, between.bytes), (0, 0));
+        prop_assert_eq!((between.calls, between.bytes, between.model), (0, 0, ModelUse::NOTHING));
         prop_assert_eq!(total, tasks.plus(between));
         let summary = run.walker.summary();
         let may = HostUse { fuel: setup(&graph, Durability::Sync).manifest.run_limits().fuel, ..may };
@@ -92,6 +92,8 @@ proptest! {
             None => {}
             Some(Budget::Calls) => prop_assert_eq!(may.calls, 6),
             Some(Budget::Bytes) => prop_assert_eq!(may.bytes, 40),
+            Some(Budget::ModelCalls) => prop_assert_eq!(may.model.calls, 3),
+            Some(Budget::ModelInputTokens) => prop_assert_eq!(may.model.input, 200),
             Some(budget) => prop_assert_eq!((budget, may.fuel), (Budget::Fuel, 150_000)),
         }
     }

@@ -10,7 +10,7 @@ use crate::capability::{DispatchPatterns, Manifest};
 use crate::digest::Digest;
 use crate::graph::{Durability, Graph};
 use crate::hook::HookEvent;
-use crate::limits::RunLimits;
+use crate::limits::{ModelUse, RunLimits};
 use crate::record::{
     ChainError, ChainVerifier, Checkpoint, Entry, Record, SignedCacheEntry, SignedRecord, Status, Stretch,
     TaskEvent, Trusted,
@@ -254,7 +254,12 @@ pub(super) fn setup_with(graph: &Graph, graphs: Arc<Graphs>, durability: Durabil
         1 => (run.calls, 40),
         _ => (run.calls, run.bytes),
     };
-    let manifest = manifest.with_run_limits(RunLimits { fuel, calls, bytes, ..run });
+    let model = match graph.digest.as_bytes()[2] % 4 {
+        0 => ModelUse { calls: 3, ..run.model },
+        1 => ModelUse { input: 200, ..run.model },
+        _ => run.model,
+    };
+    let manifest = manifest.with_run_limits(RunLimits { fuel, calls, bytes, model, ..run });
     Setup {
         identity: Identity { run: "r".into(), root: "r".into(), parent: None, namespace: String::new() },
         seed: Setup::default_seed(graph, &inputs),
@@ -405,6 +410,7 @@ impl Simulation {
                 assert!(told.attempt == 1 && told.answers.is_empty(), "looked up for {told:?}");
                 self.lookups.insert((told.task.as_str().into(), told.attempt), *lookup);
             }
+            Effect::ModelRecorded { .. } => panic!("no task reserves anything"),
             Effect::RunTask(spec) => {
                 self.check_begin(&spec);
                 let told = &spec.activation;

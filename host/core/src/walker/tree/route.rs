@@ -178,6 +178,7 @@ impl RunTree {
             }
             Effect::Suspend(_) | Effect::Finish(_) if !of_root => self.child_stopped(namespace, route)?,
             effect @ (Effect::LookUp(_)
+            | Effect::ModelRecorded { .. }
             | Effect::RunHook(_)
             | Effect::AbortHook { .. }
             | Effect::SetTimer { .. }

@@ -2,10 +2,9 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
-use graph_core::capability::{HttpResponse as Response, Scheme, permit};
+use graph_core::capability::{HttpResponse as Response, Scheme};
 use graph_core::node::{Category, Failure};
 use graph_core::record::journal::{as_kept, digested, kept, with_received};
 use http_body_util::{BodyExt as _, Full};
@@ -19,14 +18,14 @@ use wasmtime_wasi_http::p2::types::{HostFutureIncomingResponse, HostOutgoingRequ
 use super::body::{Body, Unfinished};
 use super::problem::{Kind, Problem};
 use super::received::Received;
-use super::send::Request;
+use super::send::{Request, Unwatched};
+use super::sender::Sender;
 use crate::bindings::wasi::http::outgoing_handler;
 use crate::classify::GuestFault;
 use crate::host::escape;
 use crate::host::output::Level;
 use crate::journal::{Answer, RecordedAnswer, SharedJournal};
-use crate::services::{DoubledAnswer, HttpAnswer, HttpDoubles, HttpRequest};
-use crate::state::{Granted, TaskState};
+use crate::state::TaskState;
 
 const INTERFACE: &str = "wasi:http/outgoing-handler";
 const FUNCTION: &str = "handle";
@@ -143,16 +142,23 @@ impl TaskState {
                 let deadline = self.deadline.into();
                 let most = self.limits.response_body;
                 let received = Received::for_body_of(most);
-                let granted = Arc::clone(&self.granted);
+                let sender = Sender {
+                    outgoing: Arc::clone(&self.granted.outgoing),
+                    client: Arc::clone(&self.granted.client),
+                    most,
+                    received: received.clone(),
+                    connect: options.connect_timeout,
+                    within: options.first_byte_timeout,
+                };
                 let end = |journal: &SharedJournal, failure: Failure| {
                     journal.record_end(INTERFACE, FUNCTION, asked.clone(), GuestFault::from(failure).into())
                 };
                 let come = if let Some(doubles) = self.services.http.clone() {
-                    doubled(&*doubles, granted, most, &received, request, options)
-                        .await
-                        .map_err(|failure| end(&self.journal, failure))?
+                    let answer = sender.doubled(&*doubles, request).await;
+                    Some(answer.map_err(|failure| end(&self.journal, failure))?)
                 } else {
-                    let sent = send(granted, most, &received, request, options);
+                    let mut unwatched = Unwatched;
+                    let sent = sender.send(request, &mut unwatched);
                     tokio::time::timeout_at(deadline, sent).await.ok()
                 };
                 let Some(answer) = come else {
@@ -176,78 +182,6 @@ impl TaskState {
         };
         read.ok_or_else(|| self.journal.malformed(kept))
     }
-}
-
-/// Lets doubles answer a request that is permitted. If they have it sent, that takes no time of the run, whose clock may
-/// be virtual.
-async fn doubled(
-    doubles: &dyn HttpDoubles,
-    granted: Arc<Granted>,
-    most: u64,
-    received: &Received,
-    request: Request,
-    options: RequestOptions,
-) -> Result<Option<Result<Response, Problem>>, Failure> {
-    let rules = &granted.outgoing.rules;
-    if let Err(denied) = permit(rules, request.scheme, &request.host, request.port, &request.method) {
-        return Ok(Some(Err(Problem::new(Kind::Denied, denied.to_string()))));
-    }
-    let asked = HttpRequest {
-        method: request.method.clone(),
-        url: url(&request),
-        fields: request.fields.clone(),
-        body: request.body.to_vec(),
-    };
-    match doubles.answer(&asked) {
-        DoubledAnswer::Answer(HttpAnswer { status, fields, body }) => {
-            if body.len() as u64 > most {
-                let message = format!("the answer of the case is larger than the limit of {most} bytes");
-                return Err(Failure::new(Category::Limit, message));
-            }
-            Ok(Some(Ok(Response { status, fields, body })))
-        }
-        DoubledAnswer::Missing(message) => Err(Failure::new(Category::Denied, message)),
-        DoubledAnswer::Send => {
-            let received = received.clone();
-            let sent = move || {
-                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-                Ok(runtime.block_on(send(granted, most, &received, request, options)))
-            };
-            let failed = |message: String| Failure::new(Category::Internal, message);
-            let answer: std::io::Result<_> =
-                tokio::task::spawn_blocking(sent).await.map_err(|error| failed(error.to_string()))?;
-            let answer = answer.map_err(|error| failed(error.to_string()))?;
-            if let Ok(Response { status, fields, body }) = &answer {
-                doubles.sent(
-                    &asked,
-                    &HttpAnswer { status: *status, fields: fields.clone(), body: body.clone() },
-                );
-            }
-            Ok(Some(answer))
-        }
-    }
-}
-
-/// Checks a request, sends it with its secrets, and takes them out of the response.
-async fn send(
-    granted: Arc<Granted>,
-    most: u64,
-    received: &Received,
-    mut request: Request,
-    options: RequestOptions,
-) -> Result<Response, Problem> {
-    let (outgoing, client) = (&granted.outgoing, &granted.client);
-    let Request { scheme, host, port, method, fields, .. } = &mut request;
-    let rule = outgoing
-        .prepare(*scheme, host, *port, method, fields)
-        .map_err(|denied| Problem::new(Kind::Denied, denied.to_string()))?;
-    let host = request.host.clone();
-    let sent = client.send(request, rule, options.connect_timeout, most, received);
-    let first_byte = options.first_byte_timeout.unwrap_or(Duration::MAX);
-    let response = tokio::time::timeout(first_byte, sent)
-        .await
-        .map_err(|_| Problem::new(Kind::ResponseTimeout, "the server did not answer in time"))??;
-    outgoing.receive(&host, response).map_err(|error| Problem::new(Kind::Encoding, error.to_string()))
 }
 
 /// A request of a component, in a normalised form.
@@ -316,18 +250,12 @@ fn complete(asked: HostOutgoingRequest, most: u64) -> Result<Whole, Problem> {
     Ok(Whole::Request(request))
 }
 
-/// The URL of a request for the journal, with handles in the place of secrets.
-fn url(request: &Request) -> String {
-    let host = if request.host.contains(':') { format!("[{}]", request.host) } else { request.host.clone() };
-    format!("{}://{host}:{}{}", request.scheme, request.port, request.path)
-}
-
 fn asked(request: &Request) -> Value {
     json!({
         "body": digested(&request.body),
         "fields": fields(&request.fields),
         "method": request.method,
-        "url": url(request),
+        "url": request.url(),
     })
 }
 

@@ -14,6 +14,7 @@ mod received;
 mod resolver;
 mod secrets;
 mod send;
+mod sender;
 
 use std::sync::Arc;
 
@@ -26,10 +27,14 @@ use wasmtime_wasi_http::{
 
 use body::Unfinished;
 pub(crate) use body::add_to_linker;
+pub(super) use problem::{Kind, Problem};
+pub(super) use received::Received;
 pub use resolver::{Resolver, Resolving, SystemResolver};
 pub use secrets::SecretError;
 pub(crate) use secrets::read as read_secret;
 pub(crate) use send::Client;
+pub(super) use send::{Arriving, Request};
+pub(super) use sender::Sender;
 
 use crate::state::TaskState;
 

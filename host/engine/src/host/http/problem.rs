@@ -6,14 +6,14 @@ use wasmtime_wasi_http::Error;
 /// A request that failed: what the component sees, and details for readers of the log. It contains nothing from the
 /// request's fields or from what was received.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Problem {
-    pub(super) kind: Kind,
-    pub(super) message: String,
+pub(in crate::host) struct Problem {
+    pub(in crate::host) kind: Kind,
+    pub(in crate::host) message: String,
 }
 
 /// What the component sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(in crate::host) enum Kind {
     Denied,
     AddressDenied,
     Dns,

@@ -20,14 +20,14 @@ const FRAMING: u64 = 64 << 10;
 
 /// How many bytes were read from one connection, after TLS, and the limit.
 #[derive(Clone, Debug)]
-pub(super) struct Received {
+pub(in crate::host) struct Received {
     bytes: Arc<AtomicU64>,
     most: u64,
 }
 
 impl Received {
     /// No bytes yet. `body` is the limit on the response's body, in bytes.
-    pub(super) fn for_body_of(body: u64) -> Self {
+    pub(in crate::host) fn for_body_of(body: u64) -> Self {
         let most = body.saturating_add(body / 2).saturating_add(MAX_HEAD as u64).saturating_add(FRAMING);
         Self { bytes: Arc::default(), most }
     }

@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use graph_core::capability::{HttpResponse as Response, HttpRule, Scheme};
+use graph_core::capability::{HttpField, HttpResponse as Response, HttpRule, Scheme};
 use graph_http::{Tls, TlsError, TlsStream};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::client::conn::http1;
@@ -29,20 +30,48 @@ const MAX_TRIES: usize = 4;
 
 /// A request, checked and complete.
 #[derive(Clone)]
-pub(super) struct Request {
-    pub(super) method: String,
-    pub(super) scheme: Scheme,
-    pub(super) host: String,
-    pub(super) port: u16,
-    pub(super) path: String,
-    pub(super) fields: Vec<(String, Vec<u8>)>,
-    pub(super) body: Bytes,
+pub(in crate::host) struct Request {
+    pub(in crate::host) method: String,
+    pub(in crate::host) scheme: Scheme,
+    pub(in crate::host) host: String,
+    pub(in crate::host) port: u16,
+    pub(in crate::host) path: String,
+    pub(in crate::host) fields: Vec<HttpField>,
+    pub(in crate::host) body: Bytes,
+}
+
+impl Request {
+    /// The URL, for journals and messages.
+    pub(in crate::host) fn url(&self) -> String {
+        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        format!("{}://{host}:{}{}", self.scheme, self.port, self.path)
+    }
 }
 
 impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The fields may contain secrets.
         f.debug_struct("Request").field("host", &self.host).finish_non_exhaustive()
+    }
+}
+
+/// Sees a response while it arrives, as the server sends it: secrets may be in it.
+pub(in crate::host) trait Arriving: Send {
+    /// The head has arrived.
+    fn head(&mut self, status: u16, fields: &[HttpField]);
+
+    /// A part of the body has arrived. After a break, the rest of the body is not read.
+    fn chunk(&mut self, bytes: &[u8]) -> ControlFlow<()>;
+}
+
+/// No one looks at a response before it is complete.
+pub(in crate::host) struct Unwatched;
+
+impl Arriving for Unwatched {
+    fn head(&mut self, _status: u16, _fields: &[HttpField]) {}
+
+    fn chunk(&mut self, _bytes: &[u8]) -> ControlFlow<()> {
+        ControlFlow::Continue(())
     }
 }
 
@@ -83,15 +112,16 @@ impl Client {
         }
     }
 
-    /// Sends a request and reads the whole response. The body may have `most` bytes; `received` counts and limits
-    /// everything that the server sends.
-    pub(super) async fn send(
+    /// Sends a request and reads the whole response, which `arriving` sees part by part. The body may have `most` bytes;
+    /// `received` counts and limits everything that the server sends.
+    pub(in crate::host) async fn send(
         &self,
         request: Request,
         rule: &HttpRule,
         connect: Option<Duration>,
         most: u64,
         received: &Received,
+        arriving: &mut dyn Arriving,
     ) -> Result<Response, Problem> {
         let within = connect.map_or(CONNECT, |connect| connect.min(CONNECT));
         let connected = tokio::time::timeout(within, async {
@@ -104,8 +134,8 @@ impl Client {
         });
         let late = || Problem::new(Kind::ConnectTimeout, "no connection was made in time");
         match connected.await.map_err(|_| late())?? {
-            Connected::Plain(stream) => exchange(stream, request, most, received).await,
-            Connected::Secure(stream) => exchange(stream, request, most, received).await,
+            Connected::Plain(stream) => exchange(stream, request, (most, received), arriving).await,
+            Connected::Secure(stream) => exchange(stream, request, (most, received), arriving).await,
         }
     }
 
@@ -150,8 +180,8 @@ impl Drop for Ends {
 async fn exchange(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     request: Request,
-    most: u64,
-    received: &Received,
+    (most, received): (u64, &Received),
+    arriving: &mut dyn Arriving,
 ) -> Result<Response, Problem> {
     let broken = |error: hyper::Error| {
         if received.is_too_much() {
@@ -197,21 +227,31 @@ async fn exchange(
     if head.status == hyper::StatusCode::SWITCHING_PROTOCOLS {
         return Err(Problem::new(Kind::Protocol, "the server switches to another protocol"));
     }
+    let status = head.status.as_u16();
+    let fields: Vec<HttpField> = head
+        .headers
+        .iter()
+        .map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec()))
+        .collect();
+    arriving.head(status, &fields);
     let too_large = || Problem::new(Kind::ResponseBody, format!("the response is longer than {most} bytes"));
-    let limit = usize::try_from(most).unwrap_or(usize::MAX);
-    let body = Limited::new(body, limit).collect().await.map_err(|error| {
-        if error.is::<LengthLimitError>() {
-            return too_large();
+    let mut arrives = Limited::new(body, usize::try_from(most).unwrap_or(usize::MAX));
+    let mut body = Vec::new();
+    while let Some(frame) = arrives.frame().await {
+        let frame = frame.map_err(|error| {
+            if error.is::<LengthLimitError>() {
+                return too_large();
+            }
+            match error.downcast::<hyper::Error>() {
+                Ok(error) => broken(*error),
+                Err(_) => Problem::new(Kind::Protocol, "the response cannot be read"),
+            }
+        })?;
+        let Ok(bytes) = frame.into_data() else { continue };
+        body.extend_from_slice(&bytes);
+        if arriving.chunk(&bytes).is_break() {
+            break;
         }
-        match error.downcast::<hyper::Error>() {
-            Ok(error) => broken(*error),
-            Err(_) => Problem::new(Kind::Protocol, "the response cannot be read"),
-        }
-    })?;
-    let fields = head.headers.iter();
-    Ok(Response {
-        status: head.status.as_u16(),
-        fields: fields.map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec())).collect(),
-        body: body.to_bytes().to_vec(),
-    })
+    }
+    Ok(Response { status, fields, body })
 }

@@ -19,6 +19,8 @@ pub enum StreamKind {
     Interrupts,
     /// What components emit
     Custom,
+    /// What language models answer, while it arrives: live only
+    Messages,
 }
 
 /// Which runs of a tree of runs are reported.
@@ -88,6 +90,11 @@ impl Kinds {
         self.want(&Entry::Commit)
     }
 
+    /// Whether lines for parts of answers of language models are wanted.
+    pub(super) fn want_messages(&self) -> bool {
+        self.everything() || self.streams.contains(&StreamKind::Messages)
+    }
+
     /// Whether whole states are wanted.
     pub(super) fn want_values(&self) -> bool {
         self.want(&Entry::Values)
@@ -96,6 +103,9 @@ impl Kinds {
 
 /// The `event` of a line for an attempt that begins. Such lines are live only: they are not stored.
 pub(super) const TASK_STARTED: &str = "task_started";
+
+/// The `event` of a line for a part of a language model's answer. Such lines are live only, too.
+pub(super) const MESSAGE: &str = "message";
 
 /// The values by which lines of stored entries name what they report.
 pub const KINDS: [&str; 13] = [

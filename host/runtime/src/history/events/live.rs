@@ -1,19 +1,22 @@
 //! The live stream of a run: passes on every entry as soon as it is stored.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use graph_core::node::{Activation, Outcome};
+use graph_core::record::{HostCall, ModelDelta};
 use graph_core::time::Timestamp;
 use graph_core::walker::{Notice, TaskReport, TaskSpec};
 use graph_store::CheckpointStore;
 use serde_json::{Value, json};
 
-use super::kind::{Kinds, TASK_STARTED};
+use super::kind::{Kinds, MESSAGE, TASK_STARTED};
 use super::line::Details;
 use super::reader::Reader;
 use crate::error::{Error, Result};
-use graph_driver::Observer;
+use crate::host::now;
+use graph_driver::{CallObserver, Observer};
 
 /// Receives the lines of a stream.
 pub trait LineSink: Send {
@@ -27,10 +30,40 @@ pub trait LineSink: Send {
 /// Passes on a run's history while it grows.
 pub struct LiveStream<S> {
     reader: Reader,
-    sink: S,
+    outlet: Arc<Mutex<Outlet<S>>>,
     /// What is not stored of tasks, by task; only kept where it is wanted.
     details: Option<HashMap<String, Details>>,
+}
+
+/// Where lines go: from the driver's thread, and from those of components whose language models answer.
+struct Outlet<S> {
+    sink: S,
+    /// The number of the last stored entry that was passed on.
+    after: u64,
     stopped: bool,
+}
+
+impl<S: LineSink> Outlet<S> {
+    /// Passes on a line that is not stored. It has no number: `after` is the number of the entry before it.
+    fn live(&mut self, mut line: Value) {
+        if self.stopped {
+            return;
+        }
+        line["after"] = self.after.into();
+        if let Err(error) = self.sink.line(&line) {
+            self.fail(&error);
+        }
+    }
+
+    /// Only the stream ends. The run continues, and its entries can be read later.
+    fn fail(&mut self, error: &Error) {
+        self.stopped = true;
+        self.sink.failed(error);
+    }
+}
+
+fn lock<S>(outlet: &Mutex<Outlet<S>>) -> MutexGuard<'_, Outlet<S>> {
+    outlet.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<S: LineSink> LiveStream<S> {
@@ -38,47 +71,85 @@ impl<S: LineSink> LiveStream<S> {
     pub fn new(store: Arc<dyn CheckpointStore>, run: &str, kinds: Kinds, sink: S) -> Result<Self> {
         let after = store.history_length(run)?;
         let details = kinds.everything().then(HashMap::new);
+        let outlet = Arc::new(Mutex::new(Outlet { sink, after, stopped: false }));
         // This process signs these records itself, so that they need not be checked.
-        Ok(Self { reader: Reader::new(store, run, None, kinds, after), sink, details, stopped: false })
+        Ok(Self { reader: Reader::new(store, run, None, kinds, after), outlet, details })
     }
-}
 
-impl<S: LineSink> LiveStream<S> {
-    /// A line for an attempt that begins. It has no number, as it is not stored: `after` is the number of the entry
-    /// before it.
+    /// A line for an attempt that begins.
     fn begins(&mut self, at: Timestamp, of: &Activation, node: &str, item: &str, child: Option<&str>) {
-        let Self { reader, sink, stopped, .. } = self;
-        let inside = of.run_id.strip_prefix(reader.run()).and_then(|rest| rest.strip_prefix('/'));
-        let namespace = inside.unwrap_or_default();
-        if *stopped || !reader.kinds().want_starts() || !reader.kinds().want_namespace(namespace) {
+        let kinds = self.reader.kinds();
+        let namespace = namespace_of(self.reader.run(), of);
+        if !kinds.want_starts() || !kinds.want_namespace(namespace) {
             return;
         }
-        let line = json!({
-            "after": reader.position(),
-            "run": reader.run(),
-            "run_id": of.run_id,
-            "root_run_id": of.root_run_id,
-            "parent_run_id": of.parent_run_id,
-            "graph_id": of.graph_id,
-            "namespace": namespace,
-            "step": of.superstep,
-            "at": at.to_string(),
-            "kind": TASK_STARTED,
-            "task": of.task,
-            "node": node,
-            "item": item,
-            "attempt": of.attempt,
-            "visit": of.visit,
-            "child_run_id": child,
-        });
-        if let Err(error) = sink.line(&line) {
-            *stopped = true;
-            sink.failed(&error);
-        }
+        let mut line = live_line(self.reader.run(), at, of, TASK_STARTED);
+        line["node"] = node.into();
+        line["item"] = item.into();
+        line["visit"] = of.visit.into();
+        line["child_run_id"] = child.into();
+        lock(&self.outlet).live(line);
     }
 }
 
-impl<S: LineSink> Observer for LiveStream<S> {
+fn namespace_of<'a>(run: &str, of: &'a Activation) -> &'a str {
+    of.run_id.strip_prefix(run).and_then(|rest| rest.strip_prefix('/')).unwrap_or_default()
+}
+
+/// A line about an attempt that is not stored.
+fn live_line(run: &str, at: Timestamp, of: &Activation, kind: &str) -> Value {
+    json!({
+        "run": run,
+        "run_id": of.run_id,
+        "root_run_id": of.root_run_id,
+        "parent_run_id": of.parent_run_id,
+        "graph_id": of.graph_id,
+        "namespace": namespace_of(run, of),
+        "step": of.superstep,
+        "at": at.to_string(),
+        "kind": kind,
+        "task": of.task,
+        "node": of.node_id,
+        "attempt": of.attempt,
+    })
+}
+
+/// Passes on parts of answers of language models.
+struct Messages<S> {
+    outlet: Arc<Mutex<Outlet<S>>>,
+    run: String,
+    kinds: Kinds,
+}
+
+impl<S> fmt::Debug for Messages<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Messages").field("run", &self.run).finish_non_exhaustive()
+    }
+}
+
+impl<S: LineSink> CallObserver for Messages<S> {
+    fn host_call(&self, _task: &str, _attempt: u32, _call: &HostCall) {}
+
+    fn model_delta(&self, attempt: &TaskSpec, delta: &ModelDelta) {
+        let of = &attempt.activation;
+        if !self.kinds.want_namespace(namespace_of(&self.run, of)) {
+            return;
+        }
+        let mut line = live_line(&self.run, now(), of, MESSAGE);
+        line["item"] = attempt.item_id.as_str().into();
+        line["model"] = delta.model.as_str().into();
+        line["model_call"] = delta.call.into();
+        line["model_attempt"] = delta.attempt.into();
+        line["part"] = delta.part.as_str().into();
+        line["text"] = delta.text.as_str().into();
+        if let Some(tool) = &delta.tool {
+            line["tool"] = tool.as_str().into();
+        }
+        lock(&self.outlet).live(line);
+    }
+}
+
+impl<S: LineSink + 'static> Observer for LiveStream<S> {
     fn notice(&mut self, at: Timestamp, notice: &Notice) {
         let Notice::ChildStarted { namespace, path, graph, activation, .. } = notice else { return };
         let child = format!("{}/{namespace}", self.reader.run());
@@ -107,16 +178,24 @@ impl<S: LineSink> Observer for LiveStream<S> {
     }
 
     fn stored(&mut self) {
-        if self.stopped {
+        let Self { reader, outlet, details } = self;
+        let outlet = &mut *lock(outlet);
+        if outlet.stopped {
             return;
         }
-        let Self { reader, sink, details, .. } = self;
         let mut none = HashMap::new();
         let details = details.as_mut().unwrap_or(&mut none);
-        if let Err(error) = reader.read_with(details, |line| sink.line(line)) {
-            // Only the stream ends. The run continues, and its entries can be read later.
-            self.stopped = true;
-            self.sink.failed(&error);
+        if let Err(error) = reader.read_with(details, |line| outlet.sink.line(line)) {
+            outlet.fail(&error);
         }
+        outlet.after = reader.position();
+    }
+
+    fn calls(&self) -> Option<Arc<dyn CallObserver>> {
+        let kinds = self.reader.kinds().clone();
+        kinds.want_messages().then(|| {
+            let run = self.reader.run().to_owned();
+            Arc::new(Messages { outlet: Arc::clone(&self.outlet), run, kinds }) as Arc<dyn CallObserver>
+        })
     }
 }

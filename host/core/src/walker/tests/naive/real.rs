@@ -185,6 +185,7 @@ impl<'g> Real<'g> {
                 }
                 Effect::SetTimer { timer, .. } => drop(self.timers.insert(timer)),
                 Effect::Abort { .. } => panic!("nothing is given up on in a random case"),
+                Effect::ModelRecorded { .. } => panic!("no task of a random case asks a model"),
                 Effect::LookUp(_) => panic!("a random case has no cache"),
                 Effect::RunHook(_) | Effect::AbortHook { .. } => panic!("a random case has no hooks"),
                 Effect::Finish(status) => assert!(status.is_end()),

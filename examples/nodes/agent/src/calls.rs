@@ -1,0 +1,232 @@
+//! Calls of tools that the model has asked for: which are performed, and what the model hears of them.
+//!
+//! The graph performs them, each as a task of its own, with what the manifest grants the tool and not the agent: a component that calls
+//! another can pass on only what it has itself.
+
+use graph_sdk::model::{Block, Message, ToolCall, ToolResult};
+use graph_sdk::prelude::*;
+
+use crate::approvals::{self, Decision};
+use crate::loops::{self, Repeated};
+use crate::outputs::{Outputs, RETURN};
+use crate::settings::{Settings, ToolSettings};
+
+/// What is done about the calls of a message. The graph keeps it in a channel while the calls are performed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Plan {
+    /// The calls that the graph performs, in order.
+    pub(crate) perform: Vec<Perform>,
+    /// The results of the others.
+    pub(crate) refused: Vec<ToolResult>,
+    /// The outputs that the model has returned.
+    #[serde(skip)]
+    pub(crate) outputs: Option<Value>,
+    /// What is wrong with outputs that the model has tried to return.
+    #[serde(skip)]
+    pub(crate) wrong_outputs: Option<String>,
+}
+
+/// A call that the graph performs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Perform {
+    /// The id of the call.
+    id: String,
+    /// The item.
+    item: String,
+    /// Its params.
+    arguments: Value,
+    /// The arguments are those of a person.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    edited: bool,
+}
+
+/// What the graph `examples/agent-call` gives for a call.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Performed {
+    /// The id of the call.
+    id: String,
+    /// What the item has returned.
+    #[serde(default)]
+    result: Value,
+    /// Why it has failed.
+    #[serde(default)]
+    failed: Option<Failed>,
+}
+
+/// Why a call has failed.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Failed {
+    /// The category of the failure, such as `timeout`.
+    category: String,
+    /// The message.
+    message: String,
+}
+
+/// Decides about the calls of a message, in order. Nothing is decided before every question about a call is answered.
+///
+/// Failures: a question that has no answer yet; `invalid-input` for a wrong answer; `denied` if a person ends the task.
+pub(crate) fn plan(
+    settings: &Settings,
+    outputs: Option<&Outputs>,
+    asked: &Message,
+    ctx: &Context,
+) -> Result<Plan, Failure> {
+    let mut plan = Plan::default();
+    let alone = asked.tool_calls().count() == 1;
+    for call in asked.tool_calls() {
+        match outputs.filter(|_| call.name == RETURN) {
+            Some(outputs) => plan.take_outputs(outputs, call, alone),
+            None => plan.add(settings, outputs.is_some(), call, ctx)?,
+        }
+    }
+    Ok(plan)
+}
+
+impl Plan {
+    fn refuse(&mut self, call: &ToolCall, why: String) {
+        self.refused.push(ToolResult { id: call.id.clone(), content: why, failed: true });
+    }
+
+    fn add(
+        &mut self,
+        settings: &Settings,
+        has_outputs: bool,
+        call: &ToolCall,
+        ctx: &Context,
+    ) -> Result<(), Failure> {
+        let Some(tool) = settings.offered().find(|tool| tool.name() == call.name) else {
+            let mut names: Vec<String> = settings.offered().map(ToolSettings::name).collect();
+            names.extend(has_outputs.then(|| RETURN.to_owned()));
+            self.refuse(
+                call,
+                match names.as_slice() {
+                    [] => format!("there is no tool `{}`: no tools can be called", call.name),
+                    names => format!("there is no tool `{}`: the tools are {}", call.name, names.join(", ")),
+                },
+            );
+            return Ok(());
+        };
+        if !call.arguments.is_object() {
+            self.refuse(call, "the arguments must be a JSON object".to_owned());
+            return Ok(());
+        }
+        let (arguments, edited) = match approvals::decide(&settings.approvals, tool, call, ctx)? {
+            Decision::Perform => (call.arguments.clone(), false),
+            Decision::PerformWith(arguments) => (arguments, true),
+            Decision::Refuse(why) => {
+                self.refuse(call, why);
+                return Ok(());
+            }
+        };
+        self.perform.push(Perform { id: call.id.clone(), item: tool.item.clone(), arguments, edited });
+        Ok(())
+    }
+
+    /// Takes outputs if they fit, and if the model has seen all results before it returns them.
+    fn take_outputs(&mut self, outputs: &Outputs, call: &ToolCall, alone: bool) {
+        if !alone {
+            let why =
+                format!("`{RETURN}` has to be called alone, once the results of the other tools are known");
+            return self.refuse(call, why);
+        }
+        let problems = outputs.problems(&call.arguments);
+        if problems.is_empty() {
+            self.outputs = Some(call.arguments.clone());
+            let content = "The outputs are returned.".to_owned();
+            self.refused.push(ToolResult { id: call.id.clone(), content, failed: false });
+        } else {
+            let problems = problems.join("; ");
+            self.refuse(call, format!("the outputs are wrong: {problems}"));
+            self.wrong_outputs = Some(problems);
+        }
+    }
+
+    /// The message with the results of all calls of the last message of a thread, in their order, and with a warning to a model that
+    /// repeats itself.
+    ///
+    /// Failures: `limit` for a model that continues to repeat itself; `internal` if a call has no result.
+    pub(crate) fn results(
+        &self,
+        settings: &Settings,
+        thread: &[Message],
+        performed: &[Performed],
+    ) -> Result<Message, Failure> {
+        let mut results = Message::results([]);
+        for call in thread.last().into_iter().flat_map(Message::tool_calls) {
+            let result = match self.refused.iter().find(|result| result.id == call.id) {
+                Some(refused) => refused.clone(),
+                None => self.result(call, performed)?,
+            };
+            let content = bounded(result.content, settings.limits.tool_result);
+            results.blocks.push(Block::ToolResult(ToolResult { content, ..result }));
+        }
+        let all = [thread, std::slice::from_ref(&results)].concat();
+        match loops::repeated(&all, settings.limits.repeats) {
+            Repeated::No => Ok(results),
+            Repeated::Warn(times) => {
+                results.blocks.push(Block::Text(format!(
+                    "Note: the same tools were called with the same arguments and the same results {times} times in a row. Do something \
+                     else, or answer with what is known: one more such call ends the task."
+                )));
+                Ok(results)
+            }
+            Repeated::Stop(times) => {
+                let names: Vec<&str> = thread
+                    .last()
+                    .into_iter()
+                    .flat_map(Message::tool_calls)
+                    .map(|call| call.name.as_str())
+                    .collect();
+                let message = format!(
+                    "the model has called {} with the same arguments and the same results {times} times in a row; \
+                     `limits.repeats` is {}",
+                    names.join(", "),
+                    settings.limits.repeats
+                );
+                Err(Failure::limit(message).with_details(json!({ "tools": names, "repeats": times })))
+            }
+        }
+    }
+
+    fn result(&self, call: &ToolCall, performed: &[Performed]) -> Result<ToolResult, Failure> {
+        let found = performed.iter().find(|performed| performed.id == call.id);
+        let Some(Performed { id, result, failed }) = found else {
+            let message =
+                format!("the graph has brought no result of the call `{}` of `{}`", call.id, call.name);
+            return Err(Failure::internal(message));
+        };
+        let edited = self.perform.iter().find(|perform| perform.id == call.id && perform.edited);
+        let note = edited.map_or_else(String::new, |perform| {
+            format!("(A person has changed the arguments to {}.)\n", perform.arguments)
+        });
+        let (content, failed) = match (failed, result) {
+            (Some(Failed { category, message }), _) => (format!("{note}{category}: {message}"), true),
+            (None, Value::String(text)) => (note + text, false),
+            (None, other) => (note + &other.to_string(), false),
+        };
+        Ok(ToolResult { id: id.clone(), content, failed })
+    }
+}
+
+/// The text, cut to a number of characters.
+fn bounded(text: String, most: usize) -> String {
+    let Some((end, _)) = text.char_indices().nth(most) else { return text };
+    let all = text.chars().count();
+    format!("{}\n[{} of {all} characters are left out]", &text[..end], all - most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_results_are_cut_between_characters() {
+        assert_eq!(bounded("äöü".to_owned(), 3), "äöü");
+        assert_eq!(bounded("äöü".to_owned(), 2), "äö\n[1 of 3 characters are left out]");
+        assert_eq!(bounded(String::new(), 1), "");
+    }
+}

@@ -1,0 +1,133 @@
+//! Calls that are repeated without an effect.
+
+use graph_sdk::model::{Message, ToolCall, ToolResult};
+
+/// What repeated calls lead to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Repeated {
+    /// There are not too many.
+    No,
+    /// The model is to be warned: so many calls in a row had the same arguments and results.
+    Warn(usize),
+    /// The model was warned and has continued.
+    Stop(usize),
+}
+
+/// A call with its result. The id of the call differs each time.
+type Performed<'m> = (&'m str, String, &'m str, bool);
+/// The calls of one message.
+type Round<'m> = Vec<Performed<'m>>;
+
+/// Compares the calls of a conversation whose last two messages are an assistant's with calls and the results of those calls.
+///
+/// Calls are the same if tool, arguments, result and failure are. They are counted one by one, and by message, for a model that asks for
+/// the same set of calls again and again.
+pub(crate) fn repeated(thread: &[Message], limit: usize) -> Repeated {
+    let rounds = rounds(thread);
+    let Some((_, earlier)) = rounds.split_last() else { return Repeated::No };
+    let (before, after) = (in_a_row(earlier), in_a_row(&rounds));
+    if before >= limit && after > before {
+        Repeated::Stop(after)
+    } else if after >= limit {
+        Repeated::Warn(after)
+    } else {
+        Repeated::No
+    }
+}
+
+/// The calls with their results, by message.
+fn rounds(thread: &[Message]) -> Vec<Round<'_>> {
+    let mut rounds = Vec::new();
+    for pair in thread.windows(2) {
+        let [asked, answered] = pair else { continue };
+        let performed = |call: &'_ ToolCall| {
+            let result = answered.tool_results().find(|result| result.id == call.id);
+            result.map(|ToolResult { content, failed, .. }| {
+                (call.arguments.to_string(), content.as_str(), *failed)
+            })
+        };
+        let round: Round<'_> = asked
+            .tool_calls()
+            .filter_map(|call| {
+                performed(call)
+                    .map(|(arguments, result, failed)| (call.name.as_str(), arguments, result, failed))
+            })
+            .collect();
+        if !round.is_empty() {
+            rounds.push(round);
+        }
+    }
+    rounds
+}
+
+/// How many of the newest calls are the same, one by one or by message, whichever is more.
+fn in_a_row(rounds: &[Round<'_>]) -> usize {
+    let messages = trailing(rounds.iter().rev());
+    let calls = trailing(rounds.iter().rev().flat_map(|round| round.iter().rev()));
+    messages.max(calls)
+}
+
+fn trailing<T: PartialEq>(mut newest_first: impl Iterator<Item = T>) -> usize {
+    match newest_first.next() {
+        Some(first) => 1 + newest_first.take_while(|other| *other == first).count(),
+        None => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use graph_sdk::model::Response;
+    use graph_sdk::serde_json::json;
+
+    /// Messages with these calls; each is a name with its result, which is its argument, too.
+    fn thread(messages: &[&[(&str, &str)]]) -> Vec<Message> {
+        let mut thread = vec![Message::user("go")];
+        for calls in messages {
+            let asked =
+                Response::calls(calls.iter().map(|(name, argument)| (*name, json!({ "n": argument }))))
+                    .message;
+            let result = |(index, (_, argument)): (usize, &(&str, &str))| ToolResult {
+                id: format!("call-{}", index + 1),
+                content: (*argument).to_owned(),
+                failed: false,
+            };
+            let results = Message::results(calls.iter().enumerate().map(result));
+            thread.extend([asked, results]);
+        }
+        thread
+    }
+
+    #[test]
+    fn the_same_calls_in_a_row_are_counted() {
+        let a = [("a", "1")];
+        let b = [("a", "2")];
+        let both = [("a", "1"), ("b", "1")];
+        let many = [("a", "1"), ("a", "1"), ("a", "1"), ("a", "1")];
+        for (messages, limit, expected) in [
+            (vec![], 3, Repeated::No),
+            (vec![&a[..], &a, &b, &a], 2, Repeated::No),
+            (vec![&a, &a], 3, Repeated::No),
+            (vec![&a, &a, &a], 3, Repeated::Warn(3)),
+            (vec![&a, &a, &a, &a], 3, Repeated::Stop(4)),
+            (vec![&b, &a, &a, &a], 3, Repeated::Warn(3)),
+            (vec![&a, &a, &a, &b], 3, Repeated::No),
+            (vec![&both, &both, &both], 3, Repeated::Warn(3)),
+            (vec![&both, &both, &both, &both], 3, Repeated::Stop(4)),
+            // The model has to be warned before.
+            (vec![&many], 3, Repeated::Warn(4)),
+            (vec![&many, &a], 3, Repeated::Stop(5)),
+        ] {
+            assert_eq!(repeated(&thread(&messages), limit), expected, "{messages:?}");
+        }
+    }
+
+    #[test]
+    fn another_result_is_progress() {
+        let mut of = thread(&[&[("a", "1")], &[("a", "1")]]);
+        assert_eq!(repeated(&of, 2), Repeated::Warn(2));
+        of[4] =
+            Message::results([ToolResult { id: "call-1".to_owned(), content: "1".to_owned(), failed: true }]);
+        assert_eq!(repeated(&of, 2), Repeated::No);
+    }
+}

@@ -1,0 +1,93 @@
+//! What an agent has used, and what it gives.
+
+use graph_sdk::model::Usage;
+use graph_sdk::prelude::*;
+
+/// What all calls of models of a thread have used so far; the graph keeps it in a channel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Used {
+    /// How often the model was asked for a message.
+    pub(crate) turns: u64,
+    /// Tokens of requests, those of summaries included.
+    input_tokens: u64,
+    /// Tokens of answers, those of summaries included.
+    output_tokens: u64,
+    /// The cost by the manifest's prices, in millionths of its currency.
+    cost: u64,
+}
+
+/// What an agent gives.
+#[derive(Debug, Serialize)]
+pub(crate) struct Answer<'a> {
+    /// `completed`.
+    pub(crate) status: &'static str,
+    /// What the model said last.
+    pub(crate) text: &'a str,
+    /// The typed outputs, if they were declared.
+    pub(crate) outputs: Option<&'a Value>,
+    /// How often the model was asked to answer the user's last message.
+    pub(crate) turns: u64,
+    /// What the whole thread has used.
+    pub(crate) cost: Value,
+    /// How many messages the thread has.
+    pub(crate) thread_length: usize,
+    /// The last call was made without tools, because a limit was near.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) finished_early: bool,
+    /// The text ends at the most tokens of an answer.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) truncated: bool,
+}
+
+impl Used {
+    /// With another call.
+    pub(crate) fn with(self, usage: &Usage) -> Self {
+        Self {
+            input_tokens: self.input_tokens.saturating_add(usage.input),
+            output_tokens: self.output_tokens.saturating_add(usage.output),
+            cost: self.cost.saturating_add(usage.cost),
+            ..self
+        }
+    }
+
+    /// With another turn.
+    pub(crate) fn with_turn(self) -> Self {
+        Self { turns: self.turns.saturating_add(1), ..self }
+    }
+
+    /// Tokens of requests and answers.
+    pub(crate) fn tokens(&self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
+
+    /// The cost in the manifest's currency.
+    pub(crate) fn spend(&self) -> f64 {
+        // Through text, which rounds once: 20000 millionths are 0.02.
+        format!("{}.{:06}", self.cost / 1_000_000, self.cost % 1_000_000).parse().unwrap_or_default()
+    }
+
+    /// As people read it: the cost in the manifest's currency.
+    pub(crate) fn shown(&self) -> Value {
+        let Self { turns, input_tokens, output_tokens, .. } = *self;
+        let spend = self.spend();
+        json!({ "turns": turns, "input_tokens": input_tokens, "output_tokens": output_tokens, "spend": spend })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usage_adds_up() {
+        let usage = Usage { input: 10, output: 4, cached: 5, reasoning: 1, cost: 20_000 };
+        let used = Used::default().with_turn().with(&usage).with(&usage);
+        assert_eq!(
+            used.shown(),
+            json!({ "turns": 1, "input_tokens": 20, "output_tokens": 8, "spend": 0.04 })
+        );
+        let most = Usage { cost: u64::MAX, ..usage };
+        assert!(used.with(&most).shown()["spend"].as_f64() > Some(1e12));
+    }
+}

@@ -1,0 +1,155 @@
+//! The state of a run, as the graph of `examples/agent` keeps it.
+
+use graph_sdk::model::{Message, Request, ToolChoice};
+use graph_sdk::prelude::*;
+use graph_sdk::testing::Host;
+use graph_sdk::tools;
+
+use crate::turn;
+
+/// More activations than any test needs.
+const MOST: u64 = 100;
+/// What the graph's node permits.
+const WRITES: [&str; 10] =
+    ["thread", "heard", "turns", "used", "context", "phase", "calls", "results", "chain", "answer"];
+
+/// A run of the graph.
+pub(super) struct Run {
+    settings: Value,
+    state: Map<String, Value>,
+    supersteps: u64,
+}
+
+/// Why a run stops before its end.
+#[derive(Debug)]
+pub(super) enum Stopped {
+    Failed(Failure),
+    Asked(Value),
+}
+
+impl Stopped {
+    pub(super) fn failure(self) -> Failure {
+        match self {
+            Self::Failed(failure) => failure,
+            Self::Asked(question) => panic!("a question: {question}"),
+        }
+    }
+
+    pub(super) fn question(self) -> Value {
+        match self {
+            Self::Asked(question) => question,
+            Self::Failed(failure) => panic!("a failure: {failure}"),
+        }
+    }
+}
+
+impl Run {
+    /// A run with these inputs, at the beginning.
+    pub(super) fn new(settings: Value) -> Self {
+        let defaults = json!({ "thread": [], "heard": null, "turns": 0, "used": {}, "context": 0, "phase": "working", "chain": [], "calls": null, "results": null });
+        Self { settings, state: defaults.as_object().unwrap().clone(), supersteps: 0 }
+    }
+
+    /// New inputs, without a new beginning: what a run that has not finished gets.
+    pub(super) fn settings(&mut self, settings: Value) {
+        self.settings = settings;
+    }
+
+    /// New inputs of a finished run: the graph begins anew with the state that it has.
+    pub(super) fn again(&mut self, settings: Value) {
+        self.settings = settings;
+        self.state.insert("heard".to_owned(), Value::Null);
+    }
+
+    /// One activation. Nothing is written if it fails or asks.
+    pub(super) fn activate(&mut self, host: &Host) -> Result<Option<Value>, Stopped> {
+        let mut params = self.state.clone();
+        params.remove("chain");
+        params.remove("answer");
+        params.insert("settings".to_owned(), self.settings.clone());
+        let before = host.model_requests().len();
+        let outcome = host.run(turn::run, Value::Object(params)).map_err(Stopped::Failed)?;
+        // A request that the budget refuses is not sent.
+        let requests = &host.model_requests()[before..];
+        let is_last = |request: &Request| request.tool_choice != ToolChoice::Auto;
+        let asked =
+            requests.len() <= 1 || (requests.len() == 2 && is_last(&requests[1]) && !is_last(&requests[0]));
+        assert!(asked, "an activation asks a model once");
+        let command = match outcome {
+            Outcome::Command(command) => command,
+            Outcome::Interrupt(question) => {
+                assert_eq!(host.model_requests().len(), before, "a question costs no call");
+                return Err(Stopped::Asked(question));
+            }
+            Outcome::Result(result) => panic!("a result: {result}"),
+        };
+        self.supersteps += 1;
+        for (channel, value) in command.writes() {
+            assert!(WRITES.contains(&channel.as_str()), "{channel}");
+            match (channel.as_str(), value.get("overwrite")) {
+                ("thread", Some(thread)) => drop(self.state.insert(channel.clone(), thread.clone())),
+                ("thread" | "chain", None) => {
+                    let list = self.state[channel].as_array_mut().unwrap();
+                    list.extend(value.as_array().unwrap().iter().cloned());
+                }
+                _ => drop(self.state.insert(channel.clone(), value.clone())),
+            }
+        }
+        match command.targets() {
+            [(node, None)] if node == "turn" => Ok(None),
+            [(node, None)] if node == "call" => {
+                self.perform();
+                Ok(None)
+            }
+            [(node, None)] if node == "done" => Ok(Some(self.state["answer"].clone())),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The graph's node `call`: each call is a run of `examples/agent-call`.
+    fn perform(&mut self) {
+        let calls = self.state["calls"]["perform"].as_array().unwrap();
+        let results = calls.iter().map(|call| {
+            match tools::call::<Value>(call["item"].as_str().unwrap(), &call["arguments"]) {
+                Ok(result) => json!({ "id": call["id"], "result": result }),
+                Err(failure) => {
+                    let category = match failure.category().unwrap() {
+                        Category::InvalidInput => "invalid_input",
+                        _ => "denied",
+                    };
+                    json!({ "id": call["id"], "failed": { "category": category, "message": failure.to_string() } })
+                }
+            }
+        });
+        let results: Vec<Value> = results.collect();
+        self.supersteps += 1;
+        self.state.insert("results".to_owned(), json!(results));
+    }
+
+    /// Activations until the run ends, fails or asks.
+    pub(super) fn finish(&mut self, host: &Host) -> Result<Value, Stopped> {
+        for _ in 0..MOST {
+            if let Some(answer) = self.activate(host)? {
+                return Ok(answer);
+            }
+        }
+        panic!("the run does not end: {:?}", self.state)
+    }
+
+    pub(super) fn thread(&self) -> Vec<Message> {
+        graph_sdk::serde_json::from_value(self.state["thread"].clone()).unwrap()
+    }
+
+    pub(super) fn channel(&self, name: &str) -> &Value {
+        &self.state[name]
+    }
+
+    pub(super) fn set(&mut self, name: &str, value: Value) {
+        self.state.insert(name.to_owned(), value);
+    }
+
+    /// How many supersteps have written.
+    pub(super) fn supersteps(&self) -> u64 {
+        self.supersteps
+    }
+}

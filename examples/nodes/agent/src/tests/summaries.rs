@@ -1,0 +1,97 @@
+//! Conversations that near the end of the window.
+
+use super::*;
+
+/// An answer that fills the window of 1000 tokens.
+fn full(response: Response) -> Result<Response, Failure> {
+    Ok(response.used(Usage { input: 890, output: 10, cost: 7, ..Usage::default() }))
+}
+
+fn context(summary: Value) -> Value {
+    json!({ "context": { "window": 1000, "keep": 50, "summary": summary } })
+}
+
+#[test]
+fn older_messages_are_replaced_by_a_summary() {
+    let answers = [
+        call("acme_double", json!({ "n": 1 })),
+        full(Response::calls([("acme_double", json!({ "n": 2 }))])),
+        text("The user wants doubles; 1 gives 2."),
+        text("It is 4."),
+    ];
+    let host = host(answers);
+    let mut run = Run::new(with(context(json!({}))));
+    let answer = run.finish(&host).unwrap();
+    // The summary is no turn, and what it costs counts.
+    assert_eq!((&answer["turns"], &answer["thread_length"]), (&json!(3), &json!(4)));
+    assert_eq!(
+        answer["cost"],
+        json!({ "turns": 3, "input_tokens": 1190, "output_tokens": 40, "spend": 0.004_507 })
+    );
+    let requests = host.model_requests();
+    assert_eq!(requests.len(), 4);
+    let summary = &requests[2];
+    assert_eq!((summary.tools.len(), summary.max_output, summary.messages.len()), (0, Some(4000), 1));
+    assert_eq!(
+        summary.messages[0].text(),
+        "User: Double 4.\n\nAssistant calls `acme_double`: {\"n\":1}\n\nThe tool returned: {\"doubled\":2}\n\n"
+    );
+    // The call and its result stay together.
+    let kept = &requests[3].messages;
+    assert_eq!(kept[0].text(), "A summary of the conversation so far:\n\nThe user wants doubles; 1 gives 2.");
+    assert_eq!((kept.len(), kept[1].tool_calls().count(), kept[2].tool_results().count()), (3, 1, 1));
+    assert_eq!(
+        run.channel("chain"),
+        &json!([{ "summary": "The user wants doubles; 1 gives 2.", "messages": 3, "superstep": 1 }])
+    );
+}
+
+#[test]
+fn a_new_message_can_be_the_reason() {
+    let host = host([full(Response::text("First answer.")), text("Short."), text("Second answer.")]);
+    let mut run = Run::new(with(context(json!({}))));
+    run.finish(&host).unwrap();
+    run.again(with(json!({ "message": "Next.", "context": context(json!({}))["context"] })));
+    assert_eq!(run.finish(&host).unwrap()["text"], "Second answer.");
+    // The summary and the message are one message of the user.
+    let sent = &host.model_requests()[2].messages;
+    assert_eq!((sent.len(), sent[0].blocks.len()), (1, 2));
+    assert_eq!(run.thread().len(), 3);
+}
+
+#[test]
+fn a_summary_has_settings_of_its_own() {
+    let answers = [full(Response::text("First answer.")), text("Second answer.")];
+    let host = host(answers).model("cheap", [text("Short.")]);
+    let summary = json!({ "model": "cheap", "instructions": "Shorten.", "max_output": 7 });
+    let mut run = Run::new(with(context(summary.clone())));
+    run.finish(&host).unwrap();
+    run.again(with(json!({ "message": "Next.", "context": context(summary)["context"] })));
+    run.finish(&host).unwrap();
+    let request = &host.model_requests()[1];
+    assert_eq!(
+        (request.model.as_str(), request.system.as_deref(), request.max_output),
+        ("cheap", Some("Shorten."), Some(7))
+    );
+}
+
+#[test]
+fn an_empty_summary_replaces_nothing() {
+    let host =
+        host([full(Response::text("First answer.")), text(" "), text("Short."), text("Second answer.")]);
+    let mut run = Run::new(with(context(json!({}))));
+    run.finish(&host).unwrap();
+    run.again(with(json!({ "message": "Next.", "context": context(json!({}))["context"] })));
+    let failure = run.finish(&host).unwrap_err().failure();
+    assert_eq!(failure.category(), Some(Category::Transient));
+    assert_eq!(run.thread().len(), 2);
+    assert_eq!(run.finish(&host).unwrap()["text"], "Second answer.");
+}
+
+#[test]
+fn a_full_window_without_older_messages_is_left_to_the_model() {
+    let host = host([full(Response::calls([("acme_double", json!({ "n": 2 }))])), text("It is 4.")]);
+    let mut run = Run::new(with(context(json!({}))));
+    assert_eq!(run.finish(&host).unwrap()["text"], "It is 4.");
+    assert_eq!(host.model_requests().len(), 2);
+}

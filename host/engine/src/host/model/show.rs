@@ -1,0 +1,166 @@
+//! Shows parts of an answer while it arrives, and reads it.
+
+use std::ops::ControlFlow;
+
+use graph_core::capability::{CleanedText, HttpField, HttpResponse};
+use graph_core::record::{ModelDelta, ModelPart};
+use graph_model::{Block, Bounds, DecodeError, Delta, Response, Stream, Usage};
+
+use super::GrantedModel;
+use crate::host::http::Arriving;
+use crate::host::output::Output;
+
+/// Reports parts of one answer to observers, without the key.
+pub(super) struct Shown<'a> {
+    model: &'a GrantedModel,
+    output: &'a Output,
+    call: u64,
+    attempt: u32,
+    /// The text that is arriving, and what it belongs to.
+    current: Option<(Place, CleanedText<'a>)>,
+}
+
+/// Where in an answer a text belongs; calls of tools are counted from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Text,
+    Reasoning,
+    ToolCall(usize),
+}
+
+impl<'a> Shown<'a> {
+    /// Parts of the answer to this try of this call, both counted from 1.
+    pub(super) fn new(model: &'a GrantedModel, output: &'a Output, call: u64, attempt: u32) -> Self {
+        Self { model, output, call, attempt, current: None }
+    }
+
+    fn delta(&mut self, delta: Delta) {
+        if !self.output.is_observed() {
+            return;
+        }
+        match delta {
+            Delta::Text(text) => self.push(Place::Text, None, &text),
+            Delta::Reasoning(text) => self.push(Place::Reasoning, None, &text),
+            Delta::ToolCall { call, name, arguments } => self.push(Place::ToolCall(call), name, &arguments),
+        }
+    }
+
+    fn push(&mut self, place: Place, tool: Option<String>, text: &str) {
+        if self.current.as_ref().is_none_or(|(current, _)| *current != place) {
+            self.flush();
+        }
+        let outgoing = &*self.model.outgoing;
+        let (_, cleaned) = self.current.get_or_insert_with(|| (place, CleanedText::new(outgoing)));
+        let text = cleaned.push(text);
+        self.report(place, tool.map(|tool| outgoing.clean(tool)), text);
+    }
+
+    /// Nothing follows at this place.
+    fn flush(&mut self) {
+        if let Some((place, rest)) = self.current.take() {
+            self.report(place, None, rest.finish());
+        }
+    }
+
+    fn report(&self, place: Place, tool: Option<String>, text: String) {
+        if text.is_empty() && tool.is_none() {
+            return;
+        }
+        let part = match place {
+            Place::Text => ModelPart::Text,
+            Place::Reasoning => ModelPart::Reasoning,
+            Place::ToolCall(_) => ModelPart::ToolCall,
+        };
+        let model = self.model.rule.name.clone();
+        self.output.model_delta(&ModelDelta {
+            model,
+            call: self.call,
+            attempt: self.attempt,
+            part,
+            tool,
+            text,
+        });
+    }
+
+    /// Shows an answer that has come as a whole. Of what the model has thought, nothing is shown: it has the provider's form.
+    pub(super) fn whole(mut self, response: &Response) {
+        let mut calls = 0..;
+        for block in &response.message.blocks {
+            match block {
+                Block::Text(text) => self.delta(Delta::Text(text.clone())),
+                Block::ToolCall(call) => self.delta(Delta::ToolCall {
+                    call: calls.next().unwrap_or_default(),
+                    name: Some(call.name.clone()),
+                    arguments: call.arguments.to_string(),
+                }),
+                Block::Reasoning(_) | Block::ToolResult(_) | Block::Media(_) => {}
+            }
+        }
+        self.flush();
+    }
+}
+
+/// Reads an answer while it arrives, if it comes as a stream of events.
+pub(super) struct ArrivingAnswer<'a> {
+    shown: Shown<'a>,
+    bounds: Bounds,
+    stream: Option<Stream>,
+    failed: Option<DecodeError>,
+}
+
+impl<'a> ArrivingAnswer<'a> {
+    /// An answer whose body has at most `most` bytes.
+    pub(super) fn new(shown: Shown<'a>, most: u64) -> Self {
+        let own = Bounds::default();
+        let answer_bytes = own.answer_bytes.min(usize::try_from(most).unwrap_or(usize::MAX));
+        let bounds = Bounds { stream_bytes: most, answer_bytes, ..own };
+        Self { shown, bounds, stream: None, failed: None }
+    }
+
+    /// What is known of the usage of an answer that has not ended.
+    pub(super) fn usage(&self) -> Option<Usage> {
+        let stream = self.stream.as_ref().and_then(Stream::usage);
+        self.failed.as_ref().and_then(DecodeError::usage).or(stream)
+    }
+
+    /// The whole answer of a response with status 200.
+    pub(super) fn read(self, response: &HttpResponse) -> Result<Response, DecodeError> {
+        let Self { mut shown, bounds, stream, failed } = self;
+        shown.flush();
+        match (failed, stream) {
+            (Some(error), _) => Err(error),
+            (None, Some(stream)) => stream.finish(),
+            (None, None) => {
+                let answer = shown.model.api.decode(&response.body, &bounds)?;
+                shown.whole(&answer);
+                Ok(answer)
+            }
+        }
+    }
+}
+
+impl Arriving for ArrivingAnswer<'_> {
+    fn head(&mut self, status: u16, fields: &[HttpField]) {
+        let is_events = |(name, value): &HttpField| {
+            name == "content-type" && value.to_ascii_lowercase().starts_with(b"text/event-stream")
+        };
+        // A server may answer as a whole although a stream was asked for.
+        if status == 200 && fields.iter().any(is_events) {
+            self.stream = Some(Stream::new(self.shown.model.api, self.bounds));
+        }
+    }
+
+    fn chunk(&mut self, bytes: &[u8]) -> ControlFlow<()> {
+        let Some(stream) = &mut self.stream else { return ControlFlow::Continue(()) };
+        match stream.feed(bytes) {
+            Ok(deltas) => {
+                deltas.into_iter().for_each(|delta| self.shown.delta(delta));
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                self.failed = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+}

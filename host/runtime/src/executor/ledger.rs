@@ -1,0 +1,29 @@
+//! Puts on record what an attempt may use of language models before it asks one.
+
+use std::sync::Arc;
+
+use graph_core::limits::ModelUse;
+use graph_core::walker::TaskSpec;
+use graph_driver::Reservations;
+use graph_engine::{ModelLedger, Recording};
+
+/// The ledger of an attempt, and of the components that its component calls.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    reservations: Reservations,
+    task: Arc<str>,
+    attempt: u32,
+}
+
+impl Ledger {
+    pub(crate) fn of(spec: &TaskSpec, reservations: &Reservations) -> Self {
+        let told = &spec.activation;
+        Self { reservations: reservations.clone(), task: told.task.as_str().into(), attempt: told.attempt }
+    }
+}
+
+impl ModelLedger for Ledger {
+    fn record(&self, total: ModelUse) -> Recording<'_> {
+        Box::pin(self.reservations.record(Arc::clone(&self.task), self.attempt, total))
+    }
+}
