@@ -30,7 +30,7 @@ def expected(turn):
     if "error" in answer:
         return {"turn": turn["name"], "category": CATEGORIES[answer["status"]]}
     calls = [{"tool_call": {**call, "arguments": json.loads(call["arguments"])}} for call in answer.get("toolCalls", [])]
-    blocks = [{"text": answer["content"]}] * ("content" in answer) + calls
+    blocks = ([{"text": answer["content"]}] if "content" in answer else []) + calls
     stop = "tool_calls" if calls else "max_output" if answer.get("finishReason") == "length" else "refused" if "finish" in turn else "end"
     usage = {"input": TOKENS[0], "output": TOKENS[1], "cached": 0, "reasoning": 0, "cost": cost(PRICE, *TOKENS)}
     return {"turn": turn["name"], "blocks": blocks, "stop": stop, "usage": usage}
@@ -43,7 +43,7 @@ def hold(project, turns, api, streamed, has_reasoning):
     conversation = asking(op="converse", model="m", system=SCRIPT["system"], tools=SCRIPT["tools"],
                           turns=[{"name": turn["name"], "user": turn["user"], "request": turn.get("request", {})} for turn in turns])  # fmt: skip
     one = model(provider.scripted.port, api, stream=streamed, attempts=1, media_tokens=2000)
-    run, document = project.run(conversation, manifest({"m": one}))
+    run, document = project.run(conversation, manifest({"m": one}), name="conversation")
     transcript = document["output"]["result"]["transcript"]
     exchanges = provider.scripted.take()
     equal(project.show(run)["model"], spend(exchanges), "what was spent")
@@ -53,7 +53,7 @@ def hold(project, turns, api, streamed, has_reasoning):
         if failed := turn.pop("failed", None):
             turn["category"] = failed["category"]
             messages.append(failed["message"])
-    return transcript, messages, document["checkpoint"]["result_digest"]
+    return transcript, messages, f"{document['checkpoint']['result_digest']}, {document['fuel']} fuel, {document['host_fuel']} host fuel"
 
 
 def rows(project):

@@ -69,7 +69,7 @@ def rows(project):
         equal((kept[0].count(SAID), len(SAID)), (1, len(CHANGED)), "the text in the component")
         try:
             path.write_bytes(kept[0].replace(SAID, CHANGED))
-            project.command("sign", path, "--key", "me")
+            project.command("sign", path, "--key", "me", "--version", "0.1.0")
             done = project.command("replay", run, "--json", code=8)
             said = done.stdout + done.stderr
             check(ITEM in said, f"expected the changed component in {said}")

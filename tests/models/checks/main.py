@@ -24,6 +24,7 @@ import messages
 from project import ITEM, VARIABLE, Project
 from provider import Provider
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent.parent
 SEED = os.environ.get("SEED", "11")
 BUDGETS = 1000 if os.environ.get("FULL") else 50
 
@@ -34,7 +35,9 @@ def prepare(project, guest):
     project.command("trust", "add", "me", "--key", "me", "--items", "me/*", "--may", "model")
     path = project.folder / f".ai/tools/{ITEM}.wasm"
     path.parent.mkdir(parents=True)
-    project.command("build", guest, "--id", ITEM, "--out", path, "--sign-with", "me", "--locked")
+    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve() / "models"
+    guest = pathlib.Path(guest).resolve()
+    project.command("build", guest, "--id", ITEM, "--out", path, "--sign-with", "me", "--locked", "--target-dir", target, seconds=900)
 
 
 def main():

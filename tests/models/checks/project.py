@@ -36,12 +36,11 @@ class Project:
         self.without_key = {**environment, "GRAPH_HOST_HOME": str(self.folder / "home")}
         self.with_key = {**self.without_key, VARIABLE: key}
 
-    def command(self, *words, code=0, key=True, folder=None, before=()):
+    def command(self, *words, code=0, key=True, before=(), seconds=SECONDS):
         """Runs a command; `code` is the expected exit code, or several."""
         words = [*before, self.graph_host, *map(str, words)]
         environment = self.with_key if key else self.without_key
-        folder = folder or self.folder
-        done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS, stdin=subprocess.DEVNULL)
+        done = subprocess.run(words, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL)
         self.printed += [done.stdout, done.stderr]
         codes = code if isinstance(code, tuple) else (code,)
         said = f"\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
@@ -61,11 +60,11 @@ class Project:
         process = subprocess.Popen(words, cwd=self.folder, env=self.with_key, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         return run, process
 
-    def run(self, graph, caps, *more, code=0, inputs=None):
-        """Runs a graph to its end: its id and its document."""
+    def run(self, graph, caps, *more, code=0, inputs=None, name=None):
+        """Runs a graph to its end: its id and its document. The graph's id follows from the name of its file."""
         self.runs += 1
         run = f"r{self.runs}"
-        words = ["run", self.write(f"{run}.json", graph), "--caps", self.write(f"{run}-caps.json", caps), "--run-id", run, "--json", *more]
+        words = ["run", self.write(f"{name or run}.json", graph), "--caps", self.write(f"{run}-caps.json", caps), "--run-id", run, "--json", *more]
         if inputs is not None:
             words += ["--inputs", self.write(f"{run}-inputs.json", inputs)]
         done = self.command(*words, code=code)

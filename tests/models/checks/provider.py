@@ -52,9 +52,7 @@ class Exchange:
     @property
     def is_whole(self):
         """Whether the host was sent a whole answer."""
-        head, _, content = self.answer.partition(b"\r\n\r\n")
-        is_complete = content.endswith(b"0\r\n\r\n") if b"transfer-encoding: chunked" in head.lower() else bool(head)
-        return is_complete and self.sent == len(self.answer)
+        return is_complete(self.answer) and self.sent == len(self.answer)
 
     def content(self):
         """The content of the answer."""
@@ -165,30 +163,43 @@ class Relay:
             upstream.sendall(b"\r\n".join([*lines, b"connection: close"]) + b"\r\n\r\n" + exchange.raw)
             most = fault.get("cut", fault.get("reset"))
             if "hold" in fault:
-                exchange.answer = read_all(upstream)
+                while not is_complete(exchange.answer):
+                    exchange.answer += upstream.recv(65536)
                 exchange.sent = fault["after"]
                 connection.sendall(exchange.answer[: exchange.sent])
                 exchange.is_held.set()
                 assert fault["hold"].wait(PATIENCE), "an answer is held for ever"
                 return
-            while more := upstream.recv(65536):
+            while not is_complete(exchange.answer) and (more := upstream.recv(65536)):
                 exchange.answer += more
                 rest = more if most is None else more[: max(0, most - exchange.sent)]
-                if rest:
-                    connection.sendall(rest)
-                    exchange.sent += len(rest)
-                if most is not None and exchange.sent >= most:
-                    break
-            exchange.answer += read_all(upstream)
+                if is_closed(connection):
+                    return
+                connection.sendall(rest)
+                exchange.sent += len(rest)
+            if most is not None and most >= len(exchange.answer):
+                raise AssertionError(f"an answer of {len(exchange.answer)} bytes cannot be cut after {most}")
         if "reset" in fault:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
-def read_all(upstream):
-    parts = []
-    while more := upstream.recv(65536):
-        parts.append(more)
-    return b"".join(parts)
+def is_complete(answer):
+    """Whether an answer has come to its end: a server may keep a connection that nothing more is sent on."""
+    head, end, content = answer.partition(b"\r\n\r\n")
+    if not end:
+        return False
+    if b"transfer-encoding: chunked" in head.lower():
+        return content.endswith(b"0\r\n\r\n")
+    length = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+    return len(content) >= int(length[0].split(b":")[1]) if length else False
+
+
+def is_closed(connection):
+    """Whether the host has closed its side."""
+    try:
+        return connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+    except BlockingIOError:
+        return False
 
 
 class Provider:
