@@ -50,6 +50,7 @@ mod strangers;
 mod streams;
 mod telemetry;
 mod terminal;
+mod transcript;
 mod travel;
 mod trust;
 mod yank;

@@ -151,6 +151,22 @@ impl DomainHasher {
     }
 }
 
+/// Digests bytes that come in pieces, without a domain: the result is that of [`Digest::of_bytes`] over all of them.
+#[derive(Clone, Debug, Default)]
+pub struct PieceHasher(Sha256);
+
+impl PieceHasher {
+    /// Adds the next piece.
+    pub fn add(&mut self, piece: &[u8]) {
+        self.0.update(piece);
+    }
+
+    /// The digest of all pieces.
+    pub fn finish(self) -> Digest {
+        Digest(self.0.finalize().into())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -172,5 +188,14 @@ mod tests {
         let one = DomainHasher::new("d").field(b"ab").field(b"c").finish();
         let two = DomainHasher::new("d").field(b"a").field(b"bc").finish();
         assert_ne!(one, two);
+    }
+
+    #[test]
+    fn pieces_have_the_digest_of_the_whole() {
+        let mut hasher = PieceHasher::default();
+        for piece in [&b"ab"[..], b"", b"c"] {
+            hasher.add(piece);
+        }
+        assert_eq!(hasher.finish(), Digest::of_bytes(b"abc"));
     }
 }

@@ -1,4 +1,6 @@
-//! `graph-host verify`: who signed a component or a text item, and whether it counts.
+//! `graph-host verify`: who signed a component, a text item or a transcript, and whether it counts.
+
+mod transcript;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -13,6 +15,7 @@ use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{BOLD, DIM, GOOD, styled};
 use graph_runtime::error::{Error, Result};
+use graph_runtime::history::transcript::is_transcript;
 use graph_runtime::host::now;
 use graph_runtime::items::locate::{envelope_path, refused};
 use graph_runtime::project::shown;
@@ -22,10 +25,10 @@ use serde::Serialize;
 
 use super::trust::{TrustedReport, ceiling_text, kind_of_a_component, text_kind};
 
-/// Check the signature of a component, a graph or another text item
+/// Check the signature of a component, a graph or another text item, or a transcript
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// A component (`.wasm`, its envelope next to it), or a text item
+    /// A component (`.wasm`, its envelope next to it), a text item, or a transcript that `runs transcript --out` has written
     file: PathBuf,
     /// The item id that it is used under; below `.ai/tools` it follows from the path
     #[arg(long, value_name = "ID")]
@@ -33,7 +36,7 @@ pub(crate) struct Args {
     /// The kind of item that a text is used as; below `.ai` it follows from the path, elsewhere from the text
     #[arg(long, value_name = "KIND", value_parser = text_kind)]
     kind: Option<TextKind>,
-    /// The envelope, if it is not next to the component
+    /// The envelope, if it is not next to the component or the transcript
     #[arg(long, value_name = "FILE")]
     envelope: Option<PathBuf>,
     /// Trust the keys of this file too
@@ -62,6 +65,12 @@ struct Report {
     digest: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     signed_at: Option<String>,
+    /// The graph of a transcript's run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    graph: Option<String>,
+    /// How many messages a transcript has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    messages: Option<u64>,
     signer: TrustedReport,
     /// What the component may be granted at most: its statement and its key together.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,6 +81,9 @@ struct Report {
 
 fn verify(args: &Args, context: &Context) -> Result<Report> {
     let store = trusted_keys::load(&context.host.home, &args.trust, &*context.host.notices)?;
+    if is_transcript(&args.file) {
+        return transcript::verified(args, &store, context);
+    }
     let target = Target::read(&args.file)?;
     match target {
         Target::Component { bytes } => {
@@ -112,6 +124,8 @@ fn component(args: &Args, store: &TrustStore, id: &ItemId, verified: &VerifiedCo
         version: verified.version().map(str::to_owned),
         digest: Some(verified.digest().to_string()),
         signed_at: None,
+        graph: None,
+        messages: None,
         signer: signer(store, key.id, id)?,
         ceiling: Some(verified.ceiling()),
         interfaces: verified.statement().map(|statement| statement.predicate.interfaces.clone()),
@@ -130,6 +144,8 @@ fn text_item(args: &Args, store: &TrustStore, id: &ItemId, text: &str) -> Result
             version: None,
             digest: None,
             signed_at: Some(time.to_string()),
+            graph: None,
+            messages: None,
             signer: signer(store, key.id, id)?,
             ceiling: None,
             interfaces: None,
@@ -166,7 +182,7 @@ impl Report {
         let mut text = format!(
             "{} {}{version} {}\n",
             styled(GOOD, "verified"),
-            styled(BOLD, &self.item),
+            styled(BOLD, printable(&self.item)),
             styled(DIM, printable(&self.file)),
         );
         let mut field = |name: &str, value: &str| {
@@ -186,6 +202,12 @@ impl Report {
         }
         if let Some(time) = &self.signed_at {
             field("signed at", time);
+        }
+        if let Some(graph) = &self.graph {
+            field("graph", &printable(graph));
+        }
+        if let Some(messages) = self.messages {
+            field("messages", &messages.to_string());
         }
         if let Some(interfaces) = self.interfaces.as_ref().filter(|interfaces| !interfaces.is_empty()) {
             field("imports", &interfaces.join(", "));

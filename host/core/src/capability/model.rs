@@ -85,7 +85,7 @@ impl ModelPrice {
         u64::try_from(sum.div_ceil(1_000_000)).unwrap_or(u64::MAX)
     }
 
-    /// The most that a call of these tokens can cost, in millionths, whatever the provider reads from its cache.
+    /// The most that a call with these tokens can cost, in millionths, whatever the provider reads from its cache.
     pub fn most(&self, input: u64, output: u64) -> u64 {
         Self { input: self.dearest_input(), ..*self }.cost(ModelTokens {
             input,

@@ -12,6 +12,7 @@ mod statement;
 mod store;
 mod structure;
 mod text;
+mod transcript;
 mod yank;
 
 pub use component::{
@@ -33,6 +34,7 @@ pub use text::{
     CommentMark, TextFormatVersion, TextKind, TextRefusal, TextStanding, sign_text, signature_line,
     unsigned_text, verify_text,
 };
+pub use transcript::{MAX_TRANSCRIPT_ENVELOPE, TRANSCRIPT_TYPE, TranscriptError, TranscriptStatement};
 pub use yank::{MAX_REASON, MAX_YANK, PublishedVersion, YANK_TYPE, Yank, YankError, YankStatement};
 
 use crate::diagnostic::excerpt_up_to;

@@ -115,6 +115,12 @@ impl Pattern {
         Ok(Self { regex, states: nfa.states().len() as u64, weight })
     }
 
+    /// Where it matches first in a text, in bytes. Nothing is charged: the text is searched for a user who waits for it, in time
+    /// linear in the text.
+    pub fn find(&self, text: &str) -> Option<std::ops::Range<usize>> {
+        self.regex.find(text).map(|found| found.range())
+    }
+
     /// Whether it matches somewhere in a text.
     pub fn is_match(&self, text: &str, meter: &Meter) -> Result<bool, Exhausted> {
         let worst = (text.len() as u64 + 1).saturating_mul(self.states);

@@ -7,4 +7,5 @@ pub mod gc;
 pub mod run_document;
 pub mod run_knowledge_item;
 pub mod streamed;
+pub mod transcript;
 pub mod verify;

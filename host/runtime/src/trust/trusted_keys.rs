@@ -8,7 +8,7 @@ use graph_core::capability::{Ceiling, ItemPattern};
 use graph_core::trust::{EditError, TrustStore, TrustedKey};
 
 use crate::error::{Error, Result};
-use crate::history::run_knowledge_item::ITEMS;
+use crate::history::{run_knowledge_item, transcript};
 use crate::notice::{Notice, NoticeObserver};
 use crate::project;
 use crate::project::text_file;
@@ -33,17 +33,20 @@ pub fn load(home: &Home, named: &[PathBuf], notices: &dyn NoticeObserver) -> Res
     Ok(store.merge(own(home)?))
 }
 
-/// This host's own keys, which are trusted for the state items that it writes.
+/// This host's own keys, which are trusted for the state items and the transcripts that it writes.
 fn own(home: &Home) -> Result<TrustStore> {
     if !home.identity_file().exists() {
         return Ok(TrustStore::default());
     }
-    let items = ItemPattern::parse(ITEMS)
+    let items: Vec<_> = [run_knowledge_item::ITEMS, transcript::ITEMS]
+        .into_iter()
+        .map(ItemPattern::parse)
+        .collect::<Result<_, _>>()
         .map_err(|error| Error::invalid(format!("the pattern of this host's items: {error}")))?;
     let entry = |key| TrustedKey {
         name: "this host".to_owned(),
         key,
-        items: vec![items.clone()],
+        items: items.clone(),
         ceiling: Ceiling::of([]),
         not_before: None,
         not_after: None,

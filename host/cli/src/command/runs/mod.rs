@@ -22,6 +22,7 @@ mod show;
 mod span;
 mod state;
 mod stop;
+mod transcript;
 mod tree;
 mod update;
 mod usage;
@@ -62,6 +63,7 @@ enum Action {
     Update(update::Args),
     Fork(fork::Args),
     Events(events::Args),
+    Transcript(transcript::Args),
     Watch(watch::Args),
     Wait(wait::Args),
     Cancel(cancel::Args),
@@ -105,6 +107,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
             let (_, store, row) = stores()?.find(&args.run)?;
             events::run(&args, &store, &row, context)
         }
+        Action::Transcript(args) => transcript::run(&args, &stores()?, project, context),
         Action::Watch(args) => watch::run(&args, project, context),
         Action::Wait(args) => wait::run(&args, project, context),
         Action::Cancel(args) => cancel::run(&args, project, context),

@@ -1,0 +1,176 @@
+//! The knowledge item of a transcript: Markdown that people read, and graphs load and search.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use graph_core::diagnostic::printable;
+use graph_core::id::RunId;
+use graph_core::json::canonical_string;
+use graph_core::limits::written_cost;
+use graph_core::time::Timestamp;
+use graph_core::trust::{CommentMark, SigningKey, TextKind, sign_text};
+use graph_store::RunRow;
+use serde_json::Value;
+
+use super::message::{Answer, Block, Message, Totals};
+use super::reader::Transcript;
+use crate::error::{Error, Result};
+use crate::project::paths::{self, FileKind};
+use crate::project::user_home::write_atomic;
+
+/// The items that a host signs with its identity key, in addition to the state items of runs.
+pub const ITEMS: &str = "transcripts/*";
+
+/// The largest item that is written, in bytes: no larger one is read.
+const LARGEST: usize = 16 << 20;
+/// What of it is left for the front matter and the signature line.
+const FRONT: usize = 64 << 10;
+
+/// Writes the transcript of a run into the knowledge of a project, as `.ai/knowledge/transcripts/RUN.md`, signed with the host's
+/// identity. The path of the file.
+pub fn write_item(
+    transcript: &Transcript<'_>,
+    row: &RunRow,
+    project: &Path,
+    key: &SigningKey,
+    at: Timestamp,
+) -> Result<(PathBuf, Totals)> {
+    let run = RunId::parse(&row.run_id)
+        .map_err(|error| Error::integrity(format!("`{}` is no id of a run: {error}", row.run_id)))?;
+    let id = format!("transcripts/{run}");
+    let (body, totals) = body(transcript)?;
+    let text = front_matter(row, &id, &totals, at) + &body;
+    let signed = sign_text(TextKind::Knowledge, &id, &text, CommentMark::Angle, key, at);
+    let folder = ["knowledge", "transcripts"];
+    paths::folder(project, &folder)?;
+    let path = paths::path(project, &[folder[0], folder[1], &format!("{run}.md")], FileKind::File)?;
+    write_atomic(&path, signed.as_bytes(), false)
+        .map_err(|error| Error::write("the knowledge item", &path, &error))?;
+    Ok((path, totals))
+}
+
+fn front_matter(row: &RunRow, id: &str, totals: &Totals, at: Timestamp) -> String {
+    let quoted = |text: &str| Value::from(text).to_string();
+    let mut text = String::from("---\n");
+    let mut field = |name: &str, value: String| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{name}: {value}");
+    };
+    field("id", quoted(id));
+    field("title", quoted(&format!("Transcript: {} ({})", row.graph_id, row.run_id)));
+    field("entry_type", "graph_transcript".to_owned());
+    field("category", quoted("transcripts"));
+    field("version", quoted("1.0.0"));
+    field("graph_id", quoted(&row.graph_id));
+    field("graph_run_id", quoted(&row.run_id));
+    field("status", row.status.as_str().to_owned());
+    field("messages", totals.messages.to_string());
+    field("conversations", totals.conversations.to_string());
+    field("model_calls", totals.calls.to_string());
+    field("input_tokens", totals.used.input.to_string());
+    field("output_tokens", totals.used.output.to_string());
+    field("cost", quoted(&written_cost(totals.used.cost)));
+    field("started_at", quoted(&row.created_at.to_string()));
+    field("updated_at", quoted(&at.to_string()));
+    field("tags", Value::from(vec!["graph_transcript", &row.graph_id]).to_string());
+    text.push_str("---\n\n");
+    text
+}
+
+fn body(transcript: &Transcript<'_>) -> Result<(String, Totals)> {
+    let mut text = String::from("# Transcript\n");
+    let mut conversation = 0;
+    let totals = transcript.read(&mut |message| {
+        if message.conversation != conversation {
+            conversation = message.conversation;
+            let path = heading(&message.path);
+            let _ = write!(text, "\n## Conversation {conversation}: {path}\n");
+        }
+        add(&mut text, message);
+        if text.len() <= LARGEST - FRONT { Ok(()) } else { Err(too_large()) }
+    })?;
+    Ok((text, totals))
+}
+
+fn too_large() -> Error {
+    Error::limit(format!(
+        "nothing was written: the transcript is larger than a knowledge item may be ({} MiB)",
+        LARGEST >> 20
+    ))
+    .help("write it to a file instead: graph-host runs transcript RUN --out FILE")
+}
+
+fn add(text: &mut String, message: &Message) {
+    let Message { role, superstep, model, .. } = message;
+    let _ = write!(text, "\n### {}: superstep {superstep}, model {}\n", role.as_str(), heading(model));
+    for block in &message.blocks {
+        match block {
+            Block::Text(said) => quote(text, said),
+            Block::Reasoning(reasoning) => {
+                text.push_str("\nReasoning:\n");
+                quote(text, reasoning.text.as_deref().unwrap_or("(without readable text)"));
+            }
+            Block::ToolCall(call) => {
+                text.push_str("\nCalls a tool:\n");
+                quote(text, &format!("{} {}", call.name, canonical_string(&call.arguments)));
+            }
+            Block::ToolResult(result) => {
+                text.push_str(if result.failed {
+                    "\nA tool has failed:\n"
+                } else {
+                    "\nA tool has returned:\n"
+                });
+                quote(text, &result.content);
+            }
+            Block::Media(file) => {
+                let digest = file.digest.map(|digest| format!(", {digest}")).unwrap_or_default();
+                text.push_str("\nA file:\n");
+                quote(text, &format!("{}{digest}", file.media_type));
+            }
+            Block::Other(value) => quote(text, &canonical_string(value)),
+        }
+    }
+    if let Some(answer) = &message.answer {
+        let _ = write!(text, "\n{}\n", outcome(answer));
+    }
+}
+
+fn outcome(answer: &Answer) -> String {
+    if let Some(failure) = &answer.failure {
+        return format!("No answer: {}", heading(&failure.message));
+    }
+    let count = |name: &str| answer.usage.get(name).and_then(Value::as_u64).unwrap_or(0);
+    let mut line = format!("{} tokens in, {} out", count("input"), count("output"));
+    if answer.cost > 0 {
+        let _ = write!(line, ", cost {}", written_cost(answer.cost));
+    }
+    if let Some(stop) = &answer.stop {
+        let _ = write!(line, ", ends with {}", heading(stop));
+    }
+    line
+}
+
+/// A text in a line of its own.
+fn heading(text: &str) -> String {
+    graph_core::diagnostic::one_line(text, 200)
+}
+
+/// A text as a quotation: nothing in it is a part of the document around it.
+fn quote(text: &mut String, said: &str) {
+    text.push('\n');
+    for line in printable(said).split('\n') {
+        let _ = writeln!(text, "> {line}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_model_says_is_no_part_of_the_document() {
+        let mut text = String::new();
+        quote(&mut text, "---\n# heading\u{1b}[2J\n\n<!-- x -->");
+        assert_eq!(text, "\n> ---\n> # heading\\u{1b}[2J\n> \n> <!-- x -->\n");
+    }
+}

@@ -1,0 +1,97 @@
+//! Searches transcripts.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use graph_core::work::Pattern;
+
+use super::message::{Message, Totals};
+use super::reader::Transcript;
+use crate::error::Result;
+
+/// What is searched for.
+#[derive(Clone, Debug)]
+pub enum Wanted {
+    /// What a regular expression matches, in time linear in what is searched.
+    Pattern(Box<Pattern>),
+    /// A text as it is.
+    Text(String),
+}
+
+impl Wanted {
+    /// Where the first match in a text is, in bytes.
+    pub fn find(&self, text: &str) -> Option<Range<usize>> {
+        match self {
+            Self::Pattern(pattern) => pattern.find(text),
+            Self::Text(wanted) => text.find(&**wanted).map(|at| at..at + wanted.len()),
+        }
+    }
+
+    /// Whether something in a message matches.
+    pub fn is_in(&self, message: &Message) -> bool {
+        message.blocks.iter().any(|block| {
+            let mut is_found = false;
+            block.each_text(|text| is_found |= self.find(text).is_some());
+            is_found
+        })
+    }
+}
+
+/// A message that a search shows.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'m> {
+    /// The message.
+    pub message: &'m Message,
+    /// Whether something in it matches; otherwise it is near one that does.
+    pub is_match: bool,
+    /// Whether messages were left out before it.
+    pub is_after_gap: bool,
+}
+
+/// What a search has found in one transcript.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Searched {
+    /// How many messages match.
+    pub matches: u64,
+    /// What the whole transcript counts.
+    pub totals: Totals,
+}
+
+/// Passes the messages that match to `visit`, each with `around` messages before and behind it, in order and once. At most
+/// `around` messages are held.
+pub fn search(
+    transcript: &Transcript<'_>,
+    wanted: &Wanted,
+    around: usize,
+    visit: &mut dyn FnMut(Found<'_>) -> Result<()>,
+) -> Result<Searched> {
+    let mut before: VecDeque<Message> = VecDeque::new();
+    // How many messages behind the last match are still shown, and the number of the last message that was.
+    let (mut behind, mut shown, mut matches) = (0, 0, 0);
+    let totals = transcript.read(&mut |message| {
+        let is_match = wanted.is_in(message);
+        if is_match {
+            matches += 1;
+            behind = around;
+        } else if behind > 0 {
+            behind -= 1;
+        } else {
+            if around > 0 {
+                if before.len() == around {
+                    before.pop_front();
+                }
+                before.push_back(message.clone());
+            }
+            return Ok(());
+        }
+        for held in before.drain(..) {
+            let is_after_gap = held.number > shown + 1;
+            shown = held.number;
+            visit(Found { message: &held, is_match: false, is_after_gap })?;
+        }
+        let is_after_gap = message.number > shown + 1;
+        shown = message.number;
+        visit(Found { message, is_match, is_after_gap })
+    })?;
+    Ok(Searched { matches, totals })
+}
