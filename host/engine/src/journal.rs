@@ -270,10 +270,11 @@ impl SharedJournal {
     ) -> Result<ModelUse, ModelShortage> {
         let models = &mut *self.models();
         let budget = &mut models.budget;
-        let reserved = match last {
-            true => budget.reserve_last(input, output, price)?,
-            false => budget.reserve(input, output, price)?,
-        };
+        let reserved = if last {
+            budget.reserve_last(input, output, price)
+        } else {
+            budget.reserve(input, output, price)
+        }?;
         models.meter.change(ModelUse::NOTHING, reserved);
         Ok(reserved)
     }

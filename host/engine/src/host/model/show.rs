@@ -154,7 +154,9 @@ impl Arriving for ArrivingAnswer<'_> {
         let Some(stream) = &mut self.stream else { return ControlFlow::Continue(()) };
         match stream.feed(bytes) {
             Ok(deltas) => {
-                deltas.into_iter().for_each(|delta| self.shown.delta(delta));
+                for delta in deltas {
+                    self.shown.delta(delta);
+                }
                 ControlFlow::Continue(())
             }
             Err(error) => {
