@@ -6,7 +6,7 @@ use graph_core::digest::{Digest, DomainHasher};
 use graph_core::json::canonical_string;
 use serde_json::Value;
 
-/// How many points are remembered; each call adds two. A request that continues an older one begins a new conversation.
+/// How many points are remembered; each call adds three. A request that continues an older one begins a new conversation.
 const MOST_POINTS: usize = 20_000;
 
 const DOMAIN: &str = "graph-host/transcript/v1";
@@ -48,6 +48,9 @@ pub(super) struct Continued {
 pub(super) struct Asker<'a> {
     /// The path of nodes.
     pub(super) path: &'a str,
+    /// The namespace. A conversation may continue in another child run of the same node, but of two that have gone the same way,
+    /// a child run continues its own.
+    pub(super) namespace: &'a str,
     /// The task. Only the same task repeats a request; in another one, the same words begin another conversation.
     pub(super) task: &'a str,
 }
@@ -61,10 +64,9 @@ impl Conversations {
         let mut found: Option<(usize, Point)> = None;
         for (at, message) in messages.iter().enumerate() {
             so_far = then(so_far, message);
-            for key in [answered(asker, so_far), asked(asker, so_far)] {
-                if let Some(point) = self.points.get(&key) {
-                    found = Some((at + 1, *point));
-                }
+            let keys = [answered_inside(asker, so_far), asked(asker, so_far), answered(asker, so_far)];
+            if let Some(point) = keys.iter().find_map(|key| self.points.get(key)) {
+                found = Some((at + 1, *point));
             }
         }
         let (known, conversation, is_system_new) = match found {
@@ -82,7 +84,9 @@ impl Conversations {
     /// Adds the answer to a request.
     pub(super) fn answer(&mut self, asker: Asker<'_>, to: &Continued, message: &Value) {
         let point = Point { conversation: to.conversation, system: to.system };
-        self.add(answered(asker, then(to.whole, message)), point);
+        let so_far = then(to.whole, message);
+        self.add(answered(asker, so_far), point);
+        self.add(answered_inside(asker, so_far), point);
     }
 
     /// How many conversations were found.
@@ -123,8 +127,18 @@ fn answered(asker: Asker<'_>, so_far: Digest) -> Digest {
     DomainHasher::new(DOMAIN).field(b"answered").field(asker.path.as_bytes()).digest(&so_far).finish()
 }
 
+fn answered_inside(asker: Asker<'_>, so_far: Digest) -> Digest {
+    let Asker { path, namespace, .. } = asker;
+    DomainHasher::new(DOMAIN)
+        .field(b"answered inside")
+        .field(path.as_bytes())
+        .field(namespace.as_bytes())
+        .digest(&so_far)
+        .finish()
+}
+
 fn asked(asker: Asker<'_>, so_far: Digest) -> Digest {
-    let Asker { path, task } = asker;
+    let Asker { path, task, .. } = asker;
     DomainHasher::new(DOMAIN)
         .field(b"asked")
         .field(path.as_bytes())
@@ -147,7 +161,7 @@ mod tests {
         json!({ "role": "assistant", "blocks": [{ "reasoning": { "api": "a", "item": text } }, { "text": text }] })
     }
 
-    const ONE: Asker<'static> = Asker { path: "turn", task: "1.0" };
+    const ONE: Asker<'static> = Asker { path: "turn", namespace: "", task: "1.0" };
 
     fn entered(
         conversations: &mut Conversations,
@@ -190,6 +204,21 @@ mod tests {
         assert_eq!(entered(&mut all, Asker { task: "1.1", ..ONE }, None, &[user("a")]), (3, 0, false));
         let changed = [user("a"), model("x"), user("c")];
         assert_eq!(entered(&mut all, Asker { task: "2.0", ..ONE }, None, &changed), (4, 0, false));
+    }
+
+    #[test]
+    fn of_two_that_have_gone_the_same_way_each_continues_its_own() {
+        let mut all = Conversations::default();
+        let inside = |namespace, task| Asker { path: "each/turn", namespace, task };
+        for (namespace, task) in [("1.0", "1.0/1.0"), ("1.1", "1.1/1.0")] {
+            let first = all.enter(inside(namespace, task), None, &[user("a")]);
+            all.answer(inside(namespace, task), &first, &model("b"));
+        }
+        let next = [user("a"), model("b"), user("c")];
+        assert_eq!(entered(&mut all, inside("1.0", "1.0/2.0"), None, &next), (1, 2, false));
+        assert_eq!(entered(&mut all, inside("1.1", "1.1/2.0"), None, &next), (2, 2, false));
+        // In a later child run of the node, the newest of them is continued.
+        assert_eq!(entered(&mut all, inside("2.0", "2.0/1.0"), None, &next), (2, 2, false));
     }
 
     #[test]

@@ -112,12 +112,13 @@ pub fn save(
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|error| failed(&error))?;
-    let mut out =
-        Counted { out: BufWriter::new(file.as_file_mut()), hasher: PieceHasher::default(), bytes: 0 };
-    let totals = write(transcript, row, &mut out)?;
-    out.flush().map_err(|error| failed(&error))?;
-    let (digest, bytes) = (out.hasher.finish(), out.bytes);
-    drop(out.out);
+    let (totals, digest, bytes) = {
+        let out = BufWriter::new(file.as_file_mut());
+        let mut out = Counted { out, hasher: PieceHasher::default(), bytes: 0 };
+        let totals = write(transcript, row, &mut out)?;
+        out.flush().map_err(|error| failed(&error))?;
+        (totals, out.hasher.finish(), out.bytes)
+    };
     let run = name(row, transcript.namespace);
     let statement = TranscriptStatement { at, bytes, digest, messages: totals.messages, run };
     let envelope = statement.sign(key).map_err(|error| Error::storage(error.to_string()))?;

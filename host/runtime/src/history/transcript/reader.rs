@@ -216,7 +216,7 @@ impl Walk<'_, '_, '_> {
     fn call(&mut self, source: Source<'_>, attempt: u32, entry: &JournalEntry) -> Result<()> {
         let asked = AskedRequest::of(&entry.request.0).ok_or_else(|| unreadable(source))?;
         let path = self.paths.of(&source.record.namespace, source.node)?;
-        let asker = Asker { path: &path, task: source.task };
+        let asker = Asker { path: &path, namespace: &source.record.namespace, task: source.task };
         let place = self.conversations.enter(asker, asked.system, asked.messages);
         let template = Message {
             number: 0,
