@@ -69,12 +69,11 @@ impl Conversations {
                 found = Some((at + 1, *point));
             }
         }
-        let (known, conversation, is_system_new) = match found {
-            Some((known, point)) => (known, point.conversation, point.system != system),
-            None => {
-                self.count += 1;
-                (0, self.count, true)
-            }
+        let (known, conversation, is_system_new) = if let Some((known, point)) = found {
+            (known, point.conversation, point.system != system)
+        } else {
+            self.count += 1;
+            (0, self.count, true)
         };
         self.add(asked(asker, so_far), Point { conversation, system });
         let is_system_new = is_system_new && system.is_some();

@@ -216,8 +216,8 @@ impl Walk<'_, '_, '_> {
     fn call(&mut self, source: Source<'_>, attempt: u32, entry: &JournalEntry) -> Result<()> {
         let asked = AskedRequest::of(&entry.request.0).ok_or_else(|| unreadable(source))?;
         let path = self.paths.of(&source.record.namespace, source.node)?;
-        let asker = Asker { path: &path, namespace: &source.record.namespace, task: source.task };
-        let place = self.conversations.enter(asker, asked.system, asked.messages);
+        let caller = Asker { path: &path, namespace: &source.record.namespace, task: source.task };
+        let place = self.conversations.enter(caller, asked.system, asked.messages);
         let template = Message {
             number: 0,
             conversation: place.conversation,
@@ -247,7 +247,7 @@ impl Walk<'_, '_, '_> {
         let answered = entry.result.0.pointer("/response/message").filter(|_| entry.ok);
         let said = match answered {
             Some(message) => {
-                self.conversations.answer(asker, &place, message);
+                self.conversations.answer(caller, &place, message);
                 Some(SaidMessage::deserialize(message).map_err(|_| unreadable(source))?)
             }
             None => None,
