@@ -113,7 +113,7 @@ async function prepare({ native, root, tree, scratch }) {
 }
 
 /** The entries of the journals in an exported run, without what only one side sees of a response: its fields, and how many bytes came. */
-function journals(lines) {
+export function journals(lines) {
   const bodies = lines.split("\n").filter(Boolean).map((line) => JSON.parse(line).record?.body).filter(Boolean).map((body) => JSON.parse(body));
   const found = [];
   const visit = (value) => {

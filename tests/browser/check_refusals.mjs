@@ -8,10 +8,10 @@ import { seal, walk } from "./bundle.mjs";
 import { sample } from "./sample.mjs";
 import { serve } from "./serve.mjs";
 
-const flat = (text) => text.replace(/\s+/g, " ");
+export const flat = (text) => text.replace(/\s+/g, " ");
 
 /** What a page says about a bundle; nothing if it would run it. */
-async function said(browser, folder) {
+export async function said(browser, folder) {
   const server = await serve(folder);
   const context = await browser.newContext();
   try {

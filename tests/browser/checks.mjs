@@ -5,6 +5,7 @@ export { ends } from "./check_ends.mjs";
 export { reach, remembered, withoutJspi } from "./check_reach.mjs";
 export { assets, components } from "./check_refusals.mjs";
 export { accessible, frames, insecure, offline, reload, storage } from "./check_page.mjs";
+export { models } from "./check_models.mjs";
 export { handover } from "./check_handover.mjs";
 export { edits, forks, hooks } from "./check_history.mjs";
 export { limits } from "./check_limits.mjs";

@@ -200,6 +200,7 @@ pages! {
     history: "host/docs/guide/history.md";
     hooks: "host/docs/guide/hooks.md";
     knowledge: "host/docs/guide/knowledge.md";
+    models: "host/docs/guide/models.md";
     nodes: "host/docs/guide/nodes.md";
     observe: "host/docs/guide/observe.md";
     registry: "host/docs/guide/registry.md";

@@ -6,11 +6,12 @@ use std::path::Path;
 use js_component_bindgen::{AsyncMode, InstantiationMode, TranspileOpts, transpile as generate};
 
 /// Functions of the host that keep a component waiting in a page: the interface without its version, and the function.
-const WAITING: [(&str, &str); 7] = [
+const WAITING: [(&str, &str); 8] = [
     ("wasi:http/outgoing-handler", "handle"),
     // A request whose body is finished last is sent then.
     ("wasi:http/types", "[static]outgoing-body.finish"),
     ("graph-host:host/tools", "call"),
+    ("graph-host:host/model", "complete"),
     // The worker that owns the page's storage answers: what was put is durable, and seen by every other task.
     ("graph-host:host/knowledge", "get"),
     ("graph-host:host/knowledge", "put"),

@@ -44,6 +44,9 @@ pub struct TaskLimits {
     /// Calls of language models.
     #[serde(default = "default_model", skip_serializing_if = "is_default_model")]
     pub model: ModelUse,
+    /// What of `model` is kept for a last request without tools; none if the task fails once a figure does not suffice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_floor: Option<ModelUse>,
 }
 
 const fn default_model() -> ModelUse {
@@ -93,6 +96,7 @@ impl TaskLimits {
         request_body: 1 << 20,
         response_body: 4 << 20,
         model: ModelUse::OF_TASK,
+        model_floor: None,
     };
 
     /// No bound at all.
@@ -109,6 +113,7 @@ impl TaskLimits {
         request_body: u64::MAX,
         response_body: u64::MAX,
         model: ModelUse::UNBOUNDED,
+        model_floor: None,
     };
 
     /// The task's limits on its use of the host.
@@ -132,6 +137,10 @@ impl TaskLimits {
             request_body: self.request_body.min(other.request_body),
             response_body: self.response_body.min(other.response_body),
             model: self.model.min(other.model),
+            model_floor: match (self.model_floor, other.model_floor) {
+                (Some(one), Some(two)) => Some(one.min(two)),
+                (one, two) => one.or(two),
+            },
         }
     }
 }

@@ -33,6 +33,8 @@ use crate::limits::{ModelFigure, ModelUse};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModelBudget {
     most: ModelUse,
+    /// What of it is kept for a last request.
+    floor: ModelUse,
     used: ModelUse,
     /// What is set aside for the request under way.
     reserved: ModelUse,
@@ -96,7 +98,18 @@ fn manifest_line(figure: ModelFigure, amount: u64) -> String {
 impl ModelBudget {
     /// A budget of which nothing is used.
     pub const fn new(most: ModelUse) -> Self {
-        Self { most, used: ModelUse::NOTHING, reserved: ModelUse::NOTHING }
+        Self { most, floor: ModelUse::NOTHING, used: ModelUse::NOTHING, reserved: ModelUse::NOTHING }
+    }
+
+    /// The same budget, of which `floor` is kept for a last request: [`Self::reserve_last`].
+    #[must_use]
+    pub const fn with_floor(self, floor: ModelUse) -> Self {
+        Self { floor, ..self }
+    }
+
+    /// Whether something is kept for a last request.
+    pub const fn has_floor(&self) -> bool {
+        self.floor.calls > 0
     }
 
     /// What was used, without what is set aside.
@@ -120,9 +133,30 @@ impl ModelBudget {
         output: u64,
         price: &ModelPrice,
     ) -> Result<ModelUse, ModelShortage> {
-        // What was set aside for a request of which nobody has said how it ended counts as used.
+        self.reserve_above(self.floor, input, output, price)
+    }
+
+    /// The same for a request without tools, which may use what is kept for a last one as well.
+    pub fn reserve_last(
+        &mut self,
+        input: u64,
+        output: u64,
+        price: &ModelPrice,
+    ) -> Result<ModelUse, ModelShortage> {
+        self.reserve_above(ModelUse::NOTHING, input, output, price)
+    }
+
+    fn reserve_above(
+        &mut self,
+        floor: ModelUse,
+        input: u64,
+        output: u64,
+        price: &ModelPrice,
+    ) -> Result<ModelUse, ModelShortage> {
+        // What was set aside for a request whose end is not known counts as used.
         self.forfeit();
-        let left = self.left();
+        let above = |left: u64, floor| if left == u64::MAX { left } else { left.saturating_sub(floor) };
+        let left = self.left().each(floor, above);
         let payable =
             if left.cost == u64::MAX { Some(u64::MAX) } else { price.output_within(input, left.cost) };
         let wanted = output.max(1);
@@ -204,6 +238,21 @@ mod tests {
         assert_eq!(reserved(ModelUse::UNBOUNDED).output, 50);
         let free = ModelBudget::new(of(1, 100, 50, 0)).reserve(100, 50, &ModelPrice::default());
         assert_eq!(free, Ok(of(1, 100, 50, 0)), "what costs nothing needs no money");
+    }
+
+    #[test]
+    fn a_last_request_may_use_what_is_kept_for_it() {
+        let most = of(3, 400, 40, u64::MAX);
+        let mut budget = ModelBudget::new(most).with_floor(most.floor());
+        assert!(budget.has_floor() && !ModelBudget::new(most).has_floor());
+        assert_eq!(budget.reserve(301, 5, &PRICE).unwrap_err().figure, ModelFigure::InputTokens);
+        assert_eq!(budget.reserve(300, 40, &PRICE).unwrap().output, 30, "a quarter is kept");
+        budget.settle(of(1, 250, 30, 0));
+        budget.reserve(50, 1, &PRICE).unwrap_err();
+        let last = budget.reserve_last(150, 40, &PRICE).unwrap();
+        assert_eq!((last.input, last.output), (150, 10));
+        budget.settle(of(1, 150, 10, 0));
+        assert!(budget.reserve_last(1, 1, &PRICE).is_err(), "there is one last request");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What attempts may use of language models goes on record before they ask one.
+//! Puts what attempts may use of language models on record before they ask one.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -115,7 +115,8 @@ impl SharedJournal {
             }
         };
         let to_write = ToWrite { limit: limits.written, left: limits.written };
-        let models = Models { budget: ModelBudget::new(limits.model), meter };
+        let floor = limits.model_floor.unwrap_or(ModelUse::NOTHING);
+        let models = Models { budget: ModelBudget::new(limits.model).with_floor(floor), meter };
         Self(Arc::new(Shared {
             inner: Mutex::new(inner),
             to_write: Mutex::new(to_write),
@@ -253,15 +254,27 @@ impl SharedJournal {
         self.models().budget.charge(host.model);
     }
 
-    /// Sets aside what a request to a language model may use. See [`ModelBudget::reserve`].
+    /// Whether something is kept for a last request without tools.
+    pub(crate) fn keeps_a_last_request(&self) -> bool {
+        self.models().budget.has_floor()
+    }
+
+    /// Sets aside what a request to a language model may use. `last`: also of what is kept for a last one. See
+    /// [`ModelBudget::reserve`].
     pub(crate) fn reserve_model(
         &self,
         input: u64,
         output: u64,
         price: &ModelPrice,
+        last: bool,
     ) -> Result<ModelUse, ModelShortage> {
         let models = &mut *self.models();
-        let reserved = models.budget.reserve(input, output, price)?;
+        let budget = &mut models.budget;
+        let reserved = if last {
+            budget.reserve_last(input, output, price)
+        } else {
+            budget.reserve(input, output, price)
+        }?;
         models.meter.change(ModelUse::NOTHING, reserved);
         Ok(reserved)
     }
@@ -429,7 +442,7 @@ mod tests {
         let used = ModelUse { calls: 1, input: 100, output: 10, cost: 0 };
         let inner = HostUse { model: used, ..HostUse::NOTHING };
         let first = of(Journal::Record);
-        let reserved = first.reserve_model(200, 50, &ModelPrice::default()).unwrap();
+        let reserved = first.reserve_model(200, 50, &ModelPrice::default(), false).unwrap();
         assert!(first.settle_model(reserved, used).is_none());
         first.record(MODEL.0, MODEL.1, json!(1), Ok(with_used(json!({}), used))).unwrap();
         first.used_inside(inner);

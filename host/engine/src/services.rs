@@ -32,8 +32,8 @@ pub struct Services {
 
 /// Puts on record what an attempt may use of language models, so that it counts if the host crashes while it waits.
 pub trait ModelLedger: fmt::Debug + Send + Sync {
-    /// The attempt has used and may use so much, components around and below it included. False if nobody waits for the
-    /// attempt any more: then no model may be asked.
+    /// The attempt has used and may use so much, components around and below it included. False if the run no longer
+    /// waits for the attempt: then no model may be asked.
     fn record(&self, total: ModelUse) -> Recording<'_>;
 }
 

@@ -37,6 +37,12 @@ pub struct Request {
 }
 
 impl Request {
+    /// Whether the model may call no tool, or only the one that is named and returns the answer. The tools themselves may
+    /// stay in the request: providers refuse a conversation about tools that it does not have.
+    pub fn is_without_tools(&self) -> bool {
+        self.tools.is_empty() || matches!(self.tool_choice, ToolChoice::None | ToolChoice::Named(_))
+    }
+
     /// A request with these messages and nothing else.
     pub fn new(model: impl Into<String>, messages: Vec<Message>) -> Self {
         Self {

@@ -56,6 +56,7 @@
 pub mod digests;
 pub mod documents;
 pub mod host;
+pub mod models;
 mod problem;
 mod read;
 pub mod run;

@@ -26,7 +26,7 @@ enum Verdict {
     Allow,
     /// A person is asked about each.
     Ask,
-    /// They are refused; the model is told so.
+    /// They are refused, and the model gets that as their results.
     Deny,
 }
 
@@ -37,7 +37,7 @@ pub(crate) enum Decision {
     Perform,
     /// It is performed with the arguments of a person.
     PerformWith(Value),
-    /// It is refused, for a reason that the model is told.
+    /// It is refused, for a reason that is the result of the call.
     Refuse(String),
 }
 
@@ -150,7 +150,7 @@ fn object(answer: &Value) -> Option<Value> {
 }
 
 /// Whether a pattern matches the whole text. It takes time in proportion to the product of their lengths.
-fn matches(pattern: &str, text: &str) -> bool {
+pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut at, mut from) = (0, 0);
     // Where the last `*` is, and how much of the text it has taken.

@@ -98,8 +98,8 @@ impl Plan {
         call: &ToolCall,
         ctx: &Context,
     ) -> Result<(), Failure> {
-        let Some(tool) = settings.tools.iter().find(|tool| tool.name() == call.name) else {
-            let mut names: Vec<String> = settings.tools.iter().map(ToolSettings::name).collect();
+        let Some(tool) = settings.offered().find(|tool| tool.name() == call.name) else {
+            let mut names: Vec<String> = settings.offered().map(ToolSettings::name).collect();
             names.extend(has_outputs.then(|| RETURN.to_owned()));
             self.refuse(
                 call,

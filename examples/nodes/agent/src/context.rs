@@ -10,7 +10,7 @@ use crate::result::Used;
 use crate::settings::{ContextSettings, Settings};
 use crate::thread;
 
-/// What the model is told where the settings say nothing.
+/// The instructions where the settings have none.
 const INSTRUCTIONS: &str = "You are given the older part of a conversation between a user, an assistant and its tools. Write a summary with \
                             which the assistant can continue without having seen it: what the user wants, in their own words where these \
                             matter; what was decided; what the tools have returned that is still needed, with exact names and numbers; \

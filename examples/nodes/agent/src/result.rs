@@ -56,11 +56,21 @@ impl Used {
         Self { turns: self.turns.saturating_add(1), ..self }
     }
 
+    /// Tokens of requests and answers.
+    pub(crate) fn tokens(&self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
+
+    /// The cost in the manifest's currency.
+    pub(crate) fn spend(&self) -> f64 {
+        // Through text, which rounds once: 20000 millionths are 0.02.
+        format!("{}.{:06}", self.cost / 1_000_000, self.cost % 1_000_000).parse().unwrap_or_default()
+    }
+
     /// As people read it: the cost in the manifest's currency.
     pub(crate) fn shown(&self) -> Value {
-        let Self { turns, input_tokens, output_tokens, cost } = *self;
-        // Through text, which rounds once: 20000 millionths are 0.02.
-        let spend: f64 = format!("{}.{:06}", cost / 1_000_000, cost % 1_000_000).parse().unwrap_or_default();
+        let Self { turns, input_tokens, output_tokens, .. } = *self;
+        let spend = self.spend();
         json!({ "turns": turns, "input_tokens": input_tokens, "output_tokens": output_tokens, "spend": spend })
     }
 }

@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 use graph_sdk::model::{self, Block, Message, Role};
 use graph_sdk::prelude::*;
+use serde::Deserializer;
+use serde::de::Error as _;
 
-use crate::approvals::Approval;
+use crate::approvals::{Approval, matches};
 use crate::outputs::{Outputs, RETURN};
 
 /// The largest number of turns: what the graph's supersteps suffice for.
@@ -31,6 +33,10 @@ pub struct Settings {
     /// The items that the model may ask for.
     #[serde(default)]
     pub(crate) tools: Vec<ToolSettings>,
+    /// Dispatch patterns such as `execute.tool.acme.*`: the model is offered only those of the tools that one of them covers. Without
+    /// the setting, all of them. What the run may dispatch is up to the manifest all the same.
+    #[serde(default)]
+    permissions: Option<Vec<String>>,
     /// Which calls of tools are performed, refused, or asked about. The first rule whose pattern matches counts; a call that none
     /// matches is performed.
     #[serde(default)]
@@ -90,6 +96,11 @@ pub(crate) struct Limits {
     pub(crate) repeats: usize,
     /// How many characters of a tool's result the model sees.
     pub(crate) tool_result: usize,
+    /// How many tokens the whole thread may use, requests and answers together. It is looked at before each call, so that the last
+    /// one can go beyond it; the manifest's budgets are never exceeded.
+    pub(crate) tokens: Option<u64>,
+    /// What the whole thread may cost, in the manifest's currency. It is looked at before each call, as `tokens` is.
+    pub(crate) spend: Option<f64>,
     /// Uses the last turn, or the last call or tokens of the budget, for an answer without tools.
     pub(crate) finish: bool,
 }
@@ -117,7 +128,7 @@ pub(crate) struct ContextSettings {
 pub(crate) struct SummarySettings {
     /// The model; without it, that of the agent.
     pub(crate) model: Option<String>,
-    /// What it is told to do.
+    /// Its instructions.
     pub(crate) instructions: Option<String>,
     /// The most tokens of a summary.
     pub(crate) max_output: u64,
@@ -125,7 +136,7 @@ pub(crate) struct SummarySettings {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { turns: 20, repeats: 3, tool_result: 4000, finish: false }
+        Self { turns: 20, repeats: 3, tool_result: 4000, tokens: None, spend: None, finish: false }
     }
 }
 
@@ -145,6 +156,17 @@ const fn nine_tenths() -> f64 {
 
 const fn kept() -> u64 {
     16_000
+}
+
+/// Reads settings in which null stands for what is left out, as it does where a graph passes on what it does not have.
+pub(crate) fn without_nulls<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Settings, D::Error> {
+    let mut settings = Value::deserialize(deserializer)?;
+    for path in ["", "/limits", "/context", "/context/summary"] {
+        if let Some(Value::Object(fields)) = settings.pointer_mut(path) {
+            fields.retain(|_, value| !value.is_null());
+        }
+    }
+    graph_sdk::serde_json::from_value(settings).map_err(D::Error::custom)
 }
 
 impl Settings {
@@ -181,13 +203,32 @@ impl Settings {
         if self.limits.repeats < 2 {
             return wrong("limits.repeats", "must be at least 2");
         }
+        if let Some(spend) = self.limits.spend
+            && !(spend.is_finite() && spend >= 0.0)
+        {
+            return wrong("limits.spend", format_args!("must be at least 0, not {spend}"));
+        }
         if self.limits.tool_result == 0 {
             return wrong("limits.tool_result", "must be at least 1");
         }
         if let Some(context) = &self.context {
             context.check()?;
         }
-        self.outputs.as_ref().map(Outputs::read).transpose()
+        let is_nothing = |outputs: &&Value| {
+            outputs.as_object().is_some_and(Map::is_empty) || outputs.as_array().is_some_and(Vec::is_empty)
+        };
+        self.outputs.as_ref().filter(|outputs| !is_nothing(outputs)).map(Outputs::read).transpose()
+    }
+
+    /// The tools that the model is offered.
+    pub(crate) fn offered(&self) -> impl Iterator<Item = &ToolSettings> {
+        let is_permitted = |tool: &&ToolSettings| {
+            let name = format!("execute.tool.{}", tool.item.replace('/', "."));
+            self.permissions.as_ref().is_none_or(|patterns| {
+                patterns.iter().any(|pattern| matches(pattern.strip_prefix("rye.").unwrap_or(pattern), &name))
+            })
+        };
+        self.tools.iter().filter(is_permitted)
     }
 
     /// The model that is asked: the first that is granted if the settings name none.

@@ -6,8 +6,8 @@ use graph_sdk::prelude::*;
 use crate::calls::{Performed, Plan};
 use crate::outputs::{Outputs, RETURN};
 use crate::result::{Answer, Used};
-use crate::settings::{Said, Settings};
-use crate::{calls, context, thread};
+use crate::settings::{Limits, Said, Settings};
+use crate::{calls, context, settings, thread};
 
 /// The graph's node that dispatches this item.
 const TURN: &str = "turn";
@@ -22,11 +22,18 @@ const FINISH: &str = "This is the last call that is possible: answer now with wh
 /// Asks for the typed outputs, in the last call.
 const FINISH_WITH_OUTPUTS: &str = "This is the last call that is possible: return the outputs now with the tool `directive_return`, from what is known.";
 
+/// Whether a failure says that one call without tools is left.
+fn keeps_a_last_call(failure: &Failure) -> bool {
+    failure.category() == Some(Category::Limit)
+        && failure.details().is_some_and(|details| details["finish"] == Value::Bool(true))
+}
+
 /// What the graph gives to each activation.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Params {
     /// What the user has set: the inputs of the graph.
+    #[serde(deserialize_with = "settings::without_nulls")]
     settings: Settings,
     /// The conversation so far.
     #[serde(default)]
@@ -165,13 +172,10 @@ impl Turn<'_> {
             }
             Some(_) => {}
         }
-        let limit = settings.limits.turns;
-        if turns >= limit {
-            let message =
-                format!("the model was asked {turns} times and has not finished; `limits.turns` is {limit}");
+        if let Some(message) = reached(&settings.limits, turns, used) {
             return Err(self.limit(&message, turns, used));
         }
-        let phase = if self.has_to_finish(turns) { Phase::Finishing } else { phase };
+        let mut phase = if self.has_to_finish(turns) { Phase::Finishing } else { phase };
         if phase != Phase::Finishing
             && let Some(cut) = context::due(settings.context.as_ref(), &all, *context)
         {
@@ -186,12 +190,24 @@ impl Turn<'_> {
                 .write("chain", json!([summarised.record]))
                 .goto(TURN));
         }
+        let response = match self.complete(&mut added, phase) {
+            // The manifest keeps a last call where the budget does not suffice for another one with tools.
+            Err(failure) if phase != Phase::Finishing && keeps_a_last_call(&failure) => {
+                phase = Phase::Finishing;
+                self.complete(&mut added, phase)?
+            }
+            answered => answered?,
+        };
+        self.take(response, added, phase, turns + 1)
+    }
+
+    /// Asks for the next message. In the last call, the model is told to answer; `added` then has that, too.
+    fn complete(&self, added: &mut Vec<Message>, phase: Phase) -> Result<Response, Failure> {
         if phase == Phase::Finishing {
             added.push(Message::user(if self.outputs.is_some() { FINISH_WITH_OUTPUTS } else { FINISH }));
         }
-        let conversation = thread::merged(&[thread.as_slice(), added.as_slice()].concat());
-        let response = model::complete(&self.request(conversation, phase)?)?;
-        self.take(response, added, phase, turns + 1)
+        let conversation = thread::merged(&[self.params.thread.as_slice(), added.as_slice()].concat());
+        model::complete(&self.request(conversation, phase)?)
     }
 
     /// Whether the next call is the last one that a limit permits.
@@ -214,7 +230,7 @@ impl Turn<'_> {
         request.system = settings.system.clone().filter(|system| !system.is_empty());
         request.max_output = settings.max_output;
         request.temperature = settings.temperature;
-        for tool in &settings.tools {
+        for tool in settings.offered() {
             let name = tool.name();
             request = request.tool(Tool::new(name, tool.description.clone(), tool.parameters.clone()));
         }
@@ -315,4 +331,22 @@ impl Turn<'_> {
         let text = said.map(Message::text).find(|text| !text.is_empty());
         json!({ "turns": turns, "cost": used.shown(), "thread_length": self.params.thread.len(), "text": text })
     }
+}
+
+/// Which limit does not permit another call.
+fn reached(limits: &Limits, turns: u64, used: &Used) -> Option<String> {
+    if turns >= limits.turns {
+        let most = limits.turns;
+        return Some(format!(
+            "the model was asked {turns} times and has not finished; `limits.turns` is {most}"
+        ));
+    }
+    if let Some(most) = limits.tokens.filter(|most| used.tokens() >= *most) {
+        return Some(format!(
+            "the task has used {} tokens and is not finished; `limits.tokens` is {most}",
+            used.tokens()
+        ));
+    }
+    let most = limits.spend.filter(|most| used.spend() >= *most)?;
+    Some(format!("the task has cost {} and is not finished; `limits.spend` is {most}", used.spend()))
 }

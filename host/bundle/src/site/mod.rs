@@ -9,7 +9,7 @@ mod files;
 mod manifest;
 
 /// The interfaces that the page gives to components, without versions. `bundle.json` names them, and the page checks that it has them.
-pub const INTERFACES: [&str; 28] = [
+pub const INTERFACES: [&str; 29] = [
     "graph-host:node/types",
     "graph-host:host/log",
     "graph-host:host/events",
@@ -38,6 +38,7 @@ pub const INTERFACES: [&str; 28] = [
     "graph-host:host/secrets",
     "graph-host:host/knowledge",
     "graph-host:host/tools",
+    "graph-host:host/model",
 ];
 
 pub use assets::ASSETS;

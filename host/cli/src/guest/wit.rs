@@ -19,6 +19,7 @@ pub const FILES: &[(&str, &str)] = texts![
     "wit/host/events.wit",
     "wit/host/knowledge.wit",
     "wit/host/log.wit",
+    "wit/host/model.wit",
     "wit/host/secrets.wit",
     "wit/host/tools.wit",
     "wit/node/action.wit",

@@ -166,7 +166,8 @@ impl EffectiveGrant {
         }
         // Where no model is granted, the digest is that of releases without models.
         if !self.models.is_empty() {
-            for rules in [serde_json::json!(self.models), serde_json::json!(self.limits.model)] {
+            let limits = serde_json::json!([self.limits.model, self.limits.model_floor]);
+            for rules in [serde_json::json!(self.models), limits] {
                 digest = digest.field(crate::json::canonical_string(&rules).as_bytes());
             }
         }

@@ -31,6 +31,6 @@ pub use model::{ModelApi, ModelPrice, ModelRule, ModelTokens};
 pub use nested::{call_seed, check_call};
 pub use outgoing::{HttpField, HttpResponse, Outgoing, SecretValue, UnsearchableResponse, UnusableSecret};
 pub use reach::{KnowledgeRule, SecretRule, SecretSource, is_key};
-pub(crate) use read::read_model_use;
 pub use read::read_run_limits;
+pub(crate) use read::read_task_models;
 pub use suggest::{DispatchUse, ItemNeeds, Suggestion, suggest};

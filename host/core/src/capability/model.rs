@@ -85,7 +85,7 @@ impl ModelPrice {
         u64::try_from(sum.div_ceil(1_000_000)).unwrap_or(u64::MAX)
     }
 
-    /// The most that a call of so many tokens can cost, in millionths, whatever the provider reads from its cache.
+    /// The most that a call with these tokens can cost, in millionths, whatever the provider reads from its cache.
     pub fn most(&self, input: u64, output: u64) -> u64 {
         Self { input: self.dearest_input(), ..*self }.cost(ModelTokens {
             input,
@@ -94,7 +94,7 @@ impl ModelPrice {
         })
     }
 
-    /// The most tokens of an answer with which a call that sends so many tokens costs at most `cost` millionths, as
+    /// The most tokens of an answer with which a call that sends `input` tokens costs at most `cost` millionths, as
     /// [`most`](Self::most) counts them; none if the request alone costs more.
     pub fn output_within(&self, input: u64, cost: u64) -> Option<u64> {
         let request = u128::from(input).saturating_mul(u128::from(self.dearest_input()));

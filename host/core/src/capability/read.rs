@@ -77,7 +77,10 @@ pub fn read_run_limits(mut fields: Fields<'_>) -> RunLimits {
         state: size(&mut fields, "state").unwrap_or(RunLimits::DEFAULT.state),
         results: size(&mut fields, "results").unwrap_or(RunLimits::DEFAULT.results),
         stored: size(&mut fields, "stored").unwrap_or(RunLimits::DEFAULT.stored),
-        model: read_model_use(&mut fields, &keys::manifest::RUN_MODEL, RunLimits::DEFAULT.model),
+        model: match fields.fields("model", &keys::manifest::RUN_MODEL, "`model`") {
+            Some(fields) => read_figures(fields, RunLimits::DEFAULT.model),
+            None => RunLimits::DEFAULT.model,
+        },
     };
     fields.finish();
     run
@@ -253,19 +256,26 @@ fn read_limits(mut fields: Fields<'_>, otherwise: TaskLimits) -> TaskLimits {
         requests: fields.u64("requests", 0..=u64::MAX).unwrap_or(otherwise.requests),
         request_body: fields.size("request_body").unwrap_or(otherwise.request_body),
         response_body: fields.size("response_body").unwrap_or(otherwise.response_body),
-        model: read_model_use(&mut fields, &keys::manifest::TASK_MODEL, otherwise.model),
+        ..read_task_models(&mut fields, otherwise)
     };
     fields.finish();
     limits
 }
 
-/// Reads the key `model` of limits; missing keys have the values of `otherwise`.
-pub(crate) fn read_model_use(
-    fields: &mut Fields<'_>,
-    table: &'static keys::KeyTable,
-    otherwise: ModelUse,
-) -> ModelUse {
-    let Some(mut fields) = fields.fields("model", table, "`model`") else { return otherwise };
+/// Reads the key `model` of a task's limits, and gives limits that have nothing else from it.
+pub(crate) fn read_task_models(fields: &mut Fields<'_>, otherwise: TaskLimits) -> TaskLimits {
+    let what = "`model`";
+    let Some(mut fields) = fields.fields("model", &keys::manifest::TASK_MODEL, what) else {
+        return otherwise;
+    };
+    let finishes = fields.choice("when_used_up", &[("fail", false), ("finish", true)]);
+    let model = read_figures(fields, otherwise.model);
+    let finishes = finishes.unwrap_or(otherwise.model_floor.is_some());
+    TaskLimits { model, model_floor: finishes.then(|| model.floor()), ..otherwise }
+}
+
+/// Reads the figures of a budget of models; missing ones have the values of `otherwise`.
+fn read_figures(mut fields: Fields<'_>, otherwise: ModelUse) -> ModelUse {
     let model = ModelUse {
         calls: fields.u64("calls", 0..=u64::MAX).unwrap_or(otherwise.calls),
         input: fields.u64("input_tokens", 0..=u64::MAX).unwrap_or(otherwise.input),

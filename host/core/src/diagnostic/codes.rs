@@ -577,6 +577,21 @@ Steps that are not XML belong below the fence.";
     Greet {input:who}.
 
 Declare the input, or correct the name.";
+    DIRECTIVE_THREAD = "GH0905", "what a directive says about its thread cannot be read",
+"A directive may say how a language model carries it out: the model, limits (turns, tokens, spend, spawns, depth, and duration in seconds), \
+permissions, typed outputs and hooks. A limit that cannot be read is an error, since without it more would be permitted than its author \
+wanted. Everything else that cannot be read is left out with a warning.
+
+    <model tier=\"fast\"/>
+    <limits turns=\"8\" tokens=\"50000\" spend=\"0.5\"/>
+    <permissions><execute><tool>acme.*</tool></execute></permissions>
+
+In metadata that are YAML:
+
+    model: { tier: fast }
+    limits: { turns: 8, tokens: 50000, spend: 0.5 }
+    permissions: [execute.tool.acme.*]
+    outputs: { path: { type: string, required: true, description: where it is } }";
     LOCK_ENTRY = "GH1001", "an entry of the lockfile cannot be read",
 "`graph-host.lock` says for each item that was pulled which digest it had. It is written by `graph-host pull` and \
 `graph-host lock`, and an entry that was changed by hand, or came out of a merge, may not hold together any more.

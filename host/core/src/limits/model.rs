@@ -68,6 +68,18 @@ impl ModelUse {
         self.each(other, u64::min)
     }
 
+    /// What of a budget is kept for a last request: one call, and a quarter of each other figure that is limited.
+    #[must_use]
+    pub fn floor(self) -> Self {
+        let quarter = |figure: u64| if figure == u64::MAX { 0 } else { figure / 4 };
+        Self {
+            calls: self.calls.min(1),
+            input: quarter(self.input),
+            output: quarter(self.output),
+            cost: quarter(self.cost),
+        }
+    }
+
     /// The first figure in which this is more than `most`.
     pub fn above(self, most: Self) -> Option<ModelFigure> {
         ModelFigure::ALL.into_iter().find(|figure| figure.of(self) > figure.of(most))

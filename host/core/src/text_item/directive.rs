@@ -11,6 +11,7 @@ use crate::work::rates::{BYTE, LOOKUP};
 use crate::work::{Exhausted, Meter};
 use crate::yaml::{Fields, Node, Yaml};
 
+use super::thread::{self, DirectiveThread, ThreadProblem};
 use super::xml::Element;
 
 const OPEN: &str = "{input:";
@@ -24,6 +25,8 @@ pub struct Directive {
     pub inputs: Vec<DirectiveInput>,
     /// Its declared outputs, unchanged.
     pub outputs: Option<Value>,
+    /// What it says about the thread in which a language model carries it out.
+    pub thread: DirectiveThread,
 }
 
 /// An input that a directive declares.
@@ -71,12 +74,12 @@ const KINDS: [(&str, InputKind); 13] = [
 ];
 
 impl InputKind {
-    fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         KINDS.iter().find(|(name, _)| *name == text).map(|(_, kind)| *kind)
     }
 
     /// The name of the type in JSON Schema; none for what may be anything.
-    const fn schema(self) -> Option<&'static str> {
+    pub(super) const fn schema(self) -> Option<&'static str> {
         match self {
             Self::Any => None,
             Self::String => Some("string"),
@@ -251,7 +254,12 @@ fn inside(text: &str) -> Option<(&str, Option<&str>)> {
 /// Reads `inputs` and `outputs` of a directive whose metadata are YAML.
 pub(super) fn of_yaml(metadata: &Node, problems: &Problems) -> Directive {
     let Some(mapping) = metadata.as_mapping() else { return Directive::default() };
-    let mut directive = Directive { inputs: Vec::new(), outputs: mapping.get("outputs").map(Node::to_json) };
+    let outputs = mapping.get("outputs").map(Node::to_json);
+    let mut directive = Directive { outputs, ..Directive::default() };
+    for entry in mapping.iter().filter(|entry| thread::SECTIONS.contains(&entry.key.name.as_str())) {
+        let found = directive.thread.read(&entry.key.name, &entry.value.to_json());
+        report_thread(found, || entry.key.span, problems);
+    }
     let Some(inputs) = mapping.get("inputs").filter(|inputs| !inputs.is_null()) else { return directive };
     let mut names = BTreeSet::new();
     match &inputs.value {
@@ -392,7 +400,26 @@ pub(super) fn of_xml(root: &Element, text: &str, base: usize, problems: &Problem
         push(&mut directive, &mut names, Some(input), || span(element), problems);
     }
     directive.outputs = root.child("outputs").map(Element::to_json);
+    for name in thread::SECTIONS {
+        let within = if name == "outputs" { Some(root) } else { root.child("metadata") };
+        if let Some(section) = within.and_then(|within| within.child(name)) {
+            let found = directive.thread.read(name, &section.to_json());
+            report_thread(found, || span(section), problems);
+        }
+    }
     directive
+}
+
+/// Reports what is wrong with a section about the thread.
+fn report_thread(found: Vec<ThreadProblem>, span: impl Fn() -> Span, problems: &Problems) {
+    for ThreadProblem { is_error, message, help } in found {
+        // To find a place takes time with the length of the text.
+        if problems.is_full() {
+            return;
+        }
+        let of = if is_error { Diagnostic::error } else { Diagnostic::warning };
+        problems.push(of(codes::DIRECTIVE_THREAD, span().first_line(), &message).help(help));
+    }
 }
 
 fn push(

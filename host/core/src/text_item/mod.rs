@@ -6,6 +6,7 @@
 mod directive;
 mod parse;
 mod search;
+mod thread;
 mod xml;
 
 #[cfg(test)]
@@ -14,3 +15,4 @@ mod tests;
 pub use directive::{Directive, DirectiveInput, InputKind};
 pub use parse::{ReadText, TextFormat, TextItem, read_text_item};
 pub use search::{SEARCH_FIELDS, SearchField, SearchQuery, Searched};
+pub use thread::{DirectiveOutput, DirectiveThread};

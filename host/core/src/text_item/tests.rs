@@ -88,6 +88,99 @@ fn a_directive_of_rye_is_read() {
     );
 }
 
+const XML_THREAD: &str = "```xml\n<directive name=\"a\">\n<metadata>\n<model tier=\"fast\" fallback=\"general\"/>\n<limits max_turns=\"8\" tokens=\"4096\" spend=\"0.5\" duration=\"600\"/>\n<permissions><execute><tool>rye.file-system.*</tool><tool>acme/say</tool></execute><execute><directive>b</directive></execute><search>*</search><load><knowledge>acme/notes/*</knowledge></load><cap>rye.execute.tool.c</cap></permissions>\n<hooks><hook id=\"h\" event=\"after_step\"><condition path=\"cost.spend\" op=\"gte\" value=\"0.9\"/><action primary=\"execute\" item_type=\"directive\" item_id=\"warn\"><param name=\"of\">${cost}</param></action></hook></hooks>\n</metadata>\n<outputs><output name=\"path\" type=\"string\" required=\"true\">Where it\n is</output><output name=\"n\" type=\"int\"/></outputs>\n</directive>\n```\n";
+
+const YAML_THREAD: &str = "---\nmodel: { tier: fast, fallback: general }\nlimits: { turns: 8, max_turns: 9, tokens: 4096, spend: 0.5, duration: 600 }\npermissions:\n  execute: { tool: [rye.file-system.*, acme/say], directive: b }\n  search: '*'\n  load: { knowledge: acme/notes/* }\n  cap: rye.execute.tool.c\nhooks:\n  - { id: h, event: after_step, condition: { path: cost.spend, op: gte, value: 0.9 }, action: { primary: execute, item_type: directive, item_id: warn, params: { of: '${cost}' } } }\noutputs:\n  - { name: path, type: string, required: true, description: Where it is }\n  - { name: n, type: int }\n---\n";
+
+#[test]
+fn a_directive_says_how_a_model_carries_it_out() {
+    let expected = json!({
+        "model": { "tier": "fast", "fallback": "general" },
+        "limits": { "turns": 8, "tokens": 4096, "spend": 0.5, "duration": 600 },
+        "outputs": {
+            "path": { "type": "string", "required": true, "description": "Where it is" },
+            "n": { "type": "integer", "required": false },
+        },
+        "hooks": [{
+            "id": "h",
+            "event": "after_step",
+            "condition": { "path": "cost.spend", "op": "gte", "value": 0.9 },
+            "action": { "primary": "execute", "item_type": "directive", "item_id": "warn", "params": { "of": "${cost}" } },
+        }],
+    });
+    let mut permissions = vec![
+        "execute.directive.b",
+        "execute.tool.acme.say",
+        "execute.tool.rye.file-system.*",
+        "load.knowledge.acme.notes.*",
+        "rye.execute.tool.c",
+        "search.directive.*",
+        "search.knowledge.*",
+        "search.tool.*",
+    ];
+    permissions.sort_unstable();
+    for text in [XML_THREAD, YAML_THREAD] {
+        let mut thread = read(ItemType::Directive, text).unwrap().directive.unwrap().thread.to_json();
+        let mut read: Vec<String> = serde_json::from_value(thread["permissions"].take()).unwrap();
+        read.sort_unstable();
+        assert_eq!(read, permissions);
+        thread.as_object_mut().unwrap().remove("permissions");
+        assert_eq!(thread, expected);
+    }
+    let plain = read(ItemType::Directive, "Do it.\n").unwrap().directive.unwrap().thread;
+    let nothing = json!({ "model": {}, "limits": {}, "permissions": [], "outputs": {}, "hooks": [] });
+    assert_eq!(plain.to_json(), nothing);
+    let all = read(
+        ItemType::Directive,
+        "---\nmodel: fast\npermissions: '*'\noutputs: { success: It worked. }\n---\n",
+    )
+    .unwrap();
+    let all = all.directive.unwrap().thread;
+    assert_eq!((all.model["tier"].as_str(), all.permissions.len()), (Some("fast"), 12));
+    assert_eq!(all.outputs[0].description.as_deref(), Some("It worked."));
+}
+
+/// A limit that cannot be read is an error; everything else is left out.
+#[test]
+fn what_cannot_be_read_about_a_thread_is_told() {
+    for (section, message) in [
+        ("limits: { turns: many }", "the limit `turns` must be a whole number"),
+        ("limits: { turns: 1.5 }", "the limit `turns` must be a whole number"),
+        ("limits: { spend: -1 }", "the limit `spend` must be a number, at least 0"),
+        ("limits: { trns: 1 }", "`trns` is no limit of a thread"),
+        ("limits: 8", "the limits cannot be read"),
+    ] {
+        let problems = read(ItemType::Directive, &format!("---\n{section}\n---\n")).unwrap_err();
+        assert!(problems.len() == 1 && problems[0].contains(message), "{problems:?}");
+    }
+    for (section, message) in [
+        ("model: { teir: fast }", "`teir` is unknown of a model"),
+        ("model: [a]", "the model cannot be read"),
+        ("model: { tier: 1 }", "`tier` of the model is no text"),
+        ("permissions: { allow: { type: read } }", "`allow` in the permissions is not used"),
+        ("permissions: { execute: { tol: a } }", "`tol` in the permissions is not used"),
+        ("permissions: ['a b']", "the permission `a b` is left out"),
+        ("permissions: { execute: { tool: [[a]] } }", "what is no text in the permissions is not used"),
+        ("outputs: { 'a b': {} }", "`a b` cannot be the name of an output"),
+        ("outputs: [{ type: string }]", "an output has no name"),
+        ("outputs: { a: { type: strin } }", "`strin` is no type of an output"),
+        ("outputs: [{ name: a }, { name: a }]", "the output `a` is declared twice"),
+        ("hooks: [{ action: {} }]", "a hook is left out: it has no `event`"),
+        ("hooks: [{ event: when, action: {} }]", "a hook is left out: `when` is no event"),
+        ("hooks: [{ event: error }]", "a hook is left out: it has no `action`"),
+        ("hooks: { hook: { event: error, condition: x, action: {} } }", "its condition is no mapping"),
+    ] {
+        let text = format!("---\n{section}\n---\n");
+        let read = read_text_item(ItemType::Directive, TextFormat::Markdown, "x.md", &text).unwrap();
+        let told = read.warnings.to_lines();
+        assert!(told.len() == 1 && told[0].contains(message), "{section}: {told:?}");
+        assert_eq!(read.item.directive.unwrap().thread.permissions, [""; 0]);
+    }
+    let many = (0..300).map(|n| format!("execute.tool.t{n}")).collect::<Vec<_>>().join(", ");
+    let bounded = read(ItemType::Directive, &format!("---\npermissions: [{many}]\n---\n")).unwrap();
+    assert_eq!(bounded.directive.unwrap().thread.permissions.len(), 200);
+}
+
 #[test]
 fn mistakes_are_shown_where_they_are() {
     let cases = [
@@ -180,6 +273,11 @@ proptest! {
             }
         }
         fill(&text, &json!({"a": {"b": 1}}));
+    }
+
+    #[test]
+    fn sections_of_a_thread_never_panic(section in "(model|limits|permissions|outputs|hooks)", value in "[\\[\\]{}a-c:, '*0-9.-]{0,40}") {
+        let _ = read(ItemType::Directive, &format!("---\n{section}: {value}\n---\n"));
     }
 
     #[test]

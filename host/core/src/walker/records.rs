@@ -50,7 +50,7 @@ impl Walker {
         Ok(())
     }
 
-    /// An attempt is about to ask a language model: what it may use goes on record, so that it counts after a crash. Under
+    /// An attempt is about to ask a language model: what it may use is put on record, so that it counts after a crash. Under
     /// `durability: exit` nothing of the superstep would be stored then, and the attempt need not wait.
     pub(super) fn reserve_model(
         &mut self,

@@ -173,6 +173,8 @@ impl Walker {
         let task = superstep.task_mut(at);
         // A component that makes no calls of the host can run even if none are left.
         let HostUse { calls, bytes, model, .. } = dispatch.limits.host().min(task.account().left_of_host());
+        let of_run = self.setup.manifest.run_limits().model.floor();
+        let model_floor = dispatch.limits.model_floor.map(|floor| floor.min(of_run));
         if is_control_item(dispatch.primary, dispatch.item_type, &dispatch.item_id) {
             task.account_mut().begin_and_end();
             return self.accept(now, at, Outcome::Result(params), fx);
@@ -212,7 +214,7 @@ impl Walker {
             item_id: String::from(&*dispatch.item_id),
             params,
             activation,
-            limits: TaskLimits { fuel, calls, bytes, model, ..dispatch.limits },
+            limits: TaskLimits { fuel, calls, bytes, model, model_floor, ..dispatch.limits },
             clock: self.line.at(),
             seed,
         });

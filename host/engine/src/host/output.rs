@@ -231,7 +231,7 @@ impl Output {
         }
     }
 
-    /// Whether somebody sees parts of answers of language models.
+    /// Whether an observer sees parts of answers of language models.
     pub(crate) fn is_observed(&self) -> bool {
         self.observer.is_some()
     }

@@ -49,7 +49,7 @@ fn asking(times: u32) -> Vec<u8> {
     let messages = place(&[&[0; 4][..], &list(blocks)].concat());
     data[0..8].copy_from_slice(&model);
     data[20..28].copy_from_slice(&list(messages));
-    let data: String = data.iter().map(|byte| format!("\\{byte:02x}")).collect();
+    let data = data.iter().fold(String::new(), |text, byte| format!("{text}\\{byte:02x}"));
 
     let core = format!(
         r#"(module
@@ -361,7 +361,7 @@ async fn parts_of_an_answer_are_shown_while_they_arrive_and_never_the_key() {
     let report = call_with(&node, limits(), Journal::Record, Services::default(), Some(observer)).await;
     assert_eq!(value(&report), &json!("good day, {{secret:fast}}!"));
     assert_eq!(provider.asked()[0]["stream"], json!(true));
-    let deltas = deltas.0.lock().unwrap();
+    let deltas = deltas.0.lock().unwrap().clone();
     assert!(deltas.iter().all(|delta| delta.part == ModelPart::Text && delta.model == "fast"), "{deltas:?}");
     assert!(deltas.len() >= 3, "{deltas:?}");
     let shown: String = deltas.iter().map(|delta| delta.text.as_str()).collect();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use graph_bundle::site::MissingCheck;
-use graph_core::capability::{Access, EffectiveGrant, Scheme};
+use graph_core::capability::{Access, EffectiveGrant, HttpRule, ModelRule, Scheme};
 use graph_core::diagnostic::printable;
 
 use crate::error::Error;
@@ -39,23 +39,26 @@ pub(super) fn missing_checks(node: &PlannedNode) -> Vec<MissingCheck> {
 
 /// The origins that granted requests go to, as a Content Security Policy names them.
 pub(super) fn origins(grants: &[EffectiveGrant]) -> BTreeSet<String> {
-    let rules = grants.iter().flat_map(|grant| &grant.http);
-    let each = rules.flat_map(|rule| {
-        let host = if rule.host.contains(':') { format!("[{}]", rule.host) } else { rule.host.clone() };
-        let of = move |scheme: Scheme, port: u16| format!("{scheme}://{host}:{port}");
-        let schemes = rule.schemes.iter();
-        schemes.flat_map(move |scheme| {
-            let of = of.clone();
-            rule.ports.iter().map(move |port| of(*scheme, *port))
-        })
+    let each = grants.iter().flat_map(rules).flat_map(|HttpRule { host, schemes, ports, .. }| {
+        let host = if host.contains(':') { format!("[{host}]") } else { host };
+        let of = move |scheme: Scheme| {
+            let host = host.clone();
+            ports.clone().into_iter().map(move |port| format!("{scheme}://{host}:{port}"))
+        };
+        schemes.into_iter().flat_map(of)
     });
     // A host that was read from a manifest has no character that ends a source or a directive.
     each.filter(|origin| !origin.contains([';', ',', ' ', '\'', '"', '<', '>'])).collect()
 }
 
+/// What may be sent: the requests of the component itself, and those that ask its models.
+fn rules(grant: &EffectiveGrant) -> impl Iterator<Item = HttpRule> {
+    grant.http.iter().cloned().chain(grant.models.iter().map(ModelRule::http))
+}
+
 fn requests(grant: &EffectiveGrant) -> Vec<String> {
     let mut missing = Vec::new();
-    if !grant.http.is_empty() {
+    if rules(grant).next().is_some() {
         missing.push(
             "a page does not see which address a request goes to: that it is a public one is not checked"
                 .to_owned(),
@@ -68,9 +71,10 @@ fn requests(grant: &EffectiveGrant) -> Vec<String> {
                 .to_owned(),
         );
     }
-    let plain: Vec<_> = grant.http.iter().filter(|rule| rule.schemes.contains(&Scheme::Http)).collect();
-    missing.extend(plain.into_iter().map(|rule| {
-        let host = printable(&rule.host);
+    let plain = rules(grant).filter(|rule| rule.schemes.contains(&Scheme::Http));
+    let hosts: BTreeSet<_> = plain.map(|rule| rule.host).collect();
+    missing.extend(hosts.into_iter().map(|host| {
+        let host = printable(&host);
         format!("a browser sends no request to http://{host} from a page that was loaded over https")
     }));
     missing

@@ -294,7 +294,7 @@ impl ReplayContext {
         let places = kept.places(&host.home, project);
         let mut engine = engine(host)?;
         if !matches!(mode, Mode::Send) {
-            // The record answers for language models: whoever checks a run needs none of their keys.
+            // The record answers for language models: to check a run, none of their keys is needed.
             engine = engine.without_keys();
         }
         let mut pins = kept.clone();

@@ -2,10 +2,11 @@
 
 use std::cell::RefCell;
 
-use graph_web::{digests, documents, host, run, trust};
+use graph_web::{digests, documents, host, models, run, trust};
 
 use bindings::exports::graph_host::walker::{
-    digests as digests_of, documents as documents_of, host as host_of, runs as runs_of, trust as trust_of,
+    digests as digests_of, documents as documents_of, host as host_of, models as models_of, runs as runs_of,
+    trust as trust_of,
 };
 use bindings::graph_host::walker::types::Problem;
 
@@ -219,6 +220,109 @@ impl host_of::GuestRandom for Random {
 
     fn number(&self) -> u64 {
         self.0.borrow_mut().number()
+    }
+}
+
+impl models_of::Guest for Walker {
+    type Budget = Budget;
+    type Call = Call;
+    type Provider = Provider;
+
+    fn used_in(entry: String) -> Result<String, Problem> {
+        models::used_in(&entry).map_err(problem)
+    }
+}
+
+struct Budget(RefCell<models::Budget>);
+
+impl Budget {
+    fn new(opened: Result<models::Budget, graph_web::Problem>) -> Result<models_of::Budget, Problem> {
+        opened.map(|budget| models_of::Budget::new(Self(RefCell::new(budget)))).map_err(problem)
+    }
+}
+
+impl models_of::GuestBudget for Budget {
+    fn open(limits: Vec<String>) -> Result<models_of::Budget, Problem> {
+        Self::new(models::Budget::open(&limits))
+    }
+
+    fn inside(&self, limits: String) -> Result<models_of::Budget, Problem> {
+        Self::new(self.0.borrow().inside(&limits))
+    }
+
+    fn charge(&self, used: String) -> Result<(), Problem> {
+        self.0.borrow_mut().charge(&used).map_err(problem)
+    }
+
+    fn used(&self) -> String {
+        self.0.borrow().used()
+    }
+
+    fn left(&self) -> String {
+        self.0.borrow().left()
+    }
+}
+
+struct Call(RefCell<models::Call>);
+
+impl models_of::GuestCall for Call {
+    fn open(grant: String, request: String) -> Result<models_of::Call, String> {
+        let opened = models::Call::open(&grant, &request)?;
+        Ok(models_of::Call::new(Self(RefCell::new(opened))))
+    }
+
+    fn asked(&self) -> String {
+        self.0.borrow().asked()
+    }
+
+    fn begin(&self, budget: models_of::BudgetBorrow<'_>) -> Result<(Vec<models_of::Field>, Vec<u8>), String> {
+        let models::Sending { fields, body } =
+            self.0.borrow_mut().begin(&mut budget.get::<Budget>().0.borrow_mut())?;
+        Ok((fields, body))
+    }
+
+    fn total(&self, budget: models_of::BudgetBorrow<'_>) -> String {
+        self.0.borrow().total(&budget.get::<Budget>().0.borrow())
+    }
+
+    fn settle(
+        &self,
+        budget: models_of::BudgetBorrow<'_>,
+        tried: String,
+        left: u64,
+    ) -> Result<String, Problem> {
+        let mut budget = budget.get::<Budget>().0.borrow_mut();
+        self.0.borrow_mut().settle(&mut budget, &tried, left).map_err(problem)
+    }
+
+    fn late(&self, budget: models_of::BudgetBorrow<'_>) -> String {
+        self.0.borrow().late(&mut budget.get::<Budget>().0.borrow_mut())
+    }
+
+    fn recorded(&self, kept: String, ok: bool) -> Option<String> {
+        self.0.borrow().recorded(&kept, ok)
+    }
+}
+
+struct Provider(models::Provider);
+
+impl models_of::GuestProvider for Provider {
+    fn open(grant: String, name: String, key: Option<String>) -> Result<models_of::Provider, String> {
+        models::Provider::open(&grant, &name, key.as_deref())
+            .map(|opened| models_of::Provider::new(Self(opened)))
+    }
+
+    fn prepare(&self, fields: Vec<models_of::Field>) -> Result<models_of::ProviderRequest, String> {
+        let models::ProviderRequest { url, fields, timeout } = self.0.prepare(fields)?;
+        Ok(models_of::ProviderRequest { url, fields, timeout })
+    }
+
+    fn read(&self, status: u16, fields: Vec<models_of::Field>, body: Vec<u8>, most: u64) -> String {
+        self.0.read(status, fields, body, most)
+    }
+
+    fn failed(&self, error: String, message: String, sent: bool) -> String {
+        self.0.failed(&error, message, sent)
     }
 }
 

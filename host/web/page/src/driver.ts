@@ -25,6 +25,8 @@ export interface Checkpoint {
 
 export class Driver {
   private readonly events: string[] = [];
+  /** Attempts that wait until what they may use of models is on record. */
+  private readonly reserving = new Map<string, () => void>();
   private readonly timers = new Map<string, ReturnType<typeof setTimeout>>();
   private wake: (() => void) | undefined;
   private stopped: string | undefined;
@@ -95,9 +97,18 @@ export class Driver {
           this.tell(object({ event: '"looked_up"', task: activation.get("task"), attempt: activation.get("attempt") }));
           break;
         }
-        case "abort":
-          this.performer.abort(`${effect.get("task")} ${effect.get("attempt")}`);
+        case "model_recorded": {
+          const name = `${effect.get("task")} ${effect.get("attempt")}`;
+          this.reserving.get(name)?.();
+          this.reserving.delete(name);
           break;
+        }
+        case "abort": {
+          const name = `${effect.get("task")} ${effect.get("attempt")}`;
+          this.reserving.delete(name);
+          this.performer.abort(name);
+          break;
+        }
         case "abort_hook":
           this.performer.abort(`${effect.get("hook")} 0`);
           break;
@@ -128,7 +139,15 @@ export class Driver {
   private async perform(effect: Map<string, string>, hook: boolean): Promise<void> {
     const activation = members(effect.get("activation") ?? "{}");
     const attempt = hook ? "0" : (activation.get("attempt") ?? "1");
-    const report = await this.performer.perform(this.run, effect, activation, `${activation.get("task")} ${attempt}`);
+    const name = `${activation.get("task")} ${attempt}`;
+    const reserve = (model: string): Promise<void> =>
+      new Promise((resolve) => {
+        this.reserving.set(name, resolve);
+        this.tell(object({ event: '"model_reserved"', task: activation.get("task"), attempt, model }));
+      });
+    // What a hook uses is not put on record before it has ended.
+    const report = await this.performer.perform(this.run, effect, activation, name, hook ? {} : { reserve });
+    this.reserving.delete(name);
     if (report === undefined) return;
     this.tell(
       hook

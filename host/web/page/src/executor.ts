@@ -6,19 +6,22 @@ import { cli } from "./interfaces/cli";
 import { Files, filesystem } from "./interfaces/filesystem";
 import { http } from "./interfaces/http";
 import { knowledge } from "./interfaces/knowledge";
+import { model } from "./interfaces/model";
 import { Output } from "./interfaces/output";
 import { secrets } from "./interfaces/secrets";
-import { Handles, streams } from "./interfaces/streams";
-import { lateCall, tools, type ToolCall, type ToolReport } from "./interfaces/tools";
+import { DISPOSE, Handles, streams } from "./interfaces/streams";
+import { lateCall, NOTHING, tools, type ToolCall, type ToolReport } from "./interfaces/tools";
 import { clocks, random } from "./interfaces/world";
 import { deadlineOf, Journal, type Entry } from "./journal";
 import { canonical, members, object, plain } from "./json";
 import { failed, reported, run, type Instance, type Outcome } from "./outcome";
 import type { Call, Done, Grant, KnowledgeQuestion, Limits, LoadedComponent, LogLine, Question, RequestTold, Setup, Told, ToolTold } from "./protocol";
 import { Waits } from "./waiting_time";
-import { load, type Walker } from "./walker";
+import { load, type Budget, type Walker } from "./walker";
 
 const PAGE = 65536;
+/** The walker words the failure of a call that was too late: its entry says what it may have used. */
+const LATE_MODEL = "it ran past its deadline while it waited for a model";
 
 /** The globals that all core modules of a component count with: `host/docs/design/fuel.md`. */
 interface Meter {
@@ -41,6 +44,8 @@ interface Frame {
   clock: number;
   limits: Limits;
   grant: string;
+  /** What it may use of models. */
+  budget: Budget;
   /** How many calls of components are around it. */
   depth: number;
   played?: Entry[] | undefined;
@@ -65,24 +70,27 @@ export class Executor {
     private readonly ready: Map<string, Ready>,
     private readonly files: Files,
     private readonly ask: (question: Question) => Promise<unknown>,
+    /** Tells what calls of models have used, as soon as they have ended. */
+    private readonly spent: (entry: string) => void,
   ) {}
 
-  static async of(setup: Setup, ask: (question: Question) => Promise<unknown>): Promise<Executor> {
+  static async of(setup: Setup, ask: (question: Question) => Promise<unknown>, spent: (entry: string) => void): Promise<Executor> {
     const walker = await (await load<Walker>(setup.walker.url, setup.walker.cores))({});
     const ready = new Map<string, Ready>();
     for (const component of setup.components) {
       ready.set(component.digest, { component, instantiate: await load<Instance>(component.url, component.cores) });
     }
-    const executor = new Executor(walker, ready, new Files(setup.files, setup.empty), ask);
+    const executor = new Executor(walker, ready, new Files(setup.files, setup.empty), ask, spent);
     executor.check(setup.interfaces);
     return executor;
   }
 
   /** Every interface that bundles are made for is there, and no other: types alone need nothing. */
   private check(interfaces: string[]): void {
-    const frame = { seed: new Uint8Array(32), clock: 0, depth: 0, limits: {} as Limits, grant: "{}", component: "", activation: "", params: "" };
+    const budget = this.walker.models.Budget.open([]);
+    const frame = { seed: new Uint8Array(32), clock: 0, depth: 0, limits: {} as Limits, grant: "{}", budget, component: "", activation: "", params: "" };
     const grant = { kinds: [], filesystem: [], limits: frame.limits };
-    const journal = new Journal(frame.limits, () => "");
+    const journal = new Journal(frame.limits, budget, this.walker);
     const given = Object.keys(this.imports(frame, grant, journal, new Output(0, String), new Waits(0), () => undefined)).sort();
     const wanted = interfaces.filter((name) => name !== "graph-host:node/types").sort();
     if (given.join() !== wanted.join()) throw new Error(`the page gives ${given.join(", ")}, and the bundle was made for ${wanted.join(", ")}`);
@@ -92,7 +100,9 @@ export class Executor {
     const played = call.played?.map((entry) => plain(entry) as unknown as Entry);
     const deadline = played && deadlineOf(played);
     if (deadline) return { id: call.id, logs: [], report: object({ failure: failed(deadline), fuel: String(call.limits.fuel) }) };
-    const { outcome, fuel, output, journal } = await this.perform({ ...call, played, seed: seedOf(call.seed), depth: 0 });
+    const budget = this.walker.models.Budget.open(call.budgets);
+    const { outcome, fuel, output, journal } = await this.perform({ ...call, played, seed: seedOf(call.seed), budget, depth: 0 });
+    budget[DISPOSE]();
     journal.finish();
     const { difference } = journal;
     const answer = reported(difference === undefined ? outcome : { failure: { category: "internal", message: difference } });
@@ -108,7 +118,7 @@ export class Executor {
 
   private async perform(frame: Frame): Promise<Ended> {
     const { limits } = frame;
-    const journal = new Journal(limits, (bytes) => this.walker.digests.ofBytes(bytes), frame.played);
+    const journal = new Journal(limits, frame.budget, this.walker, frame.played, frame.played ? undefined : this.spent);
     const output = new Output(limits.log, (text) => this.walker.host.readJson(text));
     const limit = BigInt(limits.fuel);
     const used = (): bigint => {
@@ -158,6 +168,13 @@ export class Executor {
         ),
       warn: (message: string): void => output.hostLine("warn", message),
     };
+    const asker = {
+      send: (name: string, total: string, fields: [string, Uint8Array][], body: Uint8Array) =>
+        asked<string>({ ask: "model", grant: frame.grant, model: name, total, fields, body, most: frame.limits.response_body }, LATE_MODEL),
+      wait: (milliseconds: number): Promise<void> => waits.until(new Promise((resolve) => setTimeout(resolve, milliseconds)), LATE_MODEL),
+      left: (): number => waits.left(),
+      warn: sender.warn,
+    };
     const caller = {
       depth: frame.depth,
       readJson: (text: string): string => this.walker.host.readJson(text),
@@ -182,34 +199,41 @@ export class Executor {
         asked<Told>(question, "it ran past its deadline while it waited for the project's knowledge"),
       ),
       ...tools(journal, caller),
+      ...model(grant.models ?? [], frame.grant, this.walker, journal, asker),
     };
   }
 
   /** Performs a component that another one calls, within what that one has left and is granted. */
-  private async callee(caller: Frame, { item, params, fuel, host, number }: ToolCall, waits: Waits, logs: LogLine[]): Promise<ToolReport> {
-    const nothing = { fuel: 0n, host: { calls: 0, bytes: 0 }, events: [] };
+  private async callee(caller: Frame, { item, params, fuel, host: left, budget: shared, number }: ToolCall, waits: Waits, logs: LogLine[]): Promise<ToolReport> {
+    const nothing = { fuel: 0n, host: NOTHING, events: [] };
     const depth = caller.depth + 1;
     const told = (await waits.until(this.ask({ ask: "tool", caller: caller.grant, item, depth }), lateCall().message)) as ToolTold;
     if ("failure" in told) return { result: told, ...nothing };
     const own = (JSON.parse(told.grant) as Grant).limits;
-    const left = waits.left();
+    const time = waits.left();
     const limits = {
       ...own,
       fuel: Math.min(own.fuel, Number(fuel)),
-      timeout: Math.min(own.timeout, left),
-      calls: Math.min(own.calls, host.calls),
-      bytes: Math.min(own.bytes, host.bytes),
+      timeout: Math.min(own.timeout, time),
+      calls: Math.min(own.calls, left.calls),
+      bytes: Math.min(own.bytes, left.bytes),
     };
     const activation = members(caller.activation);
     const key = JSON.parse(activation.get("idempotency_key") ?? '""') as string;
     const given = { ...Object.fromEntries(activation), answers: "[]", idempotency_key: JSON.stringify(`${key}/${number}`) };
     const seed = this.walker.host.callSeed(caller.seed, BigInt(number), item);
-    const ended = await this.perform({ component: told.component, activation: object(given), params, seed, clock: caller.clock, limits, grant: told.grant, depth });
+    const budget = shared.inside(members(told.grant).get("limits") ?? "{}");
+    const ended = await this.perform({ component: told.component, activation: object(given), params, seed, clock: caller.clock, limits, grant: told.grant, budget, depth });
+    const host = ended.journal.used();
+    budget[DISPOSE]();
     waits.spend(ended.waited);
     logs.push(...ended.output.logs);
     // Where both have the same deadline, it is the caller that ends first.
-    if (ended.late && left <= own.timeout) throw lateCall();
-    const used = { fuel: ended.fuel, host: ended.journal.used(), events: ended.output.events };
+    if (ended.late && time <= own.timeout) {
+      shared.charge(host.model);
+      throw lateCall(host.model);
+    }
+    const used = { fuel: ended.fuel, host, events: ended.output.events };
     const refused = (what: string): ToolReport => ({ result: { failure: { category: "invalid-input", message: `\`${item}\` ${what}` } }, ...used });
     if ("interrupt" in ended.outcome) return refused("asks a question, which cannot be answered inside of a call");
     if ("command" in ended.outcome) return refused("routes the graph, which it cannot do inside of a call");

@@ -1,5 +1,7 @@
 // What ends a call, in the words of the native host.
 
+import type { Plain } from "./json";
+
 export type Category = "transient" | "rate-limited" | "timeout" | "permanent" | "invalid-input" | "denied" | "limit" | "internal";
 
 export interface Failure {
@@ -13,6 +15,8 @@ export class Fault extends Error {
   constructor(
     readonly category: Category,
     message: string,
+    /** What the entry of the host call has as its result, if that is more than this failure. */
+    readonly kept?: Plain,
   ) {
     super(message);
   }

@@ -1,8 +1,9 @@
 // What a call asked of the host and what was answered: kept, or played back. As `host/engine/src/journal.rs`.
 
-import { canonical, type Plain } from "./json";
+import { canonical, Raw, type Plain } from "./json";
 import { Difference, Fault, type Category } from "./fault";
 import type { Limits } from "./protocol";
+import type { Budget, Walker } from "./walker";
 
 /** How many bytes of contents an attempt's journal keeps whole; of all others it keeps the digest. */
 const KEPT_BYTES = 64 << 10;
@@ -22,18 +23,34 @@ export interface Answer<T> {
   kept: Plain;
 }
 
-/** How much of the host was used: calls, and the bytes of what was asked and answered. */
-export interface HostUse {
+/** Calls of the host, and the bytes of what was asked and answered. */
+export interface CallsAndBytes {
   calls: number;
   bytes: number;
 }
+
+/** How much of the host was used. */
+export interface HostUse extends CallsAndBytes {
+  /** What language models have used: a JSON text, `{}` for nothing. */
+  model: string;
+}
+
+/** The interface of language models, and the one by which a component calls another one, which may ask them. */
+const MODEL = "graph-host:host/model";
+const TOOLS = "graph-host:host/tools";
 
 const length = (text: string): number => new TextEncoder().encode(text).length;
 
 const size = (entry: Entry): number =>
   length(canonical(entry.request)) + length(canonical(entry.result)) + entry.interface.length + entry.function.length;
 
-const fault = (error: Fault): Plain => ({ fault: { category: error.category, message: error.message } });
+/** The result of a call that ends its attempt after models have used something. */
+export const faultAfter = ({ category, message }: { category: Category; message: string }, used = "{}"): Plain => ({
+  fault: { category, message },
+  ...(used === "{}" ? {} : { used: new Raw(used) }),
+});
+
+const fault = (error: Fault): Plain => error.kept ?? faultAfter(error);
 
 const faultOf = (entry: Entry): { category: Category; message: string } | undefined =>
   entry.ok ? undefined : (entry.result as { fault?: { category: Category; message: string } } | null)?.fault;
@@ -54,9 +71,27 @@ export class Journal {
 
   constructor(
     private readonly limits: Limits,
-    private readonly digest: (bytes: Uint8Array) => string,
+    readonly budget: Budget,
+    private readonly walker: Walker,
     private readonly played?: Entry[],
+    /** Is given the entries of calls of models at once: they are charged even if the component does not come back. */
+    private readonly spent?: (entry: string) => void,
   ) {}
+
+  private digest(bytes: Uint8Array): string {
+    return this.walker.digests.ofBytes(bytes);
+  }
+
+  private push(entry: Entry): void {
+    this.entries.push(entry);
+    if (entry.interface === MODEL) this.spent?.(canonical(entry as unknown as Plain));
+  }
+
+  /** What models have used in a call, as `HostUse` has it. */
+  private usedIn(entry: Entry): string {
+    const isCounted = entry.interface === MODEL || entry.interface === TOOLS;
+    return isCounted ? this.walker.models.usedIn(canonical(entry as unknown as Plain)) : "{}";
+  }
 
   /** Makes a call of the host: the world answers it, or the journal does. An error that is no `Fault` is the answer's error. */
   call<T>(name: string, of: string, request: Plain, world: () => { value: T; kept: Plain }, again: (kept: Plain) => T): T {
@@ -72,7 +107,7 @@ export class Journal {
       return value;
     } catch (error) {
       if (typeof error === "string") this.record(entry(false, error));
-      else if (error instanceof Fault && this.entries.at(-1)?.request !== request) this.entries.push(entry(false, fault(error)));
+      else if (error instanceof Fault && this.entries.at(-1)?.request !== request) this.push(entry(false, fault(error)));
       throw error;
     }
   }
@@ -95,7 +130,7 @@ export class Journal {
     try {
       answer = await world();
     } catch (error) {
-      if (error instanceof Fault) this.entries.push({ function: of, interface: name, ok: false, request, result: fault(error) });
+      if (error instanceof Fault) this.push({ function: of, interface: name, ok: false, request, result: fault(error) });
       throw error;
     }
     this.record({ function: of, interface: name, ok: answer.ok, request, result: answer.kept });
@@ -105,10 +140,14 @@ export class Journal {
   /** Begins a call of the host: gives the entry that answers it, or nothing if the world does. */
   private begin(name: string, of: string, request: Plain): Entry | undefined {
     const found: Entry = { function: of, interface: name, ok: false, request, result: null };
-    if (this.played) return this.replay(this.played, found);
+    if (this.played) {
+      const recorded = this.replay(this.played, found);
+      this.budget.charge(this.usedIn(recorded));
+      return recorded;
+    }
     if (this.entries.length + this.inner >= this.limits.calls) {
       const error = new Fault("limit", `it called functions of the host more than ${this.limits.calls} times`);
-      this.entries.push({ ...found, result: fault(error) });
+      this.push({ ...found, result: fault(error) });
       throw error;
     }
     return undefined;
@@ -118,10 +157,10 @@ export class Journal {
     this.bytes += size(entry);
     if (this.bytes > this.limits.bytes) {
       const error = new Fault("limit", `what it asked of the host and what was answered takes more than ${this.limits.bytes} bytes`);
-      this.entries.push({ ...entry, ok: false, result: fault(error) });
+      this.push({ ...entry, ok: false, result: faultAfter(error, this.usedIn(entry)) });
       throw error;
     }
-    this.entries.push(entry);
+    this.push(entry);
   }
 
   private replay(played: Entry[], found: Entry): Entry {
@@ -154,25 +193,26 @@ export class Journal {
     if (left) this.difference ??= `the component ended, and entry ${this.next} of the journal is ${called(left)}`;
   }
 
-  /** How much use of the host is left for a component that is called; the call itself has been subtracted. */
-  left(): HostUse {
+  /** How much use of the host is left for a component that is called, besides its budget; the call itself has been subtracted. */
+  left(): CallsAndBytes {
     const { calls, bytes } = this.limits;
     return { calls: Math.max(calls - this.entries.length - this.inner - 1, 0), bytes: Math.max(bytes - this.bytes, 0) };
   }
 
   /** Charges what a called component has used of the host. */
-  usedInside({ calls, bytes }: HostUse): void {
+  usedInside({ calls, bytes, model }: HostUse): void {
     this.inner += calls;
     this.bytes += bytes;
+    this.budget.charge(model);
   }
 
   /** What all calls have used, those of called components included; a call that was refused has used nothing. */
   used(): HostUse {
-    const used = { calls: 0, bytes: 0 };
+    const used = { calls: 0, bytes: 0, model: this.budget.used() };
     for (const entry of this.entries) {
       if (faultOf(entry)?.category === "limit") continue;
-      const inside = (entry.result as { host?: Partial<HostUse> } | null)?.host;
-      const { calls = 0, bytes = 0 } = (entry.interface === "graph-host:host/tools" && inside) || {};
+      const inside = (entry.result as { host?: Partial<CallsAndBytes> } | null)?.host;
+      const { calls = 0, bytes = 0 } = (entry.interface === TOOLS && inside) || {};
       used.calls += 1 + calls;
       used.bytes += size(entry) + bytes;
     }
@@ -183,7 +223,7 @@ export class Journal {
   content(bytes: Uint8Array): Plain {
     if (bytes.length > this.keep) return this.digested(bytes);
     this.keep -= bytes.length;
-    return kept(bytes);
+    return keptBytes(bytes);
   }
 
   digested(bytes: Uint8Array): Plain {
@@ -207,13 +247,13 @@ export class Journal {
 }
 
 /** Bytes that an entry has whole. */
-export function kept(bytes: Uint8Array): Plain {
+export function keptBytes(bytes: Uint8Array): Plain {
   let text = "";
   for (const byte of bytes) text += String.fromCharCode(byte);
   return { bytes: btoa(text), length: bytes.length };
 }
 
-/** The bytes that `kept` wrote; nothing for any other value. */
+/** The bytes that `keptBytes` wrote; nothing for any other value. */
 export function asKept(entry: Plain | undefined): Uint8Array | undefined {
   const bytes = (entry as { bytes?: Plain } | null | undefined)?.bytes;
   return typeof bytes === "string" ? Uint8Array.from(atob(bytes), (character) => character.charCodeAt(0)) : undefined;

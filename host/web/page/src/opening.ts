@@ -8,7 +8,7 @@ import { KnowledgeBase } from "./knowledge_base";
 import type { Item } from "./performer";
 import { Pool } from "./pool";
 import type { Grant, LoadedComponent, Setup } from "./protocol";
-import { Services } from "./services";
+import { keyOf, Services } from "./services";
 import { Store } from "./store";
 import { open, Refused, type Key, type Opened } from "./verify";
 import { load, words, type Cores, type Walker } from "./walker";
@@ -31,14 +31,21 @@ export interface Plan {
   unchecked: string[];
   /** Folders that the person has to choose. */
   folders: string[];
-  /** Secrets whose values the person has to enter. */
-  secrets: { name: string; host: string }[];
+  /** Secrets whose values the person has to enter; of one with a `model`, it is that model's key. */
+  secrets: AskedSecret[];
   items: PlannedItem[];
   problems: string[];
   /** The bundle has a run to replay. */
   replayable: boolean;
   inputsSchema: string;
   exampleInputs: string;
+}
+
+/** A secret that the page asks for, and the host that it is sent to. */
+export interface AskedSecret {
+  name: string;
+  host: string;
+  model?: string;
 }
 
 /** A bundle that is open. */
@@ -153,10 +160,15 @@ function grantsOf(bundle: Bundle, items: Map<string, Item>): string[] {
   });
 }
 
-/** The secrets of grants: where each is sent. */
-function secretsOf(grants: string[]): { name: string; host: string }[] {
-  const each = grants.flatMap((grant) => (JSON.parse(grant) as Grant).secrets ?? []);
-  return [...new Map(each.map(({ name, host }) => [name, { name, host }])).values()];
+/** The secrets of grants, and the keys of their models: where each is sent. */
+function secretsOf(grants: string[]): AskedSecret[] {
+  const each = grants.flatMap((text): AskedSecret[] => {
+    const { secrets = [], models = [] } = JSON.parse(text) as Grant;
+    const locked = models.filter(({ secret }) => secret !== undefined);
+    const keys = locked.map((model) => ({ name: keyOf(model), host: model.host, model: model.name }));
+    return [...secrets.map(({ name, host }) => ({ name, host })), ...keys];
+  });
+  return [...new Map(each.map((one) => [one.name, one])).values()];
 }
 
 interface GraphReport {

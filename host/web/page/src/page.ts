@@ -2,7 +2,7 @@
 
 import { PageFetches } from "./page_fetch";
 import type { News, Step, Wish } from "./host";
-import type { Plan } from "./opening";
+import type { AskedSecret, Plan } from "./opening";
 import { ReplayView } from "./replay_view";
 import { line } from "./steps";
 
@@ -166,9 +166,9 @@ class Page {
   }
 
   /** A field for the value of a secret. It is kept in memory alone, and sent to its host alone. */
-  private secret({ name, host }: { name: string; host: string }, place: number): HTMLElement {
+  private secret({ name, host, model }: AskedSecret, place: number): HTMLElement {
     const field = document.createElement("div");
-    const label = element("label", `Secret ${name}, sent to ${host} only, and not stored`) as HTMLLabelElement;
+    const label = element("label", `${model === undefined ? `Secret ${name}` : `Key of the model ${model}`}, sent to ${host} only, and not stored`) as HTMLLabelElement;
     const input = document.createElement("input");
     input.type = "password";
     input.autocomplete = "off";

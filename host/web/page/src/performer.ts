@@ -5,7 +5,7 @@ import { members, object } from "./json";
 import type { Pool } from "./pool";
 import type { Call, Grant, Limits, LogLine } from "./protocol";
 import type { Played } from "./replay";
-import type { Services } from "./services";
+import type { Reserve, Services } from "./services";
 import { problem, words, type Run, type VerifiedComponent } from "./walker";
 
 export interface Item {
@@ -17,9 +17,10 @@ export interface Item {
   again(recorded: bigint): void;
 }
 
-/** A grant: as a JSON text, and its limits. */
+/** A grant: as a JSON text, and its limits, as a JSON text, too. */
 interface Granted {
   text: string;
+  limitsText: string;
   limits: Limits;
 }
 
@@ -51,7 +52,7 @@ export class Performer {
     effect: Map<string, string>,
     activation: Map<string, string>,
     name: string,
-    played?: Played,
+    { played, reserve = async () => undefined }: { played?: Played; reserve?: Reserve } = {},
   ): Promise<string | undefined> {
     const value = <T>(field: string): T => JSON.parse(effect.get(field) ?? "null") as T;
     const id = value<string>("item_id");
@@ -70,12 +71,12 @@ export class Performer {
     const own = value<Limits>("limits");
     const theirs = granted.limits;
     const limits = Object.fromEntries(
-      Object.entries(own).map(([of, limit]) => [of, Math.min(limit as number, theirs[of as keyof Limits])]),
+      Object.entries(own).flatMap(([of, limit]) => (typeof limit === "number" ? [[of, Math.min(limit, theirs[of as keyof Limits])]] : [])),
     ) as unknown as Limits;
     this.next += 1;
     const call = this.next;
     this.underWay.set(name, call);
-    const place = { run, task: JSON.parse(activation.get("task") ?? "null") as string, clock: value<number>("clock") };
+    const place = { run, task: JSON.parse(activation.get("task") ?? "null") as string, clock: value<number>("clock"), reserve };
     const given: Call = {
       id: call,
       component: item.bundled.digest,
@@ -84,6 +85,7 @@ export class Performer {
       seed: value("seed"),
       clock: value("clock"),
       limits,
+      budgets: [effect.get("limits") ?? "{}", granted.limitsText],
       grant: granted.text,
       ...(played && { played: played.entries }),
     };
@@ -104,7 +106,7 @@ export class Performer {
     const known = this.given.get(place);
     if (known) return known;
     const text = members(run.grant(JSON.parse(activation.get("task") ?? "null") as string, item.verified)).get("grant") ?? "{}";
-    const granted = { text, limits: (JSON.parse(text) as Grant).limits };
+    const granted = { text, limits: (JSON.parse(text) as Grant).limits, limitsText: members(text).get("limits") ?? "{}" };
     this.given.set(place, granted);
     return granted;
   }

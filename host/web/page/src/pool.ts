@@ -1,7 +1,7 @@
 // The workers that call components, and what waits for one.
 
 import { object } from "./json";
-import type { Answered, Asked, Call, Done, Question, Setup } from "./protocol";
+import type { Answered, Asked, Call, Done, Question, Setup, Spent } from "./protocol";
 import { words } from "./walker";
 
 /** How many times its timeout a call may take: its fuel ends it, however slow the machine is, and its waits have the timeout as it is. */
@@ -21,6 +21,8 @@ interface Slot {
   id?: number;
   /** Gives up what its call has asked. */
   asking?: AbortController;
+  /** Calls of models that its call has made, as entries of a journal: what it answers has them, too. */
+  spent: string[];
 }
 
 export class Pool {
@@ -32,7 +34,7 @@ export class Pool {
   static async of(setup: Setup, size: number): Promise<Pool> {
     const pool = new Pool(setup);
     const workers = await Promise.all(Array.from({ length: size }, () => pool.begin()));
-    pool.slots.push(...workers.map((worker) => ({ worker })));
+    pool.slots.push(...workers.map((worker) => ({ worker, spent: [] })));
     return pool;
   }
 
@@ -74,8 +76,9 @@ export class Pool {
       const asking = new AbortController();
       slot.id = call.id;
       slot.asking = asking;
+      slot.spent = [];
       const timer = setTimeout(() => {
-        done(late(call));
+        done(late(call, slot.spent));
         void this.replace(slot);
       }, call.limits.timeout * PATIENCE);
       const ended = (result: Done): void => {
@@ -93,17 +96,18 @@ export class Pool {
         } catch (error) {
           if (asking.signal.aborted) return;
           clearTimeout(timer);
-          done(failed(call, "internal", `the host broke down while it performed this task: ${words(error)}`, 0));
+          done(failed(call, "internal", `the host broke down while it performed this task: ${words(error)}`, 0, slot.spent));
           return this.replace(slot);
         }
         if (!asking.signal.aborted) worker.postMessage({ answered: asked, told } satisfies Answered);
       };
-      worker.onmessage = ({ data }: MessageEvent<Done | Asked>) => {
+      worker.onmessage = ({ data }: MessageEvent<Done | Asked | Spent>) => {
         if ("asked" in data) void answer(data);
+        else if ("spent" in data) slot.spent.push(data.spent);
         else ended(data);
       };
       worker.onerror = (event) => {
-        ended(failed(call, "internal", `the host broke down while it performed this task: ${event.message}`, 0));
+        ended(failed(call, "internal", `the host broke down while it performed this task: ${event.message}`, 0, slot.spent));
       };
       worker.postMessage(call);
     }
@@ -121,14 +125,15 @@ export class Pool {
   }
 }
 
-function failed(call: Call, category: string, message: string, fuel: number, journal?: string): Done {
+function failed(call: Call, category: string, message: string, fuel: number, entries: string[]): Done {
   const failure = JSON.stringify({ category, message });
-  return { id: call.id, logs: [], report: object({ failure, fuel: String(fuel), journal }) };
+  return { id: call.id, logs: [], report: object({ failure, fuel: String(fuel), journal: `[${entries.join(",")}]` }) };
 }
 
-function late(call: Call): Done {
+/** The failure of a call that does not come back. What it has spent on models counts; nothing else of its journal is known. */
+function late(call: Call, spent: string[]): Done {
   const message = `it did not answer within ${call.limits.timeout} ms`;
   const result = { fault: { category: "timeout", message } };
   const entry = { function: "deadline", interface: "graph-host:host", ok: false, request: null, result };
-  return failed(call, "timeout", message, call.limits.fuel, JSON.stringify([entry]));
+  return failed(call, "timeout", message, call.limits.fuel, [...spent, JSON.stringify(entry)]);
 }

@@ -30,12 +30,22 @@ export interface KnowledgeRule {
   access: "ro" | "rw";
 }
 
+/** A granted model, as far as a page looks at it. */
+export interface GrantedModel {
+  name: string;
+  api: string;
+  host: string;
+  /** Where the native host reads the key: a page asks for it. */
+  secret?: unknown;
+}
+
 /** What a component is granted, as the walker says it. */
 export interface Grant {
   kinds: string[];
   filesystem: Mount[];
   secrets?: { name: string; host: string }[];
   knowledge?: KnowledgeRule[];
+  models?: GrantedModel[];
   limits: Limits;
 }
 
@@ -68,6 +78,8 @@ export interface Call {
   seed: string;
   clock: number;
   limits: Limits;
+  /** The limits of the effect and of the grant: JSON texts, whose budgets of models are exact. */
+  budgets: string[];
   /** The grant: a JSON text. */
   grant: string;
   /** The entries of a journal that answers it: JSON texts. */
@@ -131,12 +143,18 @@ export type Told = { kept: Plain } | { error: string; message: string };
 export type Question =
   | KnowledgeQuestion
   | { ask: "request"; grant: string; request: HttpRequest; most: number; firstByte: number | undefined }
+  | { ask: "model"; grant: string; model: string; total: string; fields: [name: string, value: Uint8Array][]; body: Uint8Array; most: number }
   | { ask: "tool"; caller: string; item: string; depth: number };
 
 /** The component of an item that another one calls, and what it is granted; or why it is not called. */
 export type ToolTold = { component: string; grant: string } | { failure: Failure };
 
 export type RequestTold = { response: HttpAnswer } | { problem: HttpProblem };
+
+/** A call of a model that a component has made: its entry in a journal, a JSON text. */
+export interface Spent {
+  spent: string;
+}
 
 /** A question on its way, and its answer. */
 export interface Asked {

@@ -124,7 +124,7 @@ export async function replayFile(bytes: Uint8Array, of: Bundled, observer: Obser
     perform: async (run, effect, played) => {
       const activation = members(effect.get("activation") ?? "{}");
       const name = `${activation.get("task")} ${activation.get("attempt")}`;
-      const report = await of.performer.perform(run, effect, activation, name, played);
+      const report = await of.performer.perform(run, effect, activation, name, { played });
       return report ?? object({ failure: JSON.stringify({ category: "internal", message: "the attempt was given up" }), fuel: "0" });
     },
   });

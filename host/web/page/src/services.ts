@@ -5,8 +5,8 @@ import { asBytes, asText } from "./interfaces/fields";
 import type { KnowledgeBase } from "./knowledge_base";
 import { members } from "./json";
 import type { Item } from "./performer";
-import type { Grant, Question, RequestTold, ToolTold } from "./protocol";
-import { problem, words, type Outgoing, type Run, type Walker } from "./walker";
+import type { Grant, GrantedModel, Question, RequestTold, ToolTold } from "./protocol";
+import { problem, words, type Outgoing, type Provider, type Run, type Walker } from "./walker";
 import type { Category } from "./fault";
 
 /** The task that a component performs or is part of. */
@@ -15,15 +15,31 @@ export interface Place {
   task: string;
   /** The recorded time of its superstep. */
   clock: number;
+  /** Puts on record what the attempt may use of models. */
+  reserve: Reserve;
 }
+
+/** Waits until what an attempt may use of models, a JSON text, is on record. */
+export type Reserve = (model: string) => Promise<void>;
 
 /** Has the page send a request. */
 export type Send = (sending: Sending, signal: AbortSignal) => Promise<Sent>;
 
+/** The name under which the key of a model is entered. No secret of a manifest has such a name. */
+export const keyOf = ({ name }: GrantedModel): string => `model:${name}`;
+
+/** Without this field, Anthropic's servers do not permit pages (CORS). */
+const OF_PAGES: Record<string, [string, string][]> = { anthropic: [["anthropic-dangerous-direct-browser-access", "true"]] };
+
+/** What a function of the walker refused, in its words. */
+const refusedWith = (error: unknown): string => String((error as { payload?: unknown }).payload ?? words(error));
+
 export class Services {
-  /** Values of secrets, by name. They are in this worker alone, and nowhere when the page is closed. */
+  /** Values of secrets and keys of models, by name. They are in this worker alone, and nowhere when the page is closed. */
   private readonly secrets = new Map<string, string>();
   private readonly outgoing = new Map<string, Outgoing>();
+  /** Providers, by the grant and the name of the model. */
+  private readonly providers = new Map<string, Provider>();
 
   constructor(
     private readonly walker: Walker,
@@ -32,22 +48,27 @@ export class Services {
     private readonly send: Send,
   ) {}
 
-  /** Takes the value of a secret. */
+  /** Takes the value of a secret, or the key of a model. */
   setSecret(name: string, value: string): void {
     if (value === "") this.secrets.delete(name);
     else this.secrets.set(name, value);
     this.outgoing.clear();
+    this.providers.clear();
   }
 
   /** Why a run with these grants cannot begin; nothing if it can. */
   refusal(grants: string[]): string | undefined {
     for (const grant of grants) {
-      const missing = ((JSON.parse(grant) as Grant).secrets ?? []).find(({ name }) => !this.secrets.has(name));
+      const { secrets = [], models = [] } = JSON.parse(grant) as Grant;
+      const missing = secrets.find(({ name }) => !this.secrets.has(name));
       if (missing) return `enter the value of the secret \`${missing.name}\` first`;
+      const locked = models.find((model) => model.secret !== undefined && !this.secrets.has(keyOf(model)));
+      if (locked) return `enter the key of the model \`${locked.name}\` first`;
       try {
         this.opened(grant);
+        for (const model of models) this.provider(grant, model);
       } catch (error) {
-        return String((error as { payload?: unknown }).payload ?? words(error));
+        return refusedWith(error);
       }
     }
     return undefined;
@@ -61,12 +82,23 @@ export class Services {
     return opened;
   }
 
+  private provider(grant: string, model: GrantedModel): Provider {
+    const at = `${model.name} ${grant}`;
+    const known = this.providers.get(at);
+    if (known) return known;
+    const opened = this.walker.models.Provider.open(grant, model.name, this.secrets.get(keyOf(model)));
+    this.providers.set(at, opened);
+    return opened;
+  }
+
   answer(place: Place, question: Question, signal: AbortSignal): Promise<unknown> {
     switch (question.ask) {
       case "knowledge":
         return this.knowledge.answer(question);
       case "request":
         return this.request(question, signal);
+      case "model":
+        return this.model(place, question, signal);
       case "tool":
         return Promise.resolve(this.tool(place, question));
     }
@@ -75,7 +107,7 @@ export class Services {
   private async request({ grant, request, most, firstByte }: Question & { ask: "request" }, signal: AbortSignal): Promise<RequestTold> {
     const { scheme, host, port, method, path } = request;
     const refused = (error: string, thrown: unknown): RequestTold => ({
-      problem: { error, message: String((thrown as { payload?: unknown }).payload ?? words(thrown)) },
+      problem: { error, message: refusedWith(thrown) },
     });
     const outgoing = this.opened(grant);
     let fields: [string, Uint8Array][];
@@ -95,6 +127,29 @@ export class Services {
     } catch (error) {
       return refused("HTTP-response-content-coding", error);
     }
+  }
+
+  /** Sends one try of a request to a model: its outcome, without the key, for the walker of the component. */
+  private async model(place: Place, { grant, model: name, total, fields, body, most }: Question & { ask: "model" }, signal: AbortSignal): Promise<string> {
+    const granted = (JSON.parse(grant) as Grant).models?.find((model) => model.name === name);
+    if (!granted) throw new Error(`the model \`${name}\` is not granted`);
+    const provider = this.provider(grant, granted);
+    let prepared: ReturnType<Provider["prepare"]>;
+    try {
+      prepared = provider.prepare(fields);
+    } catch (error) {
+      return provider.failed("HTTP-request-denied", refusedWith(error), false);
+    }
+    await place.reserve(total);
+    // The call may have ended meanwhile: what was set aside was charged.
+    signal.throwIfAborted();
+    const named = prepared.fields.map(([field, value]): [string, string] => [field, asText(value)]);
+    const sending = { url: prepared.url, method: "POST", fields: [...named, ...(OF_PAGES[granted.api] ?? [])], body: new Uint8Array(body), most };
+    const sent = await this.send({ ...sending, within: Math.min(Number(prepared.timeout), Number.MAX_SAFE_INTEGER) }, signal);
+    // A browser does not say whether a request was sent that has no response: it may have been, unless the page denies it.
+    if ("error" in sent) return provider.failed(sent.error, sent.message, sent.error !== "HTTP-request-denied");
+    const received = sent.fields.map(([field, value]): [string, Uint8Array] => [field, asBytes(value)]);
+    return provider.read(sent.status, received, sent.body, BigInt(Math.min(most, Number.MAX_SAFE_INTEGER)));
   }
 
   /** The component of an item that a component calls, as far as the manifest, the node and the caller's grant permit. */

@@ -36,6 +36,33 @@ export interface Ranking {
   excerpt(text: string): string;
 }
 
+/** What the calls of one component may use of models. Amounts are JSON texts, whose integers may be large. */
+export interface Budget {
+  [DISPOSE](): void;
+  inside(limits: string): Budget;
+  charge(used: string): void;
+  used(): string;
+  left(): string;
+}
+
+/** One call of a model, where the component runs. */
+export interface ModelCall {
+  [DISPOSE](): void;
+  asked(): string;
+  begin(budget: Budget): [[string, Uint8Array][], Uint8Array];
+  total(budget: Budget): string;
+  settle(budget: Budget, tried: string, left: bigint): string;
+  late(budget: Budget): string;
+  recorded(kept: string, ok: boolean): string | undefined;
+}
+
+/** The provider of a granted model, with its key. */
+export interface Provider {
+  prepare(fields: [string, Uint8Array][]): { url: string; fields: [string, Uint8Array][]; timeout: bigint };
+  read(status: number, fields: [string, Uint8Array][], body: Uint8Array, most: bigint): string;
+  failed(error: string, message: string, sent: boolean): string;
+}
+
 export interface Random {
   bytes(length: number): Uint8Array;
   number(): bigint;
@@ -61,6 +88,12 @@ export interface Walker {
     Ranking: { open(prefix: string, query: string, limit: number): Ranking };
     Random: new (seed: Uint8Array) => Random;
     Outgoing: { open(grant: string, secrets: [string, string][]): Outgoing };
+  };
+  models: {
+    usedIn(entry: string): string;
+    Budget: { open(limits: string[]): Budget };
+    Call: { open(grant: string, request: string): ModelCall };
+    Provider: { open(grant: string, name: string, key: string | undefined): Provider };
   };
   runs: {
     Run: {

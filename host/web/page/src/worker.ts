@@ -2,7 +2,7 @@
 
 import { Executor } from "./executor";
 import { listen, type Wish } from "./host";
-import type { Answered, Asked, Call, Question, Setup } from "./protocol";
+import type { Answered, Asked, Call, Question, Setup, Spent } from "./protocol";
 import { words } from "./walker";
 
 type First = { role: "host"; wish: Wish } | { role: "executor"; setup: Setup };
@@ -17,7 +17,7 @@ async function execute(setup: Setup): Promise<void> {
       postMessage({ asked, question } satisfies Asked);
     });
   try {
-    const executor = await Executor.of(setup, ask);
+    const executor = await Executor.of(setup, ask, (spent) => postMessage({ spent } satisfies Spent));
     onmessage = async ({ data }: MessageEvent<Call | Answered>) => {
       if ("answered" in data) {
         waiting.get(data.answered)?.(data.told);

@@ -101,3 +101,41 @@ fn a_last_call_that_asks_for_tools_is_a_limit() {
     assert_eq!(failure.category(), Some(Category::Limit));
     assert!(failure.to_string().contains("asks for tools in its last call"), "{failure}");
 }
+
+#[test]
+fn tokens_and_cost_of_the_thread_are_limited() {
+    for (limits, calls, message) in [
+        (
+            json!({ "tokens": 220 }),
+            2,
+            "the task has used 220 tokens and is not finished; `limits.tokens` is 220",
+        ),
+        (
+            json!({ "spend": 0.0031 }),
+            3,
+            "the task has cost 0.0045 and is not finished; `limits.spend` is 0.0031",
+        ),
+        (json!({ "spend": 0 }), 0, "the task has cost 0 and is not finished; `limits.spend` is 0"),
+    ] {
+        let host = host(again(5));
+        let failure = Run::new(with(json!({ "limits": limits }))).finish(&host).unwrap_err().failure();
+        assert_eq!((failure.category(), host.model_requests().len()), (Some(Category::Limit), calls));
+        assert_eq!(failure.to_string(), message);
+    }
+}
+
+#[test]
+fn what_the_manifest_keeps_for_a_last_call_is_used_for_an_answer() {
+    let short = Failure::limit("2 calls of models are used").with_details(json!({ "finish": true }));
+    let host = Host::new().model("fast", [Err(short), Ok(Response::text("As far as I know, 9."))]);
+    let mut run = Run::new(with(json!({})));
+    let answer = run.finish(&host).unwrap();
+    assert_eq!((&answer["text"], &answer["finished_early"]), (&json!("As far as I know, 9."), &json!(true)));
+    let [first, last] = &host.model_requests()[..] else { panic!("two requests") };
+    assert_eq!(last.messages.len(), first.messages.len(), "the last message is the user's, in one");
+    assert_eq!(last.tool_choice, ToolChoice::None);
+
+    let other = Failure::limit("2 calls of models are used");
+    let host = Host::new().model("fast", [Err(other), Ok(Response::text("never"))]);
+    assert!(Run::new(with(json!({}))).finish(&host).is_err());
+}

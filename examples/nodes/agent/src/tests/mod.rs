@@ -66,6 +66,17 @@ fn a_text_answers_a_message() {
 }
 
 #[test]
+fn null_is_what_is_left_out() {
+    let host = host([text("Hello!")]);
+    let settings = json!({
+        "message": "Hi", "model": null, "tools": null, "outputs": {}, "approvals": null, "permissions": null,
+        "limits": { "turns": null, "finish": null, "spend": null },
+        "context": { "window": 100, "keep": 10, "at": null, "summary": { "model": null, "max_output": null } },
+    });
+    assert_eq!(Run::new(settings).finish(&host).unwrap()["outputs"], Value::Null);
+}
+
+#[test]
 fn a_finished_conversation_takes_another_message() {
     let host = host([text("Hello!"), text("Again!"), text("And again!")]);
     let mut run = Run::new(json!({ "message": "Hi" }));
@@ -152,6 +163,7 @@ fn settings_are_checked_before_anything_is_paid() {
         ),
         (with(json!({ "limits": { "repeats": 1 } })), "settings.limits.repeats: must be at least 2"),
         (with(json!({ "limits": { "tool_result": 0 } })), "settings.limits.tool_result: must be at least 1"),
+        (with(json!({ "limits": { "spend": -1 } })), "settings.limits.spend: must be at least 0, not -1"),
         (with(json!({ "limits": { "turn": 1 } })), "unknown field `turn`"),
         (
             with(json!({ "approvals": [{ "tool": "", "then": "ask" }] })),

@@ -107,3 +107,24 @@ fn a_call_without_a_result_is_a_mistake_of_the_graph() {
     assert_eq!(failure.category(), Some(Category::Internal));
     assert!(failure.to_string().contains("no result of the call `call-1` of `acme_double`"), "{failure}");
 }
+
+#[test]
+fn permissions_bound_what_the_model_is_offered() {
+    let tools = json!([{ "item": "acme/double" }, { "item": "other/x" }]);
+    for (permissions, expected) in [
+        (json!(null), vec!["acme_double", "other_x"]),
+        (json!([]), vec![]),
+        (json!(["rye.execute.tool.acme.*"]), vec!["acme_double"]),
+        (json!(["execute.tool.other.x", "load.tool.acme.*"]), vec!["other_x"]),
+        (json!(["execute.tool.acme", "acme/double"]), vec![]),
+    ] {
+        let host = host([call("acme_double", json!({ "n": 1 })), text("done")]);
+        let mut run = Run::new(with(json!({ "tools": tools, "permissions": permissions })));
+        run.finish(&host).unwrap();
+        let requests = host.model_requests();
+        let offered: Vec<_> = requests[0].tools.iter().map(|tool| tool.name.as_str()).collect();
+        assert_eq!(offered, expected, "{permissions}");
+        // What was not offered is not called, whatever the model says.
+        assert_eq!(run.thread()[2].tool_results().next().unwrap().failed, !expected.contains(&"acme_double"));
+    }
+}

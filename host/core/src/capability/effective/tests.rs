@@ -4,6 +4,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
+use crate::limits::ModelUse;
 
 const FILES: [&str; 5] = [
     "wasi:filesystem/types@0.2.6",
@@ -188,6 +189,53 @@ fn parents_and_nodes_narrow() {
             "`examples/list@1.0.0` needs `wasi:random/random@0.2.6`, but the node's own `capabilities` leave out `random`"
         ]
     );
+}
+
+#[test]
+fn language_models_only_become_fewer() {
+    let declared = names(&["graph-host:host/model@0.1.0"]);
+    let manifest = manifest(
+        "models:
+  fast: { api: openai-chat, url: \"https://api.acme.com/v1\", model: small }
+  slow: { api: anthropic, url: \"https://api.acme.com/v1\", model: large }
+items:
+  \"examples/*\": { model: [slow, fast], limits: { model: { calls: 7, output_tokens: 900 } } }
+",
+    );
+    let granted = |request: &GrantRequest<'_>| {
+        let grant = effective_grant(request).unwrap();
+        let names: Vec<_> = grant.models.iter().map(|model| model.name.clone()).collect();
+        (names, grant.limits.model)
+    };
+    let all = all();
+    let request = request(&declared, &all, &manifest);
+    let most = ModelUse { calls: 7, output: 900, ..ModelUse::OF_TASK };
+    assert_eq!(granted(&request), (vec!["slow".to_owned(), "fast".to_owned()], most));
+
+    // The signature says less.
+    let limits = TaskLimits { model: ModelUse { calls: 3, ..ModelUse::UNBOUNDED }, ..TaskLimits::UNBOUNDED };
+    let signed = Ceiling { limits: Some(limits), ..all.clone() };
+    assert_eq!(granted(&GrantRequest { ceiling: &signed, ..request }).1, ModelUse { calls: 3, ..most });
+    let unsigned = Ceiling::of([CapabilityKind::Http]);
+    let says = |request| reasons(&request).join("");
+    assert!(
+        says(GrantRequest { ceiling: &unsigned, ..request }).ends_with("does not reach as far as `model`")
+    );
+
+    // The caller or the run above has less: the same name with another provider is another model.
+    let mut parent = effective_grant(&request).unwrap();
+    parent.models.retain(|model| model.name == "fast");
+    parent.limits.model.output = 5;
+    let fewer = (vec!["fast".to_owned()], ModelUse { output: 5, ..most });
+    assert_eq!(granted(&GrantRequest { parent: Some(&parent), ..request }), fewer);
+    parent.models[0].host = "api.other.com".to_owned();
+    let refused = "`examples/list@1.0.0` needs `graph-host:host/model@0.1.0`, but the run that started this one is not granted `model`";
+    assert_eq!(says(GrantRequest { parent: Some(&parent), ..request }), refused);
+
+    // The node leaves it out.
+    let node = NodeCapabilities { dispatch: None, interfaces: Some(vec!["http".into()]) };
+    let refused = "`examples/list@1.0.0` needs `graph-host:host/model@0.1.0`, but the node's own `capabilities` leave out `model`";
+    assert_eq!(says(GrantRequest { node: Some(&node), ..request }), refused);
 }
 
 fn kinds() -> impl Strategy<Value = BTreeSet<CapabilityKind>> {

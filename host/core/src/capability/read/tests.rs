@@ -134,7 +134,7 @@ models:
     addresses: [127.0.0.1]
   slow: { api: anthropic, url: \"https://api.acme.com\", model: large }
 items:
-  \"acme/agent\": { model: [slow, fast], limits: { model: { calls: 7, cost: 0.5 } } }
+  \"acme/agent\": { model: [slow, fast], limits: { model: { calls: 7, cost: 0.5, when_used_up: finish } } }
   \"acme/*\": { model: [slow] }
 limits: { model: { output_tokens: 900 } }
 run: { model: { calls: 20, input_tokens: 30, output_tokens: 40, cost: 1.25 } }
@@ -152,6 +152,9 @@ run: { model: { calls: 20, input_tokens: 30, output_tokens: 40, cost: 1.25 } }
     assert!(slow.secret.is_none() && slow.media_tokens.is_none());
     let own = manifest.limits_for("acme/agent").model;
     assert_eq!(own, ModelUse { calls: 7, output: 900, cost: 500_000, ..ModelUse::OF_TASK });
+    let floor = ModelUse { calls: 1, input: 500_000, output: 225, cost: 125_000 };
+    assert_eq!(manifest.limits_for("acme/agent").model_floor, Some(floor));
+    assert_eq!(manifest.limits_for("acme/x").model_floor, None);
     assert_eq!(manifest.limits_for("acme/x").model, ModelUse { output: 900, ..ModelUse::OF_TASK });
     assert_eq!(manifest.run_limits().model, ModelUse { calls: 20, input: 30, output: 40, cost: 1_250_000 });
     let names = |item: &str| manifest.models_for(item).map(|model| model.name.clone()).collect::<Vec<_>>();

@@ -243,7 +243,7 @@ fn read_limits(node: &Node, problems: &Problems) -> Option<TaskLimits> {
         requests: fields.u64("requests", 0..=u64::MAX).unwrap_or(UNBOUNDED.requests),
         request_body: fields.size("request_body").unwrap_or(UNBOUNDED.request_body),
         response_body: fields.size("response_body").unwrap_or(UNBOUNDED.response_body),
-        model: crate::capability::read_model_use(&mut fields, &keys::manifest::TASK_MODEL, UNBOUNDED.model),
+        ..crate::capability::read_task_models(&mut fields, UNBOUNDED)
     };
     fields.finish();
     if limits == UNBOUNDED && problems.len() == before {

@@ -452,7 +452,7 @@ fn answer(salt: u64, by: &str, target: Option<String>, spec: &TaskSpec) -> TaskR
         2 => JournalEntry {
             function: MODEL.1.to_owned(),
             interface: MODEL.0.to_owned(),
-            ok: byte % 2 == 0,
+            ok: byte.is_multiple_of(2),
             request: json!({ "model": "m" }).into(),
             result: json!({ USED: { "calls": 1, "input": byte, "output": byte / 2, "cost": byte } }).into(),
         },

@@ -7,20 +7,31 @@ use serde_json::json;
 
 use super::simulation::{Stored, setup};
 use crate::graph::{Durability, Graph};
-use crate::limits::ModelUse;
-use crate::node::Outcome;
-use crate::record::journal::{MODEL, USED};
-use crate::record::{Checkpoint, JournalEntry, Record};
+use crate::limits::{Budget, ModelFigure, ModelUse, RunLimits};
+use crate::node::{Category, Failure, Outcome};
+use crate::record::journal::{MODEL, USED, model_fault};
+use crate::record::{Canonical, Checkpoint, ErrorCode, JournalEntry, Record, Status};
 use crate::time::Timestamp;
 use crate::trust::SigningKey;
-use crate::walker::{Effect, Event, Resume, RunTree, TaskReport, TaskSpec};
+use crate::walker::{Effect, Event, Resume, RunTree, Setup, Summary, TaskReport, TaskSpec};
 
 const LOST: ModelUse = ModelUse { calls: 1, input: 40, output: 10, cost: 7 };
 const USED_LATER: ModelUse = ModelUse { calls: 1, input: 4, output: 3, cost: 2 };
 
 fn graph() -> Arc<Graph> {
-    let text = "{tool_type: graph, config: {start: a, nodes: {a: {action: {item_id: t/double}}}}}";
-    Arc::new(crate::document::load("g.yaml", text, "t/g").unwrap().graph)
+    graph_of("start: a, nodes: {a: {action: {item_id: t/double}}}")
+}
+
+fn graph_of(config: &str) -> Arc<Graph> {
+    let text = format!("{{tool_type: graph, config: {{{config}}}}}");
+    Arc::new(crate::document::load("g.yaml", &text, "t/g").unwrap().graph)
+}
+
+/// A run that may use so much of language models.
+fn setup_of(graph: &Graph, model: ModelUse) -> Setup {
+    let setup = setup(graph, Durability::Sync);
+    let manifest = (*setup.manifest).clone().with_run_limits(RunLimits { model, ..RunLimits::DEFAULT });
+    Setup { manifest: Arc::new(manifest), ..setup }
 }
 
 /// What a walker asks for after an event, its records apart, which are stored at once.
@@ -57,14 +68,41 @@ fn reserve(tree: &mut RunTree, stored: &mut Stored, spec: &TaskSpec, model: Mode
 fn done(spec: &TaskSpec, used: ModelUse, lost: ModelUse) -> Event {
     let mut report = TaskReport::new(Ok(Outcome::Result(json!(1))), 1);
     report.lost = lost;
-    report.journal.push(JournalEntry {
+    report.journal.push(asked(true, json!({ USED: used }).into()));
+    ended(spec, report)
+}
+
+fn asked(ok: bool, result: Canonical) -> JournalEntry {
+    JournalEntry {
         function: MODEL.1.to_owned(),
         interface: MODEL.0.to_owned(),
-        ok: true,
+        ok,
         request: json!({}).into(),
-        result: json!({ USED: used }).into(),
-    });
+        result,
+    }
+}
+
+fn ended(spec: &TaskSpec, report: TaskReport) -> Event {
     Event::TaskDone { task: spec.activation.task.as_str().into(), attempt: spec.activation.attempt, report }
+}
+
+/// Runs a graph of one task, which gets the report that is made for what it may use.
+fn run_of(model: ModelUse, report: impl Fn(ModelUse) -> TaskReport) -> Summary {
+    let graph = graph();
+    let mut stored = Stored::default();
+    let mut tree = RunTree::new(Arc::clone(&graph), setup_of(&graph, model));
+    let spec = handle(&mut tree, &mut stored, Event::Started).tasks.remove(0);
+    let report = report(spec.limits.model);
+    handle(&mut tree, &mut stored, ended(&spec, report));
+    tree.summary()
+}
+
+/// What a component reports that a figure of the budget ended.
+fn short_of(figure: ModelFigure) -> TaskReport {
+    let failure = Failure::new(Category::Limit, "it does not suffice");
+    let mut report = TaskReport::new(Err(failure.clone()), 1);
+    report.journal.push(asked(false, model_fault(&failure, figure, ModelUse::NOTHING)));
+    report
 }
 
 fn newest(stored: &Stored) -> Checkpoint {
@@ -144,4 +182,87 @@ fn an_attempt_of_a_run_that_stores_nothing_meanwhile_does_not_wait() {
     let spec = handle(&mut tree, &mut stored, Event::Started).tasks.remove(0);
     let before = stored.checkpoints.len();
     assert_eq!((reserve(&mut tree, &mut stored, &spec, LOST), stored.checkpoints.len()), (1, before));
+}
+
+#[test]
+fn an_attempt_waits_until_its_reservation_is_on_record() {
+    let graph = graph();
+    let mut stored = Stored::default();
+    let mut tree = RunTree::new(Arc::clone(&graph), setup(&graph, Durability::Sync));
+    let spec = handle(&mut tree, &mut stored, Event::Started).tasks.remove(0);
+    let task: Arc<str> = spec.activation.task.as_str().into();
+    let event = Event::ModelReserved { task: Arc::clone(&task), attempt: 1, model: LOST };
+    let mut effects = tree.handle(Timestamp(1), event).unwrap();
+    let Some(Effect::Persist(persist)) = effects.pop() else { panic!("{effects:?}") };
+    assert!(effects.is_empty(), "it may not ask yet: {effects:?}");
+    let Record::Answers(answers) = &persist.record else { panic!("{:?}", persist.record) };
+    assert_eq!(answers.reserved.map(|reserved| (reserved.dispatch, reserved.model)), Some((1, LOST)));
+    let asked = handle(&mut tree, &mut stored, Event::Persisted(persist.id));
+    assert_eq!(asked.recorded, [(task, 1)]);
+}
+
+#[test]
+fn what_an_attempt_that_has_ended_had_reserved_is_not_charged_again() {
+    let graph = graph_of("start: [a, b], nodes: {a: {action: {item_id: t/a}}, b: {action: {item_id: t/b}}}");
+    let mut stored = Stored::default();
+    let mut tree = RunTree::new(Arc::clone(&graph), setup_of(&graph, ModelUse::OF_RUN));
+    let specs = handle(&mut tree, &mut stored, Event::Started).tasks;
+    reserve(&mut tree, &mut stored, &specs[0], LOST);
+    handle(&mut tree, &mut stored, done(&specs[0], USED_LATER, ModelUse::NOTHING));
+
+    // A crash before the superstep commits, and a kill.
+    let restored = stored.restore(&graph, setup_of(&graph, ModelUse::OF_RUN)).unwrap();
+    assert_eq!(restored.summary().host.model, USED_LATER);
+    handle(&mut tree, &mut stored, Event::KillRequested);
+    assert_eq!(tree.summary().host.model, USED_LATER);
+}
+
+#[test]
+fn a_figure_of_the_run_that_does_not_suffice_ends_the_run() {
+    for (figure, budget) in [
+        (ModelFigure::Calls, Budget::ModelCalls),
+        (ModelFigure::InputTokens, Budget::ModelInputTokens),
+        (ModelFigure::OutputTokens, Budget::ModelOutputTokens),
+        (ModelFigure::Cost, Budget::ModelCost),
+    ] {
+        let little = ModelUse { calls: 3, input: 100, output: 50, cost: 7 };
+        let summary = run_of(little, |may| {
+            assert_eq!(may, little, "it is given what the run has");
+            short_of(figure)
+        });
+        assert_eq!(summary.status, Status::Limit);
+        let error = summary.error.unwrap();
+        assert_eq!((error.code, error.budget), (ErrorCode::Limit, Some(budget)));
+        assert!(
+            error.message.contains(&format!("`run: {{ model: {{ {}: ", figure.key())),
+            "{}",
+            error.message
+        );
+    }
+}
+
+#[test]
+fn a_figure_of_the_task_that_does_not_suffice_fails_the_task() {
+    let summary = run_of(ModelUse::OF_RUN, |may| {
+        assert_eq!(may, ModelUse::OF_TASK);
+        short_of(ModelFigure::Calls)
+    });
+    let error = summary.error.unwrap();
+    assert_eq!(summary.status, Status::Failed);
+    assert_eq!(
+        (error.code, error.budget, error.category),
+        (ErrorCode::NodeFailed, None, Some(Category::Limit))
+    );
+}
+
+#[test]
+fn a_provider_that_counts_more_than_the_run_has_ends_the_run() {
+    let summary = run_of(ModelUse { output: 50, ..ModelUse::OF_RUN }, |may| {
+        let used = ModelUse { calls: 1, output: may.output + 1, ..ModelUse::NOTHING };
+        let mut report = TaskReport::new(Ok(Outcome::Result(json!(1))), 1);
+        report.journal.push(asked(true, json!({ USED: used }).into()));
+        report
+    });
+    assert_eq!((summary.status, summary.state.len()), (Status::Limit, 0));
+    assert_eq!(summary.error.unwrap().budget, Some(Budget::ModelOutputTokens));
 }

@@ -64,7 +64,7 @@ pub(in crate::host) trait Arriving: Send {
     fn chunk(&mut self, bytes: &[u8]) -> ControlFlow<()>;
 }
 
-/// Nobody looks at a response before it is complete.
+/// No one looks at a response before it is complete.
 pub(in crate::host) struct Unwatched;
 
 impl Arriving for Unwatched {

@@ -135,8 +135,15 @@ impl Asking<'_> {
         let mut encoded =
             whole.map_err(|error| refused(Failure::new(Category::InvalidInput, error.to_string())))?;
         let input = encoded.bound_input(model.rule.media_tokens.unwrap_or(0));
-        let reserved = self.journal.reserve_model(input, wanted, &model.rule.price).map_err(|shortage| {
+        let last = request.is_without_tools();
+        let reserved = self.journal.reserve_model(input, wanted, &model.rule.price, last);
+        let reserved = reserved.map_err(|shortage| {
             let failure = Failure::new(Category::Limit, format!("{}: {shortage}", model.shown()));
+            if !last && self.journal.keeps_a_last_request() {
+                // The component may still ask without tools.
+                let details = Some(serde_json::json!({ "finish": true }));
+                return refused(Failure { details, ..failure });
+            }
             Asked::Exceeded(shortage.figure, failure)
         })?;
         if reserved.output < wanted {

@@ -144,7 +144,7 @@ impl TaskState {
         let used = || self.journal.model_used().less(before);
         match outcome {
             None => {
-                // The provider counts a request that nobody waits for any longer.
+                // The provider counts a request that the host no longer waits for.
                 self.journal.forfeit_model();
                 let message = format!("it ran past its deadline while it waited for {}", model.shown());
                 let failure = Failure::new(Category::Timeout, message);

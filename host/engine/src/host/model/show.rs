@@ -117,7 +117,7 @@ impl<'a> ArrivingAnswer<'a> {
         Self { shown, bounds, stream: None, failed: None }
     }
 
-    /// What is known of the usage of an answer that has not come to its end.
+    /// What is known of the usage of an answer that has not ended.
     pub(super) fn usage(&self) -> Option<Usage> {
         let stream = self.stream.as_ref().and_then(Stream::usage);
         self.failed.as_ref().and_then(DecodeError::usage).or(stream)
@@ -154,7 +154,9 @@ impl Arriving for ArrivingAnswer<'_> {
         let Some(stream) = &mut self.stream else { return ControlFlow::Continue(()) };
         match stream.feed(bytes) {
             Ok(deltas) => {
-                deltas.into_iter().for_each(|delta| self.shown.delta(delta));
+                for delta in deltas {
+                    self.shown.delta(delta);
+                }
                 ControlFlow::Continue(())
             }
             Err(error) => {

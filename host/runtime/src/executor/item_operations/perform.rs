@@ -232,6 +232,7 @@ fn filled(
         if let Some(outputs) = &directive.outputs {
             document.insert("outputs".to_owned(), outputs.clone());
         }
+        document.insert("thread".to_owned(), directive.thread.to_json());
     }
     Ok(document)
 }

@@ -113,8 +113,8 @@ pub fn save(
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|error| failed(&error))?;
     let (totals, digest, bytes) = {
-        let out = BufWriter::new(file.as_file_mut());
-        let mut out = Counted { out, hasher: PieceHasher::default(), bytes: 0 };
+        let mut out =
+            Counted { out: BufWriter::new(file.as_file_mut()), hasher: PieceHasher::default(), bytes: 0 };
         let totals = write(transcript, row, &mut out)?;
         out.flush().map_err(|error| failed(&error))?;
         (totals, out.hasher.finish(), out.bytes)

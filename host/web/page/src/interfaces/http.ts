@@ -2,7 +2,7 @@
 // the walker checks it and has the page send it.
 
 import { Fault } from "../fault";
-import { asKept, kept, type Journal } from "../journal";
+import { asKept, keptBytes, type Journal } from "../journal";
 import { escape, type Plain } from "../json";
 import type { HttpAnswer, HttpProblem, HttpRequest, Limits } from "../protocol";
 import { asText, FieldMap, isForbidden, type Field } from "./fields";
@@ -33,7 +33,7 @@ function keptFields(fields: Field[]): Plain {
     try {
       return [name, new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(value)];
     } catch {
-      return [name, kept(value)];
+      return [name, keptBytes(value)];
     }
   });
 }
@@ -333,7 +333,7 @@ export function http(limits: Limits, journal: Journal, handles: Handles, sender:
       const value = await sender.send(request, firstByte);
       if ("problem" in value) return { ok: false, value, kept: { error: value.problem.error, message: value.problem.message } };
       const { status, fields, body } = value.response;
-      return { ok: true, value, kept: { body: kept(body), fields: keptFields(fields), status } };
+      return { ok: true, value, kept: { body: keptBytes(body), fields: keptFields(fields), status } };
     };
     return told(await journal.ask(INTERFACE, "handle", asked, world, answerAgain));
   }

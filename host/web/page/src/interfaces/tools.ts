@@ -1,10 +1,10 @@
 // `graph-host:host/tools`: calls of other items, charged to the caller's budget. As `host/engine/src/host/tools.rs`.
 
 import { Fault, type Failure } from "../fault";
-import type { Answer, HostUse, Journal } from "../journal";
+import { faultAfter, type Answer, type CallsAndBytes, type HostUse, type Journal } from "../journal";
 import { canonical, elements, members, object, Raw, type Plain } from "../json";
 import type { EventRecord } from "../protocol";
-import { errorOf } from "../walker";
+import { errorOf, type Budget } from "../walker";
 
 const INTERFACE = "graph-host:host/tools";
 const FUNCTION = "call";
@@ -12,6 +12,9 @@ const FUNCTION = "call";
 const KEPT_BACK = 8n;
 /** How many calls may be around one, whatever the manifest says. */
 const MAX_CALL_DEPTH = 8;
+
+/** No use of the host. */
+export const NOTHING: HostUse = { calls: 0, bytes: 0, model: "{}" };
 
 /** The outcome of a call. */
 export interface ToolReport {
@@ -27,7 +30,9 @@ export interface ToolCall {
   item: string;
   params: string;
   fuel: bigint;
-  host: HostUse;
+  host: CallsAndBytes;
+  /** The caller's budget of models. */
+  budget: Budget;
   /** The index of the call among its caller's, from 0. */
   number: number;
 }
@@ -52,8 +57,11 @@ function keptReport({ result, fuel, host, events }: ToolReport): Plain {
   const kept: Record<string, Plain> = { fuel: new Raw(String(fuel)) };
   if ("value" in result) kept["result"] = new Raw(result.value);
   else kept["failure"] = keptFailure(result.failure);
-  const used = Object.entries(host).filter(([, count]) => count > 0);
-  if (used.length > 0) kept["host"] = Object.fromEntries(used);
+  const used: Record<string, Plain> = {};
+  if (host.calls > 0) used["calls"] = host.calls;
+  if (host.bytes > 0) used["bytes"] = host.bytes;
+  if (host.model !== "{}") used["model"] = new Raw(host.model);
+  if (Object.keys(used).length > 0) kept["host"] = used;
   if (events.length > 0) kept["events"] = events.map(({ name, payload }) => [name, new Raw(payload)]);
   return kept;
 }
@@ -74,10 +82,10 @@ function reportAgain(kept: Plain): ToolReport | undefined {
     const details = members(failed).get("details");
     result = { failure: { category, message, ...(details === undefined ? {} : { details }) } };
   }
-  return { result, fuel: BigInt(fuel), host: { calls: 0, bytes: 0 }, events };
+  return { result, fuel: BigInt(fuel), host: NOTHING, events };
 }
 
-const nothing = (failure: Failure): ToolReport => ({ result: { failure }, fuel: 0n, host: { calls: 0, bytes: 0 }, events: [] });
+const nothing = (failure: Failure): ToolReport => ({ result: { failure }, fuel: 0n, host: NOTHING, events: [] });
 
 export function tools(journal: Journal, caller: Caller): Record<string, object> {
   let number = 0;
@@ -96,7 +104,7 @@ export function tools(journal: Journal, caller: Caller): Record<string, object> 
           const report =
             caller.depth >= MAX_CALL_DEPTH
               ? nothing({ category: "limit", message: `\`${item}\` would be called more than ${MAX_CALL_DEPTH} levels deep` })
-              : await caller.call({ item, params, fuel: left - left / KEPT_BACK, host: journal.left(), number });
+              : await caller.call({ item, params, fuel: left - left / KEPT_BACK, host: journal.left(), budget: journal.budget, number });
           journal.usedInside(report.host);
           return { ok: "value" in report.result, value: report, kept: keptReport(report) };
         };
@@ -113,5 +121,8 @@ export function tools(journal: Journal, caller: Caller): Record<string, object> 
   };
 }
 
-/** The fault of a caller whose time was over while it waited for another item. */
-export const lateCall = (): Fault => new Fault("timeout", "it ran past its deadline while it called another item");
+/** The fault of a caller whose time was over while it waited for another item, which has used this much of models. */
+export function lateCall(used = "{}"): Fault {
+  const failure = { category: "timeout", message: "it ran past its deadline while it called another item" } as const;
+  return new Fault(failure.category, failure.message, faultAfter(failure, used));
+}

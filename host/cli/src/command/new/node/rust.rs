@@ -19,18 +19,27 @@ const SDK: &[(&str, &str)] = sdk_files![
     "guest-sdk/rust/src/imports/double/filesystem.rs",
     "guest-sdk/rust/src/imports/double/http.rs",
     "guest-sdk/rust/src/imports/double/mod.rs",
+    "guest-sdk/rust/src/imports/double/model.rs",
+    "guest-sdk/rust/src/imports/double/model_rules.rs",
     "guest-sdk/rust/src/imports/mod.rs",
     "guest-sdk/rust/src/knowledge.rs",
     "guest-sdk/rust/src/lib.rs",
+    "guest-sdk/rust/src/model/convert.rs",
+    "guest-sdk/rust/src/model/message.rs",
+    "guest-sdk/rust/src/model/mod.rs",
+    "guest-sdk/rust/src/model/request.rs",
+    "guest-sdk/rust/src/model/response.rs",
     "guest-sdk/rust/src/node.rs",
     "guest-sdk/rust/src/outcome.rs",
     "guest-sdk/rust/src/schema.rs",
     "guest-sdk/rust/src/secrets.rs",
     "guest-sdk/rust/src/testing/host.rs",
     "guest-sdk/rust/src/testing/mod.rs",
+    "guest-sdk/rust/src/testing/models.rs",
     "guest-sdk/rust/src/testing/state.rs",
     "guest-sdk/rust/src/testing/tree.rs",
     "guest-sdk/rust/src/tools.rs",
+    "guest-sdk/rust/wit/model.wit",
     "guest-sdk/rust/wit/sdk.wit",
 ];
 
@@ -42,11 +51,13 @@ pub(super) fn sdk() -> impl Iterator<Item = (String, &'static str)> {
 
 /// The files of the crate, with the SDK in that folder: a path as a string of TOML has it.
 pub(super) fn made(name: &str, wants: &[String], sdk: &str) -> Vec<(String, String)> {
+    let features = if wants.iter().any(|want| is_model(want)) { ", features = [\"model\"]" } else { "" };
     vec![
         (
             "Cargo.toml".to_owned(),
             include_str!("../../../../templates/node/Cargo.toml.txt")
                 .replace("NAME", name)
+                .replace("FEATURES", features)
                 .replace("SDK", sdk),
         ),
         (
@@ -55,6 +66,11 @@ pub(super) fn made(name: &str, wants: &[String], sdk: &str) -> Vec<(String, Stri
         ),
         (".gitignore".to_owned(), "/target\n".to_owned()),
     ]
+}
+
+/// Whether an interface is that of language models, which is a feature of the SDK.
+fn is_model(interface: &str) -> bool {
+    interface.split('@').next() == Some("graph-host:host/model")
 }
 
 /// What the node wants, as a part of `node!`.

@@ -1,0 +1,129 @@
+"""Runs whose host is killed while it waits for an answer, and replays."""
+
+import json
+import shutil
+import signal
+import subprocess
+import threading
+
+from project import ITEM, check, equal, graph, manifest, model, spend, spending
+
+USAGE = {"prompt_tokens": 20, "completion_tokens": 10, "total_tokens": 30, "input_tokens": 20, "output_tokens": 10}
+TEXT = "An answer that takes some time to arrive."
+# What the component says before each question, and what it says after the test has changed it.
+SAID, CHANGED = b"Answer in one sentence.", b"Answer in five letters."
+PATIENCE = 60
+
+
+def killed_and_resumed(project, api, durability, after, call):
+    """Kills the host when that call has been sent so many bytes of its answer, in parts of the whole; then resumes the run."""
+    provider = project.provider
+    provider.script({"match": {}, "response": {"content": TEXT, "usage": USAGE}, "chunkSize": 5})
+    relay = provider.scripted
+    caps = manifest({"m": model(relay.port, api)}, timeout="60s")
+    project.run(spending("Hello"), caps)
+    length = len(relay.take()[0].answer)
+    release = threading.Event()
+    relay.faults = [None] * (call - 1) + [{"hold": release, "after": round(length * after)}]
+    run, process = project.start(spending("One", "Two", "Three", max_output=50), caps, "--durability", durability)
+    try:
+        relay.wait_for(call)
+        held = relay.exchanges[call - 1]
+        check(held.is_held.wait(PATIENCE), "the answer is not held")
+    finally:
+        process.send_signal(signal.SIGKILL)
+        project.printed += process.communicate()
+        release.set()
+    document = json.loads(project.command("resume", run, "--json").stdout)
+    equal(document["status"], "completed", "the status of the resumed run")
+    texts = [answer["text"] for answer in document["output"]["result"]["answers"]]
+    equal(texts, [TEXT] * 3, "the answers")
+    exchanges = relay.take()
+    equal(len(provider.journal()), len(exchanges) + 1, "requests in aimock's journal, and the one before the run")
+    shown = project.show(run)["model"]
+    # Either the paid answer was kept, or the repeated request is counted. Before the request that was cut off, answers may be kept, too.
+    equal(shown["calls"], len(exchanges), "calls, of requests that the provider got")
+    equal(shown, spend(exchanges), "what was spent")
+    project.command("replay", run)
+    project.command("runs", "verify", run)
+
+
+def rows(project):
+    def kill(api, durability, after, call):
+        return lambda: killed_and_resumed(project, api, durability, after, call)
+
+    places = {"before its answer": 0, "in the midst of its answer": 0.6}
+    for name, after in places.items():
+        for api, durability, call in (("openai-chat", "sync", 1), ("anthropic", "async", 2), ("openai-responses", "sync", 3)):
+            yield f"killed during call {call}, {name}, {api}, {durability}: no request is hidden", kill(api, durability, after, call)
+
+    def changed_component():
+        """Another component in place of the one that the run was made with asks something else."""
+        provider = project.provider
+        provider.script({"match": {}, "response": {"content": TEXT, "usage": USAGE}})
+        run, _ = project.run(spending("Hello"), manifest({"m": model(provider.scripted.port)}))
+        requests = len(provider.scripted.take())
+        path = project.folder / f".ai/tools/{ITEM}.wasm"
+        statement = path.with_name(path.name + ".dsse.json")
+        kept = path.read_bytes(), statement.read_bytes()
+        equal((kept[0].count(SAID), len(SAID)), (1, len(CHANGED)), "the text in the component")
+        try:
+            path.write_bytes(kept[0].replace(SAID, CHANGED))
+            project.command("sign", path, "--key", "me")
+            done = project.command("replay", run, "--json", code=8)
+            said = done.stdout + done.stderr
+            check(ITEM in said, f"expected the changed component in {said}")
+            for text in (SAID, CHANGED):
+                check(text.decode() in said, f"expected {text.decode()!r} in the difference: {said}")
+        finally:
+            path.write_bytes(kept[0])
+            statement.write_bytes(kept[1])
+        equal((requests, len(provider.scripted.take())), (1, 0), "requests of the run and of its replay")
+        project.command("replay", run)
+
+    yield "replay with a component that asks something else: it fails with the difference", changed_component
+
+    def changed_graph():
+        """A run whose task has too small a budget continues with a larger one and other questions, and is replayed as it was."""
+        provider = project.provider
+        provider.script({"match": {}, "response": {"content": TEXT, "usage": USAGE}})
+
+        def two(*questions):
+            nodes = {}
+            for name, texts in (("first", ["Hello"]), ("ask", questions)):
+                params = {"op": "spend", "model": "m", "questions": [{"text": text, "max_output": 50} for text in texts]}
+                nodes[name] = {"action": {"item_id": ITEM, "params": params}, "assign": {name: "${result}"}}
+            nodes["first"]["next"] = "ask"
+            return graph(nodes, "first")
+
+        one = {"m": model(provider.scripted.port)}
+        run, document = project.run(two("Why?", "Why?"), manifest(one, task={"calls": 1}), code=5)
+        equal((document["error"]["category"], document["error"]["node"]), ("limit", "ask"), "what has failed")
+        project.write(f"{run}.json", two("Why not?", "Why not?"))
+        project.write(f"{run}-caps.json", manifest(one, task={"calls": 2}))
+        refused = project.command("resume", run, "--json", code=(4, 8))
+        check("--accept-changes" in refused.stdout + refused.stderr, f"expected how to accept the change in {refused.stdout}")
+        equal(len(provider.scripted.exchanges), 2, "requests until then")
+        project.command("resume", run, "--accept-changes", "--json")
+        exchanges = provider.scripted.take()
+        equal([one.question for one in exchanges], ["Hello", "Why?", "Why not?", "Why not?"], "the questions")
+        equal(project.show(run)["model"], spend(exchanges), "what was spent")
+        project.command("replay", run)
+
+    yield "resume with an accepted change of the graph, and replay", changed_graph
+
+
+def replays(project):
+    """Last, with the provider stopped, without the key and without a network: every run is replayed."""
+    runs = project.all_runs()
+    check(len(runs) > 50, f"there are {len(runs)} runs")
+    isolated = ["unshare", "-rn"] if shutil.which("unshare") and subprocess.run(["unshare", "-rn", "true"], capture_output=True).returncode == 0 else []
+    different = []
+    for run in runs:
+        done = project.command("replay", run, "--json", code=(0, 8), key=False, before=isolated)
+        if not json.loads(done.stdout).get("equal"):
+            different.append(f"{run}: {done.stdout[-600:]} {done.stderr[-600:]}")
+    check(not different, f"{len(different)} of {len(runs)} replays differ:", "\n".join(different[:5]))
+    print(f"    {len(runs)} runs are replayed{' without a network' if isolated else ', with a network: no namespace of its own is permitted here'}")
+
+
