@@ -372,6 +372,69 @@ fn a_call_without_an_answer_is_there_once_before_and_after_a_resume() {
 }
 
 #[test]
+fn the_supersteps_of_an_agent_are_one_conversation() {
+    let count = AtomicUsize::new(0);
+    let choose = move |_: &str| {
+        let (message, ends) = if count.fetch_add(1, Ordering::Relaxed) == 0 {
+            let call =
+                json!({ "id": "c1", "type": "function", "function": { "name": "t_add", "arguments": "{}" } });
+            (json!({ "role": "assistant", "content": null, "tool_calls": [call] }), "tool_calls")
+        } else {
+            (json!({ "role": "assistant", "content": "It is 5." }), "stop")
+        };
+        response(
+            "200 OK",
+            &json!({
+                "id": "c", "object": "chat.completion", "model": "m",
+                "choices": [{ "index": 0, "message": message, "finish_reason": ends }],
+                "usage": { "prompt_tokens": 12, "completion_tokens": 3, "total_tokens": 15 },
+            }),
+        )
+    };
+    let server = Server::start(|_| Answer::Chosen(Choice(Arc::new(choose))));
+    let place = place(&server);
+    std::fs::create_dir_all(place.path(".ai/tools/examples")).unwrap();
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/.ai/tools/examples");
+    for name in ["agent.yaml", "agent-call.yaml", "agent-turn.wasm"] {
+        std::fs::copy(examples.join(name), place.path(".ai/tools/examples").join(name)).unwrap();
+    }
+    place.graph(".ai/tools/t/add.yaml", "start: sum\nnodes: { sum: { type: return, output: { sum: 5 } } }\n");
+    place.graph(
+        "g.yaml",
+        r#"start: ask
+nodes:
+  ask:
+    action:
+      item_id: examples/agent
+      params: { message: Add two and three, model: fast, system: You add., tools: [{ item: t/add, description: adds, parameters: { type: object } }] }
+"#,
+    );
+    let caps = place.read("caps.yaml").replace("t/ask: {", "examples/agent-turn: {");
+    place.write(
+        "caps.yaml",
+        &caps.replace("['execute.tool.t.*']", "['execute.tool.t.*', 'execute.tool.examples.*']"),
+    );
+    let ran = place.run(&RUN);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let found = lines(&place, &["r1", "--jsonl"]);
+    let one = |role, text| (1, "ask/turn", role, text);
+    let expected = [
+        one("system", "You add."),
+        one("user", "Add two and three"),
+        one("assistant", ""),
+        one("user", ""),
+        one("assistant", "It is 5."),
+    ];
+    assert_eq!(said(&found), expected);
+    let call = json!([{ "tool_call": { "id": "c1", "name": "t_add", "arguments": {} } }]);
+    let result = json!([{ "tool_result": { "id": "c1", "content": "{\"sum\":5}" } }]);
+    assert_eq!((&found[3]["blocks"], &found[4]["blocks"]), (&call, &result));
+    assert!(found[3]["superstep"].as_u64() < found[4]["superstep"].as_u64(), "each turn is a superstep");
+    let shown = place.run(&["runs", "transcript", "r1"]).stdout;
+    assert!(shown.contains("  calls t_add {}\n") && shown.contains("  returned: {\"sum\":5}\n"), "{shown}");
+}
+
+#[test]
 fn what_was_changed_is_not_shown() {
     let server = provider(0);
     let place = place(&server);
