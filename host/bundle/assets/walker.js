@@ -2674,6 +2674,8 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     let postReturn6Async;
     let postReturn7;
     let postReturn7Async;
+    let postReturn8;
+    let postReturn8Async;
     let documents010CheckGraph;
     
     function checkGraph(arg0, arg1, arg2) {
@@ -3730,7 +3732,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     handleTable0._componentIdx = 0;
     const finalizationRegistry0 = finalizationRegistryCreate((handle) => {
       const { rep } = rscTableRemove(handleTable0, handle);
-      exports0['4'](rep);
+      exports0['7'](rep);
     });
     
     HANDLE_TABLES[0] = handleTable0;
@@ -3867,7 +3869,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                   const handleEntry = rscTableRemove(handleTable0, handle6);
                   rsc5[symbolDispose] = emptyFunc;
                   rsc5[symbolRscHandle] = undefined;
-                  exports0['4'](handleEntry.rep);
+                  exports0['7'](handleEntry.rep);
                 }});
                 variant13= {
                   tag: 'ok',
@@ -4087,7 +4089,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                   const handleEntry = rscTableRemove(handleTable0, handle6);
                   rsc5[symbolDispose] = emptyFunc;
                   rsc5[symbolRscHandle] = undefined;
-                  exports0['4'](handleEntry.rep);
+                  exports0['7'](handleEntry.rep);
                 }});
                 variant13= {
                   tag: 'ok',
@@ -5808,15 +5810,15 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
       
     }
     
-    const handleTable2 = [T_FLAG, 0];
-    handleTable2._createdReps = new Set();
-    handleTable2._componentIdx = 0;
-    const finalizationRegistry2 = finalizationRegistryCreate((handle) => {
-      const { rep } = rscTableRemove(handleTable2, handle);
+    const handleTable5 = [T_FLAG, 0];
+    handleTable5._createdReps = new Set();
+    handleTable5._componentIdx = 0;
+    const finalizationRegistry5 = finalizationRegistryCreate((handle) => {
+      const { rep } = rscTableRemove(handleTable5, handle);
       exports0['1'](rep);
     });
     
-    HANDLE_TABLES[2] = handleTable2;
+    HANDLE_TABLES[5] = handleTable5;
     let host010ConstructorRandom;
     
     class Random{
@@ -5907,10 +5909,10 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
               var handle2 = ret;
               var rsc1 = new.target === Random ? this : Object.create(Random.prototype);
               Object.defineProperty(rsc1, symbolRscHandle, { writable: true, value: handle2});
-              finalizationRegistry2.register(rsc1, handle2, rsc1);
+              finalizationRegistry5.register(rsc1, handle2, rsc1);
               Object.defineProperty(rsc1, symbolDispose, { writable: true, value: function () {
-                finalizationRegistry2.unregister(rsc1);
-                const handleEntry = rscTableRemove(handleTable2, handle2);
+                finalizationRegistry5.unregister(rsc1);
+                const handleEntry = rscTableRemove(handleTable5, handle2);
                 rsc1[symbolDispose] = emptyFunc;
                 rsc1[symbolRscHandle] = undefined;
                 exports0['1'](handleEntry.rep);
@@ -5975,10 +5977,10 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             var handle1 = this[symbolRscHandle];
-            if (!handle1 || (handleTable2[(handle1 << 1) + 1] & T_FLAG) === 0) {
+            if (!handle1 || (handleTable5[(handle1 << 1) + 1] & T_FLAG) === 0) {
               throw new TypeError('Resource error: Not a valid \"Random\" resource.');
             }
-            var handle0 = handleTable2[(handle1 << 1) + 1] & ~T_FLAG;
+            var handle0 = handleTable5[(handle1 << 1) + 1] & ~T_FLAG;
             
             _debugLog('[iface="graph-host:walker/host@0.1.0", function="[method]random.bytes"][Instruction::CallWasm] enter', {
               funcName: '[method]random.bytes',
@@ -6079,10 +6081,10 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             var handle1 = this[symbolRscHandle];
-            if (!handle1 || (handleTable2[(handle1 << 1) + 1] & T_FLAG) === 0) {
+            if (!handle1 || (handleTable5[(handle1 << 1) + 1] & T_FLAG) === 0) {
               throw new TypeError('Resource error: Not a valid \"Random\" resource.');
             }
-            var handle0 = handleTable2[(handle1 << 1) + 1] & ~T_FLAG;
+            var handle0 = handleTable5[(handle1 << 1) + 1] & ~T_FLAG;
             
             _debugLog('[iface="graph-host:walker/host@0.1.0", function="[method]random.number"][Instruction::CallWasm] enter', {
               funcName: '[method]random.number',
@@ -6136,15 +6138,15 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
       
     };
     
-    const handleTable3 = [T_FLAG, 0];
-    handleTable3._createdReps = new Set();
-    handleTable3._componentIdx = 0;
-    const finalizationRegistry3 = finalizationRegistryCreate((handle) => {
-      const { rep } = rscTableRemove(handleTable3, handle);
+    const handleTable6 = [T_FLAG, 0];
+    handleTable6._createdReps = new Set();
+    handleTable6._componentIdx = 0;
+    const finalizationRegistry6 = finalizationRegistryCreate((handle) => {
+      const { rep } = rscTableRemove(handleTable6, handle);
       exports0['0'](rep);
     });
     
-    HANDLE_TABLES[3] = handleTable3;
+    HANDLE_TABLES[6] = handleTable6;
     let host010StaticOutgoingOpen;
     
     class Outgoing{
@@ -6247,10 +6249,10 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                 var handle6 = dataView(memory0).getInt32(ret + 4, true);
                 var rsc5 = new.target === Outgoing ? this : Object.create(Outgoing.prototype);
                 Object.defineProperty(rsc5, symbolRscHandle, { writable: true, value: handle6});
-                finalizationRegistry3.register(rsc5, handle6, rsc5);
+                finalizationRegistry6.register(rsc5, handle6, rsc5);
                 Object.defineProperty(rsc5, symbolDispose, { writable: true, value: function () {
-                  finalizationRegistry3.unregister(rsc5);
-                  const handleEntry = rscTableRemove(handleTable3, handle6);
+                  finalizationRegistry6.unregister(rsc5);
+                  const handleEntry = rscTableRemove(handleTable6, handle6);
                   rsc5[symbolDispose] = emptyFunc;
                   rsc5[symbolRscHandle] = undefined;
                   exports0['0'](handleEntry.rep);
@@ -6347,10 +6349,10 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             var handle1 = this[symbolRscHandle];
-            if (!handle1 || (handleTable3[(handle1 << 1) + 1] & T_FLAG) === 0) {
+            if (!handle1 || (handleTable6[(handle1 << 1) + 1] & T_FLAG) === 0) {
               throw new TypeError('Resource error: Not a valid \"Outgoing\" resource.');
             }
-            var handle0 = handleTable3[(handle1 << 1) + 1] & ~T_FLAG;
+            var handle0 = handleTable6[(handle1 << 1) + 1] & ~T_FLAG;
             
             
             var encodeRes = _utf8AllocateAndEncode(arg1, realloc0, memory0);
@@ -6544,10 +6546,10 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             var handle1 = this[symbolRscHandle];
-            if (!handle1 || (handleTable3[(handle1 << 1) + 1] & T_FLAG) === 0) {
+            if (!handle1 || (handleTable6[(handle1 << 1) + 1] & T_FLAG) === 0) {
               throw new TypeError('Resource error: Not a valid \"Outgoing\" resource.');
             }
-            var handle0 = handleTable3[(handle1 << 1) + 1] & ~T_FLAG;
+            var handle0 = handleTable6[(handle1 << 1) + 1] & ~T_FLAG;
             
             
             var encodeRes = _utf8AllocateAndEncode(arg1, realloc0, memory0);
@@ -6721,15 +6723,15 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
       
     };
     
-    const handleTable4 = [T_FLAG, 0];
-    handleTable4._createdReps = new Set();
-    handleTable4._componentIdx = 0;
-    const finalizationRegistry4 = finalizationRegistryCreate((handle) => {
-      const { rep } = rscTableRemove(handleTable4, handle);
+    const handleTable7 = [T_FLAG, 0];
+    handleTable7._createdReps = new Set();
+    handleTable7._componentIdx = 0;
+    const finalizationRegistry7 = finalizationRegistryCreate((handle) => {
+      const { rep } = rscTableRemove(handleTable7, handle);
       exports0['2'](rep);
     });
     
-    HANDLE_TABLES[4] = handleTable4;
+    HANDLE_TABLES[7] = handleTable7;
     let host010StaticRankingOpen;
     
     class Ranking{
@@ -6816,10 +6818,10 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                 var handle3 = dataView(memory0).getInt32(ret + 4, true);
                 var rsc2 = new.target === Ranking ? this : Object.create(Ranking.prototype);
                 Object.defineProperty(rsc2, symbolRscHandle, { writable: true, value: handle3});
-                finalizationRegistry4.register(rsc2, handle3, rsc2);
+                finalizationRegistry7.register(rsc2, handle3, rsc2);
                 Object.defineProperty(rsc2, symbolDispose, { writable: true, value: function () {
-                  finalizationRegistry4.unregister(rsc2);
-                  const handleEntry = rscTableRemove(handleTable4, handle3);
+                  finalizationRegistry7.unregister(rsc2);
+                  const handleEntry = rscTableRemove(handleTable7, handle3);
                   rsc2[symbolDispose] = emptyFunc;
                   rsc2[symbolRscHandle] = undefined;
                   exports0['2'](handleEntry.rep);
@@ -6916,10 +6918,10 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             var handle1 = this[symbolRscHandle];
-            if (!handle1 || (handleTable4[(handle1 << 1) + 1] & T_FLAG) === 0) {
+            if (!handle1 || (handleTable7[(handle1 << 1) + 1] & T_FLAG) === 0) {
               throw new TypeError('Resource error: Not a valid \"Ranking\" resource.');
             }
-            var handle0 = handleTable4[(handle1 << 1) + 1] & ~T_FLAG;
+            var handle0 = handleTable7[(handle1 << 1) + 1] & ~T_FLAG;
             
             
             var encodeRes = _utf8AllocateAndEncode(arg1, realloc0, memory0);
@@ -7018,10 +7020,10 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             var handle1 = this[symbolRscHandle];
-            if (!handle1 || (handleTable4[(handle1 << 1) + 1] & T_FLAG) === 0) {
+            if (!handle1 || (handleTable7[(handle1 << 1) + 1] & T_FLAG) === 0) {
               throw new TypeError('Resource error: Not a valid \"Ranking\" resource.');
             }
-            var handle0 = handleTable4[(handle1 << 1) + 1] & ~T_FLAG;
+            var handle0 = handleTable7[(handle1 << 1) + 1] & ~T_FLAG;
             
             _debugLog('[iface="graph-host:walker/host@0.1.0", function="[method]ranking.best"][Instruction::CallWasm] enter', {
               funcName: '[method]ranking.best',
@@ -7129,10 +7131,10 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             var handle1 = this[symbolRscHandle];
-            if (!handle1 || (handleTable4[(handle1 << 1) + 1] & T_FLAG) === 0) {
+            if (!handle1 || (handleTable7[(handle1 << 1) + 1] & T_FLAG) === 0) {
               throw new TypeError('Resource error: Not a valid \"Ranking\" resource.');
             }
-            var handle0 = handleTable4[(handle1 << 1) + 1] & ~T_FLAG;
+            var handle0 = handleTable7[(handle1 << 1) + 1] & ~T_FLAG;
             
             
             var encodeRes = _utf8AllocateAndEncode(arg1, realloc0, memory0);
@@ -7455,12 +7457,2545 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
       
     }
     
+    const handleTable2 = [T_FLAG, 0];
+    handleTable2._createdReps = new Set();
+    handleTable2._componentIdx = 0;
+    const finalizationRegistry2 = finalizationRegistryCreate((handle) => {
+      const { rep } = rscTableRemove(handleTable2, handle);
+      exports0['3'](rep);
+    });
+    
+    HANDLE_TABLES[2] = handleTable2;
+    let models010StaticBudgetOpen;
+    
+    class Budget{
+      constructor () {
+        throw new Error('"Budget" resource does not define a constructor');
+      }
+    }
+    
+    Budget.open = function open(arg0) {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'models010StaticBudgetOpen',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'throw-result-err',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            var vec1 = arg0;
+            var len1 = vec1.length;
+            var result1 = realloc0(0, 0, 4, len1 * 8);
+            for (let i = 0; i < vec1.length; i++) {
+              const e = vec1[i];
+              const base = result1 + i * 8;
+              var encodeRes = _utf8AllocateAndEncode(e, realloc0, memory0);
+              var ptr0= encodeRes.ptr;
+              var len0 = encodeRes.len;
+              
+              dataView(memory0).setUint32(base + 4, len0, true);
+              dataView(memory0).setUint32(base + 0, ptr0, true);
+            }
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="[static]budget.open"][Instruction::CallWasm] enter', {
+              funcName: '[static]budget.open',
+              paramCount: 2,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => models010StaticBudgetOpen(result1, len1),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            let variant10;
+            switch (dataView(memory0).getUint8(ret + 0, true)) {
+              case 0: {
+                var handle3 = dataView(memory0).getInt32(ret + 4, true);
+                var rsc2 = new.target === Budget ? this : Object.create(Budget.prototype);
+                Object.defineProperty(rsc2, symbolRscHandle, { writable: true, value: handle3});
+                finalizationRegistry2.register(rsc2, handle3, rsc2);
+                Object.defineProperty(rsc2, symbolDispose, { writable: true, value: function () {
+                  finalizationRegistry2.unregister(rsc2);
+                  const handleEntry = rscTableRemove(handleTable2, handle3);
+                  rsc2[symbolDispose] = emptyFunc;
+                  rsc2[symbolRscHandle] = undefined;
+                  exports0['3'](handleEntry.rep);
+                }});
+                variant10= {
+                  tag: 'ok',
+                  val: rsc2
+                };
+                break;
+              }
+              case 1: {
+                var ptr4 = dataView(memory0).getUint32(ret + 4, true);
+                var len4 = dataView(memory0).getUint32(ret + 8, true);
+                var result4 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr4, len4));
+                var ptr5 = dataView(memory0).getUint32(ret + 12, true);
+                var len5 = dataView(memory0).getUint32(ret + 16, true);
+                var result5 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr5, len5));
+                let variant7;
+                switch (dataView(memory0).getUint8(ret + 20, true)) {
+                  case 0: {
+                    variant7 = undefined;
+                    break;
+                  }
+                  case 1: {
+                    var ptr6 = dataView(memory0).getUint32(ret + 24, true);
+                    var len6 = dataView(memory0).getUint32(ret + 28, true);
+                    var result6 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr6, len6));
+                    variant7 = result6;
+                    break;
+                  }
+                  default: {
+                    throw new TypeError('invalid variant discriminant for option');
+                  }
+                }
+                let variant9;
+                switch (dataView(memory0).getUint8(ret + 32, true)) {
+                  case 0: {
+                    variant9 = undefined;
+                    break;
+                  }
+                  case 1: {
+                    var ptr8 = dataView(memory0).getUint32(ret + 36, true);
+                    var len8 = dataView(memory0).getUint32(ret + 40, true);
+                    var result8 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr8, len8));
+                    variant9 = result8;
+                    break;
+                  }
+                  default: {
+                    throw new TypeError('invalid variant discriminant for option');
+                  }
+                }
+                variant10= {
+                  tag: 'err',
+                  val: {
+                    code: result4,
+                    message: result5,
+                    help: variant7,
+                    details: variant9,
+                  }
+                };
+                break;
+              }
+              default: {
+                throw new TypeError('invalid variant discriminant for expected');
+              }
+            }
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="[static]budget.open"][Instruction::Return]', {
+              funcName: '[static]budget.open',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            const retCopy = variant10;
+            task.resolve([retCopy.val]);
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn3(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            
+            
+            
+            if (typeof retCopy === 'object' && retCopy.tag === 'err') {
+              throw new ComponentError(retCopy.val);
+            }
+            return retCopy.val;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    let models010MethodBudgetInside;
+    
+    Budget.prototype.inside = function inside(arg1) {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'models010MethodBudgetInside',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'throw-result-err',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var handle1 = this[symbolRscHandle];
+            if (!handle1 || (handleTable2[(handle1 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"Budget\" resource.');
+            }
+            var handle0 = handleTable2[(handle1 << 1) + 1] & ~T_FLAG;
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg1, realloc0, memory0);
+            var ptr2= encodeRes.ptr;
+            var len2 = encodeRes.len;
+            
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="[method]budget.inside"][Instruction::CallWasm] enter', {
+              funcName: '[method]budget.inside',
+              paramCount: 3,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => models010MethodBudgetInside(handle0, ptr2, len2),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            let variant11;
+            switch (dataView(memory0).getUint8(ret + 0, true)) {
+              case 0: {
+                var handle4 = dataView(memory0).getInt32(ret + 4, true);
+                var rsc3 = new.target === Budget ? this : Object.create(Budget.prototype);
+                Object.defineProperty(rsc3, symbolRscHandle, { writable: true, value: handle4});
+                finalizationRegistry2.register(rsc3, handle4, rsc3);
+                Object.defineProperty(rsc3, symbolDispose, { writable: true, value: function () {
+                  finalizationRegistry2.unregister(rsc3);
+                  const handleEntry = rscTableRemove(handleTable2, handle4);
+                  rsc3[symbolDispose] = emptyFunc;
+                  rsc3[symbolRscHandle] = undefined;
+                  exports0['3'](handleEntry.rep);
+                }});
+                variant11= {
+                  tag: 'ok',
+                  val: rsc3
+                };
+                break;
+              }
+              case 1: {
+                var ptr5 = dataView(memory0).getUint32(ret + 4, true);
+                var len5 = dataView(memory0).getUint32(ret + 8, true);
+                var result5 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr5, len5));
+                var ptr6 = dataView(memory0).getUint32(ret + 12, true);
+                var len6 = dataView(memory0).getUint32(ret + 16, true);
+                var result6 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr6, len6));
+                let variant8;
+                switch (dataView(memory0).getUint8(ret + 20, true)) {
+                  case 0: {
+                    variant8 = undefined;
+                    break;
+                  }
+                  case 1: {
+                    var ptr7 = dataView(memory0).getUint32(ret + 24, true);
+                    var len7 = dataView(memory0).getUint32(ret + 28, true);
+                    var result7 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr7, len7));
+                    variant8 = result7;
+                    break;
+                  }
+                  default: {
+                    throw new TypeError('invalid variant discriminant for option');
+                  }
+                }
+                let variant10;
+                switch (dataView(memory0).getUint8(ret + 32, true)) {
+                  case 0: {
+                    variant10 = undefined;
+                    break;
+                  }
+                  case 1: {
+                    var ptr9 = dataView(memory0).getUint32(ret + 36, true);
+                    var len9 = dataView(memory0).getUint32(ret + 40, true);
+                    var result9 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr9, len9));
+                    variant10 = result9;
+                    break;
+                  }
+                  default: {
+                    throw new TypeError('invalid variant discriminant for option');
+                  }
+                }
+                variant11= {
+                  tag: 'err',
+                  val: {
+                    code: result5,
+                    message: result6,
+                    help: variant8,
+                    details: variant10,
+                  }
+                };
+                break;
+              }
+              default: {
+                throw new TypeError('invalid variant discriminant for expected');
+              }
+            }
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="[method]budget.inside"][Instruction::Return]', {
+              funcName: '[method]budget.inside',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            const retCopy = variant11;
+            task.resolve([retCopy.val]);
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn3(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            
+            
+            
+            if (typeof retCopy === 'object' && retCopy.tag === 'err') {
+              throw new ComponentError(retCopy.val);
+            }
+            return retCopy.val;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    let models010MethodBudgetCharge;
+    
+    Budget.prototype.charge = function charge(arg1) {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'models010MethodBudgetCharge',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'throw-result-err',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var handle1 = this[symbolRscHandle];
+            if (!handle1 || (handleTable2[(handle1 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"Budget\" resource.');
+            }
+            var handle0 = handleTable2[(handle1 << 1) + 1] & ~T_FLAG;
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg1, realloc0, memory0);
+            var ptr2= encodeRes.ptr;
+            var len2 = encodeRes.len;
+            
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="[method]budget.charge"][Instruction::CallWasm] enter', {
+              funcName: '[method]budget.charge',
+              paramCount: 3,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => models010MethodBudgetCharge(handle0, ptr2, len2),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            let variant9;
+            switch (dataView(memory0).getUint8(ret + 0, true)) {
+              case 0: {
+                variant9= {
+                  tag: 'ok',
+                  val: undefined
+                };
+                break;
+              }
+              case 1: {
+                var ptr3 = dataView(memory0).getUint32(ret + 4, true);
+                var len3 = dataView(memory0).getUint32(ret + 8, true);
+                var result3 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr3, len3));
+                var ptr4 = dataView(memory0).getUint32(ret + 12, true);
+                var len4 = dataView(memory0).getUint32(ret + 16, true);
+                var result4 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr4, len4));
+                let variant6;
+                switch (dataView(memory0).getUint8(ret + 20, true)) {
+                  case 0: {
+                    variant6 = undefined;
+                    break;
+                  }
+                  case 1: {
+                    var ptr5 = dataView(memory0).getUint32(ret + 24, true);
+                    var len5 = dataView(memory0).getUint32(ret + 28, true);
+                    var result5 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr5, len5));
+                    variant6 = result5;
+                    break;
+                  }
+                  default: {
+                    throw new TypeError('invalid variant discriminant for option');
+                  }
+                }
+                let variant8;
+                switch (dataView(memory0).getUint8(ret + 32, true)) {
+                  case 0: {
+                    variant8 = undefined;
+                    break;
+                  }
+                  case 1: {
+                    var ptr7 = dataView(memory0).getUint32(ret + 36, true);
+                    var len7 = dataView(memory0).getUint32(ret + 40, true);
+                    var result7 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr7, len7));
+                    variant8 = result7;
+                    break;
+                  }
+                  default: {
+                    throw new TypeError('invalid variant discriminant for option');
+                  }
+                }
+                variant9= {
+                  tag: 'err',
+                  val: {
+                    code: result3,
+                    message: result4,
+                    help: variant6,
+                    details: variant8,
+                  }
+                };
+                break;
+              }
+              default: {
+                throw new TypeError('invalid variant discriminant for expected');
+              }
+            }
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="[method]budget.charge"][Instruction::Return]', {
+              funcName: '[method]budget.charge',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            const retCopy = variant9;
+            task.resolve([retCopy.val]);
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn3(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            
+            
+            
+            if (typeof retCopy === 'object' && retCopy.tag === 'err') {
+              throw new ComponentError(retCopy.val);
+            }
+            return retCopy.val;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    let models010MethodBudgetUsed;
+    
+    Budget.prototype.used = function used() {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'models010MethodBudgetUsed',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'none',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var handle1 = this[symbolRscHandle];
+            if (!handle1 || (handleTable2[(handle1 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"Budget\" resource.');
+            }
+            var handle0 = handleTable2[(handle1 << 1) + 1] & ~T_FLAG;
+            
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="[method]budget.used"][Instruction::CallWasm] enter', {
+              funcName: '[method]budget.used',
+              paramCount: 1,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => models010MethodBudgetUsed(handle0),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            var ptr2 = dataView(memory0).getUint32(ret + 0, true);
+            var len2 = dataView(memory0).getUint32(ret + 4, true);
+            var result2 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr2, len2));
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="[method]budget.used"][Instruction::Return]', {
+              funcName: '[method]budget.used',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            task.resolve([result2]);
+            const retCopy = result2;
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn0(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            return retCopy;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    let models010MethodBudgetLeft;
+    
+    Budget.prototype.left = function left() {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'models010MethodBudgetLeft',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'none',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var handle1 = this[symbolRscHandle];
+            if (!handle1 || (handleTable2[(handle1 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"Budget\" resource.');
+            }
+            var handle0 = handleTable2[(handle1 << 1) + 1] & ~T_FLAG;
+            
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="[method]budget.left"][Instruction::CallWasm] enter', {
+              funcName: '[method]budget.left',
+              paramCount: 1,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => models010MethodBudgetLeft(handle0),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            var ptr2 = dataView(memory0).getUint32(ret + 0, true);
+            var len2 = dataView(memory0).getUint32(ret + 4, true);
+            var result2 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr2, len2));
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="[method]budget.left"][Instruction::Return]', {
+              funcName: '[method]budget.left',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            task.resolve([result2]);
+            const retCopy = result2;
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn0(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            return retCopy;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    
+    const handleTable3 = [T_FLAG, 0];
+    handleTable3._createdReps = new Set();
+    handleTable3._componentIdx = 0;
+    const finalizationRegistry3 = finalizationRegistryCreate((handle) => {
+      const { rep } = rscTableRemove(handleTable3, handle);
+      exports0['4'](rep);
+    });
+    
+    HANDLE_TABLES[3] = handleTable3;
+    let models010StaticCallOpen;
+    
+    class Call{
+      constructor () {
+        throw new Error('"Call" resource does not define a constructor');
+      }
+    }
+    
+    Call.open = function open(arg0, arg1) {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'models010StaticCallOpen',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'throw-result-err',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg0, realloc0, memory0);
+            var ptr0= encodeRes.ptr;
+            var len0 = encodeRes.len;
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg1, realloc0, memory0);
+            var ptr1= encodeRes.ptr;
+            var len1 = encodeRes.len;
+            
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="[static]call.open"][Instruction::CallWasm] enter', {
+              funcName: '[static]call.open',
+              paramCount: 4,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => models010StaticCallOpen(ptr0, len0, ptr1, len1),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            let variant5;
+            switch (dataView(memory0).getUint8(ret + 0, true)) {
+              case 0: {
+                var handle3 = dataView(memory0).getInt32(ret + 4, true);
+                var rsc2 = new.target === Call ? this : Object.create(Call.prototype);
+                Object.defineProperty(rsc2, symbolRscHandle, { writable: true, value: handle3});
+                finalizationRegistry3.register(rsc2, handle3, rsc2);
+                Object.defineProperty(rsc2, symbolDispose, { writable: true, value: function () {
+                  finalizationRegistry3.unregister(rsc2);
+                  const handleEntry = rscTableRemove(handleTable3, handle3);
+                  rsc2[symbolDispose] = emptyFunc;
+                  rsc2[symbolRscHandle] = undefined;
+                  exports0['4'](handleEntry.rep);
+                }});
+                variant5= {
+                  tag: 'ok',
+                  val: rsc2
+                };
+                break;
+              }
+              case 1: {
+                var ptr4 = dataView(memory0).getUint32(ret + 4, true);
+                var len4 = dataView(memory0).getUint32(ret + 8, true);
+                var result4 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr4, len4));
+                variant5= {
+                  tag: 'err',
+                  val: result4
+                };
+                break;
+              }
+              default: {
+                throw new TypeError('invalid variant discriminant for expected');
+              }
+            }
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="[static]call.open"][Instruction::Return]', {
+              funcName: '[static]call.open',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            const retCopy = variant5;
+            task.resolve([retCopy.val]);
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn2(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            
+            
+            
+            if (typeof retCopy === 'object' && retCopy.tag === 'err') {
+              throw new ComponentError(retCopy.val);
+            }
+            return retCopy.val;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    let models010MethodCallAsked;
+    
+    Call.prototype.asked = function asked() {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'models010MethodCallAsked',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'none',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var handle1 = this[symbolRscHandle];
+            if (!handle1 || (handleTable3[(handle1 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"Call\" resource.');
+            }
+            var handle0 = handleTable3[(handle1 << 1) + 1] & ~T_FLAG;
+            
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="[method]call.asked"][Instruction::CallWasm] enter', {
+              funcName: '[method]call.asked',
+              paramCount: 1,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => models010MethodCallAsked(handle0),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            var ptr2 = dataView(memory0).getUint32(ret + 0, true);
+            var len2 = dataView(memory0).getUint32(ret + 4, true);
+            var result2 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr2, len2));
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="[method]call.asked"][Instruction::Return]', {
+              funcName: '[method]call.asked',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            task.resolve([result2]);
+            const retCopy = result2;
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn0(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            return retCopy;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    let models010MethodCallBegin;
+    
+    Call.prototype.begin = function begin(arg1) {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'models010MethodCallBegin',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'throw-result-err',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var handle1 = this[symbolRscHandle];
+            if (!handle1 || (handleTable3[(handle1 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"Call\" resource.');
+            }
+            var handle0 = handleTable3[(handle1 << 1) + 1] & ~T_FLAG;
+            
+            
+            var handle3 = arg1[symbolRscHandle];
+            if (!handle3 || (handleTable2[(handle3 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"Budget\" resource.');
+            }
+            var handle2 = handleTable2[(handle3 << 1) + 1] & ~T_FLAG;
+            
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="[method]call.begin"][Instruction::CallWasm] enter', {
+              funcName: '[method]call.begin',
+              paramCount: 2,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => models010MethodCallBegin(handle0, handle2),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            let variant9;
+            switch (dataView(memory0).getUint8(ret + 0, true)) {
+              case 0: {
+                var len6 = dataView(memory0).getUint32(ret + 8, true);
+                var base6 = dataView(memory0).getUint32(ret + 4, true);
+                if (base6 % 4 !== 0) throw new TypeError(`list pointer [${base6}] is not aligned to 4`);
+                var result6 = [];
+                for (let i = 0; i < len6; i++) {
+                  const base = base6 + i * 16;
+                  var ptr4 = dataView(memory0).getUint32(base + 0, true);
+                  var len4 = dataView(memory0).getUint32(base + 4, true);
+                  var result4 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr4, len4));
+                  var ptr5 = dataView(memory0).getUint32(base + 8, true);
+                  var len5 = dataView(memory0).getUint32(base + 12, true);
+                  if (ptr5 % 1 !== 0) throw new TypeError(`list pointer [${ptr5}] is not aligned to 1`);
+                  var result5 = new Uint8Array(memory0.buffer.slice(ptr5, ptr5 + len5 * 1));
+                  result6.push([result4, result5]);
+                }
+                var ptr7 = dataView(memory0).getUint32(ret + 12, true);
+                var len7 = dataView(memory0).getUint32(ret + 16, true);
+                if (ptr7 % 1 !== 0) throw new TypeError(`list pointer [${ptr7}] is not aligned to 1`);
+                var result7 = new Uint8Array(memory0.buffer.slice(ptr7, ptr7 + len7 * 1));
+                variant9= {
+                  tag: 'ok',
+                  val: [result6, result7]
+                };
+                break;
+              }
+              case 1: {
+                var ptr8 = dataView(memory0).getUint32(ret + 4, true);
+                var len8 = dataView(memory0).getUint32(ret + 8, true);
+                var result8 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr8, len8));
+                variant9= {
+                  tag: 'err',
+                  val: result8
+                };
+                break;
+              }
+              default: {
+                throw new TypeError('invalid variant discriminant for expected');
+              }
+            }
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="[method]call.begin"][Instruction::Return]', {
+              funcName: '[method]call.begin',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            const retCopy = variant9;
+            task.resolve([retCopy.val]);
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn5(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            
+            
+            
+            if (typeof retCopy === 'object' && retCopy.tag === 'err') {
+              throw new ComponentError(retCopy.val);
+            }
+            return retCopy.val;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    let models010MethodCallTotal;
+    
+    Call.prototype.total = function total(arg1) {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'models010MethodCallTotal',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'none',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var handle1 = this[symbolRscHandle];
+            if (!handle1 || (handleTable3[(handle1 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"Call\" resource.');
+            }
+            var handle0 = handleTable3[(handle1 << 1) + 1] & ~T_FLAG;
+            
+            
+            var handle3 = arg1[symbolRscHandle];
+            if (!handle3 || (handleTable2[(handle3 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"Budget\" resource.');
+            }
+            var handle2 = handleTable2[(handle3 << 1) + 1] & ~T_FLAG;
+            
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="[method]call.total"][Instruction::CallWasm] enter', {
+              funcName: '[method]call.total',
+              paramCount: 2,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => models010MethodCallTotal(handle0, handle2),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            var ptr4 = dataView(memory0).getUint32(ret + 0, true);
+            var len4 = dataView(memory0).getUint32(ret + 4, true);
+            var result4 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr4, len4));
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="[method]call.total"][Instruction::Return]', {
+              funcName: '[method]call.total',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            task.resolve([result4]);
+            const retCopy = result4;
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn0(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            return retCopy;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    let models010MethodCallSettle;
+    
+    Call.prototype.settle = function settle(arg1, arg2, arg3) {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'models010MethodCallSettle',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'throw-result-err',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var handle1 = this[symbolRscHandle];
+            if (!handle1 || (handleTable3[(handle1 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"Call\" resource.');
+            }
+            var handle0 = handleTable3[(handle1 << 1) + 1] & ~T_FLAG;
+            
+            
+            var handle3 = arg1[symbolRscHandle];
+            if (!handle3 || (handleTable2[(handle3 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"Budget\" resource.');
+            }
+            var handle2 = handleTable2[(handle3 << 1) + 1] & ~T_FLAG;
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg2, realloc0, memory0);
+            var ptr4= encodeRes.ptr;
+            var len4 = encodeRes.len;
+            
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="[method]call.settle"][Instruction::CallWasm] enter', {
+              funcName: '[method]call.settle',
+              paramCount: 5,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => models010MethodCallSettle(handle0, handle2, ptr4, len4, toUint64(arg3)),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            let variant12;
+            switch (dataView(memory0).getUint8(ret + 0, true)) {
+              case 0: {
+                var ptr5 = dataView(memory0).getUint32(ret + 4, true);
+                var len5 = dataView(memory0).getUint32(ret + 8, true);
+                var result5 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr5, len5));
+                variant12= {
+                  tag: 'ok',
+                  val: result5
+                };
+                break;
+              }
+              case 1: {
+                var ptr6 = dataView(memory0).getUint32(ret + 4, true);
+                var len6 = dataView(memory0).getUint32(ret + 8, true);
+                var result6 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr6, len6));
+                var ptr7 = dataView(memory0).getUint32(ret + 12, true);
+                var len7 = dataView(memory0).getUint32(ret + 16, true);
+                var result7 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr7, len7));
+                let variant9;
+                switch (dataView(memory0).getUint8(ret + 20, true)) {
+                  case 0: {
+                    variant9 = undefined;
+                    break;
+                  }
+                  case 1: {
+                    var ptr8 = dataView(memory0).getUint32(ret + 24, true);
+                    var len8 = dataView(memory0).getUint32(ret + 28, true);
+                    var result8 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr8, len8));
+                    variant9 = result8;
+                    break;
+                  }
+                  default: {
+                    throw new TypeError('invalid variant discriminant for option');
+                  }
+                }
+                let variant11;
+                switch (dataView(memory0).getUint8(ret + 32, true)) {
+                  case 0: {
+                    variant11 = undefined;
+                    break;
+                  }
+                  case 1: {
+                    var ptr10 = dataView(memory0).getUint32(ret + 36, true);
+                    var len10 = dataView(memory0).getUint32(ret + 40, true);
+                    var result10 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr10, len10));
+                    variant11 = result10;
+                    break;
+                  }
+                  default: {
+                    throw new TypeError('invalid variant discriminant for option');
+                  }
+                }
+                variant12= {
+                  tag: 'err',
+                  val: {
+                    code: result6,
+                    message: result7,
+                    help: variant9,
+                    details: variant11,
+                  }
+                };
+                break;
+              }
+              default: {
+                throw new TypeError('invalid variant discriminant for expected');
+              }
+            }
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="[method]call.settle"][Instruction::Return]', {
+              funcName: '[method]call.settle',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            const retCopy = variant12;
+            task.resolve([retCopy.val]);
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn1(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            
+            
+            
+            if (typeof retCopy === 'object' && retCopy.tag === 'err') {
+              throw new ComponentError(retCopy.val);
+            }
+            return retCopy.val;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    let models010MethodCallLate;
+    
+    Call.prototype.late = function late(arg1) {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'models010MethodCallLate',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'none',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var handle1 = this[symbolRscHandle];
+            if (!handle1 || (handleTable3[(handle1 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"Call\" resource.');
+            }
+            var handle0 = handleTable3[(handle1 << 1) + 1] & ~T_FLAG;
+            
+            
+            var handle3 = arg1[symbolRscHandle];
+            if (!handle3 || (handleTable2[(handle3 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"Budget\" resource.');
+            }
+            var handle2 = handleTable2[(handle3 << 1) + 1] & ~T_FLAG;
+            
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="[method]call.late"][Instruction::CallWasm] enter', {
+              funcName: '[method]call.late',
+              paramCount: 2,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => models010MethodCallLate(handle0, handle2),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            var ptr4 = dataView(memory0).getUint32(ret + 0, true);
+            var len4 = dataView(memory0).getUint32(ret + 4, true);
+            var result4 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr4, len4));
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="[method]call.late"][Instruction::Return]', {
+              funcName: '[method]call.late',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            task.resolve([result4]);
+            const retCopy = result4;
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn0(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            return retCopy;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    let models010MethodCallRecorded;
+    
+    Call.prototype.recorded = function recorded(arg1, arg2) {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'models010MethodCallRecorded',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'none',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var handle1 = this[symbolRscHandle];
+            if (!handle1 || (handleTable3[(handle1 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"Call\" resource.');
+            }
+            var handle0 = handleTable3[(handle1 << 1) + 1] & ~T_FLAG;
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg1, realloc0, memory0);
+            var ptr2= encodeRes.ptr;
+            var len2 = encodeRes.len;
+            
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="[method]call.recorded"][Instruction::CallWasm] enter', {
+              funcName: '[method]call.recorded',
+              paramCount: 4,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => models010MethodCallRecorded(handle0, ptr2, len2, arg2 ? 1 : 0),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            let variant4;
+            switch (dataView(memory0).getUint8(ret + 0, true)) {
+              case 0: {
+                variant4 = undefined;
+                break;
+              }
+              case 1: {
+                var ptr3 = dataView(memory0).getUint32(ret + 4, true);
+                var len3 = dataView(memory0).getUint32(ret + 8, true);
+                var result3 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr3, len3));
+                variant4 = result3;
+                break;
+              }
+              default: {
+                throw new TypeError('invalid variant discriminant for option');
+              }
+            }
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="[method]call.recorded"][Instruction::Return]', {
+              funcName: '[method]call.recorded',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            task.resolve([variant4]);
+            const retCopy = variant4;
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn2(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            return retCopy;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    
+    const handleTable4 = [T_FLAG, 0];
+    handleTable4._createdReps = new Set();
+    handleTable4._componentIdx = 0;
+    const finalizationRegistry4 = finalizationRegistryCreate((handle) => {
+      const { rep } = rscTableRemove(handleTable4, handle);
+      exports0['5'](rep);
+    });
+    
+    HANDLE_TABLES[4] = handleTable4;
+    let models010StaticProviderOpen;
+    
+    class Provider{
+      constructor () {
+        throw new Error('"Provider" resource does not define a constructor');
+      }
+    }
+    
+    Provider.open = function open(arg0, arg1, arg2) {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'models010StaticProviderOpen',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'throw-result-err',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg0, realloc0, memory0);
+            var ptr0= encodeRes.ptr;
+            var len0 = encodeRes.len;
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg1, realloc0, memory0);
+            var ptr1= encodeRes.ptr;
+            var len1 = encodeRes.len;
+            
+            var variant3 = arg2;
+            let variant3_0;
+            let variant3_1;
+            let variant3_2;
+            if (variant3 === null || variant3=== undefined) {
+              variant3_0 = 0;
+              variant3_1 = 0;
+              variant3_2 = 0;
+            } else {
+              const e = variant3;
+              
+              var encodeRes = _utf8AllocateAndEncode(e, realloc0, memory0);
+              var ptr2= encodeRes.ptr;
+              var len2 = encodeRes.len;
+              
+              variant3_0 = 1;
+              variant3_1 = ptr2;
+              variant3_2 = len2;
+            }
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="[static]provider.open"][Instruction::CallWasm] enter', {
+              funcName: '[static]provider.open',
+              paramCount: 7,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => models010StaticProviderOpen(ptr0, len0, ptr1, len1, variant3_0, variant3_1, variant3_2),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            let variant7;
+            switch (dataView(memory0).getUint8(ret + 0, true)) {
+              case 0: {
+                var handle5 = dataView(memory0).getInt32(ret + 4, true);
+                var rsc4 = new.target === Provider ? this : Object.create(Provider.prototype);
+                Object.defineProperty(rsc4, symbolRscHandle, { writable: true, value: handle5});
+                finalizationRegistry4.register(rsc4, handle5, rsc4);
+                Object.defineProperty(rsc4, symbolDispose, { writable: true, value: function () {
+                  finalizationRegistry4.unregister(rsc4);
+                  const handleEntry = rscTableRemove(handleTable4, handle5);
+                  rsc4[symbolDispose] = emptyFunc;
+                  rsc4[symbolRscHandle] = undefined;
+                  exports0['5'](handleEntry.rep);
+                }});
+                variant7= {
+                  tag: 'ok',
+                  val: rsc4
+                };
+                break;
+              }
+              case 1: {
+                var ptr6 = dataView(memory0).getUint32(ret + 4, true);
+                var len6 = dataView(memory0).getUint32(ret + 8, true);
+                var result6 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr6, len6));
+                variant7= {
+                  tag: 'err',
+                  val: result6
+                };
+                break;
+              }
+              default: {
+                throw new TypeError('invalid variant discriminant for expected');
+              }
+            }
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="[static]provider.open"][Instruction::Return]', {
+              funcName: '[static]provider.open',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            const retCopy = variant7;
+            task.resolve([retCopy.val]);
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn2(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            
+            
+            
+            if (typeof retCopy === 'object' && retCopy.tag === 'err') {
+              throw new ComponentError(retCopy.val);
+            }
+            return retCopy.val;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    let models010MethodProviderPrepare;
+    
+    Provider.prototype.prepare = function prepare(arg1) {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'models010MethodProviderPrepare',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'throw-result-err',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var handle1 = this[symbolRscHandle];
+            if (!handle1 || (handleTable4[(handle1 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"Provider\" resource.');
+            }
+            var handle0 = handleTable4[(handle1 << 1) + 1] & ~T_FLAG;
+            
+            var vec5 = arg1;
+            var len5 = vec5.length;
+            var result5 = realloc0(0, 0, 4, len5 * 16);
+            for (let i = 0; i < vec5.length; i++) {
+              const e = vec5[i];
+              const base = result5 + i * 16;var [tuple2_0, tuple2_1] = e;
+              
+              var encodeRes = _utf8AllocateAndEncode(tuple2_0, realloc0, memory0);
+              var ptr3= encodeRes.ptr;
+              var len3 = encodeRes.len;
+              
+              dataView(memory0).setUint32(base + 4, len3, true);
+              dataView(memory0).setUint32(base + 0, ptr3, true);
+              var val4 = tuple2_1;
+              var len4 = Array.isArray(val4) ? val4.length : val4.byteLength;
+              var ptr4 = realloc0(0, 0, 1, len4 * 1);
+              
+              let valData4;
+              const valLenBytes4 = len4 * 1;
+              if (Array.isArray(val4)) {
+                // Regular array likely containing numbers, write values to memory
+                let offset = 0;
+                const dv4 = new DataView(memory0.buffer);
+                for (const v of val4) {
+                  _requireValidNumericPrimitive.bind(null, 'u8')(v);
+                  dv4.setUint8(ptr4+ offset, v, true);
+                  offset += 1;
+                }
+              } else {
+                // TypedArray / ArrayBuffer-like, direct copy
+                valData4 = new Uint8Array(val4.buffer || val4, val4.byteOffset, valLenBytes4);
+                const out4 = new Uint8Array(memory0.buffer, ptr4, valLenBytes4);
+                out4.set(valData4);
+              }
+              
+              dataView(memory0).setUint32(base + 12, len4, true);
+              dataView(memory0).setUint32(base + 8, ptr4, true);
+            }
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="[method]provider.prepare"][Instruction::CallWasm] enter', {
+              funcName: '[method]provider.prepare',
+              paramCount: 3,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => models010MethodProviderPrepare(handle0, result5, len5),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            let variant11;
+            switch (dataView(memory0).getUint8(ret + 0, true)) {
+              case 0: {
+                var ptr6 = dataView(memory0).getUint32(ret + 8, true);
+                var len6 = dataView(memory0).getUint32(ret + 12, true);
+                var result6 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr6, len6));
+                var len9 = dataView(memory0).getUint32(ret + 20, true);
+                var base9 = dataView(memory0).getUint32(ret + 16, true);
+                if (base9 % 4 !== 0) throw new TypeError(`list pointer [${base9}] is not aligned to 4`);
+                var result9 = [];
+                for (let i = 0; i < len9; i++) {
+                  const base = base9 + i * 16;
+                  var ptr7 = dataView(memory0).getUint32(base + 0, true);
+                  var len7 = dataView(memory0).getUint32(base + 4, true);
+                  var result7 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr7, len7));
+                  var ptr8 = dataView(memory0).getUint32(base + 8, true);
+                  var len8 = dataView(memory0).getUint32(base + 12, true);
+                  if (ptr8 % 1 !== 0) throw new TypeError(`list pointer [${ptr8}] is not aligned to 1`);
+                  var result8 = new Uint8Array(memory0.buffer.slice(ptr8, ptr8 + len8 * 1));
+                  result9.push([result7, result8]);
+                }
+                variant11= {
+                  tag: 'ok',
+                  val: {
+                    url: result6,
+                    fields: result9,
+                    timeout: BigInt.asUintN(64, BigInt(dataView(memory0).getBigInt64(ret + 24, true))),
+                  }
+                };
+                break;
+              }
+              case 1: {
+                var ptr10 = dataView(memory0).getUint32(ret + 8, true);
+                var len10 = dataView(memory0).getUint32(ret + 12, true);
+                var result10 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr10, len10));
+                variant11= {
+                  tag: 'err',
+                  val: result10
+                };
+                break;
+              }
+              default: {
+                throw new TypeError('invalid variant discriminant for expected');
+              }
+            }
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="[method]provider.prepare"][Instruction::Return]', {
+              funcName: '[method]provider.prepare',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            const retCopy = variant11;
+            task.resolve([retCopy.val]);
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn8(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            
+            
+            
+            if (typeof retCopy === 'object' && retCopy.tag === 'err') {
+              throw new ComponentError(retCopy.val);
+            }
+            return retCopy.val;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    let models010MethodProviderRead;
+    
+    Provider.prototype.read = function read(arg1, arg2, arg3, arg4) {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'models010MethodProviderRead',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'none',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var handle1 = this[symbolRscHandle];
+            if (!handle1 || (handleTable4[(handle1 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"Provider\" resource.');
+            }
+            var handle0 = handleTable4[(handle1 << 1) + 1] & ~T_FLAG;
+            
+            var vec5 = arg2;
+            var len5 = vec5.length;
+            var result5 = realloc0(0, 0, 4, len5 * 16);
+            for (let i = 0; i < vec5.length; i++) {
+              const e = vec5[i];
+              const base = result5 + i * 16;var [tuple2_0, tuple2_1] = e;
+              
+              var encodeRes = _utf8AllocateAndEncode(tuple2_0, realloc0, memory0);
+              var ptr3= encodeRes.ptr;
+              var len3 = encodeRes.len;
+              
+              dataView(memory0).setUint32(base + 4, len3, true);
+              dataView(memory0).setUint32(base + 0, ptr3, true);
+              var val4 = tuple2_1;
+              var len4 = Array.isArray(val4) ? val4.length : val4.byteLength;
+              var ptr4 = realloc0(0, 0, 1, len4 * 1);
+              
+              let valData4;
+              const valLenBytes4 = len4 * 1;
+              if (Array.isArray(val4)) {
+                // Regular array likely containing numbers, write values to memory
+                let offset = 0;
+                const dv4 = new DataView(memory0.buffer);
+                for (const v of val4) {
+                  _requireValidNumericPrimitive.bind(null, 'u8')(v);
+                  dv4.setUint8(ptr4+ offset, v, true);
+                  offset += 1;
+                }
+              } else {
+                // TypedArray / ArrayBuffer-like, direct copy
+                valData4 = new Uint8Array(val4.buffer || val4, val4.byteOffset, valLenBytes4);
+                const out4 = new Uint8Array(memory0.buffer, ptr4, valLenBytes4);
+                out4.set(valData4);
+              }
+              
+              dataView(memory0).setUint32(base + 12, len4, true);
+              dataView(memory0).setUint32(base + 8, ptr4, true);
+            }
+            var val6 = arg3;
+            var len6 = Array.isArray(val6) ? val6.length : val6.byteLength;
+            var ptr6 = realloc0(0, 0, 1, len6 * 1);
+            
+            let valData6;
+            const valLenBytes6 = len6 * 1;
+            if (Array.isArray(val6)) {
+              // Regular array likely containing numbers, write values to memory
+              let offset = 0;
+              const dv6 = new DataView(memory0.buffer);
+              for (const v of val6) {
+                _requireValidNumericPrimitive.bind(null, 'u8')(v);
+                dv6.setUint8(ptr6+ offset, v, true);
+                offset += 1;
+              }
+            } else {
+              // TypedArray / ArrayBuffer-like, direct copy
+              valData6 = new Uint8Array(val6.buffer || val6, val6.byteOffset, valLenBytes6);
+              const out6 = new Uint8Array(memory0.buffer, ptr6, valLenBytes6);
+              out6.set(valData6);
+            }
+            
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="[method]provider.read"][Instruction::CallWasm] enter', {
+              funcName: '[method]provider.read',
+              paramCount: 7,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => models010MethodProviderRead(handle0, toUint16(arg1), result5, len5, ptr6, len6, toUint64(arg4)),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            var ptr7 = dataView(memory0).getUint32(ret + 0, true);
+            var len7 = dataView(memory0).getUint32(ret + 4, true);
+            var result7 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr7, len7));
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="[method]provider.read"][Instruction::Return]', {
+              funcName: '[method]provider.read',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            task.resolve([result7]);
+            const retCopy = result7;
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn0(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            return retCopy;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    let models010MethodProviderFailed;
+    
+    Provider.prototype.failed = function failed(arg1, arg2, arg3) {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'models010MethodProviderFailed',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'none',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var handle1 = this[symbolRscHandle];
+            if (!handle1 || (handleTable4[(handle1 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"Provider\" resource.');
+            }
+            var handle0 = handleTable4[(handle1 << 1) + 1] & ~T_FLAG;
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg1, realloc0, memory0);
+            var ptr2= encodeRes.ptr;
+            var len2 = encodeRes.len;
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg2, realloc0, memory0);
+            var ptr3= encodeRes.ptr;
+            var len3 = encodeRes.len;
+            
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="[method]provider.failed"][Instruction::CallWasm] enter', {
+              funcName: '[method]provider.failed',
+              paramCount: 6,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => models010MethodProviderFailed(handle0, ptr2, len2, ptr3, len3, arg3 ? 1 : 0),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            var ptr4 = dataView(memory0).getUint32(ret + 0, true);
+            var len4 = dataView(memory0).getUint32(ret + 4, true);
+            var result4 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr4, len4));
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="[method]provider.failed"][Instruction::Return]', {
+              funcName: '[method]provider.failed',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            task.resolve([result4]);
+            const retCopy = result4;
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn0(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            return retCopy;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    let models010UsedIn;
+    
+    function usedIn(arg0) {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'models010UsedIn',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'throw-result-err',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg0, realloc0, memory0);
+            var ptr0= encodeRes.ptr;
+            var len0 = encodeRes.len;
+            
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="used-in"][Instruction::CallWasm] enter', {
+              funcName: 'used-in',
+              paramCount: 2,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => models010UsedIn(ptr0, len0),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            let variant8;
+            switch (dataView(memory0).getUint8(ret + 0, true)) {
+              case 0: {
+                var ptr1 = dataView(memory0).getUint32(ret + 4, true);
+                var len1 = dataView(memory0).getUint32(ret + 8, true);
+                var result1 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr1, len1));
+                variant8= {
+                  tag: 'ok',
+                  val: result1
+                };
+                break;
+              }
+              case 1: {
+                var ptr2 = dataView(memory0).getUint32(ret + 4, true);
+                var len2 = dataView(memory0).getUint32(ret + 8, true);
+                var result2 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr2, len2));
+                var ptr3 = dataView(memory0).getUint32(ret + 12, true);
+                var len3 = dataView(memory0).getUint32(ret + 16, true);
+                var result3 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr3, len3));
+                let variant5;
+                switch (dataView(memory0).getUint8(ret + 20, true)) {
+                  case 0: {
+                    variant5 = undefined;
+                    break;
+                  }
+                  case 1: {
+                    var ptr4 = dataView(memory0).getUint32(ret + 24, true);
+                    var len4 = dataView(memory0).getUint32(ret + 28, true);
+                    var result4 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr4, len4));
+                    variant5 = result4;
+                    break;
+                  }
+                  default: {
+                    throw new TypeError('invalid variant discriminant for option');
+                  }
+                }
+                let variant7;
+                switch (dataView(memory0).getUint8(ret + 32, true)) {
+                  case 0: {
+                    variant7 = undefined;
+                    break;
+                  }
+                  case 1: {
+                    var ptr6 = dataView(memory0).getUint32(ret + 36, true);
+                    var len6 = dataView(memory0).getUint32(ret + 40, true);
+                    var result6 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr6, len6));
+                    variant7 = result6;
+                    break;
+                  }
+                  default: {
+                    throw new TypeError('invalid variant discriminant for option');
+                  }
+                }
+                variant8= {
+                  tag: 'err',
+                  val: {
+                    code: result2,
+                    message: result3,
+                    help: variant5,
+                    details: variant7,
+                  }
+                };
+                break;
+              }
+              default: {
+                throw new TypeError('invalid variant discriminant for expected');
+              }
+            }
+            _debugLog('[iface="graph-host:walker/models@0.1.0", function="used-in"][Instruction::Return]', {
+              funcName: 'used-in',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            const retCopy = variant8;
+            task.resolve([retCopy.val]);
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn1(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            
+            
+            
+            if (typeof retCopy === 'object' && retCopy.tag === 'err') {
+              throw new ComponentError(retCopy.val);
+            }
+            return retCopy.val;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    }
+    
     const handleTable1 = [T_FLAG, 0];
     handleTable1._createdReps = new Set();
     handleTable1._componentIdx = 0;
     const finalizationRegistry1 = finalizationRegistryCreate((handle) => {
       const { rep } = rscTableRemove(handleTable1, handle);
-      exports0['3'](rep);
+      exports0['6'](rep);
     });
     
     HANDLE_TABLES[1] = handleTable1;
@@ -7551,7 +10086,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                   const handleEntry = rscTableRemove(handleTable1, handle2);
                   rsc1[symbolDispose] = emptyFunc;
                   rsc1[symbolRscHandle] = undefined;
-                  exports0['3'](handleEntry.rep);
+                  exports0['6'](handleEntry.rep);
                 }});
                 variant9= {
                   tag: 'ok',
@@ -7736,7 +10271,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                   const handleEntry = rscTableRemove(handleTable1, handle3);
                   rsc2[symbolDispose] = emptyFunc;
                   rsc2[symbolRscHandle] = undefined;
-                  exports0['3'](handleEntry.rep);
+                  exports0['6'](handleEntry.rep);
                 }});
                 variant10= {
                   tag: 'ok',
@@ -7921,7 +10456,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                   const handleEntry = rscTableRemove(handleTable1, handle3);
                   rsc2[symbolDispose] = emptyFunc;
                   rsc2[symbolRscHandle] = undefined;
-                  exports0['3'](handleEntry.rep);
+                  exports0['6'](handleEntry.rep);
                 }});
                 variant10= {
                   tag: 'ok',
@@ -9230,51 +11765,80 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     function trampoline1(handle) {
       const handleEntry = rscTableRemove(handleTable1, handle);
       if (handleEntry.own) {
-        exports0['3'](handleEntry.rep);
+        exports0['6'](handleEntry.rep);
       }
     }
     function trampoline2(handle) {
       const handleEntry = rscTableRemove(handleTable0, handle);
       if (handleEntry.own) {
-        exports0['4'](handleEntry.rep);
+        exports0['7'](handleEntry.rep);
       }
     }
-    const trampoline3 = rscTableCreateOwn.bind(null, handleTable1);
-    const trampoline4 = rscTableCreateOwn.bind(null, handleTable2);
-    function trampoline5(handle) {
+    function trampoline3(handle) {
       const handleEntry = rscTableRemove(handleTable2, handle);
+      if (handleEntry.own) {
+        exports0['3'](handleEntry.rep);
+      }
+    }
+    const trampoline4 = rscTableCreateOwn.bind(null, handleTable2);
+    const trampoline5 = rscTableCreateOwn.bind(null, handleTable1);
+    const trampoline6 = rscTableCreateOwn.bind(null, handleTable5);
+    function trampoline7(handle) {
+      const handleEntry = rscTableRemove(handleTable5, handle);
       if (handleEntry.own) {
         exports0['1'](handleEntry.rep);
       }
     }
-    const trampoline6 = rscTableCreateOwn.bind(null, handleTable3);
-    function trampoline7(handle) {
-      const handleEntry = rscTableRemove(handleTable3, handle);
+    const trampoline8 = rscTableCreateOwn.bind(null, handleTable6);
+    function trampoline9(handle) {
+      const handleEntry = rscTableRemove(handleTable6, handle);
       if (handleEntry.own) {
         exports0['0'](handleEntry.rep);
       }
     }
-    const trampoline8 = rscTableCreateOwn.bind(null, handleTable4);
-    function trampoline9(handle) {
-      const handleEntry = rscTableRemove(handleTable4, handle);
+    const trampoline10 = rscTableCreateOwn.bind(null, handleTable7);
+    function trampoline11(handle) {
+      const handleEntry = rscTableRemove(handleTable7, handle);
       if (handleEntry.own) {
         exports0['2'](handleEntry.rep);
+      }
+    }
+    const trampoline12 = rscTableCreateOwn.bind(null, handleTable3);
+    function trampoline13(handle) {
+      const handleEntry = rscTableRemove(handleTable3, handle);
+      if (handleEntry.own) {
+        exports0['4'](handleEntry.rep);
+      }
+    }
+    const trampoline14 = rscTableCreateOwn.bind(null, handleTable4);
+    function trampoline15(handle) {
+      const handleEntry = rscTableRemove(handleTable4, handle);
+      if (handleEntry.own) {
+        exports0['5'](handleEntry.rep);
       }
     }
     Promise.all([module0, module1, module2]).catch(() => {});
     ({ exports: exports0 } = yield instantiateCore(yield module1));
     ({ exports: exports1 } = yield instantiateCore(yield module0, {
       '[export]graph-host:walker/host@0.1.0': {
-        '[resource-drop]outgoing': Object.assign(_guardMayLeave(0, trampoline7), { _jcoMaySuspend: false }),
-        '[resource-drop]random': Object.assign(_guardMayLeave(0, trampoline5), { _jcoMaySuspend: false }),
-        '[resource-drop]ranking': Object.assign(_guardMayLeave(0, trampoline9), { _jcoMaySuspend: false }),
-        '[resource-new]outgoing': Object.assign(_guardMayLeave(0, trampoline6), { _jcoMaySuspend: false }),
-        '[resource-new]random': Object.assign(_guardMayLeave(0, trampoline4), { _jcoMaySuspend: false }),
-        '[resource-new]ranking': Object.assign(_guardMayLeave(0, trampoline8), { _jcoMaySuspend: false }),
+        '[resource-drop]outgoing': Object.assign(_guardMayLeave(0, trampoline9), { _jcoMaySuspend: false }),
+        '[resource-drop]random': Object.assign(_guardMayLeave(0, trampoline7), { _jcoMaySuspend: false }),
+        '[resource-drop]ranking': Object.assign(_guardMayLeave(0, trampoline11), { _jcoMaySuspend: false }),
+        '[resource-new]outgoing': Object.assign(_guardMayLeave(0, trampoline8), { _jcoMaySuspend: false }),
+        '[resource-new]random': Object.assign(_guardMayLeave(0, trampoline6), { _jcoMaySuspend: false }),
+        '[resource-new]ranking': Object.assign(_guardMayLeave(0, trampoline10), { _jcoMaySuspend: false }),
+      },
+      '[export]graph-host:walker/models@0.1.0': {
+        '[resource-drop]budget': Object.assign(_guardMayLeave(0, trampoline3), { _jcoMaySuspend: false }),
+        '[resource-drop]call': Object.assign(_guardMayLeave(0, trampoline13), { _jcoMaySuspend: false }),
+        '[resource-drop]provider': Object.assign(_guardMayLeave(0, trampoline15), { _jcoMaySuspend: false }),
+        '[resource-new]budget': Object.assign(_guardMayLeave(0, trampoline4), { _jcoMaySuspend: false }),
+        '[resource-new]call': Object.assign(_guardMayLeave(0, trampoline12), { _jcoMaySuspend: false }),
+        '[resource-new]provider': Object.assign(_guardMayLeave(0, trampoline14), { _jcoMaySuspend: false }),
       },
       '[export]graph-host:walker/runs@0.1.0': {
         '[resource-drop]run': Object.assign(_guardMayLeave(0, trampoline1), { _jcoMaySuspend: false }),
-        '[resource-new]run': Object.assign(_guardMayLeave(0, trampoline3), { _jcoMaySuspend: false }),
+        '[resource-new]run': Object.assign(_guardMayLeave(0, trampoline5), { _jcoMaySuspend: false }),
       },
       '[export]graph-host:walker/trust@0.1.0': {
         '[resource-drop]component': Object.assign(_guardMayLeave(0, trampoline2), { _jcoMaySuspend: false }),
@@ -9287,8 +11851,11 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
         '0': Object.assign(exports1['graph-host:walker/host@0.1.0#[dtor]outgoing'], { _jcoMaySuspend: false }),
         '1': Object.assign(exports1['graph-host:walker/host@0.1.0#[dtor]random'], { _jcoMaySuspend: false }),
         '2': Object.assign(exports1['graph-host:walker/host@0.1.0#[dtor]ranking'], { _jcoMaySuspend: false }),
-        '3': Object.assign(exports1['graph-host:walker/runs@0.1.0#[dtor]run'], { _jcoMaySuspend: false }),
-        '4': Object.assign(exports1['graph-host:walker/trust@0.1.0#[dtor]component'], { _jcoMaySuspend: false }),
+        '3': Object.assign(exports1['graph-host:walker/models@0.1.0#[dtor]budget'], { _jcoMaySuspend: false }),
+        '4': Object.assign(exports1['graph-host:walker/models@0.1.0#[dtor]call'], { _jcoMaySuspend: false }),
+        '5': Object.assign(exports1['graph-host:walker/models@0.1.0#[dtor]provider'], { _jcoMaySuspend: false }),
+        '6': Object.assign(exports1['graph-host:walker/runs@0.1.0#[dtor]run'], { _jcoMaySuspend: false }),
+        '7': Object.assign(exports1['graph-host:walker/trust@0.1.0#[dtor]component'], { _jcoMaySuspend: false }),
       },
     }));
     memory0 = exports1.memory;
@@ -9324,12 +11891,12 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
       postReturn2Async = exports1['cabi_post_graph-host:walker/documents@0.1.0#explain'];
     }
     
-    postReturn3 = exports1['cabi_post_graph-host:walker/runs@0.1.0#[method]run.check-call'];
+    postReturn3 = exports1['cabi_post_graph-host:walker/models@0.1.0#[method]budget.charge'];
     
     try {
-      postReturn3Async = WebAssembly.promising(exports1['cabi_post_graph-host:walker/runs@0.1.0#[method]run.check-call']);
+      postReturn3Async = WebAssembly.promising(exports1['cabi_post_graph-host:walker/models@0.1.0#[method]budget.charge']);
     } catch(err) {
-      postReturn3Async = exports1['cabi_post_graph-host:walker/runs@0.1.0#[method]run.check-call'];
+      postReturn3Async = exports1['cabi_post_graph-host:walker/models@0.1.0#[method]budget.charge'];
     }
     
     postReturn4 = exports1['cabi_post_graph-host:walker/host@0.1.0#[method]outgoing.prepare'];
@@ -9364,6 +11931,14 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
       postReturn7Async = exports1['cabi_post_graph-host:walker/host@0.1.0#read-json'];
     }
     
+    postReturn8 = exports1['cabi_post_graph-host:walker/models@0.1.0#[method]provider.prepare'];
+    
+    try {
+      postReturn8Async = WebAssembly.promising(exports1['cabi_post_graph-host:walker/models@0.1.0#[method]provider.prepare']);
+    } catch(err) {
+      postReturn8Async = exports1['cabi_post_graph-host:walker/models@0.1.0#[method]provider.prepare'];
+    }
+    
     documents010CheckGraph = exports1['graph-host:walker/documents@0.1.0#check-graph'];
     documents010Topology = exports1['graph-host:walker/documents@0.1.0#topology'];
     documents010ToMermaid = exports1['graph-host:walker/documents@0.1.0#to-mermaid'];
@@ -9395,6 +11970,23 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     host010MethodRankingExcerpt = exports1['graph-host:walker/host@0.1.0#[method]ranking.excerpt'];
     host010ReadJson = exports1['graph-host:walker/host@0.1.0#read-json'];
     host010CallSeed = exports1['graph-host:walker/host@0.1.0#call-seed'];
+    models010StaticBudgetOpen = exports1['graph-host:walker/models@0.1.0#[static]budget.open'];
+    models010MethodBudgetInside = exports1['graph-host:walker/models@0.1.0#[method]budget.inside'];
+    models010MethodBudgetCharge = exports1['graph-host:walker/models@0.1.0#[method]budget.charge'];
+    models010MethodBudgetUsed = exports1['graph-host:walker/models@0.1.0#[method]budget.used'];
+    models010MethodBudgetLeft = exports1['graph-host:walker/models@0.1.0#[method]budget.left'];
+    models010StaticCallOpen = exports1['graph-host:walker/models@0.1.0#[static]call.open'];
+    models010MethodCallAsked = exports1['graph-host:walker/models@0.1.0#[method]call.asked'];
+    models010MethodCallBegin = exports1['graph-host:walker/models@0.1.0#[method]call.begin'];
+    models010MethodCallTotal = exports1['graph-host:walker/models@0.1.0#[method]call.total'];
+    models010MethodCallSettle = exports1['graph-host:walker/models@0.1.0#[method]call.settle'];
+    models010MethodCallLate = exports1['graph-host:walker/models@0.1.0#[method]call.late'];
+    models010MethodCallRecorded = exports1['graph-host:walker/models@0.1.0#[method]call.recorded'];
+    models010StaticProviderOpen = exports1['graph-host:walker/models@0.1.0#[static]provider.open'];
+    models010MethodProviderPrepare = exports1['graph-host:walker/models@0.1.0#[method]provider.prepare'];
+    models010MethodProviderRead = exports1['graph-host:walker/models@0.1.0#[method]provider.read'];
+    models010MethodProviderFailed = exports1['graph-host:walker/models@0.1.0#[method]provider.failed'];
+    models010UsedIn = exports1['graph-host:walker/models@0.1.0#used-in'];
     runs010StaticRunStart = exports1['graph-host:walker/runs@0.1.0#[static]run.start'];
     runs010StaticRunRestore = exports1['graph-host:walker/runs@0.1.0#[static]run.restore'];
     runs010StaticRunFork = exports1['graph-host:walker/runs@0.1.0#[static]run.fork'];
@@ -9432,6 +12024,13 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
       readJson: readJson,
       
     };
+    const models010 = {
+      Budget: Budget,
+      Call: Call,
+      Provider: Provider,
+      usedIn: usedIn,
+      
+    };
     const runs010 = {
       Run: Run,
       
@@ -9443,7 +12042,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
       
     };
     
-    return { digests: digests010, documents: documents010, host: host010, runs: runs010, trust: trust010, 'graph-host:walker/digests@0.1.0': digests010, 'graph-host:walker/documents@0.1.0': documents010, 'graph-host:walker/host@0.1.0': host010, 'graph-host:walker/runs@0.1.0': runs010, 'graph-host:walker/trust@0.1.0': trust010,  };
+    return { digests: digests010, documents: documents010, host: host010, models: models010, runs: runs010, trust: trust010, 'graph-host:walker/digests@0.1.0': digests010, 'graph-host:walker/documents@0.1.0': documents010, 'graph-host:walker/host@0.1.0': host010, 'graph-host:walker/models@0.1.0': models010, 'graph-host:walker/runs@0.1.0': runs010, 'graph-host:walker/trust@0.1.0': trust010,  };
   })();
   let promise, resolve, reject;
   function normalizeInstantiationError (e) {
