@@ -401,13 +401,13 @@ fn the_supersteps_of_an_agent_are_one_conversation() {
     place.graph(".ai/tools/t/add.yaml", "start: sum\nnodes: { sum: { type: return, output: { sum: 5 } } }\n");
     place.graph(
         "g.yaml",
-        r#"start: ask
+        r"start: ask
 nodes:
   ask:
     action:
       item_id: examples/agent
       params: { message: Add two and three, model: fast, system: You add., tools: [{ item: t/add, description: adds, parameters: { type: object } }] }
-"#,
+",
     );
     let caps = place.read("caps.yaml").replace("t/ask: {", "examples/agent-turn: {");
     place.write(

@@ -10,7 +10,7 @@ use graph_core::walker::{HookSpec, TaskReport, TaskSpec};
 
 use crate::double::Doubles;
 use crate::store::CaseStore;
-use graph_driver::TaskExecutor;
+use graph_driver::{Reservations, TaskExecutor};
 
 /// The executor of a case.
 #[derive(Debug)]
@@ -124,6 +124,12 @@ impl TaskExecutor for CaseExecutor {
 
     fn parallelism(&self) -> usize {
         usize::MAX
+    }
+
+    fn reserve_with(&self, reservations: Reservations) {
+        if let Some(real) = &self.real {
+            real.reserve_with(reservations);
+        }
     }
 }
 

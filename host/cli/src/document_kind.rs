@@ -82,7 +82,7 @@ impl DocumentKind {
             Self::Hooks
         } else if has("keys") || has("require") {
             Self::Trust
-        } else if ["dispatch", "items", "limits", "run"].into_iter().any(has) {
+        } else if ["dispatch", "items", "limits", "models", "run"].into_iter().any(has) {
             Self::Manifest
         } else {
             match name.as_str() {

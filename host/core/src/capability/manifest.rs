@@ -1,5 +1,7 @@
 //! Capability manifests: the user's decision about what runs may use.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -220,7 +222,12 @@ impl Manifest {
     /// The language models that an item may ask, in the order of its entry.
     pub(super) fn models_for(&self, item_id: &str) -> impl Iterator<Item = &ModelRule> {
         let names = self.entry_for(item_id).map_or(&[][..], |entry| &entry.model);
-        names.iter().filter_map(|name| self.models.iter().find(|model| model.name == *name))
+        // Only where models are granted: most entries name none.
+        let known: BTreeMap<&str, &ModelRule> = match names {
+            [] => BTreeMap::new(),
+            _ => self.models.iter().map(|model| (model.name.as_str(), model)).collect(),
+        };
+        names.iter().filter_map(move |name| known.get(name.as_str()).copied())
     }
 
     /// Whether an item may be a function of the program that runs the graph, at a node with these `capabilities`. A node
@@ -291,10 +298,12 @@ impl Manifest {
             }
         }
         for (sign, one, two) in [("removed", before, after), ("added", after, before)] {
+            let known: BTreeMap<&str, &ModelRule> =
+                two.models.iter().map(|model| (model.name.as_str(), model)).collect();
             for model in &one.models {
-                match two.models.iter().find(|known| known.name == model.name) {
+                match known.get(model.name.as_str()) {
                     None => lines.push(format!("models {sign}: {}", model.name)),
-                    Some(known) if known != model && sign == "added" => {
+                    Some(known) if *known != model && sign == "added" => {
                         lines.push(format!("models changed: {}", model.name));
                     }
                     Some(_) => {}

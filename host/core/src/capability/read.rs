@@ -3,6 +3,7 @@
 mod models;
 mod rules;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::dispatch::{DispatchPattern, DispatchPatterns};
@@ -40,7 +41,7 @@ impl Manifest {
             .fields("run", &keys::manifest::RUN_LIMITS, "`run`")
             .map_or(RunLimits::DEFAULT, read_run_limits);
         let models = fields.filled("models").and_then(|node| node.mapping("`models`", problems));
-        let names: Vec<&str> =
+        let names: BTreeSet<&str> =
             models.iter().flat_map(|models| models.iter()).map(|entry| &*entry.key.name).collect();
         let models = models.map_or_else(Vec::new, |entries| models::read(entries, base, problems));
         let items = fields.filled("items").and_then(|node| node.mapping("`items`", problems));
@@ -59,7 +60,7 @@ struct Given<'a> {
     /// The folder that relative paths start from.
     base: &'a str,
     /// The names of its models, those with errors included.
-    models: &'a [&'a str],
+    models: &'a BTreeSet<&'a str>,
 }
 
 /// Reads the limits of a whole run, as under `run:` of a manifest; missing keys have their defaults.
@@ -286,6 +287,9 @@ fn read_figures(mut fields: Fields<'_>, otherwise: ModelUse) -> ModelUse {
     model
 }
 
+/// The largest amount of money, in millionths: 10^12.
+const MOST_MONEY: u64 = 1_000_000_000_000_000_000;
+
 /// Reads an amount of money as millionths: a decimal number with at most six decimals.
 fn money(fields: &mut Fields<'_>, key: &'static str) -> Option<u64> {
     let node = fields.get(key)?;
@@ -299,8 +303,11 @@ fn money(fields: &mut Fields<'_>, key: &'static str) -> Option<u64> {
         },
         _ => None,
     };
+    let read = read.filter(|read| *read <= MOST_MONEY);
     if read.is_none() {
-        let what = format!("`{key}` has to be a number such as `0.25`, with at most six decimals");
+        let what = format!(
+            "`{key}` has to be a number such as `0.25`, with at most six decimals and at most 1000000000000"
+        );
         node.out_of_range(&what, "a decimal number, not negative", fields.problems());
     }
     read

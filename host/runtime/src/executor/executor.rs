@@ -94,8 +94,8 @@ pub(crate) struct Shared {
     notices: Arc<dyn NoticeObserver>,
     /// Receives the calls that components make, for telemetry.
     calls: OnceLock<Arc<dyn CallObserver>>,
-    /// Puts on record what attempts may use of language models.
-    reservations: OnceLock<Reservations>,
+    /// Puts on record what attempts may use of language models: in the run that the newest driver drives.
+    reservations: RwLock<Option<Reservations>>,
     /// In a replay, answers instead of the world.
     tape: Option<Arc<Tape>>,
 }
@@ -212,7 +212,7 @@ impl ComponentExecutor {
                 model,
                 notices,
                 calls: OnceLock::new(),
-                reservations: OnceLock::new(),
+                reservations: RwLock::default(),
                 tape,
             }),
         }
@@ -292,7 +292,7 @@ impl TaskExecutor for ComponentExecutor {
     }
 
     fn reserve_with(&self, reservations: Reservations) {
-        let _ = self.shared.reservations.set(reservations);
+        *self.shared.reservations.write().unwrap_or_else(PoisonError::into_inner) = Some(reservations);
     }
 
     fn bound(&self, limits: &TaskLimits) -> Duration {
@@ -405,9 +405,11 @@ impl Shared {
     /// What puts on record what an attempt of a task may use of language models. For a hook nothing does: nothing is known
     /// of a hook that a crash ends.
     pub(crate) fn ledger(&self, spec: &TaskSpec, place: CallSite) -> Option<Arc<dyn ModelLedger>> {
-        let reservations =
-            self.reservations.get().filter(|_| place != CallSite::Hook && self.tape.is_none())?;
-        Some(Arc::new(Ledger::of(spec, reservations)))
+        if place == CallSite::Hook || self.tape.is_some() {
+            return None;
+        }
+        let reservations = self.reservations.read().unwrap_or_else(PoisonError::into_inner);
+        Some(Arc::new(Ledger::of(spec, reservations.as_ref()?)))
     }
 
     /// What a call of a component is reported to.

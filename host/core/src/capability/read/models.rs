@@ -1,5 +1,6 @@
 //! Reading the language models of a manifest.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::super::model::{ModelApi, ModelPrice, ModelRule, is_model_name, read_url};
@@ -19,6 +20,8 @@ const LARGEST_OUTPUT: u64 = 1 << 20;
 const ATTEMPTS: u32 = 3;
 /// The most that a manifest can allow.
 const MOST_ATTEMPTS: u64 = 10;
+/// How many names a message shows.
+const SHOWN: usize = 10;
 
 /// Reads `models`: each entry names a model.
 pub(super) fn read(models: &Mapping, base: &str, problems: &Problems) -> Vec<ModelRule> {
@@ -131,25 +134,24 @@ fn read_price(mut fields: Fields<'_>) -> ModelPrice {
 }
 
 /// Reads the names of models in an entry of `items`.
-pub(super) fn names(node: &Node, known: &[&str], problems: &Problems) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
+pub(super) fn names(node: &Node, known: &BTreeSet<&str>, problems: &Problems) -> Vec<String> {
+    let (mut names, mut listed) = (Vec::new(), BTreeSet::new());
     for item in entries(node, "model", problems) {
         let Some(name) = item.text("each of `model`", problems) else { continue };
-        if !known.contains(&name) {
+        if !known.contains(name) {
             let message = format!("there is no model `{}` in `models`", excerpt(name));
             let help = if known.is_empty() {
                 "name it at the top of the manifest: models: { fast: { api: openai-chat, url: .., model: .. } }".to_owned()
             } else {
-                format!(
-                    "there is {}",
-                    known.iter().map(|name| format!("`{}`", excerpt(name))).collect::<Vec<_>>().join(", ")
-                )
+                let more = if known.len() > SHOWN { ", .." } else { "" };
+                let shown = known.iter().take(SHOWN).map(|name| format!("`{}`", excerpt(name)));
+                format!("there is {}{more}", shown.collect::<Vec<_>>().join(", "))
             };
             problems.push(Diagnostic::error(codes::BAD_MODEL, item.span, message).label("here").help(help));
-        } else if names.iter().any(|listed| listed == name) {
-            bad(item, "this model is listed twice", problems);
-        } else {
+        } else if listed.insert(name) {
             names.push(name.to_owned());
+        } else {
+            bad(item, "this model is listed twice", problems);
         }
     }
     names
