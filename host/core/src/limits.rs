@@ -331,7 +331,7 @@ impl HostUse {
     /// The difference, at least zero in each figure.
     #[must_use]
     pub fn less(self, other: Self) -> Self {
-        self.each(other, u64::saturating_sub)
+        Self { model: self.model.less(other.model), ..self.each(other, u64::saturating_sub) }
     }
 
     /// The smaller of each.

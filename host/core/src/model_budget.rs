@@ -53,7 +53,7 @@ pub struct ModelBudget {
 pub struct ModelShortage {
     /// The figure.
     pub figure: ModelFigure,
-    /// How much of it the request needs at least.
+    /// How much of it the request may need.
     pub needed: u64,
     /// How much of it is left.
     pub left: u64,
@@ -119,9 +119,7 @@ impl ModelBudget {
 
     /// What is left to be set aside.
     pub fn left(&self) -> ModelUse {
-        let taken = self.used.plus(self.reserved);
-        let left = |most: u64, taken| if most == u64::MAX { most } else { most.saturating_sub(taken) };
-        self.most.each(taken, left)
+        self.most.less(self.used.plus(self.reserved))
     }
 
     /// Sets aside what a request may use that is sent once: `input` bounds its tokens, and its answer has at most `output`.
@@ -155,24 +153,22 @@ impl ModelBudget {
     ) -> Result<ModelUse, ModelShortage> {
         // What was set aside for a request whose end is not known counts as used.
         self.forfeit();
-        let above = |left: u64, floor| if left == u64::MAX { left } else { left.saturating_sub(floor) };
-        let left = self.left().each(floor, above);
+        let left = self.left().less(floor);
         let payable =
             if left.cost == u64::MAX { Some(u64::MAX) } else { price.output_within(input, left.cost) };
         let wanted = output.max(1);
         let output = wanted.min(left.output).min(payable.unwrap_or(0));
-        let needed = if output == 0 {
-            // Not even one token of an answer: the figure that leaves none is the one that does not suffice.
-            ModelUse { calls: 1, input, output: 1, cost: price.most(input, 1) }
-        } else {
-            ModelUse { calls: 1, input, output, cost: price.most(input, output) }
-        };
-        if let Some(figure) = needed.above(left) {
+        // At least one token of an answer: if there is none, the figure that leaves none is the one that does not suffice.
+        let least = output.max(1);
+        let reserved = ModelUse { calls: 1, input, output: least, cost: price.most(input, least) };
+        if let Some(figure) = reserved.above(left) {
+            // A budget that allowed one token more would allow an answer of one token, which helps no one.
+            let needed = ModelUse { output: wanted, cost: price.most(input, wanted), ..reserved };
             let (needed, left, most) = (figure.of(needed), figure.of(left), figure.of(self.most));
             return Err(ModelShortage { figure, needed, left, most });
         }
-        self.reserved = needed;
-        Ok(needed)
+        self.reserved = reserved;
+        Ok(reserved)
     }
 
     /// Charges what a request has used instead of what was set aside for it. Both are the same if the provider has not said
@@ -227,6 +223,29 @@ mod tests {
         assert_eq!(short(of(1, 100, 0, 650)), ModelFigure::OutputTokens);
         assert_eq!(short(of(1, 100, 50, 249)), ModelFigure::Cost, "the request alone");
         assert_eq!(short(of(1, 100, 50, 257)), ModelFigure::Cost, "the request and one token");
+    }
+
+    #[test]
+    fn the_line_that_is_printed_lets_the_request_be_sent() {
+        for most in [of(9, 9000, 60, 9000), of(9, 9000, 9000, 500)] {
+            let mut budget = ModelBudget::new(most);
+            budget.reserve(100, 60, &PRICE).unwrap();
+            budget.forfeit();
+            let ModelShortage { figure, needed, left, most: of_figure } =
+                budget.reserve(100, 50, &PRICE).unwrap_err();
+            let raised = of_figure + needed - left;
+            let raised = match figure {
+                ModelFigure::OutputTokens => ModelUse { output: raised, ..most },
+                _ => ModelUse { cost: raised, ..most },
+            };
+            let mut budget = ModelBudget::new(raised);
+            budget.reserve(100, 60, &PRICE).unwrap();
+            budget.forfeit();
+            assert!(
+                budget.reserve(100, 50, &PRICE).is_ok(),
+                "{figure:?}: answers before it may become longer, too"
+            );
+        }
     }
 
     #[test]

@@ -95,7 +95,7 @@ def rows(project, seed):
         def row():
             sample = random.Random(f"{seed}-{api}-{streamed}")
             relay = provider.scripted
-            text = "Some text – with 漢字 and 🙂 in it."
+            text = "Some text – with 漢字 in it."
             provider.script({"match": {}, "response": {"content": text, "usage": USAGE}, "chunkSize": 5})
             caps = manifest({"m": model(relay.port, api, stream=streamed, attempts=1)}, task={"calls": 100_000, "output_tokens": 10_000_000, "input_tokens": 10**9},
                             run={"calls": 100_000, "output_tokens": 10_000_000, "input_tokens": 10**9}, timeout="60s")  # fmt: skip
@@ -104,13 +104,15 @@ def rows(project, seed):
             places = cut_places(len(whole.answer), sample)
             for start in range(0, len(places), 50):
                 some = places[start : start + 50]
-                relay.faults = [{"reset" if index % 3 == 2 else "cut": place} for index, place in enumerate(some)]
+                faults = [{"reset" if index % 3 == 2 else "cut": place} for index, place in enumerate(some)]
+                relay.faults = list(faults)
                 run, document = project.run(spending(*["Hello"] * len(some)), caps)
                 exchanges = relay.take()
                 equal(len(exchanges), len(some), "requests")
-                for place, answer in zip(some, document["output"]["result"]["answers"]):
+                for fault, exchange, answer in zip(faults, exchanges, document["output"]["result"]["answers"]):
                     found = answer.get("failed", {}).get("category") or answer["text"]
-                    check(found == "transient", f"cut after {place} of {len(whole.answer)} bytes: expected a transient failure, found {answer}")
+                    what = f"{fault} of {len(exchange.answer)} bytes: expected a transient failure, found {answer}"
+                    check(found == "transient", what)
                 equal(project.show(run)["model"], spend(exchanges), "what was spent")
 
         return row

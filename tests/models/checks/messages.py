@@ -6,7 +6,7 @@ from conversation import SCRIPT
 from project import APIS, asking, check, equal, manifest, model, spending
 
 USAGE = {"prompt_tokens": 20, "completion_tokens": 10, "total_tokens": 30, "input_tokens": 20, "output_tokens": 10}
-TEXT = "Several words – mit Umlauten äöü, 漢字 and 🙂."
+TEXT = "Several words – mit Umlauten äöü, and 漢字."
 CALL = {"id": "call_1", "name": "get_weather", "arguments": json.dumps({"city": "Paris", "days": [1, 2]})}
 
 
@@ -55,6 +55,17 @@ def rows(project):
                     check(joined(messages, "reasoning") in ("", answer["reasoning"]), f"{name}: {joined(messages, 'reasoning')!r}")
 
     yield "--stream messages: the parts of an answer are the answer", every_api
+
+    def split_characters():
+        """aimock cuts a text between the two halves of a character, as UTF-16 has it; clients put them together again."""
+        for api in APIS:
+            provider.script({"match": {}, "response": {"content": "ab🙂cd", "usage": USAGE}, "chunkSize": 3})
+            messages, result = printed(project, spending("One"), manifest({"m": model(provider.scripted.port, api, attempts=1)}))
+            (answer,) = result["output"]["result"]["answers"]
+            equal(answer.get("text"), "ab🙂cd", f"the answer, {api}, of {answer}")
+            equal(joined(messages, "text"), "ab🙂cd", f"the parts of the answer, {api}")
+
+    yield "a character that comes in two parts", split_characters
 
     def tries():
         """A try that was cut is not part of the answer, and calls are numbered."""

@@ -56,10 +56,11 @@ impl ModelUse {
         self.each(other, u64::saturating_add)
     }
 
-    /// The difference, at least zero in each figure.
+    /// The difference, at least zero in each figure. A figure of `u64::MAX`, which is no limit, stays one.
     #[must_use]
     pub fn less(self, other: Self) -> Self {
-        self.each(other, u64::saturating_sub)
+        let less = |most: u64, taken| if most == u64::MAX { most } else { most.saturating_sub(taken) };
+        self.each(other, less)
     }
 
     /// The smaller of each.
@@ -180,6 +181,16 @@ mod tests {
         {
             assert_eq!(read_cost(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn no_limit_stays_none() {
+        let used = ModelUse { calls: 3, input: 20, output: 10, cost: 7 };
+        let left = ModelUse { calls: 2, input: u64::MAX, output: 15, cost: u64::MAX }.less(used);
+        assert_eq!(left, ModelUse { calls: 0, input: u64::MAX, output: 5, cost: u64::MAX });
+        let host = crate::limits::HostUse { model: ModelUse::UNBOUNDED, ..crate::limits::HostUse::NOTHING };
+        let used = crate::limits::HostUse { model: used, ..crate::limits::HostUse::NOTHING };
+        assert_eq!(host.less(used).model, ModelUse::UNBOUNDED);
     }
 
     #[test]

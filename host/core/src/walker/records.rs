@@ -41,7 +41,9 @@ impl Walker {
         if !self.line.has_handed_out(id) {
             return Err(illegal("nothing with that id was to be persisted"));
         }
-        if let Some((task, attempt)) = self.reserving.remove(&id) {
+        // Records that are stored together are reported by the newest of them.
+        while let Some(stored) = self.reserving.first_entry().filter(|reserved| *reserved.key() <= id) {
+            let (task, attempt) = stored.remove();
             fx.push(Effect::ModelRecorded { task, attempt });
         }
         if self.stop.persisted(id) {

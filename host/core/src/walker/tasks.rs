@@ -17,7 +17,7 @@ use super::superstep::Activated;
 use super::task::{Answer, TaskState, outcome_size};
 use crate::graph::{Node, NodeKind, OnError, OnItemError};
 use crate::hook::HookEvent;
-use crate::limits::{Budget, HostUse, ModelFigure, TaskLimits};
+use crate::limits::{Budget, HostUse, ModelFigure, ModelUse, TaskLimits};
 use crate::node::{Category, Failure, Outcome};
 use crate::record::JournalEntry;
 use crate::template::Root;
@@ -53,6 +53,7 @@ impl Walker {
         let refused = last.is_some_and(JournalEntry::is_refused);
         let figure = last.and_then(JournalEntry::refused_figure);
         let had = account.left_of_host();
+        let of_item = found.dispatch().map_or(ModelUse::UNBOUNDED, |dispatch| dispatch.limits.model);
         found.account_mut().end_attempt(report.fuel, host);
         if !report.lost.is_nothing() {
             found.account_mut().lose(report.lost);
@@ -67,8 +68,11 @@ impl Walker {
             self.stop_holding(now, fx);
             return Ok(());
         }
-        // A provider has used more than was set aside.
-        if let Some(figure) = host.model.above(had.model) {
+        // A provider has used more than was set aside. If the item may use no more by itself, it is the attempt that fails.
+        let is_of_run = |figure: &ModelFigure| {
+            figure.of(host.model) > figure.of(had.model) && figure.of(had.model) < figure.of(of_item)
+        };
+        if let Some(figure) = ModelFigure::ALL.into_iter().find(is_of_run) {
             self.exhaust(now, at, figure.into(), None, fx);
             self.start_ready(now, fx);
             return Ok(());

@@ -363,7 +363,7 @@ impl<'r> Walk<'r> {
         self.handle(&namespace, lookup.answer(answered))
     }
 
-    async fn run(&mut self, spec: TaskSpec, replay: &mut Replay) -> Result<(), HandleError> {
+    async fn run(&mut self, mut spec: TaskSpec, replay: &mut Replay) -> Result<(), HandleError> {
         let (task, attempt) = (spec.activation.task.clone(), spec.activation.attempt);
         let namespace = namespace_of(&task).to_owned();
         let dispatch = self.dispatches.entry(task.clone()).or_default();
@@ -376,10 +376,13 @@ impl<'r> Walk<'r> {
         replay.attempts += 1;
         self.stage.tape.load(entries.clone());
         let (step, path) = (spec.activation.superstep, spec.path.clone());
-        let mut report = self.stage.executor.execute(spec).await;
-        if !known.lost.is_nothing() && self.lost.insert(task.clone()) {
-            report.lost = known.lost;
+        // What was lost was charged before the attempt that followed, which had less left.
+        let lost = Some(known.lost).filter(|lost| !lost.is_nothing() && self.lost.insert(task.clone()));
+        if let Some(lost) = lost {
+            spec.limits.model = spec.limits.model.less(lost);
         }
+        let mut report = self.stage.executor.execute(spec).await;
+        report.lost = lost.unwrap_or_default();
         replay.fuel = replay.fuel.saturating_add(report.fuel);
         if let Some(difference) = self.stage.tape.difference() {
             self.differs(

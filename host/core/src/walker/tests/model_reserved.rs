@@ -202,6 +202,28 @@ fn an_attempt_waits_until_its_reservation_is_on_record() {
 }
 
 #[test]
+fn one_report_of_the_store_is_about_all_reservations_before_it() {
+    let graph = graph_of("start: [a, b], nodes: {a: {action: {item_id: t/a}}, b: {action: {item_id: t/b}}}");
+    let mut stored = Stored::default();
+    let mut tree = RunTree::new(Arc::clone(&graph), setup_of(&graph, ModelUse::OF_RUN));
+    let specs = handle(&mut tree, &mut stored, Event::Started).tasks;
+    let mut newest = None;
+    for spec in &specs {
+        let task = spec.activation.task.as_str().into();
+        let effects =
+            tree.handle(Timestamp(1), Event::ModelReserved { task, attempt: 1, model: LOST }).unwrap();
+        for effect in effects {
+            if let Effect::Persist(persist) = effect {
+                newest = Some(persist.id);
+            }
+        }
+    }
+    let recorded = handle(&mut tree, &mut stored, Event::Persisted(newest.unwrap())).recorded;
+    let names: Vec<_> = specs.iter().map(|spec| (Arc::from(spec.activation.task.as_str()), 1)).collect();
+    assert_eq!(recorded, names);
+}
+
+#[test]
 fn what_an_attempt_that_has_ended_had_reserved_is_not_charged_again() {
     let graph = graph_of("start: [a, b], nodes: {a: {action: {item_id: t/a}}, b: {action: {item_id: t/b}}}");
     let mut stored = Stored::default();
@@ -253,6 +275,21 @@ fn a_figure_of_the_task_that_does_not_suffice_fails_the_task() {
         (error.code, error.budget, error.category),
         (ErrorCode::NodeFailed, None, Some(Category::Limit))
     );
+}
+
+#[test]
+fn a_provider_that_counts_more_than_the_task_may_use_fails_the_task() {
+    let summary = run_of(ModelUse::OF_RUN, |may| {
+        let used = ModelUse { calls: 1, output: may.output + 1, ..ModelUse::NOTHING };
+        let failure = Failure::new(Category::Limit, "too much");
+        let result = model_fault(&failure, ModelFigure::OutputTokens, used);
+        let mut report = TaskReport::new(Err(failure), 1);
+        report.journal.push(asked(false, result));
+        report
+    });
+    let error = summary.error.unwrap();
+    assert_eq!((summary.status, error.budget), (Status::Failed, None));
+    assert_eq!(summary.host.model.output, ModelUse::OF_TASK.output + 1, "all of it is charged");
 }
 
 #[test]

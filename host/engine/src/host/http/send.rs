@@ -177,6 +177,19 @@ impl Drop for Ends {
     }
 }
 
+/// Whether the connection was reset, or has ended in the midst of a body: the error of the body does not say so itself.
+fn is_cut(error: &hyper::Error) -> bool {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<std::io::Error>() {
+            return matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof);
+        }
+        cause = error.source();
+    }
+    false
+}
+
 async fn exchange(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     request: Request,
@@ -199,7 +212,8 @@ async fn exchange(
                     "the response has more than {MAX_RESPONSE_FIELDS} fields or {MAX_HEAD} bytes of them"
                 ),
             )
-        } else if error.is_incomplete_message() || error.is_closed() || error.is_canceled() {
+        } else if error.is_incomplete_message() || error.is_closed() || error.is_canceled() || is_cut(&error)
+        {
             Problem::new(Kind::Terminated, "the server ended the connection before its response was complete")
         } else {
             Problem::new(Kind::Protocol, "the server does not speak HTTP/1.1 as it should")
