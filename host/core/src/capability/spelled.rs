@@ -279,7 +279,7 @@ mod tests {
                 0 => value.clone(),
                 1 => serde_json::to_string(&value).unwrap().trim_matches('"').to_owned(),
                 2 => STANDARD.encode(&value).trim_end_matches('=').to_owned(),
-                _ => value.bytes().map(|byte| format!("%{byte:02x}")).collect(),
+                _ => value.bytes().map(|byte| format!("%{byte:02x}")).collect::<Vec<_>>().concat(),
             };
             let part = &form[..cut.index(form.len() - 1)];
             let text = format!("{before}{part}");
