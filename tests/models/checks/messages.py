@@ -70,10 +70,11 @@ def rows(project):
     def tries():
         """A try that was cut is not part of the answer, and calls are numbered."""
         provider.in_order(
-            {"response": {"content": TEXT, "usage": USAGE}, "chunkSize": 3, "truncateAfterChunks": 5},
+            {"response": {"content": TEXT, "usage": USAGE}, "chunkSize": 3},
             {"response": {"content": TEXT, "usage": USAGE}, "chunkSize": 3},
             {"response": {"content": "Another.", "usage": USAGE}, "chunkSize": 3},
         )
+        provider.scripted.faults = [{"cut": 1500}]
         messages, result = printed(project, spending("One", "Two"), manifest({"m": model(provider.scripted.port)}))
         equal([answer["text"] for answer in result["output"]["result"]["answers"]], [TEXT, "Another."], "the answers")
         equal((joined(messages, "text", 1), joined(messages, "text", 2)), (TEXT, "Another."), "the parts of the answers")

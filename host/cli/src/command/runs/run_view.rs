@@ -19,7 +19,7 @@ use graph_runtime::history::checkpoints::{self, Line, Way};
 use graph_runtime::run::restore;
 use serde_json::{Map, Value};
 
-use super::usage::Usages;
+use super::usage::{PendingModels, Usages};
 
 /// Steps that are read at a time.
 const STEPS: usize = 256;
@@ -243,13 +243,18 @@ impl RunView {
             return Ok(());
         }
         let (pending, trouble, key) = (&mut self.pending, &mut self.trouble, self.key.as_ref());
+        let mut models = PendingModels::default();
         restore::each_pending(store, run, "", |record| {
             match restore::open_record(&record, key) {
-                Ok(record) => pending.take(record),
+                Ok(record) => {
+                    models.take(&record);
+                    pending.take(record);
+                }
                 Err(error) => *trouble = Some(error.message().to_owned()),
             }
             Ok(())
         })?;
+        models.add_to(&mut self.steps.usage);
         let status = self.pending.status.iter();
         let more: Vec<_> = status
             .flat_map(|status| status.accepted.iter().map(|accepted| (status.sequence, accepted.clone())))

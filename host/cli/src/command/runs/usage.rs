@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use graph_core::limits::{HostUse, ModelUse, written_cost};
-use graph_core::record::{Checkpoint, JournalEntry};
+use graph_core::record::{AttemptJournal, Checkpoint, Record};
 use graph_host::terminal::output::{self, styled};
 use graph_host::terminal::run_report::{counted, name_in_column, short_number, short_span};
 use serde::Serialize;
@@ -67,15 +67,20 @@ impl Usages {
             usage.bytes = usage.bytes.saturating_add(bytes);
             usage.micros = usage.micros.saturating_add(task.micros);
             usage.longest_micros = usage.longest_micros.max(task.micros);
-            for entry in task.journal.iter().flat_map(|attempt| &attempt.entries) {
-                self.add_model(entry);
+            self.add_models(&task.journal);
+        }
+    }
+
+    /// Adds what the attempts of a task have used of language models.
+    fn add_models(&mut self, journal: &[AttemptJournal]) {
+        for entry in journal.iter().flat_map(|attempt| &attempt.entries) {
+            if let Some(name) = entry.request.0.get("model").and_then(serde_json::Value::as_str) {
+                self.add_model(name, entry.model_use());
             }
         }
     }
 
-    fn add_model(&mut self, entry: &JournalEntry) {
-        let used = entry.model_use();
-        let Some(name) = entry.request.0.get("model").and_then(serde_json::Value::as_str) else { return };
+    fn add_model(&mut self, name: &str, used: ModelUse) {
         if used.is_nothing() {
             return;
         }
@@ -83,6 +88,38 @@ impl Usages {
             *known = known.plus(used);
         } else if self.by_model.len() < NODES {
             self.by_model.insert(name.to_owned(), used);
+        }
+    }
+}
+
+/// What tasks have used of language models whose superstep has not committed, by task.
+#[derive(Debug, Default)]
+pub(super) struct PendingModels(BTreeMap<String, (usize, Usages)>);
+
+impl PendingModels {
+    /// Takes a record under the newest checkpoint. The longer journal of a task has what the shorter one has.
+    pub(super) fn take(&mut self, record: &Record) {
+        match record {
+            Record::Task(task) => self.take_journal(&task.task, &task.journal),
+            Record::Status(status) => {
+                status.tasks.iter().for_each(|(task, used)| self.take_journal(task, &used.journal));
+            }
+            Record::Answers(_) | Record::Hook(_) | Record::Checkpoint(_) => {}
+        }
+    }
+
+    fn take_journal(&mut self, task: &str, journal: &[AttemptJournal]) {
+        if self.0.get(task).map_or(0, |(known, _)| *known) < journal.len() {
+            let mut usages = Usages::default();
+            usages.add_models(journal);
+            self.0.insert(task.to_owned(), (journal.len(), usages));
+        }
+    }
+
+    /// Adds it all to what committed supersteps have used.
+    pub(super) fn add_to(&self, usages: &mut Usages) {
+        for (name, used) in self.0.values().flat_map(|(_, pending)| &pending.by_model) {
+            usages.add_model(name, *used);
         }
     }
 }
