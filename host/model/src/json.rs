@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use serde_json::Value;
 
-use crate::{Bounds, DecodeError};
+use crate::{Bounds, DecodeError, halves};
 
 /// Reads a text. A value takes far more memory than the bytes that denote it, so that the values are counted first; `serde_json` bounds
 /// the nesting.
@@ -15,7 +15,7 @@ pub(crate) fn parse(text: &[u8], bounds: &Bounds) -> Result<Value, DecodeError> 
     if values(text) > bounds.json_values {
         return Err(DecodeError::bound("JSON values of an answer", bounds.json_values as u64));
     }
-    serde_json::from_slice(text)
+    serde_json::from_slice(&halves::replaced(text))
         .map_err(|error| DecodeError::Json { problem: error.to_string(), usage: None })
 }
 

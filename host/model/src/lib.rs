@@ -59,6 +59,7 @@ mod check;
 mod draft;
 mod encode;
 mod error;
+mod halves;
 mod json;
 mod openai_chat;
 mod openai_responses;

@@ -1,5 +1,6 @@
 //! Answers that come as streams of events.
 
+use crate::halves::Halves;
 use crate::sse::Sse;
 use crate::{Api, Bounds, DecodeError, Response, Usage, anthropic, openai_chat, openai_responses};
 
@@ -29,6 +30,7 @@ pub struct Stream {
     bounds: Bounds,
     bytes: u64,
     sse: Sse,
+    halves: Halves,
     events: Events,
     failed: bool,
 }
@@ -48,7 +50,14 @@ impl Stream {
             Api::OpenAiResponses => Events::OpenAiResponses(openai_responses::Events::new(&bounds)),
             Api::Anthropic => Events::Anthropic(anthropic::Events::new(&bounds)),
         };
-        Self { bounds, bytes: 0, sse: Sse::new(bounds.answer_bytes), events, failed: false }
+        Self {
+            bounds,
+            bytes: 0,
+            sse: Sse::new(bounds.answer_bytes),
+            halves: Halves::default(),
+            events,
+            failed: false,
+        }
     }
 
     /// Takes the next bytes of the response's body. After an error, nothing more is read.
@@ -68,8 +77,8 @@ impl Stream {
         if self.bytes > self.bounds.stream_bytes {
             return Err(DecodeError::bound("bytes", self.bounds.stream_bytes));
         }
-        let Self { sse, events, bounds, .. } = self;
-        sse.feed(bytes, &mut |name, data| events.event(name, data, bounds, deltas))
+        let Self { sse, halves, events, bounds, .. } = self;
+        sse.feed(bytes, &mut |name, data| events.event(name, &halves.join(data), bounds, deltas))
     }
 
     /// What the provider has said of the usage until now.
@@ -86,9 +95,10 @@ impl Stream {
         if self.failed {
             return Err(DecodeError::Cut { usage: self.usage() });
         }
-        let Self { sse, events, bounds, .. } = &mut self;
+        let Self { sse, halves, events, bounds, .. } = &mut self;
         // What is left is a whole event, or the beginning of one that never came.
-        let last = sse.finish(&mut |name, data| events.event(name, data, bounds, &mut Vec::new()));
+        let last =
+            sse.finish(&mut |name, data| events.event(name, &halves.join(data), bounds, &mut Vec::new()));
         let usage = self.usage();
         match last {
             Ok(()) | Err(DecodeError::Json { .. }) => {}
