@@ -83,8 +83,8 @@ def rows(project):
 
     yield "replay with a component that asks something else: it fails with the difference", changed_component
 
-    def changed_graph():
-        """A run whose task has too small a budget continues with a larger one and other questions, and is replayed as it was."""
+    def larger_budget():
+        """A run whose task has too small a budget continues with a larger one, and is replayed as it was."""
         provider = project.provider
         provider.script({"match": {}, "response": {"content": TEXT, "usage": USAGE}})
 
@@ -99,18 +99,17 @@ def rows(project):
         one = {"m": model(provider.scripted.port)}
         run, document = project.run(two("Why?", "Why?"), manifest(one, task={"calls": 1}), code=5)
         equal((document["error"]["category"], document["error"]["node"]), ("limit", "ask"), "what has failed")
-        project.write(f"{run}.json", two("Why not?", "Why not?"))
         project.write(f"{run}-caps.json", manifest(one, task={"calls": 2}))
         refused = project.command("resume", run, "--json", code=(4, 8))
         check("--accept-changes" in refused.stdout + refused.stderr, f"expected how to accept the change in {refused.stdout}")
         equal(len(provider.scripted.exchanges), 2, "requests until then")
         project.command("resume", run, "--accept-changes", "--json")
         exchanges = provider.scripted.take()
-        equal([one.question for one in exchanges], ["Hello", "Why?", "Why not?", "Why not?"], "the questions")
+        equal([one.question for one in exchanges], ["Hello", "Why?", "Why?", "Why?"], "the questions")
         equal(project.show(run)["model"], spend(exchanges), "what was spent")
         project.command("replay", run)
 
-    yield "resume with an accepted change of the graph, and replay", changed_graph
+    yield "resume with a larger budget, and replay", larger_budget
 
 
 def replays(project):
