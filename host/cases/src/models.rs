@@ -245,7 +245,7 @@ models:
         let DoubledModel::Missing(message) = ask("fast", "b", 1) else { panic!() };
         assert_eq!(
             message,
-            r#"`models` of the case has 3 answers for `fast`, and this is call 4: {"role":"user","blocks":[{"text":"hello"}]}"#
+            r#"`models` of the case has 3 answers for `fast`, and this is call 4: {"blocks":[{"text":"hello"}],"role":"user"}"#
         );
     }
 

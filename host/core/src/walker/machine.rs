@@ -11,7 +11,7 @@ use super::cache::Answered;
 use super::channels::Channels;
 use super::commit::Committing;
 use super::dispatch::PreparedAction;
-use super::event::{Effect, Event, Notice, PersistId, TimerId};
+use super::event::{Effect, Event, Notice, TimerId};
 use super::hook_context::Planning;
 use super::hook_verdict::LimitCode;
 use super::hooks::Hooks;
@@ -80,8 +80,6 @@ pub struct Walker {
     pub(super) pending: Pending,
     pub(super) hooks: Hooks,
     pub(super) aborted: BTreeSet<(Arc<str>, u32)>,
-    /// The attempts that wait until a record says what they may use of language models, by that record.
-    pub(super) reserving: BTreeMap<PersistId, (Arc<str>, u32)>,
 }
 
 impl Walker {
@@ -121,7 +119,6 @@ impl Walker {
             pending: Pending::default(),
             hooks: Hooks::default(),
             aborted: BTreeSet::new(),
-            reserving: BTreeMap::new(),
             path: String::new(),
             graph,
             setup,

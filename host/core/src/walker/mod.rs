@@ -73,6 +73,8 @@
 //!             Effect::Suspend(status) | Effect::Finish(status) => end = Some(status),
 //!             // This graph has no hooks and no cache, and it is neither stopped nor does it run out of time.
 //!             Effect::LookUp(_) | Effect::RunHook(_) | Effect::Abort { .. } | Effect::AbortHook { .. } => {}
+//!             // Its item asks no language model.
+//!             Effect::ModelRecorded { .. } => {}
 //!             Effect::SetTimer { .. } | Effect::Emit(_) => {}
 //!         }
 //!     }

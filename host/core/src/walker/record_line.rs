@@ -1,5 +1,8 @@
 //! The position of a run in its history, and what its next record builds on.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use super::event::PersistId;
 use super::setup::CheckpointRef;
 use crate::digest::Digest;
@@ -23,6 +26,8 @@ pub(super) struct RecordLine {
     unwritten: Option<Source>,
     /// How many records have been handed out.
     persists: u64,
+    /// The attempts that wait until a record says what they may use of language models, by that record.
+    reserving: BTreeMap<PersistId, (Arc<str>, u32)>,
 }
 
 impl RecordLine {
@@ -39,6 +44,7 @@ impl RecordLine {
             base: checkpoint.state.map(|_| base),
             unwritten: None,
             persists: 0,
+            reserving: BTreeMap::new(),
         }
     }
 
@@ -144,6 +150,18 @@ impl RecordLine {
     pub(super) const fn hand_out(&mut self) -> PersistId {
         self.persists += 1;
         PersistId(self.persists)
+    }
+
+    /// An attempt of a task waits until that record is stored.
+    pub(super) fn waits_for(&mut self, id: PersistId, task: Arc<str>, attempt: u32) {
+        self.reserving.insert(id, (task, attempt));
+    }
+
+    /// One of the attempts that waited for this record, or for one before it: records that are stored together are reported
+    /// by the newest of them.
+    pub(super) fn take_recorded(&mut self, id: PersistId) -> Option<(Arc<str>, u32)> {
+        let recorded = self.reserving.first_entry().filter(|waiting| *waiting.key() <= id)?;
+        Some(recorded.remove())
     }
 
     /// Whether a record of that number was handed out.

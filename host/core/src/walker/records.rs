@@ -41,9 +41,7 @@ impl Walker {
         if !self.line.has_handed_out(id) {
             return Err(illegal("nothing with that id was to be persisted"));
         }
-        // Records that are stored together are reported by the newest of them.
-        while let Some(stored) = self.reserving.first_entry().filter(|reserved| *reserved.key() <= id) {
-            let (task, attempt) = stored.remove();
+        while let Some((task, attempt)) = self.line.take_recorded(id) {
             fx.push(Effect::ModelRecorded { task, attempt });
         }
         if self.stop.persisted(id) {
@@ -93,7 +91,7 @@ impl Walker {
             task: String::from(&*task),
         });
         let id = self.persist(record, fx);
-        self.reserving.insert(id, (task, attempt));
+        self.line.waits_for(id, task, attempt);
     }
 
     /// The store has refused a record: the run cannot continue.

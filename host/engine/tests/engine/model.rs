@@ -433,7 +433,11 @@ async fn nothing_is_sent_that_the_budget_does_not_cover() {
     for (most, figure, line) in [
         (ModelUse { calls: 0, ..all }, ModelFigure::Calls, "limits: { model: { calls: 1 } }"),
         (ModelUse { input: 10, ..all }, ModelFigure::InputTokens, "limits: { model: { input_tokens: "),
-        (ModelUse { output: 0, ..all }, ModelFigure::OutputTokens, "limits: { model: { output_tokens: 1 } }"),
+        (
+            ModelUse { output: 0, ..all },
+            ModelFigure::OutputTokens,
+            "limits: { model: { output_tokens: 100 } }",
+        ),
         (ModelUse { cost: 10, ..all }, ModelFigure::Cost, "limits: { model: { cost: 0.000"),
     ] {
         let report = call_with(&node, within(most), Journal::Record, Services::default(), None).await;

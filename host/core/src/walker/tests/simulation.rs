@@ -249,15 +249,12 @@ pub(super) fn setup_with(graph: &Graph, graphs: Arc<Graphs>, durability: Durabil
     let manifest = Manifest::of_dispatch(DispatchPatterns::parse(["*"]).unwrap());
     let run = manifest.run_limits();
     let fuel = if graph.digest.as_bytes()[0].is_multiple_of(3) { 150_000 } else { run.fuel };
-    let (calls, bytes) = match graph.digest.as_bytes()[1] % 4 {
-        0 => (6, run.bytes),
-        1 => (run.calls, 40),
-        _ => (run.calls, run.bytes),
-    };
-    let model = match graph.digest.as_bytes()[2] % 4 {
-        0 => ModelUse { calls: 3, ..run.model },
-        1 => ModelUse { input: 200, ..run.model },
-        _ => run.model,
+    let (calls, bytes, model) = match (graph.digest.as_bytes()[1] % 4, graph.digest.as_bytes()[2] % 2) {
+        (0, 0) => (6, run.bytes, run.model),
+        (1, 0) => (run.calls, 40, run.model),
+        (0, _) => (run.calls, run.bytes, ModelUse { calls: 3, ..run.model }),
+        (1, _) => (run.calls, run.bytes, ModelUse { input: 200, ..run.model }),
+        _ => (run.calls, run.bytes, run.model),
     };
     let manifest = manifest.with_run_limits(RunLimits { fuel, calls, bytes, model, ..run });
     Setup {
