@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use graph_core::graph::Durability;
+use graph_core::json::canonical_string;
 use graph_core::question::Question;
 use graph_core::record::InterruptRecord;
 use graph_core::time::Timestamp;
@@ -282,7 +283,9 @@ fn differences(undisturbed: &Actual, actual: &Actual) -> Vec<Mismatch> {
     let (one, two) = (timeless(&undisturbed.result), timeless(&actual.result));
     let keys: BTreeSet<_> = one.keys().chain(two.keys()).collect();
     let (mut expected, mut seen) = (Map::new(), Map::new());
-    for key in keys.into_iter().filter(|key| one.get(*key) != two.get(*key)) {
+    // As records have them: 1.0 and 1 are one number.
+    let differs = |key: &&String| one.get(*key).map(canonical_string) != two.get(*key).map(canonical_string);
+    for key in keys.into_iter().filter(differs) {
         expected.insert(key.clone(), one.get(key).cloned().unwrap_or_default());
         seen.insert(key.clone(), two.get(key).cloned().unwrap_or_default());
     }
@@ -358,6 +361,13 @@ mod tests {
             gained(&before, &performed, &recorded_before, &recorded),
             counts(&[("a", 4), ("b", 1), ("c", 1)])
         );
+    }
+
+    #[test]
+    fn numbers_are_compared_as_records_have_them() {
+        let of = |value| actual(json!({ "state": { "n": value } }), 1);
+        assert!(differences(&of(json!(1.0)), &of(json!(1))).is_empty());
+        assert_eq!(differences(&of(json!(1.5)), &of(json!(1))).len(), 1);
     }
 
     #[test]

@@ -438,7 +438,7 @@ async fn nothing_is_sent_that_the_budget_does_not_cover() {
             ModelFigure::OutputTokens,
             "limits: { model: { output_tokens: 100 } }",
         ),
-        (ModelUse { cost: 10, ..all }, ModelFigure::Cost, "limits: { model: { cost: 0.000"),
+        (ModelUse { cost: 10, ..all }, ModelFigure::Cost, "limits: { model: { cost: 0.001"),
     ] {
         let report = call_with(&node, within(most), Journal::Record, Services::default(), None).await;
         let (category, message) = failure(&report);
