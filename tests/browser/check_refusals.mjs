@@ -74,7 +74,7 @@ export async function components({ browser, sites, scratch, native, tree }) {
     revoked: (bundle) => (bundle.trust = `${trust}    revoked: true\n`),
     "out of scope": (bundle) => (bundle.trust = trust.replace('"examples/*"', '"examples/draft", "examples/revise"')),
     "another envelope": (bundle) => (bundle.component.envelope = readFileSync(own.replace("ask.wasm", "draft.wasm.dsse.json"), "utf8")),
-    "above its ceiling": (bundle) => (bundle.trust = trust.replace("filesystem]", "http]")),
+    "above its ceiling": (bundle) => (bundle.trust = trust.replace("filesystem", "http")),
     "not granted": (bundle) => (bundle.caps = "dispatch: [execute.tool.examples.draft, execute.tool.examples.ask, execute.tool.examples.revise]\n"),
   };
   for (const [name, change] of Object.entries(changes)) {

@@ -194,7 +194,7 @@ export async function netReplay({ native, browser, tree, scratch, root }) {
   writeFileSync(join(tree, folder, "token"), "not used");
   const trust = join(tree, "examples/trust.yaml");
   const trusted = readFileSync(trust, "utf8");
-  writeFileSync(trust, trusted.replace("filesystem]", "filesystem, http, secrets, knowledge, tools]"));
+  writeFileSync(trust, trusted.replace("filesystem", "filesystem, http, secrets, knowledge, tools"));
   writeFileSync(caps, `dispatch: [execute.tool.examples.testkit-net]\nitems:\n  examples/testkit-net:\n    ${grant}\n    tools: true\n    knowledge: [{ scope: notes/ }]\n    secrets: [{ name: TOKEN, from: { file: token }, header: authorization, host: 127.0.0.1, schemes: [http] }]\n`);
   try {
     const run = "net-replay";

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use graph_core::capability::{
-    CapabilityKind, EffectiveGrant, GrantRequest, InterfaceName, Manifest, Refusal, RefusalReason,
+    CapabilityKind, EffectiveGrant, GrantRequest, InterfaceName, Manifest, ModelRule, Refusal, RefusalReason,
     effective_grant,
 };
 use graph_core::digest::Digest;
@@ -300,8 +300,9 @@ impl Components {
     ) -> Result<PreparedNode, Option<PrepareError>> {
         let loaded = admitted.loaded.as_ref().ok_or(None)?;
         let function = function_of(item);
-        if self.without_secrets && !grant.secrets.is_empty() {
-            let bare = EffectiveGrant { secrets: Vec::new(), ..grant.clone() };
+        if self.without_secrets && (!grant.secrets.is_empty() || !grant.models.is_empty()) {
+            let models = grant.models.iter().map(|model| ModelRule { secret: None, ..model.clone() });
+            let bare = EffectiveGrant { secrets: Vec::new(), models: models.collect(), ..grant.clone() };
             return self.engine.prepare(loaded, function, &bare).map_err(Some);
         }
         self.engine.prepare(loaded, function, grant).map_err(Some)
