@@ -35,7 +35,7 @@ function obey(asked, key) {
     const id = JSON.stringify(question);
     const times = (asked.get(id) ?? 0) % (errors.length + 1);
     asked.set(id, times + 1);
-    if (times < errors.length) return { error: { message: "Not now", type: "server_error" }, status: errors[times] };
+    if (errors[times]) return { error: { message: "Not now", type: "server_error" }, status: errors[times] };
     const most = request.max_completion_tokens ?? request.max_tokens ?? request.max_output_tokens ?? output;
     const used = Math.min(output, most);
     return {
