@@ -449,6 +449,8 @@ pub enum OnItemError {
     Fail,
     /// The item's result is `null`.
     KeepNull,
+    /// The item's result is `{_error: {category, error}}`.
+    KeepError,
     /// The item has no result.
     Skip,
 }
@@ -501,7 +503,7 @@ named! {
     OnError { Fail => "fail", Continue => "continue" }
     OnNoMatch { End => "end", Fail => "fail" }
     OnStalledBarrier { Warn => "warn", Fail => "fail", Release => "release" }
-    OnItemError { Fail => "fail", KeepNull => "keep_null", Skip => "skip" }
+    OnItemError { Fail => "fail", KeepNull => "keep_null", KeepError => "keep_error", Skip => "skip" }
     Durability { Sync => "sync", Async => "async", Exit => "exit" }
     TemplateMode { Lenient => "lenient", Strict => "strict" }
 }

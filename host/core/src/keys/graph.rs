@@ -217,7 +217,7 @@ pub static NODE: KeyTable = KeyTable {
         Key::new("as", Text("a name"), "The name under which templates of the node read the element").only_for(&["foreach"]).or("`item`").blank(),
         Key::new("collect", Text("a state key"), "The state key that receives the list of the results, in the order of the elements. The whole list is one write; it is written only if the node succeeds").only_for(&["foreach"]).blank(),
         Key::new("parallel", Bool, "Runs the tasks at the same time, not one after the other").only_for(&["foreach"]).or("`false`"),
-        Key::new("on_item_error", words!(OnItemError), "What happens when the task of an element fails after its retries: the node fails (and `on_error` of the node decides), or the result of the element is null, or it is left out").only_for(&["foreach"]).or("`fail`"),
+        Key::new("on_item_error", words!(OnItemError), "What happens when the task of an element fails after its retries: the node fails (and `on_error` of the node decides), or the result of the element is null, or `{_error: {category, error}}`, or it is left out").only_for(&["foreach"]).or("`fail`"),
         Key::new("output", Template, "The result of the run").only_for(&["return"]).or("`config.output`"),
         Key::new("ask", Table(&ASK), "The question").only_for(&["ask"]),
         Key::new("fail", Table(&FAIL), "The failure").only_for(&["fail"]),

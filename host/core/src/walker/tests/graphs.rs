@@ -113,8 +113,12 @@ fn kind_of(at: usize, shape: &Shape) -> NodeKind {
             variable: "x".to_owned(),
             collect: Some("log".to_owned()),
             parallel: shape.kind % 7 == 1,
-            on_item_error: [OnItemError::Fail, OnItemError::KeepNull, OnItemError::Skip]
-                [usize::from(shape.flags % 3)],
+            on_item_error: [
+                OnItemError::Fail,
+                OnItemError::KeepNull,
+                OnItemError::Skip,
+                OnItemError::KeepError,
+            ][usize::from(shape.flags % 4)],
         }),
         3 if at > 0 => NodeKind::Return { output: None },
         _ => NodeKind::Default,
