@@ -16,10 +16,9 @@
 //!
 //! let rule: ModelRule = serde_json::from_str(
 //!     r#"{"name": "fast", "api": "openai-chat", "scheme": "https", "host": "api.example.com", "port": 443, "path": "/v1", "model": "small",
-//!         "secret": {"env": "MODEL_KEY"}, "timeout_ms": 30000, "max_output": 1000, "attempts": 3}"#,
+//!         "secret": {"env": "MODEL_KEY"}, "timeout": 30000, "max_output": 1000, "attempts": 3, "stream": false}"#,
 //! )?;
-//! let provider =
-//!     Provider::new(rule.clone(), |secret| SecretValue::new(secret, "a key of the user".replace(' ', "-")))?;
+//! let provider = Provider::new(rule.clone(), |secret| SecretValue::new(secret, "sk-the-key".to_owned()))?;
 //! let mut budget = ModelBudget::new(ModelUse { calls: 5, input: 10_000, output: 200, cost: u64::MAX });
 //! let mut call = Call::open(Model::new(rule), Request::new("fast", vec![Message::user("Say hello.")])).unwrap();
 //!
