@@ -63,6 +63,22 @@ impl ModelUse {
         self.each(other, less)
     }
 
+    /// This budget with what answers have added to it. A figure of `u64::MAX`, which is no limit, stays one, and no other
+    /// becomes one.
+    #[must_use]
+    pub fn raised(self, added: Self) -> Self {
+        let raised = |most: u64, more| {
+            if most == u64::MAX { most } else { most.saturating_add(more).min(u64::MAX - 1) }
+        };
+        self.each(added, raised)
+    }
+
+    /// The larger of each.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        self.each(other, u64::max)
+    }
+
     /// The smaller of each.
     #[must_use]
     pub fn min(self, other: Self) -> Self {
@@ -112,6 +128,17 @@ impl ModelFigure {
             Self::InputTokens => amount.input,
             Self::OutputTokens => amount.output,
             Self::Cost => amount.cost,
+        }
+    }
+
+    /// An amount of nothing but this figure.
+    pub const fn amount(self, value: u64) -> ModelUse {
+        let nothing = ModelUse::NOTHING;
+        match self {
+            Self::Calls => ModelUse { calls: value, ..nothing },
+            Self::InputTokens => ModelUse { input: value, ..nothing },
+            Self::OutputTokens => ModelUse { output: value, ..nothing },
+            Self::Cost => ModelUse { cost: value, ..nothing },
         }
     }
 
@@ -191,6 +218,15 @@ mod tests {
         let host = crate::limits::HostUse { model: ModelUse::UNBOUNDED, ..crate::limits::HostUse::NOTHING };
         let used = crate::limits::HostUse { model: used, ..crate::limits::HostUse::NOTHING };
         assert_eq!(host.less(used).model, ModelUse::UNBOUNDED);
+    }
+
+    #[test]
+    fn what_is_added_makes_no_limit_and_lifts_none() {
+        let most = ModelUse { calls: 2, input: u64::MAX, output: 5, cost: 0 };
+        let added = ModelUse { calls: 3, input: 7, output: u64::MAX, cost: 4 };
+        let raised = ModelUse { calls: 5, input: u64::MAX, output: u64::MAX - 1, cost: 4 };
+        assert_eq!(most.raised(added), raised);
+        assert_eq!(ModelFigure::ALL.map(|figure| figure.of(figure.amount(9))), [9; 4]);
     }
 
     #[test]

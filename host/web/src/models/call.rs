@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use graph_core::capability::{EffectiveGrant, HttpField, ModelRule, ModelTokens};
 use graph_core::json::canonical_string;
-use graph_core::limits::{ModelFigure, ModelUse};
+use graph_core::limits::ModelUse;
+use graph_core::model_budget::ShortFigure;
 use graph_core::node::{Category, Failure};
 use graph_core::record::Canonical;
 use graph_core::record::journal::{fault_after, model_fault, with_used};
@@ -113,7 +114,7 @@ impl Call {
                     let details = Some(json!({ "finish": true }));
                     return Err(self.failed(&Failure { details, ..failure }, budget));
                 }
-                return Err(self.exceeded(shortage.figure, &failure, budget));
+                return Err(self.exceeded(shortage, &failure, budget));
             }
         };
         // A smaller figure takes no more bytes, so that the bound remains one.
@@ -139,7 +140,7 @@ impl Call {
         let used = self.used(&spent);
         if let Some(overrun) = budget.own.settle(used) {
             let failure = Failure::new(Category::Limit, format!("{}: {overrun}", self.model.shown()));
-            return Ok(self.exceeded(overrun.figure, &failure, budget));
+            return Ok(self.exceeded(overrun, &failure, budget));
         }
         Ok(match result {
             TryResult::Answered(response) => self.answered(response, used, budget),
@@ -238,8 +239,8 @@ impl Call {
         failed(failure, &kept)
     }
 
-    fn exceeded(&self, figure: ModelFigure, failure: &Failure, budget: &Budget) -> String {
-        ended(failure, &model_fault(failure, figure, self.used_until_now(budget)))
+    fn exceeded(&self, short: impl Into<ShortFigure>, failure: &Failure, budget: &Budget) -> String {
+        ended(failure, &model_fault(failure, short, self.used_until_now(budget)))
     }
 }
 

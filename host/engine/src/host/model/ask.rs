@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use graph_core::capability::{HttpResponse, ModelTokens};
-use graph_core::limits::{ModelFigure, ModelUse};
+use graph_core::limits::ModelUse;
+use graph_core::model_budget::ShortFigure;
 use graph_core::node::{Category, Failure};
 use graph_model::{DecodeError, ErrorAnswer, Request, Response, Usage};
 use tokio::time::Instant;
@@ -44,7 +45,7 @@ pub(super) enum Asked {
     /// A failure for the component.
     Failed(Failure),
     /// A figure of the budget does not suffice, or was exceeded: the attempt ends.
-    Exceeded(ModelFigure, Failure),
+    Exceeded(ShortFigure, Failure),
     /// The attempt ends: a case has no answer.
     Ended(Failure),
 }
@@ -101,7 +102,7 @@ impl Asking<'_> {
             let used = self.used(&tried.spent, reserved);
             if let Some(overrun) = self.journal.settle_model(reserved, used) {
                 let failure = Failure::new(Category::Limit, format!("{}: {overrun}", self.model.shown()));
-                return Asked::Exceeded(overrun.figure, failure);
+                return Asked::Exceeded(overrun.into(), failure);
             }
             let unanswered = match tried.result {
                 Ok(response) => return self.answered(response, reserved, used),
@@ -144,7 +145,7 @@ impl Asking<'_> {
                 let details = Some(serde_json::json!({ "finish": true }));
                 return refused(Failure { details, ..failure });
             }
-            Asked::Exceeded(shortage.figure, failure)
+            Asked::Exceeded(shortage.into(), failure)
         })?;
         if reserved.output < wanted {
             // A smaller figure takes no more bytes, so that the bound remains one.

@@ -150,9 +150,7 @@ impl TaskState {
                 let failure = Failure::new(Category::Timeout, message);
                 Err(ends(fault_after(&failure, used()), failure))
             }
-            Some(Asked::Exceeded(figure, failure)) => {
-                Err(ends(model_fault(&failure, figure, used()), failure))
-            }
+            Some(Asked::Exceeded(short, failure)) => Err(ends(model_fault(&failure, short, used()), failure)),
             Some(Asked::Ended(failure)) => Err(ends(fault_after(&failure, used()), failure)),
             Some(Asked::Answered(answered)) => {
                 let entry = with_used(kept_answer(&answered), used());
