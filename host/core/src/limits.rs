@@ -521,3 +521,24 @@ pub mod millis {
         u64::deserialize(deserializer).map(Duration::from_millis)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_added_to_limits_raises_a_grant() {
+        let of = |calls| ModelUse { calls, ..ModelUse::UNBOUNDED };
+        let grant = TaskLimits { model: of(5), ..TaskLimits::DEFAULT };
+        let raised = grant.with_added(ModelFigure::Calls.amount(3));
+        assert_eq!((raised.model, raised.model_added.calls), (of(8), 3));
+        // Of the raised budget four calls are left.
+        let task = TaskLimits { model: of(4), ..raised };
+        assert_eq!(task.min(grant).model, of(4));
+        assert_eq!(raised.min(grant).model, of(8));
+        assert_eq!(grant.min(raised).model, of(8));
+        assert_eq!(TaskLimits::UNBOUNDED.min(raised).min(grant).model, of(8));
+        let smaller = TaskLimits { model: of(1), ..grant };
+        assert_eq!(raised.min(smaller).model, of(4));
+    }
+}

@@ -104,7 +104,11 @@ struct Run {
 
 impl Run {
     fn start(graph: Arc<Graph>, graphs: Graphs, limits: &str) -> Self {
-        let setup = setup_of(&graph, graphs, limits);
+        Self::start_with(graph, graphs, limits, Durability::Sync)
+    }
+
+    fn start_with(graph: Arc<Graph>, graphs: Graphs, limits: &str, durability: Durability) -> Self {
+        let setup = Setup { durability, ..setup_of(&graph, graphs, limits) };
         let tree = RunTree::new(Arc::clone(&graph), setup.clone());
         let (stored, after, given) = (Stored::default(), Vec::new(), Vec::new());
         let mut run = Self { graph, setup, tree, stored, after, given };
@@ -377,18 +381,51 @@ fn a_child_run_asks_and_the_answer_adds_to_every_budget_around_it() {
 #[test]
 fn every_crash_leads_to_the_same_end() {
     let answers = [json!(1), json!({ "calls": 3, "input_tokens": 4 }), json!("stop"), json!(9)];
-    for limits in [TASK_ASKS, RUN_ASKS] {
+    let durabilities = [Durability::Sync, Durability::Exit];
+    for (limits, durability) in
+        [TASK_ASKS, RUN_ASKS].into_iter().flat_map(|of| durabilities.map(|how| (of, how)))
+    {
         for (graph, graphs) in [(of_calls(5), Graphs::default()), nested(5)] {
-            let mut run = Run::start(graph, graphs, limits);
+            let mut run = Run::start_with(graph, graphs, limits, durability);
             let whole = go_on(&mut run, &answers);
             assert_eq!(whole.0, Status::Completed);
             for (at, stored) in run.after.iter().enumerate() {
                 let mut again = run.restored(stored);
                 let given = stored.answers_of_tasks();
                 let end = go_on(&mut again, &answers[given.min(answers.len())..]);
-                assert_eq!(end, whole, "{limits}, after {at} records");
+                assert_eq!(end, whole, "{limits}, {durability:?}, after {at} records");
             }
         }
+    }
+}
+
+#[test]
+fn every_crash_between_both_kinds_of_questions_leads_to_the_same_end() {
+    let task = "{action: {item_id: t/asker, params: {calls: 3, asks: true}}, assign: {a: \"${result}\"}}";
+    let graph = graph_of("t/g", &format!("start: a, nodes: {{a: {task}}}"));
+    // Answers everything that is asked: what a component asks first with what it rejects.
+    let finish = |run: &mut Run| {
+        for _ in 0..6 {
+            let answers = run.open().into_iter().map(|asked| {
+                let again = asked.payload.0.get("rejected").is_some();
+                let of_component = if again { json!("right") } else { json!("wrong") };
+                (asked.id, if asked.budget.is_some() { json!(1) } else { of_component })
+            });
+            let answers: BTreeMap<_, _> = answers.collect();
+            match run.status() {
+                Status::Interrupted => run.answer(Answers::ById(answers)).unwrap(),
+                Status::Running => run.answer(Answers::None).unwrap(),
+                _ => break,
+            }
+        }
+        let summary = run.summary();
+        (summary.status, summary.state, run.newest().granted, summary.host.model)
+    };
+    let mut run = Run::start(graph, Graphs::default(), TASK_ASKS);
+    let whole = finish(&mut run);
+    assert_eq!((whole.0, &whole.1["a"], whole.2.calls), (Status::Completed, &json!(["right"]), 1));
+    for (at, stored) in run.after.iter().enumerate() {
+        assert_eq!(finish(&mut run.restored(stored)), whole, "after {at} records");
     }
 }
 
