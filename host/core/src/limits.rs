@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use model::cost_of;
 pub use model::{ModelFigure, ModelUse, read_cost, written_cost};
 
 /// The limits of one task.

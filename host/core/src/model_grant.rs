@@ -13,13 +13,11 @@
 //! assert!(read(json!("a little")).is_err());
 //! ```
 
-use serde_json::{Map, Number, Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::limits::{Budget, ModelFigure, ModelUse, read_cost, written_cost};
+use crate::limits::{Budget, ModelFigure, ModelUse, cost_of, written_cost};
 use crate::model_budget::ShortFigure;
 
-/// `type` in the payload of the question.
-pub const MODEL_BUDGET: &str = "model_budget";
 /// The answer with which nothing is added.
 const STOP: &str = "stop";
 /// The most calls and tokens that one answer adds.
@@ -68,7 +66,10 @@ impl ModelGrant {
                 ModelFigure::Cost => (MOST_MONEY, "a decimal number with at most six decimals"),
                 _ => (MOST, "a whole number"),
             };
-            let read = value.as_number().and_then(|number| read_amount(figure, number));
+            let read = match figure {
+                ModelFigure::Cost => value.as_number().and_then(cost_of),
+                _ => value.as_u64(),
+            };
             read.filter(|read| *read <= most).ok_or_else(|| {
                 let (key, most) = (figure.key(), figure.written(most));
                 error(format!("what is added to `{key}` has to be {what}, from 0 to {most}"))
@@ -117,17 +118,6 @@ impl ModelGrant {
     /// Reads an answer as it was recorded. What cannot be read adds nothing.
     pub(crate) fn of_record(answer: &Value) -> Self {
         Self::read(answer, ModelFigure::Calls).unwrap_or(Self::Stop)
-    }
-}
-
-fn read_amount(figure: ModelFigure, number: &Number) -> Option<u64> {
-    match (figure, number.as_u64(), number.as_f64()) {
-        (ModelFigure::Cost, None, Some(value)) if value >= 0.0 => {
-            let text = format!("{value:.6}");
-            read_cost(&text).filter(|_| text.parse() == Ok(value))
-        }
-        (ModelFigure::Cost, Some(whole), _) => whole.checked_mul(1_000_000),
-        (_, whole, _) => whole,
     }
 }
 
@@ -182,7 +172,6 @@ pub(crate) fn question(of: &UsedUp, failure: &str) -> Value {
     let example = example.replace("KEY", key).replace('N', &written(missing.max(1)));
     let mut fields = Map::new();
     let mut set = |key: &str, value: Value| fields.insert(key.to_owned(), value);
-    set("type", json!(MODEL_BUDGET));
     set(
         "question",
         json!(format!(

@@ -13,7 +13,7 @@ use super::manifest::{ItemEntry, Manifest, ManifestMount};
 use super::path;
 use crate::diagnostic::{Diagnostic, Diagnostics, Problems, codes, excerpt};
 use crate::keys;
-use crate::limits::{ModelUse, RunLimits, TaskLimits, read_cost};
+use crate::limits::{ModelUse, RunLimits, TaskLimits, cost_of};
 use crate::yaml::{Entry, Fields, Node, Yaml, parse};
 
 /// The largest depth of child runs that a manifest may allow.
@@ -322,13 +322,7 @@ const MOST_MONEY: u64 = 1_000_000_000_000_000_000;
 fn money(fields: &mut Fields<'_>, key: &'static str) -> Option<u64> {
     let node = fields.get(key)?;
     let read = match &node.value {
-        Yaml::Number(number) => match number.as_f64().filter(|_| number.is_f64()) {
-            Some(value) => {
-                let text = format!("{value:.6}");
-                read_cost(&text).filter(|_| text.parse() == Ok(value))
-            }
-            None => read_cost(&number.to_string()),
-        },
+        Yaml::Number(number) => cost_of(number),
         _ => None,
     };
     let read = read.filter(|read| *read <= MOST_MONEY);

@@ -1,6 +1,7 @@
 //! Budgets of calls of language models.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Number;
 
 use super::is_zero;
 
@@ -188,6 +189,17 @@ pub fn read_cost(text: &str) -> Option<u64> {
     let whole: u64 = whole.parse().ok()?;
     let rest: u64 = format!("{rest:0<6}").parse().ok()?;
     whole.checked_mul(1_000_000)?.checked_add(rest)
+}
+
+/// Reads a number as [`read_cost`] reads its text.
+pub(crate) fn cost_of(number: &Number) -> Option<u64> {
+    match number.as_f64().filter(|_| number.is_f64()) {
+        Some(value) => {
+            let text = format!("{value:.6}");
+            read_cost(&text).filter(|_| text.parse() == Ok(value))
+        }
+        None => read_cost(&number.to_string()),
+    }
 }
 
 #[cfg(test)]

@@ -314,7 +314,7 @@ impl Walker {
                 ErrorCode::AnswerNeeded,
                 format!(
                     "what is added to a budget cannot be given together with an edit of the state, which starts task `{task}` \
-                     anew: resume with the answer first, or edit the state without one, which drops the question"
+                     again: resume with the answer first, or edit the state without one, which drops the question"
                 ),
             ));
         }
