@@ -295,7 +295,7 @@ impl Walker {
         let mut interrupts = Vec::new();
         let mut add = |node: &Node, place: String| {
             let payload = Canonical::from(Value::Null);
-            interrupts.push(InterruptRecord { id: place, node: node.name.clone(), payload });
+            interrupts.push(InterruptRecord { budget: None, id: place, node: node.name.clone(), payload });
         };
         let mut named = BTreeSet::new();
         for visited in self.visited.newest() {

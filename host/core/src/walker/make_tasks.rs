@@ -363,13 +363,16 @@ impl Walker {
                 }
             }
             Some(PendingOutcome::Handled { failure }) => TaskState::Handled(failure),
-            Some(PendingOutcome::Interrupted { answered, payload }) => {
+            Some(PendingOutcome::Interrupted { answered, payload, short }) => {
                 if task.answers().len() > answered {
-                    task.answers_mut().set_new(payload.0);
+                    match short {
+                        Some(short) => task.answers_mut().set_granted(*short),
+                        None => task.answers_mut().set_new(payload.0),
+                    }
                     task.begin_anew(attempt);
                     return meter.spent();
                 }
-                TaskState::Interrupted { payload: payload.0 }
+                TaskState::Interrupted { payload: payload.0, short }
             }
             Some(PendingOutcome::Suspended) if woken => {
                 task.begin_anew(attempt);
@@ -390,7 +393,7 @@ impl Walker {
 pub(super) fn held_by(state: &TaskState) -> u64 {
     match state {
         TaskState::Done(answer) => answer.held(),
-        TaskState::Interrupted { payload } => size::of(payload),
+        TaskState::Interrupted { payload, .. } => size::of(payload),
         TaskState::Handled(failure) | TaskState::Failed(failure) => failure_size(failure),
         _ => 0,
     }

@@ -18,7 +18,7 @@ use crate::graph::{Action, ItemType, Node, NodeKind, OnItemError, Primary, Retry
 use crate::hook::is_control_item;
 use crate::limits::{Budget, HostUse, TaskLimits};
 use crate::node::{Activation, Category, Failure, Outcome};
-use crate::record::{ErrorCode, RunError};
+use crate::record::{ErrorCode, RunError, ShortRecord};
 use crate::time::Timestamp;
 use crate::work::{Meter, rates, size};
 
@@ -175,6 +175,11 @@ impl Walker {
         let HostUse { calls, bytes, model, .. } = dispatch.limits.host().min(task.account().left_of_host());
         let of_run = self.setup.manifest.run_limits().model.floor();
         let model_floor = dispatch.limits.model_floor.map(|floor| floor.min(of_run));
+        if let Some(short) = task.answers_mut().take_stopped() {
+            task.account_mut().begin_and_end();
+            let ShortRecord { failure, figure, of_run, .. } = *short;
+            return self.end_short(now, at, figure, of_run, failure, fx);
+        }
         if is_control_item(dispatch.primary, dispatch.item_type, &dispatch.item_id) {
             task.account_mut().begin_and_end();
             return self.accept(now, at, Outcome::Result(params), fx);

@@ -14,7 +14,7 @@ use super::warnings::keep_warnings;
 use crate::graph::{ItemType, NodeIndex, Primary};
 use crate::limits::{Budget, TaskLimits};
 use crate::node::{Failure, Outcome};
-use crate::record::{Canonical, JournalEntry, PendingOutcome};
+use crate::record::{Canonical, JournalEntry, PendingOutcome, ShortRecord};
 use crate::time::Timestamp;
 use crate::work::size;
 
@@ -67,7 +67,11 @@ pub(super) enum TaskState {
     /// It has failed, and hooks are asked about that; `told`: this was so before the run was resumed.
     Failing { failure: Failure, told: bool },
     /// It waits for the answer to a question.
-    Interrupted { payload: Arc<Value> },
+    Interrupted {
+        payload: Arc<Value>,
+        /// The host asks, since a budget of language models is used up; it is not the component.
+        short: Option<Box<ShortRecord>>,
+    },
     /// Its child run asks.
     Suspended,
     /// It has answered.
@@ -390,6 +394,9 @@ impl Task {
             ..
         } = known;
         self.account.restore(used, start);
+        if let Some(dispatch) = self.dispatch.as_mut().filter(|_| !used.granted.is_nothing()) {
+            dispatch.limits = dispatch.limits.with_added(used.granted);
+        }
         self.answers = answers;
         self.history = TaskHistory::of(events, journal);
         self.caching = Caching::of(cache);
@@ -416,9 +423,10 @@ impl Task {
         let outcome = match &self.state {
             TaskState::Done(answer) => Some(PendingOutcome::Done { outcome: Arc::clone(&answer.outcome) }),
             TaskState::Handled(failure) => Some(PendingOutcome::Handled { failure: failure.clone() }),
-            TaskState::Interrupted { payload } => Some(PendingOutcome::Interrupted {
+            TaskState::Interrupted { payload, short } => Some(PendingOutcome::Interrupted {
                 answered: self.answers.len(),
                 payload: Canonical(Arc::clone(payload)),
+                short: short.clone(),
             }),
             TaskState::Suspended => Some(PendingOutcome::Suspended),
             TaskState::Backoff { due, failure } => {

@@ -269,6 +269,7 @@ impl RunTree {
         for (namespace, answers) in given {
             let mut effects = Vec::new();
             self.walker_mut(&namespace)?.take_given(route.now(), answers, &mut effects);
+            self.raise_above(&namespace);
             recorded.push((namespace, effects));
         }
         self.lifted = resume.max_steps.or(self.lifted);

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use graph_core::diagnostic::escape;
-use graph_core::limits::{ModelFigure, ModelUse};
-use graph_core::model_budget::ModelBudget;
+use graph_core::limits::ModelUse;
+use graph_core::model_budget::{ModelBudget, ShortFigure};
 use graph_core::node::{Category, Failure};
 use serde_json::{Value, json};
 
@@ -110,7 +110,7 @@ impl Call {
                 let details = Some(json!({ "finish": true }));
                 self.ended(Outcome::Failed(Failure { details, ..failure }), None, budget)
             } else {
-                self.ended(Outcome::Ends(failure), Some(shortage.figure), budget)
+                self.ended(Outcome::Ends(failure), Some(shortage.into()), budget)
             })
         })?;
         // A smaller figure takes no more bytes, so that the bound remains one.
@@ -132,7 +132,7 @@ impl Call {
         let used = self.used(&spent);
         if let Some(overrun) = budget.settle(used) {
             let failure = Failure::new(Category::Limit, format!("{}: {overrun}", self.model.shown()));
-            return Settled::Ended(self.ended(Outcome::Ends(failure), Some(overrun.figure), budget));
+            return Settled::Ended(self.ended(Outcome::Ends(failure), Some(overrun.into()), budget));
         }
         let outcome = match result {
             TryResult::Answered(response) => Outcome::Answered(self.answered(response, used)),
@@ -157,9 +157,9 @@ impl Call {
         self.ended(Outcome::Ends(failure), None, budget)
     }
 
-    fn ended(&self, outcome: Outcome, figure: Option<ModelFigure>, budget: &ModelBudget) -> Ended {
+    fn ended(&self, outcome: Outcome, short: Option<ShortFigure>, budget: &ModelBudget) -> Ended {
         let used = budget.used().less(self.before.unwrap_or(ModelUse::NOTHING));
-        Ended::new(outcome, figure, used)
+        Ended::new(outcome, short, used)
     }
 
     fn answered(&self, mut response: Response, used: ModelUse) -> Answered {

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use graph_core::limits::{ModelFigure, ModelUse};
+use graph_core::limits::ModelUse;
+use graph_core::model_budget::ShortFigure;
 use graph_core::node::Failure;
 use graph_core::record::journal::{digested, fault_after, model_fault, with_used};
 use serde_json::{Value, json};
@@ -75,14 +76,14 @@ impl Answered {
 }
 
 impl Ended {
-    /// A call that has used this. `figure`: the figure of the budget that ended the attempt.
-    pub(super) fn new(outcome: Outcome, figure: Option<ModelFigure>, used: ModelUse) -> Self {
-        let kept = match (&outcome, figure) {
+    /// A call that has used this. `short`: the figure of the budget that ended the attempt.
+    pub(super) fn new(outcome: Outcome, short: Option<ShortFigure>, used: ModelUse) -> Self {
+        let kept = match (&outcome, short) {
             (Outcome::Answered(answered), _) => with_used(answered.kept(), used),
             (Outcome::Failed(failure), _) => with_used(json!({ "failure": failure }), used),
             (Outcome::Ends(failure), None) => Arc::unwrap_or_clone(fault_after(failure, used).0),
-            (Outcome::Ends(failure), Some(figure)) => {
-                Arc::unwrap_or_clone(model_fault(failure, figure, used).0)
+            (Outcome::Ends(failure), Some(short)) => {
+                Arc::unwrap_or_clone(model_fault(failure, short, used).0)
             }
         };
         Self { outcome, kept }

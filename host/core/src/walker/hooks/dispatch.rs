@@ -164,7 +164,8 @@ impl Walker {
                 let under_way = self.superstep.iter().flat_map(Superstep::tasks);
                 let under_way = under_way.map(|task| task.used().host);
                 let spent = under_way.fold(self.host_so_far().plus(self.pending.host()), HostUse::plus);
-                self.setup.manifest.run_limits().host().less(spent)
+                let model = self.models_with(self.granted());
+                HostUse { model, ..self.budgets().host() }.less(spent)
             }
         }
     }

@@ -7,6 +7,7 @@ mod growth;
 mod hooks;
 mod invariants;
 mod journal;
+mod model_grants;
 mod model_reserved;
 mod naive;
 mod nested;

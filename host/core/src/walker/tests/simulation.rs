@@ -30,7 +30,7 @@ pub(super) struct Stored {
     /// With their namespaces.
     pending: Vec<(String, Record)>,
     /// The inputs of child runs, by namespace.
-    inputs: BTreeMap<String, Value>,
+    pub(super) inputs: BTreeMap<String, Value>,
     /// The results that are kept for later tasks.
     results: BTreeMap<(Digest, String), SignedCacheEntry>,
     /// The custom events in the history, in order.
@@ -85,6 +85,15 @@ impl Stored {
                 self.pending.push((namespace, opened));
             }
         }
+    }
+
+    /// How many answers tasks have been given under the newest checkpoints.
+    pub(super) fn answers_of_tasks(&self) -> usize {
+        let given = |(_, record): &(String, Record)| match record {
+            Record::Answers(record) => record.answers.len(),
+            _ => 0,
+        };
+        self.pending.iter().map(given).sum()
     }
 
     /// What a store would give for a checkpoint of the run at the top, without anything pending.

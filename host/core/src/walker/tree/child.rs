@@ -244,6 +244,7 @@ impl RunTree {
                 .stored
                 .saturating_add(task.map_or(0, |task| task.account().left_of_host().stored)),
             model: accounted.host.model.plus(spec.limits.model),
+            model_asks: limits.model_asks,
         };
         let memory = (spec.limits.memory != u64::MAX).then_some(spec.limits.memory);
         let manifest =
@@ -393,6 +394,7 @@ impl RunTree {
                 used.fuel = used.fuel.saturating_add(theirs.fuel.saturating_sub(accounted.fuel));
                 used.host = used.host.plus(theirs.host.less(accounted.host));
                 used.steps = used.steps.saturating_add(theirs.steps.saturating_sub(accounted.steps));
+                used.granted = used.granted.plus(theirs.granted.less(accounted.granted));
             }
         }
         used

@@ -58,6 +58,10 @@ impl RunTree {
         for child in children {
             tree.restore_child(child, accept_changes, &accepted, &mut previews)?;
         }
+        let children: Vec<_> = tree.children.keys().cloned().collect();
+        for namespace in children {
+            tree.raise_above(&namespace);
+        }
         if tree.root.status() == Status::Interrupted && tree.goes_on_below() {
             // A resume was recorded: the runs that it has answered can continue without another answer.
             tree.root.restore_resumed();
