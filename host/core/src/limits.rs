@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use model::smaller_floor;
 pub use model::{ModelFigure, ModelUse, read_cost, written_cost};
 
 /// The limits of one task.
@@ -138,7 +139,7 @@ impl TaskLimits {
             response_body: self.response_body.min(other.response_body),
             model: self.model.min(other.model),
             model_floor: match (self.model_floor, other.model_floor) {
-                (Some(one), Some(two)) => Some(one.min(two)),
+                (Some(one), Some(two)) => Some(smaller_floor((self.model, one), (other.model, two))),
                 (one, two) => one.or(two),
             },
         }

@@ -53,7 +53,8 @@ impl Walker {
         let refused = last.is_some_and(JournalEntry::is_refused);
         let figure = last.and_then(JournalEntry::refused_figure);
         let had = account.left_of_host();
-        let of_item = found.dispatch().map_or(ModelUse::UNBOUNDED, |dispatch| dispatch.limits.model);
+        let own = found.own_limits();
+        let of_item = own.map_or(ModelUse::UNBOUNDED, |own| own.model);
         found.account_mut().end_attempt(report.fuel, host);
         if !report.lost.is_nothing() {
             found.account_mut().lose(report.lost);
@@ -84,8 +85,6 @@ impl Walker {
                 self.exhaust(now, at, Budget::Work, None, fx);
             }
             Err(failure) => {
-                let Some(superstep) = &self.superstep else { return Ok(()) };
-                let own = superstep.tasks()[at].dispatch().map(|dispatch| dispatch.limits);
                 let own = own.filter(|_| failure.category == Category::Limit);
                 let short = own.and_then(|own| {
                     short_of(&own, had_fuel, had, report.fuel, host, refused)
