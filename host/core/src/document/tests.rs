@@ -705,21 +705,21 @@ nodes:
 #[test]
 fn limits_and_capabilities_that_cannot_be_read_are_reported() {
     for (keys, code) in [
-        ("limits: { model: { calls: -1 } }", "GH0206"),
+        ("limits: { model: { calls: -1 } }", "GH0204"),
         ("limits: { model: { calls: many } }", "GH0203"),
-        ("limits: { model: { cost: -0.5 } }", "GH0206"),
+        ("limits: { model: { cost: -0.5 } }", "GH0204"),
         ("limits: { model: { tokens: 5 } }", "GH0201"),
         ("limits: { fuel: 5 }", "GH0201"),
         ("limits: [1]", "GH0203"),
         (r#"limits: { model: "${inputs.a}" }"#, "GH0203"),
-        (r#"limits: { model: { calls: "${inputs.a" } }"#, "GH0501"),
-        (r#"limits: { model: { calls: "${result.a}" } }"#, "GH0502"),
+        (r#"limits: { model: { calls: "${inputs.a" } }"#, "GH0401"),
+        (r#"limits: { model: { calls: "${result.a}" } }"#, "GH0402"),
         (r#"limits: { model: { calls: "$${inputs.a}" } }"#, "GH0203"),
-        (r#"timeout: "${item}""#, "GH0502"),
-        ("timeout: soon", "GH0207"),
+        (r#"timeout: "${item}""#, "GH0402"),
+        ("timeout: soon", "GH0206"),
         (r#"fuel: "${inputs.a}""#, "GH0203"),
-        (r#"memory: "${inputs.a}""#, "GH0208"),
-        (r#"capabilities: "${inputs.a | nothing}""#, "GH0501"),
+        (r#"memory: "${inputs.a}""#, "GH0207"),
+        (r#"capabilities: "${inputs.a | nothing}""#, "GH0401"),
         ("capabilities: execute.tool.a", "GH0203"),
         (r#"capabilities: { interfaces: "${inputs.a}" }"#, "GH0203"),
     ] {
@@ -738,9 +738,9 @@ nodes: { a: {} }"#,
             r#"start: a
 limits: { timeout: "${inputs.a}" }
 nodes: { a: {} }"#,
-            "GH0207",
+            "GH0206",
         ),
-        ("start: a\nnodes: { a: { type: return, limits: { model: { calls: 1 } } } }", "GH0204"),
+        ("start: a\nnodes: { a: { type: return, limits: { model: { calls: 1 } } } }", "GH0307"),
     ] {
         assert_eq!(errors(config), [code], "{config}");
     }

@@ -12,7 +12,7 @@ use crate::graph::{Durability, Graph};
 use crate::limits::{Budget, ModelFigure, ModelUse, RunLimits, TaskLimits};
 use crate::node::{Category, Failure, Outcome};
 use crate::record::journal::{MODEL, USED, model_fault};
-use crate::record::{Canonical, JournalEntry, Status};
+use crate::record::{Canonical, JournalEntry, Record, Status};
 use crate::time::Timestamp;
 use crate::walker::{Effect, Event, Graphs, Resume, RunTree, Setup, Summary, TaskReport, TaskSpec, TimerId};
 
@@ -59,6 +59,11 @@ impl Run {
                 match effect {
                     Effect::Persist(persist) => {
                         waiting.push_back(Event::Persisted(persist.id));
+                        if let Record::Checkpoint(checkpoint) = &persist.record
+                            && let Some(inputs) = self.tree.inputs_of(&checkpoint.namespace)
+                        {
+                            self.stored.keep_inputs(&checkpoint.namespace, &inputs);
+                        }
                         self.stored.commit(*persist);
                     }
                     Effect::Continue => waiting.push_back(Event::Continued),
@@ -173,6 +178,15 @@ fn a_node_whose_patterns_leave_its_item_out_is_denied() {
 }
 
 #[test]
+fn a_component_calls_only_what_the_patterns_cover() {
+    let may = json!(["execute.tool.t.a", "execute.tool.t.lib.*"]);
+    let spec = Run::of(BOUNDED, json!({ "may": may }), ModelUse::OF_RUN).start().remove(0);
+    let call = |item| check_call(&spec.manifest, None, spec.narrowing.as_deref(), item, 1);
+    assert!(call("t/lib/x").is_ok());
+    assert_eq!(call("t/b").unwrap_err().category, Category::Denied);
+}
+
+#[test]
 fn the_items_of_a_list_have_limits_of_their_own() {
     let config = r#"start: a, nodes: {a: {type: foreach, over: "${inputs.list}", parallel: true, action: {item_id: t/a},
         limits: {model: {calls: "${item}"}}}}"#;
@@ -233,9 +247,10 @@ fn a_child_run_that_uses_up_its_nodes_budget_fails_the_node() {
     let y = run.end(&x, result(), calls(1)).remove(0);
     assert_eq!(y.limits.model.calls, 1, "it is the budget of the whole child run");
     // A crash and what follows it do not renew the budget.
-    let y = run.crash().into_iter().next().unwrap_or(y);
+    let again = run.crash();
+    let y = again.first().unwrap_or(&y);
     assert_eq!((y.activation.node_id.as_str(), y.limits.model.calls), ("y", 1));
-    run.short_of_calls(&y);
+    run.short_of_calls(y);
     let summary = run.summary();
     assert_eq!(summary.status, Status::Completed, "{:?}", summary.error);
     let output = summary.output.unwrap();
