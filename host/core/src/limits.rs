@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use model::cost_of;
 pub use model::{ModelFigure, ModelUse, read_cost, written_cost};
+pub(crate) use model::{cost_of, smaller_floor};
 
 /// The limits of one task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -155,7 +155,7 @@ impl TaskLimits {
             response_body: self.response_body.min(other.response_body),
             model: self.model.raised(other.model_added).min(other.model.raised(self.model_added)),
             model_floor: match (self.model_floor, other.model_floor) {
-                (Some(one), Some(two)) => Some(one.min(two)),
+                (Some(one), Some(two)) => Some(smaller_floor((self.model, one), (other.model, two))),
                 (one, two) => one.or(two),
             },
             model_asks: self.model_asks || other.model_asks,

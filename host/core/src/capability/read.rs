@@ -309,7 +309,7 @@ fn read_figures(mut fields: Fields<'_>, otherwise: ModelUse) -> ModelUse {
         calls: fields.u64("calls", 0..=u64::MAX).unwrap_or(otherwise.calls),
         input: fields.u64("input_tokens", 0..=u64::MAX).unwrap_or(otherwise.input),
         output: fields.u64("output_tokens", 0..=u64::MAX).unwrap_or(otherwise.output),
-        cost: money(&mut fields, "cost").unwrap_or(otherwise.cost),
+        cost: read_money(&mut fields, "cost").unwrap_or(otherwise.cost),
     };
     fields.finish();
     model
@@ -319,7 +319,7 @@ fn read_figures(mut fields: Fields<'_>, otherwise: ModelUse) -> ModelUse {
 const MOST_MONEY: u64 = 1_000_000_000_000_000_000;
 
 /// Reads an amount of money as millionths: a decimal number with at most six decimals.
-fn money(fields: &mut Fields<'_>, key: &'static str) -> Option<u64> {
+pub(crate) fn read_money(fields: &mut Fields<'_>, key: &'static str) -> Option<u64> {
     let node = fields.get(key)?;
     let read = match &node.value {
         Yaml::Number(number) => cost_of(number),

@@ -86,6 +86,12 @@ impl ModelUse {
         self.each(other, u64::min)
     }
 
+    /// The larger of each.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        self.each(other, u64::max)
+    }
+
     /// What of a budget is kept for a last request: one call, and a quarter of each other figure that is limited.
     #[must_use]
     pub fn floor(self) -> Self {
@@ -102,6 +108,14 @@ impl ModelUse {
     pub fn above(self, most: Self) -> Option<ModelFigure> {
         ModelFigure::ALL.into_iter().find(|figure| figure.of(self) > figure.of(most))
     }
+}
+
+/// The smaller floor of two budgets, each with its floor. The floor of a figure that a budget does not limit is zero, and lowers no other.
+pub(crate) fn smaller_floor(one: (ModelUse, ModelUse), two: (ModelUse, ModelUse)) -> ModelUse {
+    let known = |(budget, floor): (ModelUse, ModelUse)| {
+        budget.each(floor, |most, floor| if most == u64::MAX { most } else { floor })
+    };
+    known(one).min(known(two)).each(one.1.max(two.1), u64::min)
 }
 
 /// One figure of a [`ModelUse`].

@@ -534,6 +534,7 @@ fn uses_context(graph: &Graph) -> bool {
             templates.extend([&action.item_id, &action.params]);
         }
         templates.extend(node.cache.iter().filter_map(|policy| policy.key.as_ref()));
+        templates.extend(node.bounds.iter());
         match &node.kind {
             NodeKind::Foreach(foreach) => templates.push(&foreach.over),
             NodeKind::Return { output: Some(output) } => templates.push(output),

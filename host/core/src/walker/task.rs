@@ -11,8 +11,9 @@ use super::pending::{PendingTask, Progress};
 use super::superstep_events::TaskHistory;
 use super::task_account::{Start, TaskAccount, Used};
 use super::warnings::keep_warnings;
+use crate::capability::DispatchPatterns;
 use crate::graph::{ItemType, NodeIndex, Primary};
-use crate::limits::{Budget, TaskLimits};
+use crate::limits::{Budget, ModelUse, TaskLimits};
 use crate::node::{Failure, Outcome};
 use crate::record::{Canonical, JournalEntry, PendingOutcome, ShortRecord};
 use crate::time::Timestamp;
@@ -51,8 +52,23 @@ pub(super) struct Dispatch {
     pub item_type: ItemType,
     pub item_id: Arc<str>,
     pub limits: TaskLimits,
+    /// What the node leaves of language models to all attempts together, or to the whole child run.
+    pub budget: ModelUse,
+    /// What the node's templates leave of what may be dispatched; none leaves everything.
+    pub narrowing: Option<Arc<DispatchPatterns>>,
     /// The item is a graph: the task is a child run.
     pub is_graph: bool,
+}
+
+/// What a pattern that was read takes up besides its text.
+const PATTERN: u64 = 256;
+
+impl Dispatch {
+    /// The memory of what templates have given for it alone.
+    pub(super) fn held(&self) -> u64 {
+        let patterns = self.narrowing.iter().flat_map(|patterns| patterns.iter());
+        patterns.map(|pattern| pattern.held().saturating_add(PATTERN)).fold(0, u64::saturating_add)
+    }
 }
 
 /// The state of a task.
@@ -180,6 +196,14 @@ impl Task {
 
     pub(super) fn set_dispatch(&mut self, dispatch: Dispatch) {
         self.dispatch = Some(dispatch);
+    }
+
+    /// What its next attempt, or the one that is running, may use if the run has enough: of language models what earlier attempts have left of
+    /// the node's budget. None for a node without an action.
+    pub(super) fn own_limits(&self) -> Option<TaskLimits> {
+        let Dispatch { limits, budget, .. } = self.dispatch.as_ref()?;
+        let left = budget.less(self.account.used().host.model);
+        Some(TaskLimits { model: limits.model.min(left), ..*limits })
     }
 
     /// Whether it is a child run.
@@ -396,6 +420,7 @@ impl Task {
         self.account.restore(used, start);
         if let Some(dispatch) = self.dispatch.as_mut().filter(|_| !used.granted.is_nothing()) {
             dispatch.limits = dispatch.limits.with_added(used.granted);
+            dispatch.budget = dispatch.budget.raised(used.granted);
         }
         self.answers = answers;
         self.history = TaskHistory::of(events, journal);

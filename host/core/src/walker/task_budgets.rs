@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::Walker;
 use super::budget::WORK_OF_ATTEMPT;
-use super::dispatch::lower;
 use super::superstep::Superstep;
 use super::task::{Task, TaskState};
 use crate::hook::{Control, ControlAction, HookAction, HookEvent, MAX_RETRIES, is_control_item};
@@ -78,7 +77,11 @@ impl Walker {
                 *components_left -= share;
             }
             let of_item = task.dispatch().map_or(HostUse::default(), |dispatch| dispatch.limits.host());
-            let mut wanted = of_item.times(attempts).plus(host_for_hooks.times(1 + retries));
+            let mut wanted = of_item.times(attempts);
+            // The node's own budget is for all attempts together.
+            let budget = task.dispatch().map_or(ModelUse::UNBOUNDED, |dispatch| dispatch.budget);
+            wanted.model = wanted.model.min(budget.less(task.start().used.host.model));
+            wanted = wanted.plus(host_for_hooks.times(1 + retries));
             if task.is_graph() {
                 wanted.stored = u64::MAX;
             }
@@ -108,8 +111,7 @@ impl Walker {
                         let written = action.params.literal().and_then(|params| Control::read(params).ok());
                         written.flatten().map_or(u64::from(MAX_RETRIES), most)
                     } else {
-                        let limits = self.setup.manifest.limits_for(id);
-                        let limits = lower(limits, &self.graph.limits, &self.graph.limits);
+                        let limits = self.graph.limits.lower(self.setup.manifest.limits_for(id));
                         fuel = fuel.saturating_add(limits.fuel);
                         host = host.plus(limits.host());
                         u64::from(MAX_RETRIES)

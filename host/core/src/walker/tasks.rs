@@ -56,7 +56,8 @@ impl Walker {
         let shortage = last.and_then(JournalEntry::shortage);
         let figure = shortage.map(|short| short.figure);
         let had = account.left_of_host();
-        let of_item = found.dispatch().map_or(ModelUse::UNBOUNDED, |dispatch| dispatch.limits.model);
+        let own = found.own_limits();
+        let of_item = own.map_or(ModelUse::UNBOUNDED, |own| own.model);
         found.account_mut().end_attempt(report.fuel, host);
         if !report.lost.is_nothing() {
             found.account_mut().lose(report.lost);
@@ -92,8 +93,6 @@ impl Walker {
                 self.exhaust(now, at, Budget::Work, None, fx);
             }
             Err(failure) => {
-                let Some(superstep) = &self.superstep else { return Ok(()) };
-                let own = superstep.tasks()[at].dispatch().map(|dispatch| dispatch.limits);
                 let own = own.filter(|_| failure.category == Category::Limit);
                 let short = own.and_then(|own| {
                     short_of(&own, had_fuel, had, report.fuel, host, refused)

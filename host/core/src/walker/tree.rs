@@ -20,6 +20,7 @@ use super::records::SPILL;
 use super::setup::{HandleError, RestoreError, Restored, Setup, Summary};
 use crate::digest::Digest;
 use crate::graph::{Durability, Graph};
+use crate::limits::ModelUse;
 use crate::record::{CacheEntry, Record, Source, Status};
 use crate::time::Timestamp;
 
@@ -69,6 +70,8 @@ struct Child {
     attempt: Option<u32>,
     /// Its time is the node's `timeout`, not that of a run.
     timed_by_node: bool,
+    /// What its node leaves of language models to the whole run. A figure that something else limits further is `u64::MAX`.
+    models_of_node: ModelUse,
     /// It has had all its time.
     timed_out: bool,
     /// Warnings about the parts of its params that have no effect.

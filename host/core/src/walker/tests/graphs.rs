@@ -11,8 +11,8 @@ use crate::condition::Condition;
 use crate::digest::{Digest, DomainHasher};
 use crate::graph::{
     Action, Assignment, CachePolicy, Channel, CommandGrant, Durability, Edge, Foreach, Graph, ItemType, Next,
-    Node, NodeIndex, NodeKind, NodeLimits, OnError, OnItemError, OnMaxSteps, OnNoMatch, OnStalledBarrier,
-    Primary, Reducer, RetryPolicy, StartTarget, StaticInterrupt, TemplateMode, WriteMode,
+    Node, NodeIndex, NodeKind, NodeLimits, NodeTemplates, OnError, OnItemError, OnMaxSteps, OnNoMatch,
+    OnStalledBarrier, Primary, Reducer, RetryPolicy, StartTarget, StaticInterrupt, TemplateMode, WriteMode,
 };
 use crate::hook::{Control, ControlAction, Hook, HookAction, HookEvent, HookLayer};
 use crate::limits::{ModelUse, TaskLimits};
@@ -299,6 +299,7 @@ pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
                 overwrite: if flag(3) { vec!["set".to_owned()] } else { Vec::new() },
             }),
             capabilities: None,
+            bounds: NodeTemplates::default(),
             cache: cached.then(|| policy(shape)),
             feedback: flag(4) && flag(2),
             metadata: None,

@@ -1,6 +1,7 @@
 //! The walker on random graphs: its invariants, and a second opinion on what graphs mean.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod bounds;
 mod cache;
 mod graphs;
 mod growth;

@@ -214,6 +214,22 @@ fn a_task_asks_for_more_of_its_own_budget() {
 }
 
 #[test]
+fn an_answer_adds_to_the_budget_of_a_node_as_well() {
+    let graph = graph_of(
+        "t/g",
+        "start: a, nodes: {a: {action: {item_id: t/asker, params: {calls: 3}}, limits: {model: {calls: 2}}}}",
+    );
+    let limits = "limits: { model: { calls: 9, when_used_up: ask } }";
+    let mut run = Run::start(graph, Graphs::default(), limits);
+    assert_eq!((run.status(), &run.open()[0].payload.0["whose"]), (Status::Interrupted, &json!("task")));
+    // The node's budget is for all attempts together: two calls of five are used.
+    run.bare(json!(3));
+    assert_eq!(run.status(), Status::Completed);
+    assert_eq!(run.given.iter().map(|most| most.calls).collect::<Vec<_>>(), [2, 3]);
+    assert_eq!(run.summary().host.model.calls, 5);
+}
+
+#[test]
 fn an_answer_adds_to_the_budget_of_the_run_as_well() {
     let mut run =
         Run::start(of_calls(2), Graphs::default(), "run: { model: { calls: 1, when_used_up: ask } }");

@@ -43,6 +43,13 @@ impl Stored {
         self.checkpoints.iter().map(|signed| (signed.namespace.clone(), signed.step)).collect()
     }
 
+    /// Keeps the inputs of a child run, as a driver does with its first checkpoint.
+    pub(super) fn keep_inputs(&mut self, namespace: &str, inputs: &Value) {
+        if !namespace.is_empty() {
+            self.inputs.insert(namespace.to_owned(), inputs.clone());
+        }
+    }
+
     pub(super) fn commit(&mut self, persist: Persist) {
         let record = persist.record.clone();
         let entries = record.entries();

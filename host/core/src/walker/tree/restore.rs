@@ -11,6 +11,7 @@ use super::super::superstep::Superstep;
 use super::names::{child_namespace, graph_of, namespace_of, task_of_child};
 use super::{Child, RunTree};
 use crate::graph::Graph;
+use crate::limits::ModelUse;
 use crate::record::{Accepted, Status};
 
 /// The stored records that a tree of runs is restored from.
@@ -143,6 +144,7 @@ impl RunTree {
             parent,
             attempt: None,
             timed_by_node: false,
+            models_of_node: ModelUse::UNBOUNDED,
             timed_out: false,
             warnings: Vec::new(),
         };
