@@ -396,12 +396,12 @@ fn a_child_run_asks_and_the_answer_adds_to_every_budget_around_it() {
 
 #[test]
 fn every_crash_leads_to_the_same_end() {
-    let answers = [json!(1), json!({ "calls": 3, "input_tokens": 4 }), json!("stop"), json!(9)];
+    let answers = [json!("stop"), json!(1), json!({ "calls": 3, "input_tokens": 4 }), json!(9)];
     let durabilities = [Durability::Sync, Durability::Exit];
     for (limits, durability) in
         [TASK_ASKS, RUN_ASKS].into_iter().flat_map(|of| durabilities.map(|how| (of, how)))
     {
-        for (graph, graphs) in [(of_calls(5), Graphs::default()), nested(5)] {
+        for (graph, graphs) in [(of_calls(3), Graphs::default()), nested(3)] {
             let mut run = Run::start_with(graph, graphs, limits, durability);
             let whole = go_on(&mut run, &answers);
             assert_eq!(whole.0, Status::Completed);
@@ -490,7 +490,7 @@ fn records_of_runs_without_such_answers_do_not_mention_them() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
     /// Whatever is answered, and wherever the process crashes: what is used is at most the budget with what was added.
     #[test]
