@@ -31,6 +31,8 @@ pub(super) struct Stored {
     pending: Vec<(String, Record)>,
     /// The inputs of child runs, by namespace.
     inputs: BTreeMap<String, Value>,
+    /// The documents of written graphs, by the digest that checkpoints have of them.
+    pub(super) documents: BTreeMap<Digest, Value>,
     /// The results that are kept for later tasks.
     results: BTreeMap<(Digest, String), SignedCacheEntry>,
     /// The custom events in the history, in order.
@@ -176,7 +178,9 @@ impl Stored {
                 {
                     parents.push(restored.checkpoint.clone());
                     let (namespace, inputs) = (namespace.clone(), inputs.clone());
-                    tree.children.push(RestoredChild { namespace, inputs, restored });
+                    let kept = self.documents.get(&restored.checkpoint.graph);
+                    let graph = kept.map(|kept| Arc::new(crate::document::load_snapshot(kept).unwrap()));
+                    tree.children.push(RestoredChild { namespace, inputs, restored, graph });
                 }
             }
         }
