@@ -12,3 +12,6 @@ pub use item::GraphItem;
 pub use limits::WrittenLimits;
 pub use open::{MAX_TEXT, Refusal, RunCall};
 pub use report::validate;
+
+#[cfg(test)]
+mod tests;

@@ -87,7 +87,11 @@ impl RunCall {
             Err(Unopened::Exhausted(exhausted)) => Err(exhausted.into()),
             Err(Unopened::Invalid(problems)) => {
                 let report = Report::of(&problems);
-                let message = format!("the graph cannot be run: {}", report.first);
+                let more = match problems.len() {
+                    0 | 1 => String::new(),
+                    count => format!("; one of {count} problems, which `graph/validate` lists"),
+                };
+                let message = format!("the graph cannot be run: {}{more}", report.first);
                 let details = Some(report.into_details());
                 Err(Refusal::Failed(Failure { details, ..Failure::new(Category::InvalidInput, message) }))
             }

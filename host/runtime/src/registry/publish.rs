@@ -34,7 +34,6 @@ use crate::registry::companions::{CompanionSource, graph_title};
 use crate::registry::pull::Puller;
 use crate::trust::signing::Target;
 use graph_core::diagnostic::printable;
-use graph_core::written_graph::GraphItem;
 
 /// Sets the time that artifacts say they were created at, in seconds since 1970.
 pub const EPOCH_VARIABLE: &str = "SOURCE_DATE_EPOCH";
