@@ -118,7 +118,7 @@ pub(super) fn checked(item: GraphItem, params: &Value, meter: &Meter) -> Result<
     }
 }
 
-/// Reads a document. Its id follows from its text, so that whoever writes it does not choose how it is called.
+/// Reads a document. Its id follows from its text, so that no document chooses how it is called.
 pub(super) fn open(graph: &Value, meter: &Meter) -> Result<Opened, Unopened> {
     let text = match graph {
         Value::String(text) => {

@@ -216,11 +216,11 @@ pub fn components(
     manifest: Manifest,
     allow_unsigned: bool,
 ) -> Components {
-    // Nobody signs a graph that a run writes: where the user requires signatures of it, there is none.
+    // No key signs a graph that a run writes: where the user requires signatures of it, none runs.
     let manifest = match trust.still_enough(GraphItem::Run.id(), &[], judged(None)) {
         Ok(()) => manifest,
         Err(few) => {
-            manifest.without_written_graphs(&format!("nobody signs a graph that a run writes itself: {few}"))
+            manifest.without_written_graphs(&format!("no key signs a graph that a run writes itself: {few}"))
         }
     };
     Components {

@@ -281,8 +281,8 @@ impl RunTree {
         })
     }
 
-    /// The graph that a task's item is, or that it has among its params, and what the graph is given. A child run that was
-    /// begun keeps the document that it was begun with.
+    /// The graph that a task's item is, or that it has among its params, and what the graph is given. A child run that has
+    /// started keeps the document that it was started with.
     fn called<'s>(&self, namespace: &str, spec: &'s TaskSpec, meter: &Meter) -> Result<Called<'s>, Trouble> {
         if GraphItem::of(spec.primary, spec.item_type, &spec.item_id).is_none() {
             let graph = graph_of(&self.root.setup().graphs, &spec.item_id).ok_or_else(|| {
@@ -366,6 +366,8 @@ impl RunTree {
         let mut warnings = std::mem::take(&mut child.warnings);
         let error = walker.error();
         let exhausted = error.and_then(|error| Some((error.budget?, error.node.clone())));
+        let exceeded =
+            exhausted.as_ref().and_then(|(budget, within)| exceeded(child, *budget, within.clone()));
         let end = match (walker.status(), walker.end()) {
             (status, Some(end)) if status.is_end() => {
                 let path = walker.path();
@@ -379,18 +381,8 @@ impl RunTree {
             }
             (Status::Interrupted, _) => ChildEnd::Asks,
             (Status::Cancelled, _) => ChildEnd::Stopped,
+            (Status::Limit, _) if exceeded.is_some() => exceeded.map_or(ChildEnd::Stopped, ChildEnd::Failed),
             (Status::Limit, _) if exhausted.is_some() => match exhausted {
-                Some((budget, within)) if sets(child.written, budget, walker) => {
-                    let most = budget.written(budget.of(&walker.setup().manifest.run_limits()));
-                    let message = format!(
-                        "its graph `{}` has used up the {most} {} that `{}` among the `limits` of `{}` leave it",
-                        walker.graph().id,
-                        budget.unit(),
-                        budget.as_str(),
-                        GraphItem::Run.id()
-                    );
-                    ChildEnd::Failed(Failure { within, ..Failure::new(Category::Limit, message) })
-                }
                 Some((budget, within)) => ChildEnd::Exhausted { budget, within },
                 None => ChildEnd::Stopped,
             },
@@ -448,9 +440,20 @@ impl RunTree {
     }
 }
 
-/// Whether a written graph has that little of a budget because its caller leaves it no more.
-fn sets(written: Option<WrittenLimits>, budget: Budget, walker: &Walker) -> bool {
-    written.is_some_and(|limits| limits.sets(budget, &walker.setup().manifest.run_limits()))
+/// The failure of a written graph that has used up what its caller leaves it of a budget; none if the budget is as small as
+/// it is for another reason.
+fn exceeded(child: &Child, budget: Budget, within: Option<String>) -> Option<Failure> {
+    let limits = child.walker.setup().manifest.run_limits();
+    child.written.filter(|own| own.sets(budget, &limits))?;
+    let message = format!(
+        "its graph `{}` has used up the {} {} that `{}` among the `limits` of `{}` leave it",
+        child.walker.graph().id,
+        budget.written(budget.of(&limits)),
+        budget.unit(),
+        budget.as_str(),
+        GraphItem::Run.id()
+    );
+    Some(Failure { within, ..Failure::new(Category::Limit, message) })
 }
 
 /// The graph of a child run, and what its task gives it.
