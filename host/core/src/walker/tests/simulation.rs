@@ -465,6 +465,10 @@ impl Simulation {
                 {
                     let inputs = self.walker.inputs_of(&checkpoint.namespace).unwrap();
                     self.stored.inputs.insert(checkpoint.namespace.clone(), Value::clone(&inputs));
+                    let document = self.walker.new_document(&persist.record);
+                    self.stored
+                        .documents
+                        .extend(document.map(|(digest, document)| (digest, Value::clone(&document))));
                 }
                 if let Record::Task(task) = &persist.record
                     && matches!(
