@@ -41,7 +41,7 @@ impl Report {
             if report.first.is_empty() && said == "error" {
                 report.first.clone_from(&line);
             }
-            if report.text.len() + line.len() + help.as_ref().map_or(0, |help| help.len()) > MOST_BYTES {
+            if report.text.len() + line.len() + help.as_ref().map_or(0, String::len) > MOST_BYTES {
                 report.omitted += 1;
                 continue;
             }

@@ -26,7 +26,7 @@ pub(super) fn check_node(
         Ok(Ok(unfit)) => {
             problems.extend(unfit.into_iter().map(|problem| {
                 let message = format!("its params are not what `{id}` takes: {problem}");
-                Error::invalid(message).help(help.clone()).into()
+                PlanProblem::from(Error::invalid(message).help(help.clone()))
             }));
         }
         Ok(Err(exhausted)) => {
