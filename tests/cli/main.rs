@@ -53,4 +53,5 @@ mod terminal;
 mod transcript;
 mod travel;
 mod trust;
+mod written_graphs;
 mod yank;

@@ -197,6 +197,7 @@ pages! {
     cache: "host/docs/guide/cache.md";
     cases: "host/docs/guide/cases.md";
     examples: "host/docs/guide/examples.md";
+    graphs_as_items: "host/docs/guide/graphs-as-items.md";
     history: "host/docs/guide/history.md";
     hooks: "host/docs/guide/hooks.md";
     knowledge: "host/docs/guide/knowledge.md";

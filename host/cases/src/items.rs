@@ -11,6 +11,7 @@ use graph_core::id::without_version;
 use graph_core::limits::RunLimits;
 use graph_core::trust::TrustStore;
 use graph_core::walker::Graphs;
+use graph_core::written_graph::GraphItem;
 use graph_runtime::graph_engine::{Engine, HttpDoubles, ModelDoubles};
 use serde_json::Value;
 
@@ -139,7 +140,14 @@ impl Items {
             }
             None => true,
         };
-        let is_needed = |action: &Action| !is_built_in(action) && is_needed(action);
+        let is_needed = |action: &Action| {
+            !is_built_in(action) && GraphItem::of_action(action).is_none() && is_needed(action)
+        };
+        let writes = std::iter::once(graph)
+            .chain(graphs.values())
+            .flat_map(|graph| &graph.nodes)
+            .filter_map(|node| node.action.as_ref())
+            .any(|action| GraphItem::of_action(action) == Some(GraphItem::Run));
         let needed: Vec<_> = std::iter::once(graph)
             .chain(graphs.values())
             .flat_map(|graph| &graph.nodes)
@@ -164,7 +172,8 @@ impl Items {
                 Err(Error::not_found(message))
             });
         };
-        if needed.is_empty() {
+        // A graph that is written during the run may name any item.
+        if needed.is_empty() && !writes {
             return Ok(None);
         }
         let places = real.places(file, items_dir);

@@ -54,4 +54,5 @@ pub mod topology;
 pub mod trust;
 pub mod walker;
 pub mod work;
+pub mod written_graph;
 pub mod yaml;

@@ -90,7 +90,7 @@ pub(crate) type Text = (Digest, String);
 /// A record that waits to be written.
 struct Queued {
     persist: Box<Persist>,
-    text: Option<Text>,
+    texts: Vec<Text>,
     update: RunUpdate,
 }
 
@@ -209,7 +209,7 @@ impl RecordWriter {
     pub(crate) fn push(
         &mut self,
         persist: Box<Persist>,
-        text: Option<Text>,
+        texts: Vec<Text>,
         at: Timestamp,
         spent: Option<u64>,
     ) {
@@ -233,7 +233,7 @@ impl RecordWriter {
         if let (Some((step, fuel)), true) = (self.standing, update.status.is_some()) {
             (update.step, update.fuel) = (Some(step), Some(spent.unwrap_or(fuel)));
         }
-        self.queue.push(Queued { persist, text, update });
+        self.queue.push(Queued { persist, texts, update });
     }
 
     /// Writes what was pushed, or passes it to the writer's thread. What is pushed between two commits stays together: a
@@ -452,9 +452,9 @@ impl Writer {
         let mut update = RunUpdate::default();
         let mut records = Vec::with_capacity(batch.len());
         let mut refused = None;
-        for Queued { persist, text, update: change } in batch {
+        for Queued { persist, texts, update: change } in batch {
             merge(&mut update, change);
-            if let Some((digest, text)) = text {
+            for (digest, text) in texts {
                 refused =
                     refused.or(self.store.put_snapshot(&digest, &text).err().as_ref().map(Refusal::failed));
             }

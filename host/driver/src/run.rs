@@ -281,11 +281,11 @@ impl Driver {
                 Effect::AbortHook { hook } => self.tasks.abort_hook(&hook),
                 Effect::Persist(persist) => {
                     self.results.handed_out(&persist.results);
-                    let text = self.new_inputs(&persist.record);
+                    let texts = self.new_texts(&persist.record);
                     let stops =
                         matches!(&persist.record, Record::Status(status) if status.status != Status::Running);
                     let spent = stops.then(|| self.walker.fuel());
-                    self.writer.push(persist, text, now, spent);
+                    self.writer.push(persist, texts, now, spent);
                 }
                 Effect::SetTimer { timer, at } => {
                     self.timers.insert(timer, at);
@@ -299,12 +299,13 @@ impl Driver {
         Ok(stopped)
     }
 
-    /// The text of the inputs that a resume or a parent brought, to be stored with the checkpoint that names their
-    /// digest.
-    fn new_inputs(&self, record: &Record) -> Option<Text> {
-        let Record::Checkpoint(checkpoint) = record else { return None };
-        let inputs = self.walker.new_inputs(record)?;
-        Some((checkpoint.inputs, json::canonical_string(&inputs)))
+    /// The texts of the inputs that a resume or a parent brought, and of a graph that the run has written, to be stored with
+    /// the checkpoint that names their digests.
+    fn new_texts(&self, record: &Record) -> Vec<Text> {
+        let Record::Checkpoint(checkpoint) = record else { return Vec::new() };
+        let inputs = self.walker.new_inputs(record).map(|inputs| (checkpoint.inputs, inputs));
+        let texts = inputs.into_iter().chain(self.walker.new_document(record));
+        texts.map(|(digest, value)| (digest, json::canonical_string(&value))).collect()
     }
 
     /// An event that can be handled at once. Requests to stop come first, then due timers, so that a run which never

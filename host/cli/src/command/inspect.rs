@@ -8,15 +8,17 @@ use graph_host::context::named_project;
 use std::path::Path;
 use std::sync::Arc;
 
+use graph_core::capability::capability_name;
 use graph_core::diagnostic::printable;
 use graph_core::digest::Digest;
-use graph_core::graph::ItemType;
+use graph_core::graph::{ItemType, Primary};
 use graph_core::node::FUNCTIONS;
 use graph_core::text_item::{Directive, read_text_item};
 use graph_core::trust::{
     EnvelopeClaims, KeyName, Standing, TextKind, TextStanding, TrustStore, VerifiedComponent, Yank,
     unsigned_text, verify_text,
 };
+use graph_core::written_graph::GraphItem;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, Output, styled};
@@ -93,6 +95,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
             ))),
         };
     }
+    if let Some(item) = GraphItem::of_id(&args.item) {
+        return graph_item(item, context);
+    }
     match places.find(&args.item) {
         Ok(LocatedItem::Component { file, .. }) => {
             component(&file.path, &args.item, &args.sources, places, context, yanked)
@@ -118,6 +123,31 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
             Err(Error::not_found(error.to_string()))
         }
     }
+}
+
+/// An item that the host performs itself.
+fn graph_item(item: GraphItem, context: &Context) -> Result<Exit> {
+    let output = context.output;
+    let (primary, item_type) = (Primary::Execute, ItemType::Tool);
+    let capability = capability_name(primary, item_type, item.id());
+    if output.is_json() {
+        output.document(&json!({
+            "kind": "host",
+            "id": item.id(),
+            "space": "built_in",
+            "description": item.description(),
+            "params": item.params_schema(),
+            "capability": capability,
+        }))?;
+        return Ok(Exit::Ok);
+    }
+    output.line(format_args!("{}  performed by graph-host", styled(output::BOLD, item.id())))?;
+    output.line(format_args!("  {}", item.description()))?;
+    output.line(format_args!("  trust     {}", styled(output::GOOD, "built in")))?;
+    output.line(format_args!("  grant     dispatch: [\"{capability}\"]"))?;
+    let params = run_report::pretty(&item.params_schema()).replace('\n', "\n            ");
+    output.line(format_args!("  params    {params}"))?;
+    Ok(Exit::Ok)
 }
 
 /// Knowledge or a directive.

@@ -7,6 +7,7 @@ use graph_core::graph::{Action as Dispatch, Graph, ItemType, Primary};
 use graph_core::hook::{Hook, HookAction, is_control_item};
 use graph_core::id::without_version;
 use graph_core::walker::Graphs;
+use graph_core::written_graph::GraphItem;
 use graph_runtime::error::Result;
 use graph_runtime::items::subgraphs::Subgraphs;
 use graph_runtime::plan::admission::{Admitted, Components};
@@ -47,7 +48,8 @@ pub(crate) async fn of(graph: &Arc<Graph>, outer: &[Hook], components: &Componen
         if used.primary != Primary::Execute || used.item_type != ItemType::Tool {
             continue;
         }
-        if inside.graphs.contains_key(&*without_version(used.item_id)) {
+        let is_of_host = GraphItem::of_id(used.item_id).is_some();
+        if is_of_host || inside.graphs.contains_key(&*without_version(used.item_id)) {
             continue;
         }
         let guest_folder = graphs.iter().find_map(|graph| guest_folder(graph, used.node, used.item_id));

@@ -31,6 +31,9 @@ pub struct Manifest {
     /// What inputs and a parent's nodes have left of it; empty for a manifest as it was written.
     #[serde(skip)]
     pub(super) narrowing: Narrowing,
+    /// Why no graph may be run that a run has written itself, whatever `dispatch` says.
+    #[serde(skip)]
+    pub(super) refuses_written: Option<std::sync::Arc<str>>,
 }
 
 /// The restrictions of a manifest by the inputs of a run, and by the nodes above a child run.
@@ -187,6 +190,18 @@ impl Manifest {
     #[must_use]
     pub fn with_run_limits(self, run: RunLimits) -> Self {
         Self { run, ..self }
+    }
+
+    /// This manifest, for a host that runs no graph which a run has written itself: `reason` is why, as a sentence without
+    /// its full stop.
+    #[must_use]
+    pub fn without_written_graphs(self, reason: &str) -> Self {
+        Self { refuses_written: Some(reason.into()), ..self }
+    }
+
+    /// Why no graph may be run that a run has written itself, if none may.
+    pub fn refusal_of_written(&self) -> Option<&str> {
+        self.refuses_written.as_deref()
     }
 
     /// What inputs and the nodes above a child run have left of the manifest, as a text that is the same for the same

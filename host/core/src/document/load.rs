@@ -169,7 +169,7 @@ fn assemble(parts: Parts<'_>, text: &str, id: &str, problems: &Problems) -> Opti
     if parts.dialect != Dialect::default() {
         document.insert(EXECUTOR.to_owned(), json!(parts.dialect.executor()));
     }
-    let digest = digest("graph-host/graph/v1", &Value::Object(document.clone()));
+    let digest = document_digest(&Value::Object(document.clone()));
     if let Some(description) = parts.description {
         document.insert("description".to_owned(), json!(description));
     }
@@ -183,6 +183,19 @@ fn assemble(parts: Parts<'_>, text: &str, id: &str, problems: &Problems) -> Opti
     graph.description = parts.description.map(str::to_owned);
     graph.input_schema = input_schema;
     Some(graph)
+}
+
+/// The digest of a graph, from the document that a run keeps of it: [`Graph::digest`]. The description, which is for people,
+/// makes no difference.
+pub fn document_digest(document: &Value) -> Digest {
+    match document.as_object().filter(|document| document.contains_key("description")) {
+        Some(described) => {
+            let mut document = described.clone();
+            document.remove("description");
+            digest("graph-host/graph/v1", &Value::Object(document))
+        }
+        None => digest("graph-host/graph/v1", document),
+    }
 }
 
 impl Graph {

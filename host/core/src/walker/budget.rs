@@ -15,6 +15,7 @@ use crate::record::RunError;
 use crate::time::Timestamp;
 use crate::work::rates::STEP;
 use crate::work::{Exhausted, Meter};
+use crate::written_graph::Refusal;
 
 /// What is reserved for the host's own work of one attempt: its templates, and taking its answer in.
 pub(super) const WORK_OF_ATTEMPT: u64 = 2 * STEP;
@@ -31,6 +32,15 @@ pub(super) enum Trouble {
 impl From<Failure> for Trouble {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
+    }
+}
+
+impl From<Refusal> for Trouble {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Failed(failure) => Self::Failed(failure),
+            Refusal::Exhausted(exhausted) => Self::Exhausted(exhausted),
+        }
     }
 }
 

@@ -31,18 +31,20 @@ pub(super) struct ChildDispatch<'d> {
 }
 
 impl Walker {
-    /// A walker for a child run that starts. `work` is the work to start it, which its task is charged with.
+    /// A walker for a child run that starts. `work` is the work to start it, which its task is charged with, and `stored` what
+    /// is stored of its document.
     pub(super) fn new_child(
         graph: Arc<Graph>,
         setup: Setup,
         path: &str,
         allowance: TaskAllowance,
-        work: u64,
+        (work, stored): (u64, u64),
     ) -> Self {
         let mut walker = Self::new(graph, setup);
         path.clone_into(&mut walker.path);
         walker.allowance.begin_dispatch(allowance);
         walker.totals.add_work(work);
+        walker.totals.add_stored(stored);
         walker
     }
 

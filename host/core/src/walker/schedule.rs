@@ -21,6 +21,7 @@ use crate::node::{Activation, Category, Failure, Outcome};
 use crate::record::{ErrorCode, RunError, ShortRecord};
 use crate::time::Timestamp;
 use crate::work::{Meter, rates, size};
+use crate::written_graph::{self, GraphItem};
 
 /// The memory that the params of running attempts may take together before no further attempt is started, as [`size`]
 /// measures it. A single attempt may have more.
@@ -186,6 +187,11 @@ impl Walker {
             task.account_mut().begin_and_end();
             return self.accept(now, at, Outcome::Result(params), fx);
         }
+        if GraphItem::of(dispatch.primary, dispatch.item_type, &dispatch.item_id) == Some(GraphItem::Validate)
+        {
+            task.account_mut().begin_and_end();
+            return self.validate_written(now, at, &params, dispatch.limits.output, fx);
+        }
         task.account_mut().set_own_work(meter.spent());
         if dispatch.is_graph {
             self.slice.add(rates::CHILD);
@@ -227,6 +233,38 @@ impl Walker {
             seed,
         });
         self.dispatch(now, at, node, spec, fx);
+    }
+
+    /// Performs `graph/validate` for a task: what is wrong with a document is the result.
+    fn validate_written(
+        &mut self,
+        now: Timestamp,
+        at: usize,
+        params: &Value,
+        most: u64,
+        fx: &mut Vec<Effect>,
+    ) {
+        let Some(superstep) = &self.superstep else { return };
+        let meter = superstep.tasks()[at].account().meter();
+        let result = written_graph::validate(params, self.setup.manifest.dispatch(), &meter);
+        self.count_task_work(at, meter.spent());
+        match result {
+            Ok(result) => {
+                let length = crate::json::canonical_string(&result).len() as u64;
+                if length > most {
+                    let message =
+                        format!("the result has {length} bytes, and the task's limit `output` is {most}");
+                    return self.failed(now, at, Failure::new(Category::Limit, message), fx);
+                }
+                let outcome = Outcome::Result(result);
+                self.hold(outcome_size(&outcome));
+                if self.holds_too_much() {
+                    return self.stop_holding(now, fx);
+                }
+                self.accept(now, at, outcome, fx);
+            }
+            Err(refusal) => self.troubled(now, at, refusal.into(), fx),
+        }
     }
 
     /// What an attempt of a task is given.

@@ -19,10 +19,11 @@ use super::machine::illegal;
 use super::records::SPILL;
 use super::setup::{HandleError, RestoreError, Restored, Setup, Summary};
 use crate::digest::Digest;
-use crate::graph::{Durability, Graph};
+use crate::graph::{Action, Durability, Graph, ItemType, Primary};
 use crate::limits::ModelUse;
 use crate::record::{CacheEntry, Record, Source, Status};
 use crate::time::Timestamp;
+use crate::written_graph::{GraphItem, WrittenLimits};
 
 pub use cycles::{cycles, named};
 pub use names::{is_child_of, task_of_child};
@@ -49,6 +50,8 @@ pub struct RunTree {
     lifted: Option<u64>,
     /// The walkers that have more to do and have given control back, by namespace, in the order in which they get it again.
     unfinished: VecDeque<Arc<str>>,
+    /// The root run may start child runs.
+    nests: bool,
 }
 
 /// A record that was handed out.
@@ -76,6 +79,8 @@ struct Child {
     timed_out: bool,
     /// Warnings about the parts of its params that have no effect.
     warnings: Vec<String>,
+    /// Of a graph that the run has written itself: what its caller lets it use.
+    written: Option<WrittenLimits>,
 }
 
 impl RunTree {
@@ -85,7 +90,13 @@ impl RunTree {
     }
 
     fn with(root: Walker) -> Self {
+        let writes = |action: &Action| GraphItem::Run.may_be(action);
+        let setup = root.setup();
+        let may_write =
+            setup.manifest.dispatch().permits(Primary::Execute, ItemType::Tool, GraphItem::Run.id())
+                && root.graph().nodes.iter().filter_map(|node| node.action.as_ref()).any(writes);
         Self {
+            nests: may_write || !setup.graphs.is_empty(),
             root,
             children: BTreeMap::new(),
             sent: VecDeque::new(),
@@ -111,7 +122,7 @@ impl RunTree {
 
     /// Handles an event that happened at `now`, and returns the effects.
     pub fn handle(&mut self, now: Timestamp, event: Event) -> Result<Vec<Effect>, HandleError> {
-        if self.root.setup().graphs.is_empty() && !self.is_stored_at_stops() {
+        if !self.nests && !self.is_stored_at_stops() {
             return self.root.handle(now, event);
         }
         let mut route = route::Route::new(now);
@@ -370,6 +381,16 @@ impl RunTree {
         let of_child = !checkpoint.namespace.is_empty() && checkpoint.parent.is_none();
         let is_new = of_child || checkpoint.source == Source::Inputs;
         is_new.then(|| self.inputs_of(&checkpoint.namespace)).flatten()
+    }
+
+    /// The document of a written graph that a record is the first to name, with the digest that the record has of it: a
+    /// driver keeps its text with the record, and [`RestoredChild::graph`] gives it back.
+    pub fn new_document(&self, record: &Record) -> Option<(Digest, Arc<Value>)> {
+        let Record::Checkpoint(checkpoint) = record else { return None };
+        let child = self.children.get(&*checkpoint.namespace)?;
+        let graph = child.walker.graph();
+        let is_new = child.written.is_some() && checkpoint.parent.is_none();
+        is_new.then(|| (graph.digest, Arc::clone(&graph.document)))
     }
 
     /// The inputs as they would be with `new` ones merged over them, shallowly.

@@ -22,6 +22,9 @@ pub const PASS: u64 = 4;
 /// Reading one byte of JSON text.
 pub const PARSE_BYTE: u64 = 8;
 
+/// Reading one byte of the text of a graph document that a run has written: parsing, checking and resolving it.
+pub const DOCUMENT_BYTE: u64 = 300;
+
 /// Changing the case of one byte of text, or counting its characters.
 pub const CASE_BYTE: u64 = 4;
 

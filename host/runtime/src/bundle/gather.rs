@@ -16,6 +16,7 @@ use graph_core::graph::{Action, Graph, ItemType, NodeLimits, Primary};
 use graph_core::hook::HookAction;
 use graph_core::id::{function_of, path_of};
 use graph_core::trust::{KeyId, SigningKey, Standing, TextStanding, TrustStore};
+use graph_core::written_graph::GraphItem;
 use serde_json::Value;
 
 use super::native_run::{manifest_text, pinned};
@@ -197,6 +198,8 @@ fn check_for_page(context: &RunContext, plan: &Plan) -> Result<()> {
         for (subject, action) in nodes.chain(hooks) {
             if action.primary == Primary::Sign {
                 refuse(subject, page::no_signing());
+            } else if GraphItem::of_action(action) == Some(GraphItem::Run) {
+                refuse(subject, page::no_written_graphs());
             }
         }
     }

@@ -30,6 +30,12 @@ pub(super) fn no_signing() -> Error {
         .help("run the graph natively: graph-host run GRAPH --sign-with KEY")
 }
 
+/// The refusal of a node that runs a graph which the run writes itself.
+pub(super) fn no_written_graphs() -> Error {
+    Error::denied("it runs a graph that is written during the run, and a page keeps no such document and has no other items")
+        .help("run the graph natively: graph-host run GRAPH")
+}
+
 /// What is checked for a node here, and cannot be checked in a page.
 pub(super) fn missing_checks(node: &PlannedNode) -> Vec<MissingCheck> {
     let Some(grant) = &node.grant else { return Vec::new() };

@@ -9,7 +9,10 @@ use graph_core::limits::{HostUse, TaskLimits};
 use graph_core::node::{Activation, Category, Failure, Outcome};
 use graph_core::record::JournalEntry;
 use graph_core::walker::TaskSpec;
+use graph_core::work::Meter;
+use graph_core::written_graph::{self, GraphItem, Refusal};
 use graph_engine::{Call, Calling, Journal, Services, ToolCall, ToolReport, Tools};
+use serde_json::Value;
 
 use crate::executor::{CallSite, Shared};
 
@@ -53,6 +56,9 @@ impl Caller {
         let depth = self.depth + 1;
         let (own, _) = self.place.restrictions(&self.spec.graph);
         check_call(&self.spec.manifest, own, self.spec.narrowing.as_deref(), &item, depth)?;
+        if let Some(called) = GraphItem::of_id(&item) {
+            return graph_item(called, &params, &self.spec, fuel);
+        }
         let ready = self.shared.callee((&self.spec, self.place), &item, &self.grant).await?;
         if let Some(failure) = ready.expired(&item, self.spec.clock) {
             return Err(failure);
@@ -110,4 +116,22 @@ impl Caller {
         let result = result.map_err(|what| Failure::new(Category::InvalidInput, format!("`{item}` {what}")));
         Ok(ToolReport { result, fuel, host, events })
     }
+}
+
+/// An item that takes a graph, called by a component: its document can be checked, which asks nothing of the world.
+fn graph_item(item: GraphItem, params: &Value, spec: &TaskSpec, fuel: u64) -> Result<ToolReport, Failure> {
+    if item == GraphItem::Run {
+        let message = "a component runs no graph: answer with the document, and let a node of the graph dispatch \
+                       `graph/run` with it";
+        return Err(Failure::new(Category::Denied, message));
+    }
+    let meter = Meter::new(fuel);
+    let result =
+        written_graph::validate(params, spec.manifest.dispatch(), &meter).map_err(|refusal| match refusal {
+            Refusal::Failed(failure) => failure,
+            Refusal::Exhausted(exhausted) => {
+                Failure::new(Category::Limit, format!("the graph cannot be checked: {exhausted}"))
+            }
+        });
+    Ok(ToolReport { result, fuel: meter.spent(), host: HostUse::default(), events: Vec::new() })
 }

@@ -460,15 +460,21 @@ pub fn read(file: &mut dyn BufRead, given: Option<VerifyingKey>) -> Result<Archi
 /// Checks that a text matches its digest, in one of the ways in which a run names texts.
 fn check_text(digest: Digest, text: String) -> Result<Snapshot> {
     let as_pins = || DomainHasher::new("graph-host/pins/v1").field(text.as_bytes()).finish();
-    let as_inputs = || {
+    let as_canonical = || {
         let value = serde_json::from_str::<Value>(&text).ok()?;
         let canonical = graph_core::json::canonical_string(&value) == text;
-        canonical.then(|| graph_core::walker::inputs_digest(&value))
+        canonical.then_some(value)
+    };
+    let as_inputs_or_graph = || {
+        let value = as_canonical()?;
+        let is_named = graph_core::walker::inputs_digest(&value) == digest
+            || graph_core::document::document_digest(&value) == digest;
+        is_named.then_some(())
     };
     let as_key = || VerifyingKey::parse(&text).ok().map(|key| Digest::from_bytes(*key.id().as_bytes()));
     if Digest::of_bytes(text.as_bytes()) == digest
         || as_pins() == digest
-        || as_inputs() == Some(digest)
+        || as_inputs_or_graph().is_some()
         || as_key() == Some(digest)
     {
         return Ok(Snapshot { digest, text: text.into() });

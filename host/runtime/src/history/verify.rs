@@ -178,6 +178,16 @@ fn check_child(run: &str, newest: &Checkpoint, store: &dyn CheckpointStore) -> R
     if graph_core::walker::inputs_digest(&inputs) != newest.inputs {
         return Err(Error::integrity(format!("{what} that run {run} keeps were changed")));
     }
+    if restore::written_graph(store, &newest.graph)?.is_none() {
+        let pins = Pins::read(&restore::snapshot(store, &newest.pins, "what it is pinned to")?)?;
+        let is_item = pins.graphs.values().any(|pinned| pinned.graph == newest.graph);
+        if !is_item {
+            return Err(Error::integrity(format!(
+                "the document of the graph that the child run {} of run {run} executes ({}) is missing from the store",
+                newest.namespace, newest.graph
+            )));
+        }
+    }
     Ok(())
 }
 

@@ -9,6 +9,7 @@ use graph_core::graph::{Graph, ItemType, Primary};
 use graph_core::trust::TrustStore;
 use graph_core::walker::{Graphs, cycles, named};
 use graph_core::work::size;
+use graph_core::written_graph::GraphItem;
 
 use crate::error::Kind;
 use crate::error::{Error, Result};
@@ -110,12 +111,10 @@ impl Subgraphs {
     }
 }
 
-/// Whether any node's item id is a template, known only at its dispatch.
+/// Whether any node's item id is a template, known only at its dispatch, or a graph that is written during the run and may
+/// name any other.
 fn has_templates(graph: &Graph) -> bool {
-    let actions = graph.nodes.iter().filter_map(|node| node.action.as_ref());
-    actions
-        .filter(|action| action.primary == Primary::Execute && action.item_type == ItemType::Tool)
-        .any(|action| action.item_id.literal().is_none())
+    graph.nodes.iter().filter_map(|node| node.action.as_ref()).any(|action| GraphItem::Run.may_be(action))
 }
 
 /// A warning for each cycle of graphs that name each other.

@@ -9,8 +9,10 @@ use graph_core::digest::Digest;
 use graph_core::graph::{Action, Graph, NodeIndex};
 use graph_core::hook::{Hook, HookAction, HookEvent};
 use graph_core::walker::Graphs;
+use graph_core::written_graph::GraphItem;
 use graph_engine::PreparedNode;
 
+use super::graph_items;
 use super::problem::PlanProblem;
 use super::resolve::{Items, check_node, compile_all, examine_all, resolve_item};
 use super::scope::{Inside, Use, is_built_in, names_graph, outline, param_problems};
@@ -140,6 +142,12 @@ impl Plan {
             }
             for (index, node) in inside.graph.indexed() {
                 let Some(action) = node.action.as_ref() else { continue };
+                if let Some(item) = GraphItem::of_action(action) {
+                    let mut planned = outline(index, &node.name, action, &inside);
+                    graph_items::check_node(item, node, action, &components.manifest, &mut planned);
+                    nodes.push(planned);
+                    continue;
+                }
                 if let Some(child) = inside.child(node, action, graphs) {
                     let mut planned = outline(index, &node.name, action, &inside);
                     planned.is_graph = true;
@@ -172,7 +180,9 @@ impl Plan {
                 }
                 let planned = outline(NodeIndex(0), &hook.name, action, &inside);
                 let mut planned = PlannedNode { hook: Some(hook.event), ..planned };
-                if names_graph(action, graphs) {
+                if let Some(item) = GraphItem::of_action(action) {
+                    planned.problems.push(graph_items::not_in_hooks(item));
+                } else if names_graph(action, graphs) {
                     planned.problems.push(Error::invalid("a hook runs no graph; name a component").into());
                 } else if resolve_item(
                     components,

@@ -5,6 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use graph_core::digest::Digest;
+use graph_core::document::load_snapshot;
+use graph_core::graph::Graph;
 use graph_core::record::{
     ChainError, ChainVerifier, ChannelStamp, ChannelValue, Checkpoint, CheckpointSelector, CumulativeState,
     Pruning, Record, RecordKind, SignedRecord, Status, Trusted, ValueKind,
@@ -139,10 +141,29 @@ pub fn restore(
             })?;
             parents.push(restored.checkpoint.clone());
             checked.child_runs += 1;
-            tree.children.push(RestoredChild { namespace: namespace.clone(), inputs, restored });
+            let graph = written_graph(store, &restored.checkpoint.graph)?.map(Arc::new);
+            tree.children.push(RestoredChild { namespace: namespace.clone(), inputs, restored, graph });
         }
     }
     Ok(Some((tree, checked)))
+}
+
+/// The graph with this digest, if it is one that a run has written itself: of such a graph the run keeps the document under
+/// the digest of the graph.
+pub fn written_graph(store: &dyn CheckpointStore, digest: &Digest) -> Result<Option<Graph>> {
+    let unreadable = |why: &dyn std::fmt::Display| {
+        Error::integrity(format!(
+            "the document of a graph that the run has written ({digest}) cannot be read: {why}"
+        ))
+    };
+    let Some(text) = store.snapshot(digest)? else { return Ok(None) };
+    check_json(&text, "the document of a graph that the run has written")?;
+    let document: Value = serde_json::from_str(&text).map_err(|error| unreadable(&error))?;
+    let graph = load_snapshot(&document).map_err(|error| unreadable(&error))?;
+    if graph.digest != *digest {
+        return Err(unreadable(&"it was changed in the store"));
+    }
+    Ok(Some(graph))
 }
 
 /// Reads what the run in one namespace is resumed from.
@@ -457,6 +478,7 @@ pub fn texts(store: &dyn CheckpointStore, row: &RunRow) -> Result<BTreeSet<Diges
     /// The part of a checkpoint that names texts.
     #[derive(serde::Deserialize)]
     struct Named {
+        graph: Digest,
         inputs: Digest,
         pins: Digest,
     }
@@ -466,7 +488,8 @@ pub fn texts(store: &dyn CheckpointStore, row: &RunRow) -> Result<BTreeSet<Diges
         each_checkpoint(store, &row.run_id, &namespace, |record| {
             // A record that cannot be parsed names no texts.
             if let Ok(named) = serde_json::from_str::<Named>(&record.body) {
-                inputs.insert(named.inputs);
+                // Of a written graph, there is a text under its digest.
+                inputs.extend([named.inputs, named.graph]);
                 pins.insert(named.pins);
             }
             Ok(())

@@ -14,6 +14,7 @@ use graph_core::schema::SchemaProblem;
 use graph_core::trust::{SigningKey, TrustStore};
 use graph_core::walker::Graphs;
 use graph_core::work::Meter;
+use graph_core::written_graph::GraphItem;
 use graph_engine::{Engine, EngineConfig};
 use graph_store::{CheckpointStore, Snapshot};
 use serde_json::{Map, Value};
@@ -24,7 +25,7 @@ use crate::executor::{ComponentExecutor, ExecutorParts, knowledge_of};
 use crate::history::run_knowledge_item::StateItem;
 use crate::host::{Host, now};
 use crate::items::graph_file::{GraphFile, locate};
-use crate::items::locate::ItemLocator;
+use crate::items::locate::{ItemLocator, judged};
 use crate::items::outer_hooks::OuterHooks;
 use crate::items::subgraphs::Subgraphs;
 use crate::notice::{CompileNotices, Notice};
@@ -215,6 +216,13 @@ pub fn components(
     manifest: Manifest,
     allow_unsigned: bool,
 ) -> Components {
+    // No key signs a graph that a run writes: where the user requires signatures of it, none runs.
+    let manifest = match trust.still_enough(GraphItem::Run.id(), &[], judged(None)) {
+        Ok(()) => manifest,
+        Err(few) => {
+            manifest.without_written_graphs(&format!("no key signs a graph that a run writes itself: {few}"))
+        }
+    };
     Components {
         engine,
         places,

@@ -110,6 +110,8 @@ impl Beginning {
             graphs.insert(inner.id.clone(), Arc::new(inner.load()?));
         }
         let inputs = Arc::new(document.inputs);
+        // A page keeps no documents with its records, so that such a run could not be resumed.
+        let manifest = manifest.without_written_graphs("this host keeps no graphs that a run writes itself");
         let setup = Setup {
             identity: Identity {
                 root: document.root.unwrap_or_else(|| document.run.clone()),

@@ -141,7 +141,7 @@ impl Stored {
                 };
                 parents.push(restored.checkpoint.clone());
                 let namespace = namespace.clone();
-                tree.children.push(RestoredChild { namespace, inputs, restored });
+                tree.children.push(RestoredChild { namespace, inputs, restored, graph: None });
             }
         }
         Ok(tree)

@@ -17,6 +17,7 @@ use crate::walker::superstep::Superstep;
 use crate::walker::task::Dispatch;
 use crate::walker::tasks::{short_of, short_of_models};
 use crate::work::rates::STEP;
+use crate::written_graph::GraphItem;
 
 /// At a limit, hooks may use this fraction of the run's fuel, one part in `LAST_PART`, even if the run has none left.
 const LAST_PART: u64 = 100;
@@ -47,6 +48,10 @@ impl Walker {
         if is_control_item(primary, item_type, item_id) {
             let answer = self.answer_of_hook(planned, Ok(Outcome::Result(Value::clone(&params.0))));
             return Err(Box::new(self.hook_record(subject, planned, answer, 0, now)));
+        }
+        if GraphItem::of(primary, item_type, item_id).is_some() {
+            let message = format!("`{item_id}` takes a graph, and a hook neither runs nor checks one");
+            return failed(Failure::new(Category::Permanent, message));
         }
         let is_graph = primary == Primary::Execute
             && item_type == ItemType::Tool

@@ -8,9 +8,10 @@ use proptest::test_runner::{RngSeed, TestRunner};
 
 use super::graphs::{Nest, build_nest, nests, nests_that_pause};
 use super::simulation::{Simulation, Stored, answers, setup_with, slice_of};
+use crate::capability::Manifest;
 use crate::digest::Digest;
 use crate::graph::{Durability, Graph};
-use crate::limits::HostUse;
+use crate::limits::{HostUse, RunLimits};
 use crate::record::{Accepted, ChainError, Status};
 use crate::time::Timestamp;
 use crate::trust::SigningKey;
@@ -310,6 +311,41 @@ fn shares_outlive_a_crash() {
     for at in 0..30 {
         let end = crashed(&outer.1, &setup, 0, 0, &[at]);
         assert_eq!(outcome(end), outcome(undisturbed.clone()), "cut short after {at} effects");
+    }
+}
+
+/// A graph that its run has written is restored from the document that was kept: a run that is cut short anywhere reaches
+/// the same outcome.
+#[test]
+fn written_graphs_outlive_a_crash() {
+    let inner = "{tool_type: graph, config: {start: a, nodes: {a: {interrupt: before, next: b}, \
+                 b: {type: return, output: '$${inputs.n}'}}}}";
+    let (_, outer) = load(
+        "t/outer",
+        &format!(
+            "{{start: each, channels: {{seen: {{reducer: append}}}}, nodes: {{each: {{type: foreach, over: [1, 2], as: n, parallel: true, \
+             collect: seen, action: {{item_id: graph/run, params: {{limits: {{steps: 5}}, inputs: {{n: '${{n}}', inner: \"{inner}\"}}, \
+             graph: {{tool_type: graph, config: {{start: w, nodes: {{w: {{action: {{item_id: graph/run, params: \
+             {{graph: '$${{inputs.inner}}', inputs: {{n: '$${{inputs.n}}'}}}}}}, assign: {{got: '$${{result}}'}}, next: d}}, \
+             d: {{type: return, output: '$${{state.got}}'}}}}}}}}}}}}}}}}}}"
+        ),
+    );
+    for durability in [Durability::Sync, Durability::Exit] {
+        let mut setup = setup_with(&outer, Arc::default(), durability);
+        setup.manifest = Arc::new(Manifest::clone(&setup.manifest).with_run_limits(RunLimits::DEFAULT));
+        let undisturbed = crashed(&outer, &setup, 0, 0, &[]);
+        assert_eq!(
+            (undisturbed.status, &undisturbed.state["seen"]),
+            (Status::Completed, &serde_json::json!([1, 2]))
+        );
+        for at in 0..60 {
+            let end = crashed(&outer, &setup, 0, 0, &[at, at / 2]);
+            assert_eq!(
+                outcome(end),
+                outcome(undisturbed.clone()),
+                "{durability:?}: cut short after {at} effects"
+            );
+        }
     }
 }
 

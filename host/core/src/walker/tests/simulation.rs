@@ -31,6 +31,8 @@ pub(super) struct Stored {
     pending: Vec<(String, Record)>,
     /// The inputs of child runs, by namespace.
     pub(super) inputs: BTreeMap<String, Value>,
+    /// The documents of written graphs, by the digest that checkpoints have of them.
+    pub(super) documents: BTreeMap<Digest, Value>,
     /// The results that are kept for later tasks.
     results: BTreeMap<(Digest, String), SignedCacheEntry>,
     /// The custom events in the history, in order.
@@ -192,7 +194,9 @@ impl Stored {
                 {
                     parents.push(restored.checkpoint.clone());
                     let (namespace, inputs) = (namespace.clone(), inputs.clone());
-                    tree.children.push(RestoredChild { namespace, inputs, restored });
+                    let kept = self.documents.get(&restored.checkpoint.graph);
+                    let graph = kept.map(|kept| Arc::new(crate::document::load_snapshot(kept).unwrap()));
+                    tree.children.push(RestoredChild { namespace, inputs, restored, graph });
                 }
             }
         }
@@ -477,6 +481,10 @@ impl Simulation {
                 {
                     let inputs = self.walker.inputs_of(&checkpoint.namespace).unwrap();
                     self.stored.inputs.insert(checkpoint.namespace.clone(), Value::clone(&inputs));
+                    let document = self.walker.new_document(&persist.record);
+                    self.stored
+                        .documents
+                        .extend(document.map(|(digest, document)| (digest, Value::clone(&document))));
                 }
                 if let Record::Task(task) = &persist.record
                     && matches!(

@@ -1,5 +1,6 @@
 //! A child run, from the task that starts it to its outcome.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -26,6 +27,10 @@ use crate::node::{Activation, Category, Failure};
 use crate::parameters::{CheckedInputs, InputsError, Parameters, check_inputs};
 use crate::record::{RunError, Status};
 use crate::work::{Meter, size};
+use crate::written_graph::{GraphItem, RunCall, WrittenLimits};
+
+/// The memory of a written graph, as a multiple of its document.
+const HELD_PER_DOCUMENT: u64 = 4;
 
 /// The identity of an attempt, without its input, which may be large.
 fn identity_of(of: &Activation) -> Activation {
@@ -57,11 +62,14 @@ impl RunTree {
         let attempt = spec.activation.attempt;
         let Some(walker) = self.walker(parent) else { return Ok(()) };
         let namespace = child_namespace(walker, &task);
-        let prepared = self.prepare_child(parent, &namespace, spec);
-        let prepared = match prepared {
+        let meter = Meter::new(walker.task(&task).map_or(0, |task| task.account().left()));
+        let is_written = GraphItem::of(spec.primary, spec.item_type, &spec.item_id).is_some();
+        let prepared = match self.prepare_child(parent, &namespace, spec, &meter) {
             Ok(prepared) => prepared,
             Err(Trouble::Failed(failure)) => {
-                let report = TaskReport::new(Err(failure), 0);
+                // A document that cannot be used was read all the same.
+                let work = if is_written { meter.spent() } else { 0 };
+                let report = TaskReport { work, ..TaskReport::new(Err(failure), 0) };
                 return self.deliver(parent, Event::TaskDone { task, attempt, report }, route);
             }
             Err(Trouble::Exhausted(exhausted)) => {
@@ -83,6 +91,8 @@ impl RunTree {
             warnings,
             work,
             fuel_share,
+            written,
+            stored,
         } = prepared;
         let allowance = TaskAllowance { steps: Some(steps), fuel: fuel_share, dispatch };
         if steps == 0 && !self.children.contains_key(&namespace) {
@@ -99,7 +109,7 @@ impl RunTree {
             child.attempt = Some(attempt);
             (child.timed_by_node, child.timed_out) = (timed_by_node, false);
             child.models_of_node = models_of_node;
-            child.warnings = warnings;
+            (child.warnings, child.written) = (warnings, written);
             let untold = child.walker.begin_dispatch(ChildDispatch { path: &spec.path, allowance, manifest });
             return self.continue_child(&namespace, untold, route);
         }
@@ -123,7 +133,7 @@ impl RunTree {
             max_steps: None,
             max_concurrency: root.max_concurrency,
         };
-        let mut walker = Walker::new_child(graph, setup, &spec.path, allowance, work);
+        let mut walker = Walker::new_child(graph, setup, &spec.path, allowance, (work, stored));
         walker.set_slice_length(self.root.slice_length());
         let child = Child {
             walker,
@@ -134,6 +144,7 @@ impl RunTree {
             models_of_node,
             timed_out: false,
             warnings,
+            written,
         };
         self.children.insert(Arc::clone(&namespace), child);
         match self.deliver(&namespace, Event::Started, route) {
@@ -177,14 +188,14 @@ impl RunTree {
         parent: &Arc<str>,
         namespace: &Arc<str>,
         spec: &TaskSpec,
+        meter: &Meter,
     ) -> Result<PreparedChild, Trouble> {
         let fault = |message: String| Trouble::Failed(Failure::new(Category::Internal, message));
         let walker = self.walker(parent).ok_or_else(|| fault("its run is gone".to_owned()))?;
-        let graph = graph_of(&self.root.setup().graphs, &spec.item_id)
-            .ok_or_else(|| fault(format!("`{}` is no graph", spec.item_id)))?;
         let deepest = walker.setup().manifest.run_limits().depth;
         if depth(namespace) > deepest {
-            let chain = self.chain(parent, &graph.id);
+            let named = graph_of(&self.root.setup().graphs, &spec.item_id);
+            let chain = self.chain(parent, named.map_or(&spec.item_id, |graph| &graph.id));
             return Err(Trouble::Failed(Failure::new(
                 Category::Limit,
                 format!(
@@ -200,8 +211,11 @@ impl RunTree {
                 ),
             )));
         }
+        let Called { graph, params, limits: written, stored } = self.called(namespace, spec, meter)?;
+        // What an item of its own takes is charged elsewhere: of a written graph, its document was read.
+        let opened = if written.is_some() { meter.spent() } else { 0 };
         if let Some(child) = self.children.get(namespace)
-            && child.walker.graph().digest != graph.digest
+            && (child.walker.graph().digest != graph.digest || child.written.is_some() != written.is_some())
         {
             return Err(Trouble::Failed(Failure::new(
                 Category::Permanent,
@@ -214,9 +228,8 @@ impl RunTree {
         }
         let accounted = walker.accounted(&spec.activation.task);
         let task = walker.task(&spec.activation.task);
-        let meter = Meter::new(task.map_or(0, |task| task.account().left()));
         let Asked { inputs, parameters, warnings } =
-            asked(graph, walker.graph().node(spec.node), &spec.params, &meter)?;
+            asked(&graph, walker.graph().node(spec.node), &params, meter)?;
         let inputs = match self.children.get(namespace) {
             Some(child) => Arc::clone(&child.walker.setup().inputs),
             None => Arc::new(inputs),
@@ -250,6 +263,8 @@ impl RunTree {
             model: accounted.host.model.plus(spec.limits.model),
             model_asks: limits.model_asks,
         };
+        let of_params = written.unwrap_or(WrittenLimits::NONE);
+        let run = of_params.lower(run);
         let memory = (spec.limits.memory != u64::MAX).then_some(spec.limits.memory);
         let mut manifest =
             walker.setup().manifest.narrowed(node.capabilities.as_ref(), memory).with_run_limits(run);
@@ -266,17 +281,38 @@ impl RunTree {
         let (reserved, dispatch) =
             task.map_or((0, 0), |task| (task.account().left_steps(), task.used().dispatches));
         Ok(PreparedChild {
-            graph: Arc::clone(graph),
+            graph,
             manifest: Arc::new(manifest),
             inputs,
-            steps: accounted.steps.saturating_add(reserved),
+            steps: accounted.steps.saturating_add(reserved).min(of_params.steps),
             dispatch,
             timed_by_node: spec.limits.timeout != Duration::MAX && spec.limits.timeout < whole,
             models_of_node,
             warnings,
-            work: task.map_or(0, |task| task.account().own_work()),
+            work: task.map_or(0, |task| task.account().own_work()).saturating_add(opened),
             fuel_share: components.map(|most| accounted.fuel.saturating_add(most)),
+            written,
+            stored,
         })
+    }
+
+    /// The graph that a task's item is, or that it has among its params, and what the graph is given. A child run that has
+    /// started keeps the document that it was started with.
+    fn called<'s>(&self, namespace: &str, spec: &'s TaskSpec, meter: &Meter) -> Result<Called<'s>, Trouble> {
+        if GraphItem::of(spec.primary, spec.item_type, &spec.item_id).is_none() {
+            let graph = graph_of(&self.root.setup().graphs, &spec.item_id).ok_or_else(|| {
+                let message = format!("`{}` is no graph", spec.item_id);
+                Trouble::Failed(Failure::new(Category::Internal, message))
+            })?;
+            let params = Cow::Borrowed(&spec.params);
+            return Ok(Called { graph: Arc::clone(graph), params, limits: None, stored: 0 });
+        }
+        let call = RunCall::read(&spec.params, meter)?;
+        let (graph, stored) = match self.children.get(namespace) {
+            Some(child) if child.written.is_some() => (Arc::clone(child.walker.graph()), 0),
+            _ => call.load(meter).map(|(graph, length)| (Arc::new(graph), length))?,
+        };
+        Ok(Called { graph, params: Cow::Owned(call.inputs), limits: Some(call.limits), stored })
     }
 
     /// The graphs from the one at the top to one that is about to start: `a → b → b`.
@@ -345,6 +381,8 @@ impl RunTree {
         let mut warnings = std::mem::take(&mut child.warnings);
         let error = walker.error();
         let exhausted = error.and_then(|error| Some((error.budget?, error.node.clone())));
+        let exceeded =
+            exhausted.as_ref().and_then(|(budget, within)| exceeded(child, *budget, within.clone()));
         let end = match (walker.status(), walker.end()) {
             (status, Some(end)) if status.is_end() => {
                 let path = walker.path();
@@ -358,6 +396,7 @@ impl RunTree {
             }
             (Status::Interrupted, _) => ChildEnd::Asks,
             (Status::Cancelled, _) => ChildEnd::Stopped,
+            (Status::Limit, _) if exceeded.is_some() => exceeded.map_or(ChildEnd::Stopped, ChildEnd::Failed),
             (Status::Limit, _) if exhausted.is_some() => match exhausted {
                 Some((budget, within)) => match used_up_of_node(child, budget) {
                     Some(failure) => ChildEnd::Failed(Failure { within, ..failure }),
@@ -378,7 +417,9 @@ impl RunTree {
         if !wraps {
             child.walker.shed();
         }
-        let holds = child.walker.holds();
+        let document =
+            child.written.map_or(0, |_| HELD_PER_DOCUMENT * size::of(&child.walker.graph().document));
+        let holds = child.walker.holds().saturating_add(document);
         self.end_child_task(&parent, &task, ChildStop { used, warnings, end, holds }, route)
     }
 
@@ -418,6 +459,32 @@ impl RunTree {
     }
 }
 
+/// The failure of a written graph that has used up what its caller leaves it of a budget; none if the budget is as small as
+/// it is for another reason.
+fn exceeded(child: &Child, budget: Budget, within: Option<String>) -> Option<Failure> {
+    let limits = child.walker.setup().manifest.run_limits();
+    child.written.filter(|own| own.sets(budget, &limits))?;
+    let message = format!(
+        "its graph `{}` has used up the {} {} that `{}` among the `limits` of `{}` leave it",
+        child.walker.graph().id,
+        budget.written(budget.of(&limits)),
+        budget.unit(),
+        budget.as_str(),
+        GraphItem::Run.id()
+    );
+    Some(Failure { within, ..Failure::new(Category::Limit, message) })
+}
+
+/// The graph of a child run, and what its task gives it.
+struct Called<'s> {
+    graph: Arc<Graph>,
+    params: Cow<'s, Value>,
+    /// Of a written graph: what its caller lets it use.
+    limits: Option<WrittenLimits>,
+    /// What is stored of its document, in bytes.
+    stored: u64,
+}
+
 /// The setup of a child run.
 struct PreparedChild {
     graph: Arc<Graph>,
@@ -434,6 +501,10 @@ struct PreparedChild {
     work: u64,
     /// The fuel that its components may use in all, if a node limits it.
     fuel_share: Option<u64>,
+    /// Of a written graph: what its caller lets it use.
+    written: Option<WrittenLimits>,
+    /// What is stored of its document, in bytes.
+    stored: u64,
 }
 
 /// The params of a node as the inputs of its graph.

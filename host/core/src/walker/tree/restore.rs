@@ -13,6 +13,7 @@ use super::{Child, RunTree};
 use crate::graph::Graph;
 use crate::limits::ModelUse;
 use crate::record::{Accepted, Status};
+use crate::written_graph::{GraphItem, WrittenLimits};
 
 /// The stored records that a tree of runs is restored from.
 #[derive(Clone, Debug)]
@@ -34,6 +35,8 @@ pub struct RestoredChild {
     pub inputs: Value,
     /// The records that it is restored from.
     pub restored: Restored,
+    /// The graph whose document was kept for it, if it is one that the run has written itself.
+    pub graph: Option<Arc<Graph>>,
 }
 
 /// The tasks that runs are about to take up, by namespace: which of them children belong to.
@@ -77,7 +80,7 @@ impl RunTree {
         accepted: &[Accepted],
         previews: &mut Previews,
     ) -> Result<(), RestoreError> {
-        let RestoredChild { namespace, inputs, mut restored } = child;
+        let RestoredChild { namespace, inputs, mut restored, graph: kept } = child;
         let failed = |reason: String| RestoreError::Child { namespace: namespace.clone(), reason };
         let task = task_of_child(&namespace);
         let parent: Arc<str> = namespace_of(&namespace).into();
@@ -95,13 +98,17 @@ impl RunTree {
         };
         let Some(found) = superstep.find(task).map(|at| &superstep.tasks()[at]) else { return Ok(()) };
         let node = walker.graph().node(superstep.node_of(found));
-        let Some(graph) =
-            found.dispatch().and_then(|dispatch| graph_of(&walker.setup().graphs, &dispatch.item_id))
-        else {
-            return Ok(());
+        let Some(dispatch) = found.dispatch() else { return Ok(()) };
+        let is_written = GraphItem::of(dispatch.primary, dispatch.item_type, &dispatch.item_id).is_some();
+        let graph = if is_written {
+            // What is written once stays as it was: the document of the record counts, not the params of today.
+            Some(kept.as_ref().ok_or_else(|| failed("its document was not kept".to_owned()))?)
+        } else {
+            graph_of(&walker.setup().graphs, &dispatch.item_id)
         };
+        let Some(graph) = graph else { return Ok(()) };
         if restored.checkpoint.graph != graph.digest {
-            if !accept_changes {
+            if !accept_changes || is_written {
                 return Err(failed(format!(
                     "it was made with graph {}, and `{}` is {} now",
                     restored.checkpoint.graph, graph.id, graph.digest
@@ -147,6 +154,7 @@ impl RunTree {
             models_of_node: ModelUse::UNBOUNDED,
             timed_out: false,
             warnings: Vec::new(),
+            written: is_written.then_some(WrittenLimits::NONE),
         };
         self.children.insert(namespace.as_str().into(), child);
         Ok(())

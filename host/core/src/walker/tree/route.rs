@@ -12,6 +12,7 @@ use super::{RunTree, Sent};
 use crate::graph::{ItemType, Primary};
 use crate::record::{CacheEntry, Record, Status};
 use crate::time::Timestamp;
+use crate::written_graph::GraphItem;
 
 /// The memory of a record that is held back besides what its run counts as stored: what a checkpoint repeats of it.
 const HELD: u64 = 2 << 10;
@@ -128,10 +129,11 @@ impl RunTree {
         let of_root = namespace.is_empty();
         match effect {
             Effect::RunTask(spec) => {
+                let is_written = GraphItem::of(spec.primary, spec.item_type, &spec.item_id).is_some();
                 let is_graph = spec.primary == Primary::Execute
                     && spec.item_type == ItemType::Tool
                     && graph_of(&self.root.setup().graphs, &spec.item_id).is_some();
-                if is_graph {
+                if is_written || is_graph {
                     return self.run_child(namespace, &spec, route);
                 }
                 route.out.push(Effect::RunTask(spec));

@@ -135,12 +135,13 @@ impl RunGraphs {
                 (Some(pins), Some(run)) if checkpoint.namespace.is_empty() => {
                     KnownGraph { id: Some(Arc::clone(&run.graph)), text: Some(pins.graph_text), graph: None }
                 }
-                (Some(pins), _) => {
-                    let found = pins.graphs.iter().find(|(_, pinned)| pinned.graph == digest);
-                    let (id, text) = found.map(|(id, pinned)| (id.as_str().into(), pinned.text)).unzip();
-                    KnownGraph { id, text, graph: None }
-                }
-                (None, _) => KnownGraph { id: None, text: None, graph: None },
+                (Some(pins), _) => match pins.graphs.iter().find(|(_, pinned)| pinned.graph == digest) {
+                    Some((id, pinned)) => {
+                        KnownGraph { id: Some(id.as_str().into()), text: Some(pinned.text), graph: None }
+                    }
+                    None => written(store, &digest),
+                },
+                (None, _) => written(store, &digest),
             };
             self.graphs.insert(digest, known);
         }
@@ -154,4 +155,10 @@ impl RunGraphs {
         let read = || Pins::read(&store.snapshot(digest).ok()??).ok().map(Arc::new);
         self.pins.entry(*digest).or_insert_with(read).clone()
     }
+}
+
+/// A graph that the run has written itself; nothing is known of it where the store does not have it.
+fn written(store: &dyn CheckpointStore, digest: &Digest) -> KnownGraph {
+    let graph = restore::written_graph(store, digest).ok().flatten().map(Arc::new);
+    KnownGraph { id: graph.as_ref().map(|graph| graph.id.as_str().into()), text: None, graph }
 }

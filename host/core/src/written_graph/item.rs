@@ -1,0 +1,110 @@
+//! The two items: their ids, what they do, and what they take.
+
+use serde_json::{Value, json};
+
+use crate::graph::{Action, ItemType, Primary};
+
+/// An item that takes a graph document. The walker performs it, whatever other item has its id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GraphItem {
+    /// Checks a document: what is wrong with it is the result.
+    Validate,
+    /// Runs a document as a child run.
+    Run,
+}
+
+impl GraphItem {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Validate, Self::Run];
+
+    /// The item with this id. There are no versions and no functions of them.
+    pub fn of_id(id: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|item| item.id() == id)
+    }
+
+    /// The item that a dispatch means.
+    pub fn of(primary: Primary, item_type: ItemType, id: &str) -> Option<Self> {
+        if primary == Primary::Execute && item_type == ItemType::Tool { Self::of_id(id) } else { None }
+    }
+
+    /// The item that an action names by a written-out id.
+    pub fn of_action(action: &Action) -> Option<Self> {
+        Self::of(action.primary, action.item_type, action.item_id.literal()?.as_str()?)
+    }
+
+    /// Whether an action is this item, or may be: its id may be a template.
+    pub fn may_be(self, action: &Action) -> bool {
+        let is_tool = action.primary == Primary::Execute && action.item_type == ItemType::Tool;
+        is_tool && (action.item_id.literal().is_none() || Self::of_action(action) == Some(self))
+    }
+
+    /// The id.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Validate => "graph/validate",
+            Self::Run => "graph/run",
+        }
+    }
+
+    /// What it does, in a sentence for people and for language models.
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::Validate => {
+                "Checks a graph document without running it. The result says whether it is valid, every problem with its \
+                 place and a help, and the capabilities that its nodes need and this run does not have."
+            }
+            Self::Run => {
+                "Runs a graph document as a child run, with at most what this run may use. The result is the output of the \
+                 graph. A document that is not valid is an `invalid-input` failure with its problems in `details`."
+            }
+        }
+    }
+
+    /// The JSON Schema of its params.
+    pub fn params_schema(self) -> Value {
+        let graph = json!({
+            "type": ["string", "object"],
+            "description": "The graph document: its text in YAML or JSON, or the mapping itself",
+        });
+        if self == Self::Validate {
+            return json!({
+                "type": "object",
+                "properties": { "graph": graph },
+                "required": ["graph"],
+                "additionalProperties": false,
+            });
+        }
+        let most = |what: &str| json!({ "type": "integer", "minimum": 1, "description": what });
+        json!({
+            "type": "object",
+            "properties": {
+                "graph": graph,
+                "inputs": { "type": "object", "description": "The inputs of the graph, as its `config_schema` wants them" },
+                "limits": {
+                    "type": "object",
+                    "description": "The most that the run may use, with its own child runs; what is left of this run's budgets bounds it as well",
+                    "properties": {
+                        "steps": most("Supersteps"),
+                        "fuel": most("Fuel of components and of the host's own work"),
+                        "calls": most("Calls of the host that ask the world"),
+                        "bytes": most("Bytes of the requests and answers of those calls"),
+                        "model": {
+                            "type": "object",
+                            "description": "The use of language models",
+                            "properties": {
+                                "calls": most("Requests"),
+                                "input_tokens": most("Tokens of requests"),
+                                "output_tokens": most("Tokens of answers"),
+                                "cost": { "type": "number", "minimum": 0, "description": "The cost, in the manifest's currency" },
+                            },
+                            "additionalProperties": false,
+                        },
+                    },
+                    "additionalProperties": false,
+                },
+            },
+            "required": ["graph"],
+            "additionalProperties": false,
+        })
+    }
+}

@@ -1,0 +1,67 @@
+//! What can be said before a run starts of nodes that check or run a graph which the run writes itself.
+
+use graph_core::capability::Manifest;
+use graph_core::graph::{Action, Node};
+use graph_core::schema::InputSchema;
+use graph_core::work::Meter;
+use graph_core::written_graph::{GraphItem, Refusal, RunCall};
+
+use super::{PlanProblem, PlannedNode};
+use crate::error::Error;
+
+/// Checks a node's entry: its params as far as they are written out, a written-out document as well.
+pub(super) fn check_node(
+    item: GraphItem,
+    node: &Node,
+    action: &Action,
+    manifest: &Manifest,
+    planned: &mut PlannedNode,
+) {
+    let id = item.id();
+    let problems = &mut planned.problems;
+    let help = format!("see what it takes: graph-host inspect {id}");
+    let meter = Meter::of_one_step();
+    let schema = InputSchema::compile(&item.params_schema(), &meter);
+    match schema.map(|schema| schema.check_literal(&action.params, &meter)) {
+        Ok(Ok(unfit)) => {
+            problems.extend(unfit.into_iter().map(|problem| {
+                let message = format!("its params are not what `{id}` takes: {problem}");
+                PlanProblem::from(Error::invalid(message).help(help.clone()))
+            }));
+        }
+        Ok(Err(exhausted)) => {
+            let message = format!("its params cannot be checked against what `{id}` takes: {exhausted}");
+            problems.push(Error::limit(message).help(help).into());
+        }
+        Err(_) => {}
+    }
+    if item == GraphItem::Validate {
+        return;
+    }
+    planned.is_graph = true;
+    if let Some(reason) = manifest.refusal_of_written() {
+        let refused = Error::integrity(format!("`{id}` is denied: {reason}"));
+        problems
+            .push(refused.help("use signed graphs; `graph-host trust list` shows what is required").into());
+    }
+    if node.cache.is_some() {
+        let refused = Error::invalid(
+            "`cache` is on a node that runs a graph: the result of a run is not kept for others",
+        );
+        problems.push(refused.help("take `cache` out, or write it at the nodes inside that graph").into());
+    }
+    // With templates among them, the params are known once the node runs.
+    let Some(params) = action.params.literal().filter(|_| problems.is_empty()) else { return };
+    let meter = Meter::of_one_step();
+    if let Err(Refusal::Failed(failure)) = RunCall::read(params, &meter).and_then(|call| call.load(&meter)) {
+        let refused = Error::invalid(failure.message).details(failure.details.unwrap_or_default());
+        problems.push(refused.help("correct the document among the params of the node").into());
+    }
+}
+
+/// The problem of a hook that names such an item.
+pub(super) fn not_in_hooks(item: GraphItem) -> PlanProblem {
+    let message =
+        format!("`{}` takes a graph, and a hook neither runs nor checks one; name a component", item.id());
+    Error::invalid(message).into()
+}
