@@ -37,7 +37,7 @@ def expected(turn):
 
 
 def hold(project, turns, api, streamed, has_reasoning, item=ITEM):
-    """Holds the conversation: its transcript, with the messages of failures apart, and the result digest."""
+    """Holds the conversation: its transcript, with the messages of failures apart, the document of the run, and what was sent."""
     provider = project.provider
     provider.in_order(*(fixture(turn, api, has_reasoning) for turn in turns))
     conversation = asking(item, op="converse", model="m", system=SCRIPT["system"], tools=SCRIPT["tools"],
@@ -56,7 +56,7 @@ def hold(project, turns, api, streamed, has_reasoning, item=ITEM):
         if failed := turn.pop("failed", None):
             turn["category"] = failed["category"]
             messages.append(failed["message"])
-    return transcript, messages, document
+    return transcript, messages, document, [exchange.body for exchange in exchanges]
 
 
 def rows(project):
@@ -66,7 +66,7 @@ def rows(project):
             for api in APIS:
                 for streamed in (False, True):
                     name = f"{api}, {'streamed' if streamed else 'whole'}, {'with' if has_reasoning else 'without'} reasoning"
-                    transcript, messages, document = hold(project, TURNS, api, streamed, has_reasoning)
+                    transcript, messages, document, _ = hold(project, TURNS, api, streamed, has_reasoning)
                     equal(transcript, [expected(turn) for turn in TURNS], f"the transcript, {name}")
                     equal(len(messages), 3, f"failures, {name}")
                     check("Slow down" in messages[0] and "429" in messages[0] and "`m`" in messages[0], f"{name}: {messages}")
@@ -79,7 +79,7 @@ def rows(project):
     def refusals():
         for api in REFUSED["finish"]:
             for streamed in (False, True):
-                transcript, _, _ = hold(project, [REFUSED], api, streamed, False)
+                transcript, _, _, _ = hold(project, [REFUSED], api, streamed, False)
                 equal(transcript, [expected(REFUSED)], f"the refusal of {api}")
 
     yield "three APIs, streamed and whole: one transcript, and the same result digest", transcripts

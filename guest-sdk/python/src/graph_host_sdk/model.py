@@ -315,7 +315,8 @@ def _choice(module: Any, choice: ToolChoice) -> Any:
         return module.ToolChoice_Named(text.checked(choice["named"]))
     if choice not in ("auto", "none", "required"):
         raise Failure("invalid-input", f'tool_choice: {choice!r} is none of "auto", "none", "required" and {{"named": NAME}}')
-    return getattr(module, f"ToolChoice_{choice.capitalize()}")()
+    # componentize-py puts an underline behind a word of Python.
+    return getattr(module, "ToolChoice_None_" if choice == "none" else f"ToolChoice_{choice.capitalize()}")()
 
 
 def _tokens(most: int | None) -> int | None:

@@ -45,7 +45,7 @@ def _types() -> dict[str, Any]:
         record("ToolResult", "id", "content", "failed"),
         record("Media", "media_type", "data"),
         *(record(f"Block_{kind}", "value") for kind in ("Text", "Reasoning", "ToolCall", "ToolResult", "Media")),
-        *(record(f"ToolChoice_{kind}") for kind in ("Auto", "None", "Required")),
+        *(record(f"ToolChoice_{kind}") for kind in ("Auto", "None_", "Required")),
         record("ToolChoice_Named", "value"),
         enum.Enum("Role", ["USER", "ASSISTANT"], start=0),
         enum.Enum("StopReason", ["END", "TOOL_CALLS", "MAX_OUTPUT", "STOP_TEXT", "REFUSED"], start=0),
@@ -54,7 +54,7 @@ def _types() -> dict[str, Any]:
 
 
 def _request_of(given: Any) -> Request:
-    chosen = type(given.tool_choice).__name__.removeprefix("ToolChoice_")
+    chosen = type(given.tool_choice).__name__.removeprefix("ToolChoice_").rstrip("_")
     return Request(
         model=given.model,
         messages=[message_of(message) for message in given.messages],
