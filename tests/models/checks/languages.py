@@ -20,7 +20,7 @@ def built(project, language, sources):
     item = f"{ITEM}-{language}"
     path = project.folder / f".ai/tools/{item}.wasm"
     if not path.exists():
-        project.command("build", sources / language, "--id", item, "--out", path, "--sign-with", "me", seconds=300)
+        project.command("build", sources / language, "--id", item, "--out", path, "--sign-with", "me", seconds=900)
     return item
 
 
@@ -79,7 +79,7 @@ def rows(project, sources):
             (folder / name).symlink_to(sources / language / name)
         (source,) = (path for path in (folder / "src").iterdir() if path.is_file())
         source.write_text(example(language))
-        project.command("build", folder, "--id", item, "--out", project.folder / f".ai/tools/{item}.wasm", "--sign-with", "me", seconds=300)
+        project.command("build", folder, "--id", item, "--out", project.folder / f".ai/tools/{item}.wasm", "--sign-with", "me", seconds=900)
         provider = project.provider
         provider.in_order(fixture(turn("title", "Tides"), "openai-chat", False))
         caps = manifest({"fast": model(provider.scripted.port, attempts=1)}, item=item)
