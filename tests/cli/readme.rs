@@ -3,7 +3,7 @@
 //! A `console` block is a session: `$ ` begins a command, the lines below it are what it prints. `[..]` stands for
 //! anything within a line, a line `...` for any lines, and `# exits with N` says how it ends. Blocks under
 //! `<!-- file: NAME -->` are files that the sessions use; one under `<!-- picture: FILE -->` is what `graph show FILE` prints. A block under `<!-- not run: WHY -->` is not run, one under
-//! `<!-- slow: WHY -->` only with `FULL=1`.
+//! `<!-- slow: WHY -->` only with `FULL=1`. Those under `<!-- title: LANGUAGE -->` are built and run by `tests/models/run`.
 
 use std::path::Path;
 use std::process::Command;

@@ -103,6 +103,8 @@ bool gh_fail(gh_context *ctx, gh_category category, const char *format, ...) GH_
 bool gh_fail_with(gh_context *ctx, gh_category category, gh_json details, const char *format, ...) GH_PRINTS(4, 5);
 /* What the latest failure was. */
 bool gh_failed(const gh_context *ctx, gh_category *category, gh_text *message);
+/* Its details; NULL without any. */
+gh_json gh_failure_details(const gh_context *ctx);
 
 /* --- JSON ------------------------------------------------------------------------------------------------------------------- */
 

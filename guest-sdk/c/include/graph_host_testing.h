@@ -11,6 +11,7 @@
 #ifndef GRAPH_HOST_TESTING_H
 #define GRAPH_HOST_TESTING_H
 
+#include "graph_host_model.h"
 #include "graph_host_sdk.h"
 
 typedef struct gh_test gh_test;
@@ -38,6 +39,17 @@ typedef bool gh_test_perform(gh_context *ctx, gh_json params, gh_json *result);
 typedef bool gh_test_serve(gh_context *ctx, const gh_request *request, gh_response *response);
 void gh_test_item(gh_test *host, const char *id, gh_test_perform *perform);
 void gh_test_server(gh_test *host, gh_test_serve *serve);
+
+/* Grants a language model, and adds what it answers to its next call: a text; a call of a tool, with the id `call-1` and arguments as JSON
+ * text; a whole answer as JSON text, in which `stop` and `usage` may be left out; or a failure, with details as JSON text or NULL. A call
+ * without an answer is a failure. */
+void gh_test_model(gh_test *host, const char *name);
+void gh_test_model_text(gh_test *host, const char *name, const char *text);
+void gh_test_model_call(gh_test *host, const char *name, const char *tool, const char *arguments);
+void gh_test_model_answer(gh_test *host, const char *name, const char *json);
+void gh_test_model_failure(gh_test *host, const char *name, gh_category category, const char *message, const char *details);
+/* What is left of the task's budget of models: answers draw on it, and a call is refused when no call is left. */
+gh_model_budget *gh_test_model_budget(gh_test *host);
 
 /* Lets the n-th allocation from now on fail, and all that follow; 0 lets none fail. */
 void gh_test_fail_allocation(size_t number);
@@ -72,6 +84,8 @@ const char *gh_test_knowledge_text(const gh_test *host, const char *key);
 /* A log line as `LEVEL TEXT`, or a record as `NAME JSON`, by its number from 0; NULL if there are not so many. */
 const char *gh_test_log(const gh_test *host, size_t at);
 const char *gh_test_record(const gh_test *host, size_t at);
+/* A request that a language model was sent, as JSON text, by its number from 0; likewise. */
+const char *gh_test_model_request(const gh_test *host, size_t at);
 
 /* --- Checks ----------------------------------------------------------------------------------------------------------------- */
 

@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 
+#include "../include/graph_host_model.h"
 #include "../include/graph_host_sdk.h"
 
 #define YYJSON_DISABLE_UTILS 1
@@ -86,6 +87,9 @@ static inline yyjson_mut_val *gh_raw(gh_json value)
 {
     return (yyjson_mut_val *)value;
 }
+
+/* Refuses texts that are not UTF-8, and blocks that are not exactly one of their parts. */
+bool gh_model_check(gh_context *ctx, const gh_model_request *request);
 
 /* --- What the host does, once for components and once for tests. Texts are UTF-8, JSON is valid. */
 void gh_host_log(gh_context *ctx, gh_level level, gh_text line);

@@ -84,6 +84,11 @@ bool gh_failed(const gh_context *ctx, gh_category *category, gh_text *message)
     return true;
 }
 
+gh_json gh_failure_details(const gh_context *ctx)
+{
+    return ctx->has_failed ? ctx->details : NULL;
+}
+
 const gh_activation *gh_activation_of(const gh_context *ctx)
 {
     return ctx->activation;

@@ -18,6 +18,9 @@ typedef struct table {
 
 struct gh_test {
     table files, granted, folders, knowledge, secrets, items, lines, records, kept;
+    /* An answer that was given has no name any more. */
+    table models, model_answers, model_requests;
+    gh_model_budget model_budget;
     gh_activation activation;
     gh_time time;
     uint64_t random;
@@ -36,6 +39,8 @@ struct entry *gh_test_added(table *to, gh_text name, gh_text text);
 struct entry *gh_test_set(table *in, gh_text name, gh_text text);
 /* The order of entries by their names, for `qsort`. */
 int gh_test_by_name(const void *left, const void *right);
+/* Refuses what the host and every provider would refuse. */
+bool gh_test_model_check(gh_context *ctx, const gh_model_request *request);
 /* A copy of an entry's text, in the memory of the call. */
 bool gh_test_given(gh_context *ctx, const struct entry *entry, gh_text *text);
 

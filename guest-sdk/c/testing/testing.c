@@ -76,7 +76,8 @@ gh_test *gh_test_new(void)
 
 void gh_test_free(gh_test *host)
 {
-    table *tables[] = {&host->files,  &host->granted, &host->folders, &host->knowledge, &host->secrets, &host->items, &host->lines, &host->records, &host->kept};
+    table *tables[] = {&host->files,  &host->granted, &host->folders, &host->knowledge, &host->secrets, &host->items, &host->lines, &host->records, &host->kept,
+                       &host->models, &host->model_answers, &host->model_requests};
     for (size_t at = 0; at < sizeof tables / sizeof tables[0]; at++) emptied(tables[at]);
     free(host->activation.answers.items);
     free(host);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "../include/graph_host_sdk.h"
+#include "model.h"
 
 #define COLORS(CHOICE) CHOICE(RED, "red") CHOICE(BLUE, "blue")
 GH_CHOICE(color, COLORS);
@@ -184,6 +185,9 @@ static bool run(gh_context *ctx, const params *given, gh_json *result)
     if (gh_equal(given->op, "command")) return gh_write(ctx, "a", given->any) && gh_goto(ctx, "b") && gh_send(ctx, "c", 7);
     if (gh_equal(given->op, "argument")) return gh_argument(ctx, result);
     if (gh_equal(given->op, "request")) return serve_other(ctx, given, result);
+    if (gh_equal(given->op, "model")) return gh_test_ask(ctx, given->any, result);
+    if (gh_equal(given->op, "converse")) return gh_test_converse(ctx, given->text, result);
+    if (gh_equal(given->op, "base64")) return gh_test_decode(ctx, given->text, result);
     if (gh_equal(given->op, "host")) return use_host(ctx, given, result);
     if (gh_equal(given->op, "read")) {
         gh_text text;

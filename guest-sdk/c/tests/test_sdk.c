@@ -1,5 +1,6 @@
 /* The tests of the SDK, run on the machine. */
 #include "../include/graph_host_testing.h"
+#include "model.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -226,5 +227,6 @@ int main(void)
     gh_test_free(host);
     doubles();
     memory();
+    gh_test_models();
     return gh_test_report();
 }

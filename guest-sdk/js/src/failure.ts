@@ -1,4 +1,5 @@
-import { stringify } from './json.js';
+import { parse, stringify } from './json.js';
+import type { WitFailure } from './wit.js';
 
 const CATEGORIES = [
   'transient',
@@ -45,6 +46,15 @@ export function translated<T>(call: () => T, read: (thrown: unknown) => Failure 
     // What the SDK or a double of a test has thrown is a failure already.
     throw thrown instanceof Failure ? thrown : (read(payload(thrown)) ?? thrown);
   }
+}
+
+/** A failure that the host gave; `undefined` for anything else that was thrown. */
+export function given(thrown: unknown): Failure | undefined {
+  if (typeof thrown !== 'object' || thrown === null || !('category' in thrown)) {
+    return undefined;
+  }
+  const { category, message, details } = thrown as WitFailure;
+  return new Failure(category, message, details == null ? undefined : parse(details));
 }
 
 /** The value of an error that an imported function gave: it is thrown itself, or as the payload of an `Error`. */

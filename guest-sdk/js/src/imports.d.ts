@@ -19,6 +19,45 @@ declare module 'graph-host:host/knowledge@0.1.0' {
   export function list(prefix: string, after: string | null, limit: number): string[];
 }
 
+declare module 'graph-host:host/model@0.1.0' {
+  export type Block =
+    | { tag: 'text' | 'reasoning'; val: string }
+    | { tag: 'tool-call'; val: { id: string; name: string; arguments: string } }
+    | { tag: 'tool-result'; val: { id: string; content: string; failed: boolean } }
+    | { tag: 'media'; val: { mediaType: string; data: ArrayLike<number> } };
+
+  export interface Message {
+    role: 'user' | 'assistant';
+    blocks: Block[];
+  }
+
+  export type ToolChoice = { tag: 'auto' | 'none' | 'required' } | { tag: 'named'; val: string };
+
+  export interface Request {
+    model: string;
+    system: string | null;
+    messages: Message[];
+    tools: { name: string; description: string; parameters: string }[];
+    toolChoice: ToolChoice;
+    outputSchema: string | null;
+    maxOutput: number | bigint | null;
+    temperature: number | null;
+    stop: string[];
+  }
+
+  export interface Response {
+    message: Message;
+    stop: 'end' | 'tool-calls' | 'max-output' | 'stop-text' | 'refused';
+    usage: Record<'input' | 'output' | 'cached' | 'reasoning' | 'cost', number | bigint>;
+  }
+
+  export type Budget = Record<'calls' | 'input' | 'output' | 'cost', number | bigint | null>;
+
+  export function complete(request: Request): Response;
+  export function models(): string[];
+  export function remaining(): Budget;
+}
+
 declare module 'graph-host:host/secrets@0.1.0' {
   export function handle(name: string): string;
   export function names(): string[];

@@ -1,3 +1,6 @@
+import type { Failure } from '../src/failure.js';
+import type { Budget as ModelBudget, Request as ModelRequest, Response as ModelResponse, StopReason, Usage } from '../src/model.js';
+
 /** A request that a node has sent. */
 export interface Request {
   /** In capital letters. */
@@ -16,6 +19,15 @@ export interface Answer {
   fields?: Record<string, string | Uint8Array> | Iterable<readonly [string, string | Uint8Array]>;
   body?: string | Uint8Array;
 }
+
+/** An answer of a language model with one text. */
+export declare function answer(text: string, more?: { usage?: Partial<Usage>; stop?: StopReason }): ModelResponse;
+
+/**
+ * An answer of a language model that asks for tools, each by its name and its arguments, with the ids `call-1`, `call-2` and so on:
+ * `calling(['search', { query: 'tides' }])`.
+ */
+export declare function calling(...calls: [name: string, given: unknown][]): ModelResponse;
 
 /** What a node under test finds in place of a host. */
 export declare const host: {
@@ -40,6 +52,15 @@ export declare const host: {
   serve: ((request: Request) => Answer) | undefined;
   /** The items that may be called, by id. One fails by throwing `{ category, message, details }`. */
   items: Map<string, (params: unknown) => unknown>;
+  /**
+   * Granted language models, by name: what each answers to its next calls, in order. A call without an answer is a failure, and so is an
+   * answer that is a `Failure`.
+   */
+  models: Map<string, (ModelResponse | Failure)[]>;
+  /** What is left of the task's budget of models. Answers draw on it, and a call is refused when no call is left. */
+  modelBudget: ModelBudget;
+  /** The requests that language models were sent, in order. */
+  modelRequests: ModelRequest[];
   /** The time of the superstep, in milliseconds since 1970. `Date.now()` and `new Date()` give it, too. */
   clock: number;
   /** Where random numbers begin; setting it begins again. They are not those that a run with this seed draws. */

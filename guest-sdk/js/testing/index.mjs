@@ -3,4 +3,5 @@ import { host } from './state.mjs';
 
 timeFrom(() => host.clock);
 
+export { answer, calling } from './answers.mjs';
 export { host };

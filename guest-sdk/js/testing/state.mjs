@@ -17,6 +17,12 @@ const initial = () => ({
   serve: undefined,
   /** Items, by id: each a function from params to a result. */
   items: new Map(),
+  /** Granted language models, by name: what each answers to its next calls. */
+  models: new Map(),
+  /** What is left of the task's budget of models. */
+  modelBudget: {},
+  /** The requests that language models were sent. */
+  modelRequests: [],
   /** The time of the superstep, in milliseconds since 1970. */
   clock: 0,
   /** Where random numbers begin. */

@@ -1,5 +1,6 @@
-// Checked by `npm run check`: the types of `run` follow from the schemas.
+// Checked by `npm run check`: the types of `run` follow from the schemas, and a block of a message is of one kind.
 import { node } from '../src/index.js';
+import type { Block, Request } from '../src/model.js';
 
 const params = {
   type: 'object',
@@ -30,3 +31,16 @@ export const noText = node({
   // @ts-expect-error: a number is not what the schema of the result describes
   run: () => 5,
 });
+
+export function shown(block: Block): string {
+  if ('tool_call' in block) {
+    return block.tool_call.name;
+  }
+  return 'media' in block ? block.media.data : 'text' in block ? block.text : '';
+}
+
+// @ts-expect-error: there is no such kind of block
+export const noSuchBlock: Block = { image: 'x' };
+
+// @ts-expect-error: a request names its model
+export const noModel: Request = { messages: [] };

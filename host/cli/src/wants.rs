@@ -59,9 +59,8 @@ fn unknown(word: &str) -> String {
 /// itself. A node may say why it uses an interface that comes along with another one.
 pub fn check_crate(folder: &Path) -> Result<()> {
     let mut wrong = BTreeMap::new();
-    for path in sources(&folder.join("src")) {
-        let is_small = fs::metadata(&path).is_ok_and(|file| file.len() <= LARGEST);
-        let Some(text) = is_small.then(|| fs::read_to_string(&path).ok()).flatten() else { continue };
+    for path in sources(&folder.join("src"), "rs") {
+        let Some(text) = text_of(&path) else { continue };
         for name in wanted(&text) {
             if let Err(reason) = offered(&name) {
                 wrong.entry(name).or_insert_with(|| format!("{}: `wants`: {reason}", shown(&path)));
@@ -75,15 +74,26 @@ pub fn check_crate(folder: &Path) -> Result<()> {
     Err(Error::invalid(lines.join("\n")).help("nothing was compiled; name what the node uses in `wants`"))
 }
 
-/// The Rust sources below a folder. Links are not followed.
-fn sources(folder: &Path) -> Vec<PathBuf> {
+/// Whether a source below a folder has the name of an interface in it, in whatever place. `extension` is that of the language.
+pub fn is_named(folder: &Path, extension: &str, interface: &str) -> bool {
+    sources(folder, extension).iter().filter_map(|path| text_of(path)).any(|text| text.contains(interface))
+}
+
+/// The text of a source, unless it is too large.
+fn text_of(path: &Path) -> Option<String> {
+    let is_small = fs::metadata(path).is_ok_and(|file| file.len() <= LARGEST);
+    is_small.then(|| fs::read_to_string(path).ok()).flatten()
+}
+
+/// The sources of a language below a folder. Links are not followed.
+fn sources(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let (mut found, mut folders) = (Vec::new(), vec![folder.to_path_buf()]);
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let path = entry.path();
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => folders.push(path),
-                Ok(kind) if kind.is_file() && path.extension().is_some_and(|end| end == "rs") => {
+                Ok(kind) if kind.is_file() && path.extension().is_some_and(|end| end == extension) => {
                     found.push(path);
                 }
                 _ => {}
@@ -124,6 +134,8 @@ fn wanted(source: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     #[test]
@@ -133,6 +145,18 @@ mod tests {
         assert_eq!(wanted(source), ["wasi:http/types", "wasi:filesystem/types"]);
         assert!(wanted("graph_sdk::node! { summary: \"x\", run }").is_empty());
         assert!(wanted("node! { wants: [NAME: \"x\"], run }").is_empty());
+    }
+
+    #[test]
+    fn an_interface_is_found_in_the_sources_of_its_language() {
+        let folder = tempfile::tempdir().unwrap();
+        let named = |extension: &str| is_named(folder.path(), extension, "graph-host:host/model");
+        fs::create_dir_all(folder.path().join("deep/er")).unwrap();
+        fs::write(folder.path().join("deep/er/node.py"), "wants={'graph-host:host/knowledge': 'x'}").unwrap();
+        fs::write(folder.path().join("notes.md"), "graph-host:host/model").unwrap();
+        assert!(!named("py"));
+        fs::write(folder.path().join("deep/er/node.py"), "wants={'graph-host:host/model': 'x'}").unwrap();
+        assert!(named("py") && !named("rs"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 import json
 import pathlib
 
-from project import APIS, asking, check, cost, equal, manifest, model, spend, PRICE
+from project import APIS, ITEM, asking, check, cost, equal, manifest, model, spend, PRICE
 
 SCRIPT = json.loads((pathlib.Path(__file__).parent.parent / "conversation.json").read_text())
 TOKENS = (SCRIPT["usage"]["anthropic"]["input_tokens"], SCRIPT["usage"]["anthropic"]["output_tokens"])
@@ -36,17 +36,17 @@ def expected(turn):
     return {"turn": turn["name"], "blocks": blocks, "stop": stop, "usage": usage}
 
 
-def hold(project, turns, api, streamed, has_reasoning):
-    """Holds the conversation: its transcript, with the messages of failures apart, and the result digest."""
+def hold(project, turns, api, streamed, has_reasoning, item=ITEM):
+    """Holds the conversation: its transcript, with the messages of failures apart, the document of the run, and what was sent."""
     provider = project.provider
     provider.in_order(*(fixture(turn, api, has_reasoning) for turn in turns))
-    conversation = asking(op="converse", model="m", system=SCRIPT["system"], tools=SCRIPT["tools"],
+    conversation = asking(item, op="converse", model="m", system=SCRIPT["system"], tools=SCRIPT["tools"],
                           turns=[{"name": turn["name"], "user": turn["user"], "request": turn.get("request", {})} for turn in turns])  # fmt: skip
     one = model(provider.scripted.port, api, stream=streamed, attempts=1, media_tokens=2000)
     if not has_reasoning and api != "anthropic":
         # Of one that reasons, aimock's Responses answer with reasoning whatever the fixture says.
         one["model"] = "gpt-4o"
-    run, document = project.run(conversation, manifest({"m": one}), name="conversation")
+    run, document = project.run(conversation, manifest({"m": one}, item=item), name="conversation")
     transcript = document["output"]["result"]["transcript"]
     exchanges = provider.scripted.take()
     equal(project.show(run)["model"], spend(exchanges), "what was spent")
@@ -56,7 +56,7 @@ def hold(project, turns, api, streamed, has_reasoning):
         if failed := turn.pop("failed", None):
             turn["category"] = failed["category"]
             messages.append(failed["message"])
-    return transcript, messages, f"{document['checkpoint']['result_digest']}, {document['fuel']} fuel, {document['host_fuel']} host fuel"
+    return transcript, messages, document, [exchange.body for exchange in exchanges]
 
 
 def rows(project):
@@ -66,19 +66,20 @@ def rows(project):
             for api in APIS:
                 for streamed in (False, True):
                     name = f"{api}, {'streamed' if streamed else 'whole'}, {'with' if has_reasoning else 'without'} reasoning"
-                    transcript, messages, digest = hold(project, TURNS, api, streamed, has_reasoning)
+                    transcript, messages, document, _ = hold(project, TURNS, api, streamed, has_reasoning)
                     equal(transcript, [expected(turn) for turn in TURNS], f"the transcript, {name}")
                     equal(len(messages), 3, f"failures, {name}")
                     check("Slow down" in messages[0] and "429" in messages[0] and "`m`" in messages[0], f"{name}: {messages}")
                     # What a provider calls reasoning is of its own form, and takes fuel in proportion.
                     if not has_reasoning:
-                        digests[name] = digest
+                        result = document["checkpoint"]["result_digest"]
+                        digests[name] = f"{result}, {document['fuel']} fuel, {document['host_fuel']} host fuel"
         check(len(set(digests.values())) == 1, "the result digests differ:", json.dumps(digests, indent=1))
 
     def refusals():
         for api in REFUSED["finish"]:
             for streamed in (False, True):
-                transcript, _, _ = hold(project, [REFUSED], api, streamed, False)
+                transcript, _, _, _ = hold(project, [REFUSED], api, streamed, False)
                 equal(transcript, [expected(REFUSED)], f"the refusal of {api}")
 
     yield "three APIs, streamed and whole: one transcript, and the same result digest", transcripts

@@ -2,7 +2,7 @@
 
     main.py GRAPH_HOST AIMOCK GUEST [--only TEXT]
 
-AIMOCK is a folder with serve.mjs and node_modules, GUEST the sources of the component. SEED draws what is random; FULL=1 tries more of it.
+AIMOCK is a folder with serve.mjs, node_modules and the components in other languages, GUEST the sources of the component. SEED draws what is random; FULL=1 tries more of it.
 Each row is printed; the last line is `N passed, N failed`.
 """
 
@@ -20,6 +20,7 @@ import durability
 import faults
 import grants
 import key
+import languages
 import messages
 from project import ITEM, VARIABLE, Project
 from provider import Provider
@@ -72,7 +73,7 @@ def main():
         project = Project(str(pathlib.Path(arguments.graph_host).resolve()), folder, provider, secret)
         try:
             prepare(project, arguments.guest)
-            for module, more in ((conversation, ()), (budgets, (SEED, BUDGETS)), (faults, (SEED,)), (messages, ()), (durability, ()), (grants, ()), (key, ())):
+            for module, more in ((conversation, ()), (budgets, (SEED, BUDGETS)), (faults, (SEED,)), (messages, ()), (languages, (pathlib.Path(arguments.aimock) / "tests/models/guests",)), (durability, ()), (grants, ()), (key, ())):
                 for name, row in module.rows(project, *more):
                     run(name, row)
         finally:

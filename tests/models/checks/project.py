@@ -82,9 +82,9 @@ def graph(nodes, start="ask"):
             "config": {"start": start, "nodes": nodes}}  # fmt: skip
 
 
-def asking(**params):
+def asking(item=ITEM, **params):
     """A graph with one node, which asks; its result is the output's `result`."""
-    return graph({"ask": {"action": {"item_id": ITEM, "params": params}, "assign": {"result": "${result}"}}})
+    return graph({"ask": {"action": {"item_id": item, "params": params}, "assign": {"result": "${result}"}}})
 
 
 def spending(*questions, model="m", max_output=None):
@@ -98,9 +98,9 @@ def model(port, api="openai-chat", **more):
             "price": PRICE, **more}  # fmt: skip
 
 
-def manifest(models, task=None, run=None, **limits):
-    """A manifest that grants the component all these models. `task` and `run` limit their use."""
-    document = {"dispatch": [f"execute.tool.{ITEM.replace('/', '.')}"], "models": models, "items": {ITEM: {"model": list(models)}}}
+def manifest(models, task=None, run=None, item=ITEM, **limits):
+    """A manifest that grants a component all these models. `task` and `run` limit their use."""
+    document = {"dispatch": [f"execute.tool.{item.replace('/', '.')}"], "models": models, "items": {item: {"model": list(models)}}}
     if task:
         limits["model"] = task
     if limits:

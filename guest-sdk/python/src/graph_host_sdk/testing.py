@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import text
+from . import testing_models, text
 from .failure import CATEGORIES, Failure
+from .model import Budget, Request as ModelRequest, Response as ModelResponse
 
 
 @dataclass
@@ -56,6 +57,12 @@ class Host:
     """Where random bytes begin."""
     serve: Callable[[Request], tuple[int, list[tuple[str, bytes]], bytes]] | None = None
     """Answers a request with a status, fields and a body."""
+    models: dict[str, list[ModelResponse | Failure]] = field(default_factory=dict)
+    """Granted language models, by name: what each answers to its next calls, in order. A call without an answer is a failure."""
+    model_budget: Budget = Budget()
+    """What is left of the task's budget of models. Answers draw on it, and a call is refused when no call is left."""
+    model_requests: list[ModelRequest] = field(default_factory=list)
+    """The requests that language models were sent, in order."""
 
 
 @contextlib.contextmanager
@@ -114,6 +121,7 @@ def _modules(of: Host) -> dict[str, types.ModuleType]:
         *_clock_and_random(of),
         *_files(of),
         *_requests(of),
+        testing_models.module(of, lambda failure: Err(_failure(failure))),
         _node_types(),
     ]
     return {module.__name__.rsplit(".", 1)[-1]: module for module in modules}

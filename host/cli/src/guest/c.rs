@@ -230,7 +230,7 @@ impl Project {
     /// Writes bindings of a world with all that the SDK offers.
     fn bindings(&self, folder: &Path) -> Result<(), CError> {
         let world = folder.join("wit");
-        wit::write(&world, wit::IMPORTS.into_iter())
+        wit::write(&world, wit::IMPORTS.into_iter().chain([wit::MODEL]))
             .map_err(|source| CError::File { path: world.clone(), source })?;
         let files =
             generated(&world).map_err(|reason| CError::Component { folder: self.folder.clone(), reason })?;
@@ -327,7 +327,7 @@ mod tests {
     #[test]
     fn bindings_are_generated_for_all_that_the_sdk_offers() {
         let folder = tempfile::tempdir().unwrap();
-        wit::write(folder.path(), wit::IMPORTS.into_iter()).unwrap();
+        wit::write(folder.path(), wit::IMPORTS.into_iter().chain([wit::MODEL])).unwrap();
         let files = generated(folder.path()).unwrap();
         let names: Vec<_> = files.iter().map(|(name, _)| name.to_owned()).collect();
         assert_eq!(names, ["built.c", "built.h", "built_component_type.o"]);

@@ -10,6 +10,7 @@ use graph_core::diagnostic::printable;
 use graph_runtime::project::text_file;
 
 use super::wit;
+use crate::wants;
 
 /// Where a project describes itself.
 pub const MANIFEST: &str = "pyproject.toml";
@@ -19,6 +20,8 @@ const ENVIRONMENT: &str = ".venv";
 const SOURCES: &str = "src";
 /// The module that the component is made of.
 const COMPONENT: &str = "graph_host_component";
+/// The interface of language models, as a node's sources have to name it.
+const MODEL: &str = "graph-host:host/model";
 /// The version of componentize-py that `new node` asks for.
 pub const COMPONENTIZE: &str = "0.25.1";
 /// What installs the tools of a project, and what it needs; typed in its folder.
@@ -141,12 +144,15 @@ impl Project {
             move |source| PythonError::File { path, source }
         };
         let world = scratch.path().join("wit");
-        wit::write(&world, wit::IMPORTS.into_iter()).map_err(file(&world))?;
+        let model = wants::is_named(&self.folder.join(SOURCES), "py", MODEL).then_some(wit::MODEL);
+        wit::write(&world, wit::IMPORTS.into_iter().chain(model)).map_err(file(&world))?;
         let modules = scratch.path().join("modules");
         let component = modules.join(format!("{COMPONENT}.py"));
         fs::create_dir(&modules).map_err(file(&modules))?;
-        fs::write(&component, include_str!("component.py.txt").replace("MODULE", &self.module))
-            .map_err(file(&component))?;
+        let load = if model.is_some() { "bindings.imported(\"model\")\n" } else { "" };
+        let text =
+            include_str!("component.py.txt").replace("MODULE", &self.module).replace("LOAD_MODEL\n", load);
+        fs::write(&component, text).map_err(file(&component))?;
         let out = scratch.path().join("node.wasm");
         let mut command = Command::new(&componentize);
         command.arg("--wit-path").arg(&world).args(["--world", wit::WORLD, "componentize"]);

@@ -37,7 +37,7 @@ pub const FILES: &[(&str, &str)] = texts![
 /// The name of the world that [`write()`] writes.
 pub const WORLD: &str = "built";
 
-/// Every interface that a node may import. Bindings offer all of them; a component imports those that the node calls.
+/// Every interface that a node may import, besides [`MODEL`]. Bindings offer all of them; a component imports those that the node calls.
 pub const IMPORTS: [&str; 11] = [
     "graph-host:host/log@0.1.0",
     "graph-host:host/events@0.1.0",
@@ -51,6 +51,10 @@ pub const IMPORTS: [&str; 11] = [
     "wasi:filesystem/types@0.2.12",
     "wasi:filesystem/preopens@0.2.12",
 ];
+
+/// Completions of language models. Bindings in Python have them only for a node that names the interface, because there every import of the
+/// world is in the component and takes space.
+pub const MODEL: &str = "graph-host:host/model@0.1.0";
 
 /// Writes a folder with the world of a node that imports these interfaces, and all that it depends on, in the layout that tools for WIT
 /// read.
