@@ -388,7 +388,7 @@ pub(super) fn research() -> GraphBuilder {
             "type": "number",
             "minimum": 0,
             "description": "What each question may cost, in the currency of the manifest's prices",
-            "default": 0.1,
+            "default": 0.3,
         },
     }));
     let folders = json!({ "command": "find /src -maxdepth 2 -type d -not -path '*/.*' | sort | head -60" });
@@ -408,7 +408,7 @@ pub(super) fn research() -> GraphBuilder {
     });
     let answer = ActionBuilder::tool("examples/answer-question").param("question", "${question}").param(
         "limits",
-        json!({ "turns": 10, "tokens": 200_000, "spend": "${inputs.spend}", "finish": true }),
+        json!({ "turns": 10, "tokens": 300_000, "spend": "${inputs.spend}", "finish": true }),
     );
     let write = json!({
         "message": "The question: ${inputs.question}\n\nWhat was found out about its parts: ${state.answers}",
