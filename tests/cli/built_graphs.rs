@@ -8,18 +8,20 @@ use graph_core::document;
 use graph_core::graph::{OnItemError, Reducer};
 use serde_json::{Value, json};
 
+use super::built_agents::{agents_negotiate, look, model_router, research, writer_and_critic};
+
 /// A graph with the inputs that it describes, all texts or numbers.
-fn graph(inputs: &Value) -> GraphBuilder {
+pub(super) fn graph(inputs: &Value) -> GraphBuilder {
     let mut builder = GraphBuilder::new("examples/built");
     builder.input_schema(json!({ "type": "object", "additionalProperties": false, "properties": inputs }));
     builder
 }
 
-fn input(of_type: &str, description: &str, default: impl Into<Value>) -> Value {
+pub(super) fn input(of_type: &str, description: &str, default: impl Into<Value>) -> Value {
     json!({ "type": of_type, "description": description, "default": default.into() })
 }
 
-fn is(path: &str, value: impl Into<Value>, to: &str) -> Branch {
+pub(super) fn is(path: &str, value: impl Into<Value>, to: &str) -> Branch {
     Branch::when(When::path(path).eq(value), to)
 }
 
@@ -615,28 +617,11 @@ fn agent() -> GraphBuilder {
             "default": 12,
         },
     }));
-    let parameters = json!({
-        "type": "object",
-        "additionalProperties": false,
-        "required": ["op", "folder"],
-        "properties": {
-            "op": { "enum": ["list", "count", "search"] },
-            "folder": { "type": "string", "description": "The folder to begin at, such as /src/host" },
-            "ending": { "type": "string", "description": "What the names of files end in, such as .rs" },
-            "text": { "type": "string", "description": "The text; for `search` only" },
-        },
-    });
-    let look = json!({
-        "item": "examples/files",
-        "name": "look",
-        "description": "Looks at files: lists them, counts their lines, or finds the lines that hold a text.",
-        "parameters": parameters,
-    });
     let settings = json!({
         "message": "${inputs.question}",
         "model": "fast",
         "system": "You answer questions about the files of a repository, which are below /src. Use the tool; do not guess.",
-        "tools": [look],
+        "tools": [look()],
         "approvals": [{ "tool": "look", "then": "${inputs.approve}" }],
         "outputs": {
             "answer": { "type": "string", "required": true, "description": "The answer, in one or two sentences" },
@@ -663,16 +648,20 @@ fn agent() -> GraphBuilder {
 fn the_examples_built_by_a_program_have_the_digests_of_their_documents() {
     let built = [
         ("agent/graph.yaml", agent()),
+        ("agents-negotiate/graph.yaml", agents_negotiate()),
         ("approval/graph.yaml", approval()),
         ("code-review/graph.yaml", code_review()),
         ("etl/graph.yaml", etl()),
         ("map-reduce/graph.yaml", map_reduce()),
+        ("model-router/graph.yaml", model_router()),
         ("multi-file-review/graph.yaml", multi_file_review()),
         ("negotiation/graph.yaml", negotiation()),
         ("nested-graphs/graph.yaml", nested_graphs()),
         ("project-stats/graph.yaml", project_stats()),
+        ("research/graph.yaml", research()),
         ("selective-feedback/graph.yaml", selective_feedback()),
         ("tool-router/graph.yaml", tool_router()),
+        ("writer-and-critic/graph.yaml", writer_and_critic()),
         (".ai/tools/examples/review-one.yaml", review_one()),
     ];
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");

@@ -5,6 +5,7 @@ mod background;
 mod bad_files;
 mod bad_input;
 mod build;
+mod built_agents;
 mod built_graphs;
 mod built_in;
 mod bundle;

@@ -14,6 +14,7 @@ import tempfile
 import time
 import traceback
 
+import agents
 import budgets
 import conversation
 import durability
@@ -73,7 +74,7 @@ def main():
         project = Project(str(pathlib.Path(arguments.graph_host).resolve()), folder, provider, secret)
         try:
             prepare(project, arguments.guest)
-            for module, more in ((conversation, ()), (budgets, (SEED, BUDGETS)), (faults, (SEED,)), (messages, ()), (languages, (pathlib.Path(arguments.aimock) / "tests/models/guests",)), (durability, ()), (grants, ()), (key, ())):
+            for module, more in ((conversation, ()), (budgets, (SEED, BUDGETS)), (faults, (SEED,)), (messages, ()), (languages, (pathlib.Path(arguments.aimock) / "tests/models/guests",)), (durability, ()), (grants, ()), (agents, ()), (key, ())):
                 for name, row in module.rows(project, *more):
                     run(name, row)
         finally:
