@@ -20,7 +20,8 @@ impl Model {
         };
         let max_tokens_key =
             if rule.max_tokens { MaxTokensKey::MaxTokens } else { MaxTokensKey::MaxCompletionTokens };
-        Self { rule, api, options: Options { max_tokens_key, ..Options::default() } }
+        let encrypted_reasoning = rule.encrypted_reasoning;
+        Self { rule, api, options: Options { max_tokens_key, encrypted_reasoning, ..Options::default() } }
     }
 
     /// The most tokens of the answer to a request.

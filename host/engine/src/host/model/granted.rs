@@ -55,7 +55,11 @@ impl GrantedModel {
             rule: rule.clone(),
             api,
             outgoing: Arc::new(Outgoing { rules: vec![rule.http()], secrets: secret.into_iter().collect() }),
-            options: Options { max_tokens_key, ..Options::default() },
+            options: Options {
+                max_tokens_key,
+                encrypted_reasoning: rule.encrypted_reasoning,
+                ..Options::default()
+            },
             key,
         })
     }
