@@ -63,6 +63,12 @@ impl ModelUse {
         self.each(other, less)
     }
 
+    /// The larger of each.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        self.each(other, u64::max)
+    }
+
     /// The smaller of each.
     #[must_use]
     pub fn min(self, other: Self) -> Self {

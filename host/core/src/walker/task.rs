@@ -387,9 +387,10 @@ impl Task {
             events,
             journal,
             cache,
+            lost_models,
             ..
         } = known;
-        self.account.restore(used, start);
+        self.account.restore(used, start, lost_models);
         self.answers = answers;
         self.history = TaskHistory::of(events, journal);
         self.caching = Caching::of(cache);
@@ -456,6 +457,7 @@ impl Task {
             cache: self.caching.into_cache().filter(|_| outcome.is_some()),
             // An attempt that was abandoned is counted.
             reserved: None,
+            lost_models: self.account.lost_models().clone(),
         };
         Some((self.id, PendingTask::new(known, outcome)))
     }

@@ -20,6 +20,7 @@ use super::records::SPILL;
 use super::setup::{HandleError, RestoreError, Restored, Setup, Summary};
 use crate::digest::Digest;
 use crate::graph::{Durability, Graph};
+use crate::limits::ModelUse;
 use crate::record::{CacheEntry, Record, Source, Status};
 use crate::time::Timestamp;
 
@@ -352,6 +353,15 @@ impl RunTree {
             self.used(namespace).fuel.saturating_sub(self.root.accounted(&child.task).fuel)
         });
         of_children.fold(self.root.all_fuel(), u64::saturating_add)
+    }
+
+    /// What the run has used of language models so far, child runs included: that of [`Summary::host`] without computing the rest.
+    pub fn model_use(&self) -> ModelUse {
+        let of_children = self.children.iter().filter(|(_, child)| child.parent.is_empty());
+        let of_children = of_children.map(|(namespace, child)| {
+            self.used(namespace).host.less(self.root.accounted(&child.task).host).model
+        });
+        of_children.fold(self.root.all_host().model, ModelUse::plus)
     }
 
     /// The inputs of the run in a namespace, if it is under way.

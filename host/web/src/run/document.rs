@@ -184,6 +184,8 @@ pub(super) enum EventDocument {
         task: Arc<str>,
         attempt: u32,
         model: ModelUse,
+        #[serde(default)]
+        name: Option<Arc<str>>,
     },
     LookedUp {
         task: Arc<str>,
@@ -292,6 +294,8 @@ pub(super) struct ReportDocument {
     #[serde(default)]
     lost: ModelUse,
     #[serde(default)]
+    lost_models: BTreeMap<String, ModelUse>,
+    #[serde(default)]
     timing: TimingDocument,
 }
 
@@ -346,6 +350,7 @@ impl ReportDocument {
             events: events.map(|event| CustomEvent { name: event.name, payload: event.payload }).collect(),
             journal: self.journal,
             lost: self.lost,
+            lost_models: self.lost_models,
             timing: Timing {
                 at: self.timing.at,
                 began: Duration::from_micros(self.timing.began_micros),

@@ -153,7 +153,7 @@ impl Asking<'_> {
             }
         }
         if let Some(ledger) = &self.services.ledger
-            && !ledger.record(self.services.meter.total()).await
+            && !ledger.record(self.services.meter.total(), &model.rule.name).await
         {
             self.journal.settle_model(reserved, ModelUse::NOTHING);
             let message = "the run does not wait for it any more".to_owned();
