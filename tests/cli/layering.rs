@@ -57,6 +57,7 @@ fn crates_depend_on_each_other_one_way_only() {
         ("graph-host", "graph-runtime"),
         ("graph-registry", "graph-core"),
         ("graph-registry", "graph-http"),
+        ("graph-model", "graph-core"),
         ("graph-runtime", "graph-bundle"),
         ("graph-runtime", "graph-catalogue"),
         ("graph-runtime", "graph-core"),

@@ -373,6 +373,7 @@ mod tests {
     #[test]
     fn only_what_is_still_asked_is_answered_again() {
         let question = |id: &str, node: &str| InterruptRecord {
+            budget: None,
             id: id.to_owned(),
             node: node.to_owned(),
             payload: json!("?").into(),

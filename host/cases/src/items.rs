@@ -87,6 +87,7 @@ impl Items {
             results: wanted.results.min(most.results),
             stored: wanted.stored.min(most.stored),
             model: wanted.model.min(most.model),
+            model_asks: wanted.model_asks,
         }
     }
 

@@ -1,6 +1,8 @@
 //! A graph as the walker sees it: names resolved to indices, templates and conditions parsed, defaults filled in.
 //! `document` makes one from YAML and has checked everything that can be checked without running.
 
+mod bounds;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +15,8 @@ use crate::digest::Digest;
 use crate::hook::Hook;
 use crate::node::Category;
 use crate::template::ValueTemplate;
+
+pub use bounds::{ModelLimits, NodeLimits, NodeTemplates};
 
 /// The place of a node in [`Graph::nodes`], which is its place in the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -135,6 +139,8 @@ pub struct Node {
     pub command: Option<CommandGrant>,
     /// A further narrowing of what the node's item, or child graph, may use.
     pub capabilities: Option<NodeCapabilities>,
+    /// What of the limits and of `capabilities` each task evaluates by itself.
+    pub bounds: NodeTemplates,
     /// How long a cached result of the node may be used; `None`: results are not cached.
     pub cache: Option<CachePolicy>,
     /// `revisit: {feedback: true}`: the result of its last visit is stored. Its templates and edges read it as
@@ -299,17 +305,6 @@ impl Default for RetryPolicy {
     }
 }
 
-/// Limits that a document may lower, never raise above the manifest's.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NodeLimits {
-    /// Fuel of one attempt.
-    pub fuel: Option<u64>,
-    /// Bytes of linear memory.
-    pub memory: Option<u64>,
-    /// Wall time of one attempt.
-    pub timeout: Option<Duration>,
-}
-
 /// Pauses around a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StaticInterrupt {
@@ -449,6 +444,8 @@ pub enum OnItemError {
     Fail,
     /// The item's result is `null`.
     KeepNull,
+    /// The item's result is `{_error: {category, error}}`.
+    KeepError,
     /// The item has no result.
     Skip,
 }
@@ -501,7 +498,7 @@ named! {
     OnError { Fail => "fail", Continue => "continue" }
     OnNoMatch { End => "end", Fail => "fail" }
     OnStalledBarrier { Warn => "warn", Fail => "fail", Release => "release" }
-    OnItemError { Fail => "fail", KeepNull => "keep_null", Skip => "skip" }
+    OnItemError { Fail => "fail", KeepNull => "keep_null", KeepError => "keep_error", Skip => "skip" }
     Durability { Sync => "sync", Async => "async", Exit => "exit" }
     TemplateMode { Lenient => "lenient", Strict => "strict" }
 }

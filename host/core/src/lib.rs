@@ -39,6 +39,7 @@ pub mod json;
 pub mod keys;
 pub mod limits;
 pub mod model_budget;
+pub mod model_grant;
 pub mod node;
 pub mod parameters;
 pub mod question;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use model::{ModelFigure, ModelUse, read_cost, written_cost};
+pub(crate) use model::{cost_of, smaller_floor};
 
 /// The limits of one task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,6 +48,12 @@ pub struct TaskLimits {
     /// What of `model` is kept for a last request without tools; none if the task fails once a figure does not suffice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_floor: Option<ModelUse>,
+    /// Once a figure of `model` is used up, the task asks for more of it instead of failing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub model_asks: bool,
+    /// What answers have added to `model`, which contains it.
+    #[serde(default, skip_serializing_if = "ModelUse::is_nothing")]
+    pub model_added: ModelUse,
 }
 
 const fn default_model() -> ModelUse {
@@ -97,6 +104,8 @@ impl TaskLimits {
         response_body: 4 << 20,
         model: ModelUse::OF_TASK,
         model_floor: None,
+        model_asks: false,
+        model_added: ModelUse::NOTHING,
     };
 
     /// No bound at all.
@@ -114,6 +123,8 @@ impl TaskLimits {
         response_body: u64::MAX,
         model: ModelUse::UNBOUNDED,
         model_floor: None,
+        model_asks: false,
+        model_added: ModelUse::NOTHING,
     };
 
     /// The task's limits on its use of the host.
@@ -121,7 +132,13 @@ impl TaskLimits {
         HostUse { calls: self.calls, bytes: self.bytes, model: self.model, ..HostUse::NOTHING }
     }
 
-    /// The smaller of each.
+    /// These limits of a task that answers have added so much to.
+    #[must_use]
+    pub fn with_added(self, added: ModelUse) -> Self {
+        Self { model: self.model.raised(added), model_added: self.model_added.plus(added), ..self }
+    }
+
+    /// The smaller of each. What answers have added to one of them raises the other as well.
     #[must_use]
     pub fn min(self, other: Self) -> Self {
         Self {
@@ -136,11 +153,13 @@ impl TaskLimits {
             requests: self.requests.min(other.requests),
             request_body: self.request_body.min(other.request_body),
             response_body: self.response_body.min(other.response_body),
-            model: self.model.min(other.model),
+            model: self.model.raised(other.model_added).min(other.model.raised(self.model_added)),
             model_floor: match (self.model_floor, other.model_floor) {
-                (Some(one), Some(two)) => Some(one.min(two)),
+                (Some(one), Some(two)) => Some(smaller_floor((self.model, one), (other.model, two))),
                 (one, two) => one.or(two),
             },
+            model_asks: self.model_asks || other.model_asks,
+            model_added: self.model_added.plus(other.model_added),
         }
     }
 }
@@ -184,6 +203,9 @@ pub struct RunLimits {
     /// Calls of language models, of all tasks together.
     #[serde(default = "default_run_model", skip_serializing_if = "is_default_run_model")]
     pub model: ModelUse,
+    /// Once a figure of `model` is used up, the task that needs more of it asks for that instead of ending the run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub model_asks: bool,
 }
 
 const fn default_run_model() -> ModelUse {
@@ -266,6 +288,7 @@ impl RunLimits {
         results: 256 << 20,
         stored: 4 << 30,
         model: ModelUse::OF_RUN,
+        model_asks: false,
     };
 
     /// The run's limits on its use of the host. Fuel is not among them: the host's and the components' fuel share one
@@ -497,5 +520,26 @@ pub mod millis {
     /// Reads whole milliseconds.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
         u64::deserialize(deserializer).map(Duration::from_millis)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_added_to_limits_raises_a_grant() {
+        let of = |calls| ModelUse { calls, ..ModelUse::UNBOUNDED };
+        let grant = TaskLimits { model: of(5), ..TaskLimits::DEFAULT };
+        let raised = grant.with_added(ModelFigure::Calls.amount(3));
+        assert_eq!((raised.model, raised.model_added.calls), (of(8), 3));
+        // Of the raised budget four calls are left.
+        let task = TaskLimits { model: of(4), ..raised };
+        assert_eq!(task.min(grant).model, of(4));
+        assert_eq!(raised.min(grant).model, of(8));
+        assert_eq!(grant.min(raised).model, of(8));
+        assert_eq!(TaskLimits::UNBOUNDED.min(raised).min(grant).model, of(8));
+        let smaller = TaskLimits { model: of(1), ..grant };
+        assert_eq!(raised.min(smaller).model, of(4));
     }
 }

@@ -26,6 +26,8 @@
 //! );
 //! ```
 
+use serde::{Deserialize, Serialize};
+
 use crate::capability::ModelPrice;
 use crate::limits::{ModelFigure, ModelUse};
 
@@ -91,8 +93,44 @@ pub struct ModelOverrun {
     pub total: u64,
 }
 
-fn manifest_line(figure: ModelFigure, amount: u64) -> String {
+pub(crate) fn manifest_line(figure: ModelFigure, amount: u64) -> String {
     format!("limits: {{ model: {{ {}: {} }} }}", figure.key(), figure.written(amount))
+}
+
+/// The figure of a budget of models that ended an attempt, and by how much it does not suffice, as far as that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShortFigure {
+    /// The figure.
+    pub figure: ModelFigure,
+    /// How much of it was left to the attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<u64>,
+    /// How much of it the request may need, which was not sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needed: Option<u64>,
+    /// How much more of it a provider has used than the attempt had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<u64>,
+}
+
+impl From<ModelFigure> for ShortFigure {
+    fn from(figure: ModelFigure) -> Self {
+        Self { figure, left: None, needed: None, over: None }
+    }
+}
+
+impl From<ModelShortage> for ShortFigure {
+    fn from(shortage: ModelShortage) -> Self {
+        let ModelShortage { figure, needed, left, .. } = shortage;
+        Self { left: Some(left), needed: Some(needed), ..figure.into() }
+    }
+}
+
+impl From<ModelOverrun> for ShortFigure {
+    fn from(overrun: ModelOverrun) -> Self {
+        let ModelOverrun { figure, most, total, .. } = overrun;
+        Self { over: Some(total.saturating_sub(most)), ..figure.into() }
+    }
 }
 
 impl ModelBudget {

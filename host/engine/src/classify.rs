@@ -1,5 +1,6 @@
 //! Determines how a call ended, by the types of wasmtime's errors where it has them.
 
+use graph_core::diagnostic::escape;
 use graph_core::node::{Category, Failure};
 use graph_core::record::JournalDifference;
 use wasmtime::Trap;
@@ -83,7 +84,7 @@ pub(crate) fn classify(error: &wasmtime::Error) -> (Classification, Failure) {
             Classification::Trap,
             Failure::new(
                 Category::Internal,
-                format!("it broke the contract between component and host: {}", crate::host::escape(&root)),
+                format!("it broke the contract between component and host: {}", escape(&root)),
             ),
         ),
     }
@@ -99,8 +100,8 @@ fn describe_trap(trap: Trap, root: &str) -> String {
             "it reached an `unreachable` instruction, as a panic does; its log may say why".to_owned()
         }
         Trap::MemoryOutOfBounds => {
-            format!("{} (calls that nest too deeply can end so, too)", crate::host::escape(root))
+            format!("{} (calls that nest too deeply can end so, too)", escape(root))
         }
-        _ => crate::host::escape(root),
+        _ => escape(root),
     }
 }

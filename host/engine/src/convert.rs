@@ -3,13 +3,13 @@
 
 use std::fmt::Write as _;
 
+use graph_core::diagnostic::escape;
 use graph_core::json::{MAX_DEPTH, parse_strict};
 use graph_core::node::{Activation, Category, Failure, Goto, Outcome};
 use serde_json::Value;
 
 use crate::bindings::graph_host::node::types as wit;
 use crate::call::Classification;
-use crate::host::escape;
 
 /// The longest failure message that is kept, in bytes.
 const MAX_MESSAGE: usize = 8 << 10;

@@ -1,13 +1,15 @@
 //! Records what the world answers to a component's calls, or answers from such a record.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use graph_core::capability::ModelPrice;
 use graph_core::limits::{HostUse, ModelUse, TaskLimits};
-use graph_core::model_budget::{ModelBudget, ModelOverrun, ModelShortage};
+use graph_core::model_budget::ModelBudget;
 use graph_core::node::{Category, Failure};
 use graph_core::record::journal::{as_fault, digested, fault, fault_after, kept};
 use graph_core::record::{Canonical, JournalDifference, JournalEntry, JournalReader};
+use graph_model::Encoded;
+use graph_model::exchange::{Call, Ended, Settled, Tried};
 use serde_json::Value;
 
 use crate::classify::{GuestFault, classify};
@@ -254,46 +256,32 @@ impl SharedJournal {
         self.models().budget.charge(host.model);
     }
 
-    /// Whether something is kept for a last request without tools.
-    pub(crate) fn keeps_a_last_request(&self) -> bool {
-        self.models().budget.has_floor()
-    }
-
-    /// Sets aside what a request to a language model may use. `last`: also of what is kept for a last one. See
-    /// [`ModelBudget::reserve`].
-    pub(crate) fn reserve_model(
-        &self,
-        input: u64,
-        output: u64,
-        price: &ModelPrice,
-        last: bool,
-    ) -> Result<ModelUse, ModelShortage> {
+    /// Begins a try of a call of a language model, as [`Call::begin`] does.
+    pub(crate) fn reserve_model(&self, call: &mut Call, streamed: bool) -> Result<Encoded, Box<Ended>> {
         let models = &mut *self.models();
-        let budget = &mut models.budget;
-        let reserved = if last {
-            budget.reserve_last(input, output, price)
-        } else {
-            budget.reserve(input, output, price)
-        }?;
-        models.meter.change(ModelUse::NOTHING, reserved);
-        Ok(reserved)
+        let encoded = call.begin(&mut models.budget, streamed)?;
+        models.meter.change(ModelUse::NOTHING, call.reserved());
+        Ok(encoded)
     }
 
-    /// Charges what a request has used instead of what was set aside. See [`ModelBudget::settle`].
-    pub(crate) fn settle_model(&self, reserved: ModelUse, used: ModelUse) -> Option<ModelOverrun> {
+    /// Settles the try under way, as [`Call::settle`] does.
+    pub(crate) fn settle_model(&self, call: &Call, tried: Tried, left: Duration) -> Settled {
         let models = &mut *self.models();
-        models.meter.change(reserved, used);
-        models.budget.settle(used)
+        models.meter.change(call.reserved(), call.used(&tried.spent));
+        call.settle(&mut models.budget, tried, left)
     }
 
-    /// Charges what was set aside for a request whose end is not known; nothing if none is under way.
-    pub(crate) fn forfeit_model(&self) {
-        self.models().budget.forfeit();
+    /// Ends a call whose try has used this, and with it the attempt.
+    pub(crate) fn end_model(&self, call: &Call, used: ModelUse, failure: Failure) -> Ended {
+        let models = &mut *self.models();
+        models.meter.change(call.reserved(), used);
+        models.budget.settle(used);
+        call.end(failure, &models.budget)
     }
 
-    /// What language models have used until now, called components included.
-    pub(crate) fn model_used(&self) -> ModelUse {
-        self.models().budget.used()
+    /// Ends a call that ran past the deadline, as [`Call::late`] does.
+    pub(crate) fn late_model(&self, call: &Call) -> Ended {
+        call.late(&mut self.models().budget)
     }
 
     /// What language models may still use. It is the same in a replay.
@@ -392,6 +380,7 @@ fn entry(
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use graph_core::capability::ModelPrice;
     use graph_core::record::journal::{CALLED, MODEL, as_kept, with_used};
     use serde_json::json;
 
@@ -442,12 +431,12 @@ mod tests {
         let used = ModelUse { calls: 1, input: 100, output: 10, cost: 0 };
         let inner = HostUse { model: used, ..HostUse::NOTHING };
         let first = of(Journal::Record);
-        let reserved = first.reserve_model(200, 50, &ModelPrice::default(), false).unwrap();
-        assert!(first.settle_model(reserved, used).is_none());
+        first.models().budget.reserve(200, 50, &ModelPrice::default()).unwrap();
+        assert!(first.models().budget.settle(used).is_none());
         first.record(MODEL.0, MODEL.1, json!(1), Ok(with_used(json!({}), used))).unwrap();
         first.used_inside(inner);
         first.record("graph-host:host/tools", "call", json!(2), Ok(json!({ CALLED: inner }))).unwrap();
-        assert_eq!(first.model_used(), used.plus(used));
+        assert_eq!(first.models().budget.used(), used.plus(used));
         let left = first.left().model;
         let (entries, _) = first.finish();
         let second = of(Journal::Replay(entries));

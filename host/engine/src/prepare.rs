@@ -16,7 +16,7 @@ use crate::error::{MissingInterface, PrepareError};
 use crate::functions::{self, FunctionEntry};
 use crate::host::filesystem::Mounts;
 use crate::host::http::read_secret;
-use crate::host::model::GrantedModel;
+use crate::host::model;
 use crate::state::{Granted, HasState, HasTable, TaskState};
 
 /// A component that is linked with what it was granted, ready to be called. Cheap to clone.
@@ -60,7 +60,7 @@ impl Engine {
         let secrets =
             secrets.map_err(|source| PrepareError::Secret { id: loaded.id().to_owned(), source })?;
         let models = grant.models.iter().map(|rule| {
-            GrantedModel::prepare(rule, self.without_keys).map_err(|source| PrepareError::ModelKey {
+            model::provider(rule, self.without_keys).map_err(|source| PrepareError::ModelKey {
                 id: loaded.id().to_owned(),
                 model: rule.name.clone(),
                 source,

@@ -6,13 +6,13 @@ use std::time::Instant;
 use graph_core::capability::{KnowledgeRule, Outgoing};
 use graph_core::limits::TaskLimits;
 use graph_core::time::Timestamp;
+use graph_model::exchange::Provider;
 use tokio::sync::Semaphore;
 use wasmtime::component::{HasData, ResourceTable};
 
 use crate::host::clocks::VirtualClock;
 use crate::host::filesystem::Mounts;
 use crate::host::http::{Client, HttpState};
-use crate::host::model::GrantedModel;
 use crate::host::output::Output;
 use crate::host::random::SeededRandom;
 use crate::journal::SharedJournal;
@@ -90,7 +90,7 @@ pub(crate) struct Granted {
     pub(crate) chains: Arc<Semaphore>,
     pub(crate) knowledge: Vec<KnowledgeRule>,
     /// The language models, with their keys.
-    pub(crate) models: Vec<GrantedModel>,
+    pub(crate) models: Vec<Provider>,
 }
 
 impl Granted {

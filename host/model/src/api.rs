@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use graph_core::capability::ModelApi;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -90,6 +91,16 @@ impl Api {
             Self::OpenAiChat => openai_chat::decode(body, bounds),
             Self::OpenAiResponses => openai_responses::decode(body, bounds),
             Self::Anthropic => anthropic::decode(body, bounds),
+        }
+    }
+}
+
+impl From<ModelApi> for Api {
+    fn from(api: ModelApi) -> Self {
+        match api {
+            ModelApi::OpenAiChat => Self::OpenAiChat,
+            ModelApi::OpenAiResponses => Self::OpenAiResponses,
+            ModelApi::Anthropic => Self::Anthropic,
         }
     }
 }

@@ -22,6 +22,15 @@ impl Default for Bounds {
     }
 }
 
+impl Bounds {
+    /// The bounds of an answer whose body has at most `most` bytes.
+    pub fn for_body(most: u64) -> Self {
+        let own = Self::default();
+        let answer_bytes = own.answer_bytes.min(usize::try_from(most).unwrap_or(usize::MAX));
+        Self { stream_bytes: most, answer_bytes, ..own }
+    }
+}
+
 /// What is left of the bounds of one answer.
 #[derive(Debug)]
 pub(crate) struct Meter {

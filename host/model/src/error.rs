@@ -1,5 +1,6 @@
 //! What goes wrong: answers that say so, and answers that cannot be read.
 
+use graph_core::node;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -77,6 +78,20 @@ impl Category {
             code if code.starts_with("invalid_") => Self::InvalidInput,
             _ => return None,
         })
+    }
+}
+
+impl From<Category> for node::Category {
+    /// As a component gets it.
+    fn from(category: Category) -> Self {
+        match category {
+            Category::RateLimited => Self::RateLimited,
+            Category::Transient => Self::Transient,
+            Category::Timeout => Self::Timeout,
+            Category::InvalidInput => Self::InvalidInput,
+            Category::Denied => Self::Denied,
+            Category::Permanent => Self::Permanent,
+        }
     }
 }
 

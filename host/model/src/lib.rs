@@ -1,9 +1,10 @@
-//! The wire formats of language models: a [`Request`] is written for an [`Api`], and its answer is read into a [`Response`], whole or as a
+//! Language models: their wire formats, and what every host decides about a call of one. A [`Request`] is written for an [`Api`], and its answer is read into a [`Response`], whole or as a
 //! [`Stream`] of events. Three APIs are known: Chat Completions and Responses of OpenAI, and Messages of Anthropic.
 //!
 //! Nothing here sends anything: the caller has the connection, the key, the clock and the budgets. What it needs for them is here:
 //! an upper bound of the tokens of a request before it is sent ([`Encoded::bound_input`]), what a call has used, also if its answer is of no
-//! use ([`DecodeError::usage`]), and whether trying again makes sense ([`Category::can_retry`]).
+//! use ([`DecodeError::usage`]), and whether trying again makes sense ([`Category::can_retry`]). [`exchange`] makes of them what a host does
+//! with a component's call: it sets aside, settles, tries again, and writes the journal's entry.
 //!
 //! A provider is a stranger. What it sends is read within [`Bounds`], and its texts are on one line when they are part of an error.
 //!
@@ -59,6 +60,7 @@ mod check;
 mod draft;
 mod encode;
 mod error;
+pub mod exchange;
 mod halves;
 mod json;
 mod openai_chat;

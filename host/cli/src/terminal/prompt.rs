@@ -281,7 +281,7 @@ mod tests {
     use super::*;
 
     fn interrupt(id: &str, node: &str, payload: Value) -> InterruptRecord {
-        InterruptRecord { id: id.to_owned(), node: node.to_owned(), payload: payload.into() }
+        InterruptRecord { budget: None, id: id.to_owned(), node: node.to_owned(), payload: payload.into() }
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::diagnostic::Span;
+use crate::graph::ModelLimits;
+use crate::limits::ModelFigure;
 use crate::yaml::{Entry, Key, Mapping, Node, Yaml};
 
 /// The keys of a mapping. A key that is set again keeps its place.
@@ -12,6 +14,11 @@ use crate::yaml::{Entry, Key, Mapping, Node, Yaml};
 pub(super) struct Fields(Mapping);
 
 impl Fields {
+    /// The keys of a mapping; none of anything else.
+    pub(super) fn of(node: Option<&Node>) -> Self {
+        Self(node.and_then(Node::as_mapping).cloned().unwrap_or_default())
+    }
+
     pub(super) fn set(&mut self, key: &str, value: impl Into<Value>) {
         self.set_node(key, Node::from_json(&value.into()));
     }
@@ -73,4 +80,17 @@ pub(super) fn duration(span: Duration) -> String {
         Some((name, unit)) => format!("{}{name}", millis / unit),
         None => format!("{millis}ms"),
     }
+}
+
+/// A budget of language models; none if no figure is limited.
+pub(super) fn model_limits(limits: ModelLimits) -> Option<Node> {
+    let mut fields = Fields::default();
+    for figure in ModelFigure::ALL {
+        if let Some(most) = limits.of(figure) {
+            // Of the largest costs, a number cannot hold all digits.
+            let written = serde_json::from_str::<Value>(&figure.written(most));
+            fields.set(figure.key(), written.unwrap_or_else(|_| Value::from(most)));
+        }
+    }
+    (!limits.is_nothing()).then(|| fields.into_node())
 }

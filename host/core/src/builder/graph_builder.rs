@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::fields::{Fields, duration, list, names, text};
+use super::fields::{Fields, duration, list, model_limits, names, text};
 use super::hook_builder::HookBuilder;
 use super::node_builder::{NodeBuilder, Retry};
 use super::when::When;
@@ -366,6 +366,9 @@ impl GraphBuilder {
         }
         if let Some(span) = limits.timeout {
             fields.set("timeout", duration(span));
+        }
+        if let Some(model) = model_limits(limits.model) {
+            fields.set_node("model", model);
         }
         self.config.set_node("limits", fields.into_node());
         self

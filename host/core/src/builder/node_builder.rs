@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::fields::{Fields, duration, list, names, text};
-use crate::graph::{ItemType, OnItemError, Primary};
+use super::fields::{Fields, duration, list, model_limits, names, text};
+use crate::graph::{ItemType, ModelLimits, OnItemError, Primary};
+use crate::limits::ModelFigure;
 use crate::node::Category;
 use crate::yaml::Node;
 
@@ -244,6 +245,31 @@ impl NodeBuilder {
         self
     }
 
+    /// Limits the time of an attempt by a template, which gives a duration, a number of seconds, or null.
+    #[must_use]
+    pub fn timeout_from(mut self, template: impl Into<String>) -> Self {
+        self.0.set("timeout", template.into());
+        self
+    }
+
+    /// Limits what each task may use of language models, below the manifest's limits: all its attempts together, or the whole child run.
+    #[must_use]
+    pub fn model_limits(mut self, limits: ModelLimits) -> Self {
+        if let Some(model) = model_limits(limits) {
+            self.0.set_inside("limits", "model", model);
+        }
+        self
+    }
+
+    /// Limits one figure of that by a template, which gives a number or null.
+    #[must_use]
+    pub fn model_limit_from(mut self, figure: ModelFigure, template: impl Into<String>) -> Self {
+        let mut model = Fields::of(self.0.get("limits").and_then(|node| node.as_mapping()?.get("model")));
+        model.set(figure.key(), template.into());
+        self.0.set_inside("limits", "model", model.into_node());
+        self
+    }
+
     /// The node runs only when nothing else is next.
     #[must_use]
     pub fn deferred(mut self) -> Self {
@@ -293,6 +319,13 @@ impl NodeBuilder {
     #[must_use]
     pub fn may_dispatch<N: Into<String>>(mut self, patterns: impl IntoIterator<Item = N>) -> Self {
         self.0.set_inside("capabilities", "dispatch", list(names(patterns)));
+        self
+    }
+
+    /// Narrows which items may be dispatched by a template, which gives a list of patterns, or null.
+    #[must_use]
+    pub fn may_dispatch_from(mut self, template: impl Into<String>) -> Self {
+        self.0.set_inside("capabilities", "dispatch", text(&template.into()));
         self
     }
 

@@ -7,10 +7,11 @@ use serde_json::json;
 
 use super::{ActionBuilder, Branch, BuildError, GraphBuilder, HookBuilder, NodeBuilder, Retry, When};
 use crate::graph::{
-    Durability, ItemType, Next, NodeKind, NodeLimits, OnError, OnItemError, OnMaxSteps, OnNoMatch,
-    OnStalledBarrier, Primary, Reducer, TemplateMode,
+    Durability, ItemType, ModelLimits, Next, NodeKind, NodeLimits, OnError, OnItemError, OnMaxSteps,
+    OnNoMatch, OnStalledBarrier, Primary, Reducer, TemplateMode,
 };
 use crate::hook::{Control, ControlAction, HookEvent};
+use crate::limits::ModelFigure;
 use crate::node::Category;
 
 fn settings(builder: &mut GraphBuilder) {
@@ -46,6 +47,7 @@ fn settings(builder: &mut GraphBuilder) {
             fuel: Some(1_000_000),
             memory: Some(1 << 20),
             timeout: Some(Duration::from_millis(1_500)),
+            model: ModelLimits { calls: Some(30), cost: Some(1_500_000), ..ModelLimits::default() },
         })
         .output(json!({ "log": "${state.log}" }))
         .hook(
@@ -106,7 +108,15 @@ fn whole() -> GraphBuilder {
                 .feedback()
                 .metadata(json!({ "team": "a" })),
         )
-        .node("child", NodeBuilder::subgraph("acme/inner", json!({ "rows": "${state.rows}" })).deferred())
+        .node(
+            "child",
+            NodeBuilder::subgraph("acme/inner", json!({ "rows": "${state.rows}" }))
+                .timeout_from("${inputs.seconds || 60}")
+                .model_limits(ModelLimits { calls: Some(5), cost: Some(250_000), ..ModelLimits::default() })
+                .model_limit_from(ModelFigure::InputTokens, "${state.best}")
+                .may_dispatch_from("${state.rows}")
+                .deferred(),
+        )
         .node("wait", NodeBuilder::pass().interrupt_before().interrupt_after())
         .node("done", NodeBuilder::end_with(json!({ "best": "${state.best}" })))
         .node("stop", NodeBuilder::end())
@@ -169,6 +179,9 @@ fn everything_that_is_said_to_a_builder_arrives_in_the_graph() {
     let command = note.command.as_ref().unwrap();
     assert_eq!((command.goto.len(), command.write.len(), command.overwrite.len()), (1, 1, 1));
     assert!(note.feedback && note.metadata.is_some() && note.capabilities.is_some());
+    assert_eq!((child.limits.model.calls, child.limits.model.cost), (Some(5), Some(250_000)));
+    assert_eq!(child.bounds.iter().count(), 3);
+    assert_eq!((graph.limits.model.calls, graph.limits.model.cost), (Some(30), Some(1_500_000)));
     assert!(child.defer && wait.interrupt.before && wait.interrupt.after);
     assert_eq!(wait.wait_for.len(), 2);
     let Next::First(edges) = &wait.next else { panic!("{wait:?}") };

@@ -120,6 +120,11 @@ impl DispatchPattern {
         self.function.as_deref() == function_of(name) && self.compiled.matches(without_function(name))
     }
 
+    /// About how much memory the text and what was made of it take.
+    pub(crate) fn held(&self) -> u64 {
+        (self.written.len() as u64).saturating_mul(8)
+    }
+
     /// Whether the pattern covers some name below this one.
     fn covers_below(&self, name: &str) -> bool {
         self.function.is_none() && covers_some(self.compiled.as_str(), &format!("{name}."))

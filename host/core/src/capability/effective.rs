@@ -264,13 +264,7 @@ fn limits(request: &GrantRequest<'_>) -> TaskLimits {
     for other in [request.ceiling.limits, request.parent.map(|parent| parent.limits)].into_iter().flatten() {
         limits = limits.min(other);
     }
-    let NodeLimits { fuel, memory, timeout } = request.node_limits;
-    TaskLimits {
-        fuel: fuel.map_or(limits.fuel, |fuel| fuel.min(limits.fuel)),
-        memory: memory.map_or(limits.memory, |memory| memory.min(limits.memory)),
-        timeout: timeout.map_or(limits.timeout, |timeout| timeout.min(limits.timeout)),
-        ..limits
-    }
+    request.node_limits.lower(limits)
 }
 
 /// The lines of a manifest that grant a kind to the items of a pattern.

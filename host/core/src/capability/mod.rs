@@ -32,5 +32,5 @@ pub use nested::{call_seed, check_call};
 pub use outgoing::{HttpField, HttpResponse, Outgoing, SecretValue, UnsearchableResponse, UnusableSecret};
 pub use reach::{KnowledgeRule, SecretRule, SecretSource, is_key};
 pub use read::read_run_limits;
-pub(crate) use read::read_task_models;
+pub(crate) use read::{read_money, read_task_models};
 pub use suggest::{DispatchUse, ItemNeeds, Suggestion, suggest};

@@ -7,11 +7,12 @@ use crate::digest::{Digest, DomainHasher};
 use crate::graph::{ItemType, NodeCapabilities, Primary};
 use crate::node::{Category, Failure};
 
-/// Whether a component may call an item: the manifest has to permit it, the node's own `capabilities` must not leave it out, and
-/// `depth`, the number of calls around the called component, must not be larger than the manifest allows.
+/// Whether a component may call an item: the manifest has to permit it, the node's own `capabilities`, and what its templates have
+/// `given`, must not leave it out, and `depth`, the number of calls around the called component, must not be larger than the manifest allows.
 pub fn check_call(
     manifest: &Manifest,
     own: Option<&NodeCapabilities>,
+    given: Option<&DispatchPatterns>,
     item: &str,
     depth: u32,
 ) -> Result<(), Failure> {
@@ -20,7 +21,7 @@ pub fn check_call(
         .and_then(|own| own.dispatch.as_deref())
         .map(|patterns| DispatchPatterns::parse(patterns).unwrap_or_default());
     let permits = |patterns: &DispatchPatterns| patterns.permits(Primary::Execute, ItemType::Tool, item);
-    if !permits(manifest.dispatch()) || !own.as_ref().is_none_or(permits) {
+    if !permits(manifest.dispatch()) || ![own.as_ref(), given].into_iter().flatten().all(permits) {
         let name = capability_name(Primary::Execute, ItemType::Tool, item);
         let message = format!(
             "`{}` is not permitted: no pattern of `dispatch` that holds at this node covers it",

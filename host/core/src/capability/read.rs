@@ -13,7 +13,7 @@ use super::manifest::{ItemEntry, Manifest, ManifestMount};
 use super::path;
 use crate::diagnostic::{Diagnostic, Diagnostics, Problems, codes, excerpt};
 use crate::keys;
-use crate::limits::{ModelUse, RunLimits, TaskLimits, read_cost};
+use crate::limits::{ModelUse, RunLimits, TaskLimits, cost_of};
 use crate::yaml::{Entry, Fields, Node, Yaml, parse};
 
 /// The largest depth of child runs that a manifest may allow.
@@ -78,10 +78,7 @@ pub fn read_run_limits(mut fields: Fields<'_>) -> RunLimits {
         state: size(&mut fields, "state").unwrap_or(RunLimits::DEFAULT.state),
         results: size(&mut fields, "results").unwrap_or(RunLimits::DEFAULT.results),
         stored: size(&mut fields, "stored").unwrap_or(RunLimits::DEFAULT.stored),
-        model: match fields.fields("model", &keys::manifest::RUN_MODEL, "`model`") {
-            Some(fields) => read_figures(fields, RunLimits::DEFAULT.model),
-            None => RunLimits::DEFAULT.model,
-        },
+        ..read_run_models(&mut fields)
     };
     fields.finish();
     run
@@ -263,16 +260,47 @@ fn read_limits(mut fields: Fields<'_>, otherwise: TaskLimits) -> TaskLimits {
     limits
 }
 
+/// Reads the key `model` of a run's limits, and gives limits that have nothing else from it.
+fn read_run_models(fields: &mut Fields<'_>) -> RunLimits {
+    let otherwise = RunLimits::DEFAULT;
+    let Some(mut fields) = fields.fields("model", &keys::manifest::RUN_MODEL, "`model`") else {
+        return otherwise;
+    };
+    let asks = fields.choice("when_used_up", &[("fail", false), ("ask", true)]);
+    let model = read_figures(fields, otherwise.model);
+    RunLimits { model, model_asks: asks.unwrap_or(otherwise.model_asks), ..otherwise }
+}
+
+/// What happens once a budget of models is used up.
+#[derive(Clone, Copy, PartialEq)]
+enum WhenUsedUp {
+    Fail,
+    Finish,
+    Ask,
+}
+
 /// Reads the key `model` of a task's limits, and gives limits that have nothing else from it.
 pub(crate) fn read_task_models(fields: &mut Fields<'_>, otherwise: TaskLimits) -> TaskLimits {
     let what = "`model`";
     let Some(mut fields) = fields.fields("model", &keys::manifest::TASK_MODEL, what) else {
         return otherwise;
     };
-    let finishes = fields.choice("when_used_up", &[("fail", false), ("finish", true)]);
+    let then = fields.choice(
+        "when_used_up",
+        &[("fail", WhenUsedUp::Fail), ("finish", WhenUsedUp::Finish), ("ask", WhenUsedUp::Ask)],
+    );
     let model = read_figures(fields, otherwise.model);
-    let finishes = finishes.unwrap_or(otherwise.model_floor.is_some());
-    TaskLimits { model, model_floor: finishes.then(|| model.floor()), ..otherwise }
+    let then = then.unwrap_or(match otherwise {
+        TaskLimits { model_asks: true, .. } => WhenUsedUp::Ask,
+        TaskLimits { model_floor: Some(_), .. } => WhenUsedUp::Finish,
+        _ => WhenUsedUp::Fail,
+    });
+    TaskLimits {
+        model,
+        model_floor: (then == WhenUsedUp::Finish).then(|| model.floor()),
+        model_asks: then == WhenUsedUp::Ask,
+        ..otherwise
+    }
 }
 
 /// Reads the figures of a budget of models; missing ones have the values of `otherwise`.
@@ -281,7 +309,7 @@ fn read_figures(mut fields: Fields<'_>, otherwise: ModelUse) -> ModelUse {
         calls: fields.u64("calls", 0..=u64::MAX).unwrap_or(otherwise.calls),
         input: fields.u64("input_tokens", 0..=u64::MAX).unwrap_or(otherwise.input),
         output: fields.u64("output_tokens", 0..=u64::MAX).unwrap_or(otherwise.output),
-        cost: money(&mut fields, "cost").unwrap_or(otherwise.cost),
+        cost: read_money(&mut fields, "cost").unwrap_or(otherwise.cost),
     };
     fields.finish();
     model
@@ -291,16 +319,10 @@ fn read_figures(mut fields: Fields<'_>, otherwise: ModelUse) -> ModelUse {
 const MOST_MONEY: u64 = 1_000_000_000_000_000_000;
 
 /// Reads an amount of money as millionths: a decimal number with at most six decimals.
-fn money(fields: &mut Fields<'_>, key: &'static str) -> Option<u64> {
+pub(crate) fn read_money(fields: &mut Fields<'_>, key: &'static str) -> Option<u64> {
     let node = fields.get(key)?;
     let read = match &node.value {
-        Yaml::Number(number) => match number.as_f64().filter(|_| number.is_f64()) {
-            Some(value) => {
-                let text = format!("{value:.6}");
-                read_cost(&text).filter(|_| text.parse() == Ok(value))
-            }
-            None => read_cost(&number.to_string()),
-        },
+        Yaml::Number(number) => cost_of(number),
         _ => None,
     };
     let read = read.filter(|read| *read <= MOST_MONEY);

@@ -9,4 +9,4 @@ mod text;
 pub use codes::Code;
 pub use report::{Diagnostic, Diagnostics, Problems, Severity, Span};
 pub(crate) use text::{acts, excerpt_of, excerpt_up_to};
-pub use text::{excerpt, nearest, one_line, printable};
+pub use text::{escape, excerpt, nearest, one_line, printable};

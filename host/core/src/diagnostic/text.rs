@@ -26,6 +26,33 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// The text with every character escaped that could change how a terminal or a page shows the text around it: control characters,
+/// line ends included, and characters that change the direction of writing. For texts of components and of servers.
+///
+/// ```
+/// assert_eq!(graph_core::diagnostic::escape("a\nb\u{202e}c"), "a\\nb\\u{202e}c");
+/// ```
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            character if character.is_control() || turns(character) => {
+                let _ = write!(out, "\\u{{{:x}}}", u32::from(character));
+            }
+            character => out.push(character),
+        }
+    }
+    out
+}
+
+/// Line and paragraph separators, and the marks of bidirectional writing.
+fn turns(character: char) -> bool {
+    matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// The text on one line, printable, and cut after that many characters.
 pub fn one_line(text: &str, most: usize) -> String {
     let text = printable(text).replace(['\n', '\t'], " ");
@@ -117,6 +144,15 @@ mod tests {
         let hostile = "\u{1b}[2J é \u{9b}1m \u{202e}";
         assert_eq!(same_length(hostile).len(), hostile.len());
         assert!(!same_length(hostile).contains(acts));
+    }
+
+    #[test]
+    fn nothing_steers_a_terminal() {
+        assert_eq!(
+            escape("a\u{1b}[2Jb\nfake: line\u{7f}\u{9b}\u{202e}x"),
+            "a\\u{1b}[2Jb\\nfake: line\\u{7f}\\u{9b}\\u{202e}x"
+        );
+        assert_eq!(escape("größer, 大きい 😀"), "größer, 大きい 😀");
     }
 
     #[test]

@@ -8,13 +8,13 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::scope::{IN_OUTPUT, IN_START, Reader};
-use super::{check, hooks, node, revisit};
+use super::{bounds, check, hooks, node, revisit};
 use crate::compat::Dialect;
 use crate::diagnostic::{Diagnostic, Problems, codes};
 use crate::digest::Digest;
 use crate::graph::{
-    Channel, Durability, Graph, NodeIndex, NodeLimits, OnError, OnMaxSteps, OnNoMatch, OnStalledBarrier,
-    Reducer, StartTarget, TemplateMode,
+    Channel, Durability, Graph, NodeIndex, OnError, OnMaxSteps, OnNoMatch, OnStalledBarrier, Reducer,
+    StartTarget, TemplateMode,
 };
 use crate::hook::HookLayer;
 use crate::id;
@@ -52,15 +52,7 @@ pub(super) fn lower(
         channel_entries.into_iter().flatten().filter_map(|entry| channel(entry, &reader)).collect();
     let folding = channels.iter().filter(|channel| channel.reducer.folds());
     reader.folding = folding.map(|channel| channel.name.clone()).collect();
-    let limits = fields
-        .filled("limits")
-        .and_then(|node| Fields::open(node, &keys::graph::LIMITS, "`limits`", problems))
-        .map(|mut fields| {
-            let limits = limits(&mut fields);
-            fields.finish();
-            limits
-        })
-        .unwrap_or_default();
+    let limits = fields.filled("limits").map(|node| bounds::of_graph(node, problems)).unwrap_or_default();
     let max_steps = fields.u64("max_steps", 1..=u64::MAX).unwrap_or(100);
     let mut graph = Graph {
         id: String::new(),
@@ -89,7 +81,8 @@ pub(super) fn lower(
             .u64("max_total_steps", 1..=u64::MAX)
             .unwrap_or_else(|| max_steps.max(LEAST_TOTAL_STEPS)),
         max_visits_per_node: fields.u64("max_visits_per_node", 1..=u64::MAX),
-        timeout: positive(fields.get("timeout"), "`timeout`", problems).unwrap_or(Duration::from_mins(10)),
+        timeout: bounds::positive(fields.get("timeout"), "`timeout`", problems)
+            .unwrap_or(Duration::from_mins(10)),
         durability: fields.choice("durability", Durability::CHOICES).unwrap_or_default(),
         templates: fields.choice("templates", TemplateMode::CHOICES).unwrap_or_default(),
         limits,
@@ -275,29 +268,4 @@ fn check_default(node: &Node, reducer: Reducer, problems: &Problems) {
     if !fits {
         node.wrong_type(&what, expected, problems);
     }
-}
-
-/// `fuel`, `memory` and `timeout`, of a node or of all.
-pub(super) fn limits(fields: &mut Fields<'_>) -> NodeLimits {
-    let problems = fields.problems();
-    let fuel = fields.u64("fuel", 1..=u64::MAX);
-    let memory = fields.get("memory").and_then(|node| {
-        let size = node.size("`memory`", problems)?;
-        if size == 0 {
-            node.out_of_range("`memory` must be more than nothing", "at least 1 byte", problems);
-        }
-        (size > 0).then_some(size)
-    });
-    NodeLimits { fuel, memory, timeout: positive(fields.get("timeout"), "`timeout`", problems) }
-}
-
-/// A duration that is not zero.
-pub(super) fn positive(node: Option<&Node>, what: &str, problems: &Problems) -> Option<Duration> {
-    let node = node?;
-    let span = node.duration(what, problems)?;
-    if span.is_zero() {
-        node.out_of_range(&format!("{what} must be longer than nothing"), "at least 1ms", problems);
-        return None;
-    }
-    Some(span)
 }

@@ -10,6 +10,7 @@
 //! - `check` looks at the graph as a whole.
 
 mod ask;
+mod bounds;
 mod cache;
 mod check;
 mod config;

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::config::limits;
+use super::bounds::{self, Templates};
 use super::scope::{IN_ACTION, IN_ASSIGN, IN_EDGE, Reader};
 use super::{ask, cache, revisit};
 use crate::diagnostic::{Diagnostic, codes, excerpt, nearest};
 use crate::graph::{
-    Action, Assignment, CommandGrant, Edge, Foreach, ItemType, Next, Node as GraphNode, NodeCapabilities,
-    NodeKind, OnItemError, Primary, RetryPolicy, StaticInterrupt, WriteMode,
+    Action, Assignment, CommandGrant, Edge, Foreach, ItemType, Next, Node as GraphNode, NodeKind,
+    NodeTemplates, OnItemError, Primary, RetryPolicy, StaticInterrupt, WriteMode,
 };
 use crate::id::{self, ItemId};
 use crate::keys;
@@ -67,6 +67,9 @@ pub(super) fn lower<'n>(entry: &'n Entry, reader: &Reader<'n>) -> Option<GraphNo
         cache::read(entry, action.as_ref(), action_entry.is_some(), variable, reader)
     });
     let read_kind = kind;
+    let named = variable.clone();
+    let templates = Templates { reader, variable: named.as_deref() };
+    let mut bounds = NodeTemplates::default();
     let kind = node_kind(&mut fields, kind, variable, action_entry, reader);
     let lowered = GraphNode {
         name: name.to_owned(),
@@ -80,12 +83,15 @@ pub(super) fn lower<'n>(entry: &'n Entry, reader: &Reader<'n>) -> Option<GraphNo
             Some(node) => retry(node, reader).unwrap_or_default(),
             None => reader.retry.clone().filter(|_| kind_takes("retry", read_kind)).unwrap_or_default(),
         },
-        limits: limits(&mut fields),
+        limits: bounds::of_node(&mut fields, &templates, &mut bounds),
         wait_for: fields.filled("wait_for").map(|node| wait_for(node, name, reader)).unwrap_or_default(),
         defer: fields.bool("defer").unwrap_or(false),
         interrupt: fields.filled("interrupt").map(|node| interrupt(node, reader)).unwrap_or_default(),
         command: fields.entry("command").and_then(|entry| command(entry, reader)),
-        capabilities: fields.get("capabilities").and_then(|node| capabilities(node, reader)),
+        capabilities: fields
+            .get("capabilities")
+            .and_then(|node| bounds::capabilities(node, &templates, &mut bounds)),
+        bounds,
         cache: caching,
         feedback: match fields.get("revisit") {
             Some(node) => revisit::read(node, problems),
@@ -490,31 +496,4 @@ fn check_overwrite(key: &str, node: &Node, reader: &Reader<'_>) {
             .to_owned(),
     };
     reader.problems.push(problem.help(help));
-}
-
-/// `{dispatch, interfaces}`, or a list of dispatch patterns.
-fn capabilities(node: &Node, reader: &Reader<'_>) -> Option<NodeCapabilities> {
-    let problems = reader.problems;
-    let texts = |node: &Node, what: &str| -> Option<Vec<String>> {
-        let found = node.texts(what, problems)?;
-        for (text, node) in &found {
-            if text.trim().is_empty() {
-                node.out_of_range(&format!("{what} has an empty entry"), "a pattern", problems);
-            }
-        }
-        Some(found.into_iter().map(|(text, _)| text.to_owned()).collect())
-    };
-    if matches!(node.value, Yaml::List(_)) {
-        return Some(NodeCapabilities { dispatch: texts(node, "`capabilities`"), interfaces: None });
-    }
-    let mut fields = Fields::open(node, &keys::graph::CAPABILITIES, "`capabilities`", problems)?;
-    let dispatch = fields.get("dispatch").and_then(|node| texts(node, "`dispatch`"));
-    let interfaces = fields.get("interfaces").and_then(|node| {
-        for item in node.list("`interfaces`", problems)? {
-            item.choice("`interfaces`", &keys::graph::INTERFACES.map(|name| (name, ())), problems);
-        }
-        Some(node.as_list()?.iter().filter_map(Node::as_text).map(str::to_owned).collect())
-    });
-    fields.finish();
-    Some(NodeCapabilities { dispatch, interfaces })
 }

@@ -674,3 +674,74 @@ config:
     let open = text.replace("type: object,", "type: object, additionalProperties: true,");
     assert!(!load("graph.yaml", &open, "t/g").unwrap().warnings.to_lines().join("").contains("fles"));
 }
+
+#[test]
+fn limits_and_capabilities_of_a_node_may_be_templates() {
+    let found = loaded(&tool(
+        r#"start: a
+limits: { model: { calls: 30, cost: 0.5 } }
+nodes:
+  a:
+    action: { item_id: t/a }
+    timeout: "${inputs.seconds || state.seconds}"
+    limits: { model: { calls: 4, input_tokens: "${inputs.tokens}", cost: "${node.metadata.cost}" } }
+    capabilities: { dispatch: "${inputs.may}", interfaces: [log] }
+    assign: { seconds: 1 }
+    next: b
+  b: { type: foreach, over: "${inputs.list}", action: { item_id: t/b }, capabilities: "${item.may}", timeout: 2s }"#,
+    ));
+    assert!(found.warnings.is_empty(), "{}", found.warnings);
+    let [a, b] = &found.graph.nodes[..] else { panic!("two nodes") };
+    let of_all = found.graph.limits.model;
+    assert_eq!((of_all.calls, of_all.input, of_all.cost), (Some(30), None, Some(500_000)));
+    assert_eq!((a.limits.model.calls, a.limits.model.input, a.limits.timeout), (Some(4), None, None));
+    assert_eq!(a.bounds.iter().count(), 4);
+    let own = a.capabilities.as_ref().unwrap();
+    assert_eq!((&own.dispatch, own.interfaces.as_deref()), (&None, Some(&["log".to_owned()][..])));
+    assert!(b.capabilities.is_none() && b.bounds.dispatch.is_some() && b.bounds.timeout.is_none());
+    assert_eq!(b.limits.timeout, Some(Duration::from_secs(2)));
+}
+
+#[test]
+fn limits_and_capabilities_that_cannot_be_read_are_reported() {
+    for (keys, code) in [
+        ("limits: { model: { calls: -1 } }", "GH0204"),
+        ("limits: { model: { calls: many } }", "GH0203"),
+        ("limits: { model: { cost: -0.5 } }", "GH0204"),
+        ("limits: { model: { tokens: 5 } }", "GH0201"),
+        ("limits: { fuel: 5 }", "GH0201"),
+        ("limits: [1]", "GH0203"),
+        (r#"limits: { model: "${inputs.a}" }"#, "GH0203"),
+        (r#"limits: { model: { calls: "${inputs.a" } }"#, "GH0401"),
+        (r#"limits: { model: { calls: "${result.a}" } }"#, "GH0402"),
+        (r#"limits: { model: { calls: "$${inputs.a}" } }"#, "GH0203"),
+        (r#"timeout: "${item}""#, "GH0402"),
+        ("timeout: soon", "GH0206"),
+        (r#"fuel: "${inputs.a}""#, "GH0203"),
+        (r#"memory: "${inputs.a}""#, "GH0207"),
+        (r#"capabilities: "${inputs.a | nothing}""#, "GH0401"),
+        ("capabilities: execute.tool.a", "GH0203"),
+        (r#"capabilities: { interfaces: "${inputs.a}" }"#, "GH0203"),
+    ] {
+        let found = errors(&format!("start: a\nnodes:\n  a: {{ action: {{ item_id: t/a }}, {keys} }}"));
+        assert_eq!(found, [code], "{keys}");
+    }
+    // For all nodes of a graph, and for nodes that dispatch nothing.
+    for (config, code) in [
+        (
+            r#"start: a
+limits: { model: { calls: "${inputs.a}" } }
+nodes: { a: {} }"#,
+            "GH0203",
+        ),
+        (
+            r#"start: a
+limits: { timeout: "${inputs.a}" }
+nodes: { a: {} }"#,
+            "GH0206",
+        ),
+        ("start: a\nnodes: { a: { type: return, limits: { model: { calls: 1 } } } }", "GH0307"),
+    ] {
+        assert_eq!(errors(config), [code], "{config}");
+    }
+}

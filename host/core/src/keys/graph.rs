@@ -152,8 +152,58 @@ pub static LIMITS: KeyTable = KeyTable {
         Key::new("fuel", Integer(1, u64::MAX), "WebAssembly fuel of one attempt").or("the manifest's"),
         Key::new("memory", Size, "Linear memory of the component").or("the manifest's"),
         Key::new("timeout", Duration, "The time that one attempt may take").or("the manifest's"),
+        Key::new("model", Table(&MODEL_LIMITS), "What each task may use of language models")
+            .or("the manifest's"),
     ],
 };
+
+/// `limits.model` of a graph.
+pub static MODEL_LIMITS: KeyTable = KeyTable {
+    name: "node_model_limits",
+    title: "limits of language models",
+    keys: &[
+        Key::new("calls", Integer(0, u64::MAX), "Requests, repeated ones included").or("the manifest's"),
+        Key::new("input_tokens", Integer(0, u64::MAX), "Tokens of requests").or("the manifest's"),
+        Key::new("output_tokens", Integer(0, u64::MAX), "Tokens of answers").or("the manifest's"),
+        Key::new("cost", Number(0.0, 1e12), "The cost by the manifest's prices, in its currency")
+            .or("the manifest's"),
+    ],
+};
+
+/// `limits` of a node.
+pub static BUDGETS: KeyTable = KeyTable {
+    name: "node_budgets",
+    title: "limits of a node's tasks",
+    keys: &[Key::new(
+        "model",
+        Table(&MODEL_BUDGETS),
+        "What each task of the node may use of language models: all its attempts together, and the whole of a child run",
+    )
+    .or("that of `config.limits`, then the manifest's")],
+};
+
+/// `limits.model` of a node.
+pub static MODEL_BUDGETS: KeyTable = KeyTable {
+    name: "node_model_budgets",
+    title: "a budget of language models",
+    keys: &[
+        Key::new("calls", Either(&[Integer(0, u64::MAX), TemplateText]), "Requests, repeated ones included")
+            .or(OUTER),
+        Key::new("input_tokens", Either(&[Integer(0, u64::MAX), TemplateText]), "Tokens of requests")
+            .or(OUTER),
+        Key::new("output_tokens", Either(&[Integer(0, u64::MAX), TemplateText]), "Tokens of answers")
+            .or(OUTER),
+        Key::new(
+            "cost",
+            Either(&[Number(0.0, 1e12), TemplateText]),
+            "The cost by the manifest's prices, in its currency",
+        )
+        .or(OUTER),
+    ],
+};
+
+/// The default of a limit of a node.
+const OUTER: &str = "that of `config.limits`, then the manifest's";
 
 /// The keys of a node, of whichever type.
 pub static NODE: KeyTable = KeyTable {
@@ -189,9 +239,10 @@ pub static NODE: KeyTable = KeyTable {
         Key::new("retry", Table(&RETRY), "When a failed attempt is repeated, with the same params. `retry: {}` allows three attempts")
             .only_for(&["default", "foreach", "fail"])
             .or("that of `config.retry`, else one attempt"),
-        Key::new("timeout", Duration, "The time that one attempt may take").only_for(DISPATCHING).or("that of `config.limits`, then the manifest's"),
+        Key::new("timeout", Either(&[Duration, TemplateText]), "The time that one attempt may take").only_for(DISPATCHING).or(OUTER),
         Key::new("fuel", Integer(1, u64::MAX), "WebAssembly fuel of one attempt").only_for(DISPATCHING).or("that of `config.limits`, then the manifest's"),
         Key::new("memory", Size, "Linear memory of the component").only_for(DISPATCHING).or("that of `config.limits`, then the manifest's"),
+        Key::new("limits", Table(&BUDGETS), "What each task of the node may use of language models").only_for(DISPATCHING).blank(),
         Key::new("wait_for", NODE_NAMES, "Makes the node a barrier: it runs once all of these nodes have completed, and nothing else may lead to it").blank(),
         Key::new("defer", Bool, "Runs the node only when nothing else is left to run").or("`false`"),
         Key::new(
@@ -203,8 +254,8 @@ pub static NODE: KeyTable = KeyTable {
         Key::new("command", Table(&COMMAND), "What the component may write and where it may go by a command of its own. Without it, commands are refused").only_for(DISPATCHING),
         Key::new(
             "capabilities",
-            Either(&[List(&Text("a dispatch pattern")), Table(&CAPABILITIES)]),
-            "Narrows what the node's item or child graph may use; it never adds anything. A list is short for `{dispatch: LIST}`",
+            Either(&[List(&Text("a dispatch pattern")), Table(&CAPABILITIES), TemplateText]),
+            "Narrows what the node's item or child graph may use; it never adds anything. A list, or a template that gives one, is short for `{dispatch: LIST}`",
         )
         .only_for(DISPATCHING),
         Key::new("cache", Either(&[Table(&CACHE), False]), "Keeps the node's result and uses it again for the same params")
@@ -217,7 +268,7 @@ pub static NODE: KeyTable = KeyTable {
         Key::new("as", Text("a name"), "The name under which templates of the node read the element").only_for(&["foreach"]).or("`item`").blank(),
         Key::new("collect", Text("a state key"), "The state key that receives the list of the results, in the order of the elements. The whole list is one write; it is written only if the node succeeds").only_for(&["foreach"]).blank(),
         Key::new("parallel", Bool, "Runs the tasks at the same time, not one after the other").only_for(&["foreach"]).or("`false`"),
-        Key::new("on_item_error", words!(OnItemError), "What happens when the task of an element fails after its retries: the node fails (and `on_error` of the node decides), or the result of the element is null, or it is left out").only_for(&["foreach"]).or("`fail`"),
+        Key::new("on_item_error", words!(OnItemError), "What happens when the task of an element fails after its retries: the node fails (and `on_error` of the node decides), or the result of the element is null, or `{_error: {category, error}}`, or it is left out").only_for(&["foreach"]).or("`fail`"),
         Key::new("output", Template, "The result of the run").only_for(&["return"]).or("`config.output`"),
         Key::new("ask", Table(&ASK), "The question").only_for(&["ask"]),
         Key::new("fail", Table(&FAIL), "The failure").only_for(&["fail"]),
@@ -332,7 +383,7 @@ pub static CAPABILITIES: KeyTable = KeyTable {
     keys: &[
         Key::new(
             "dispatch",
-            List(&Text("a dispatch pattern")),
+            Either(&[List(&Text("a dispatch pattern")), TemplateText]),
             "What may be dispatched, of what the manifest permits: the node's own item, and what it dispatches in turn",
         )
         .or("unchanged"),

@@ -200,9 +200,9 @@ pub static TASK_MODEL: KeyTable = KeyTable {
         Key::new("cost", Number(0.0, 1e12), "What they cost, by the prices of `models`").or("no limit"),
         Key::new(
             "when_used_up",
-            Words(&["fail", "finish"]),
-            "What happens once a request does not fit any more: the task fails, or one call and a quarter of each other figure \
-             were kept for a last request without tools",
+            Words(&["fail", "finish", "ask"]),
+            "What happens once a request does not fit any more: the task fails, one call and a quarter of each other figure \
+             were kept for a last request without tools, or the task asks for more",
         )
         .or("`fail`"),
     ],
@@ -217,6 +217,13 @@ pub static RUN_MODEL: KeyTable = KeyTable {
         Key::new("input_tokens", Integer(0, u64::MAX), "Tokens of requests").or("`20000000`"),
         Key::new("output_tokens", Integer(0, u64::MAX), "Tokens of answers").or("`2000000`"),
         Key::new("cost", Number(0.0, 1e12), "What they cost, by the prices of `models`").or("no limit"),
+        Key::new(
+            "when_used_up",
+            Words(&["fail", "ask"]),
+            "What happens once a request does not fit any more: the run ends as `limit`, or the task that made the request asks \
+             for more",
+        )
+        .or("`fail`"),
     ],
 };
 

@@ -177,3 +177,16 @@ fn schemas_are_schemas_and_take_what_the_tables_take() {
         assert!(compiled.validate_and_fill(wrong, &Meter::of_one_step()).is_err(), "{}", table.name);
     }
 }
+#[test]
+fn zz_print_tables() {
+    for table in [
+        &super::graph::NODE,
+        &super::graph::LIMITS,
+        &super::graph::MODEL_LIMITS,
+        &super::graph::BUDGETS,
+        &super::graph::MODEL_BUDGETS,
+        &super::graph::CAPABILITIES,
+    ] {
+        println!("@@{}\n{}", table.name, super::markdown_table(table));
+    }
+}

@@ -1,6 +1,7 @@
 //! Budgets of calls of language models.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Number;
 
 use super::is_zero;
 
@@ -63,16 +64,26 @@ impl ModelUse {
         self.each(other, less)
     }
 
-    /// The larger of each.
+    /// This budget with what answers have added to it. A figure of `u64::MAX`, which is no limit, stays one, and no other
+    /// becomes one.
     #[must_use]
-    pub fn max(self, other: Self) -> Self {
-        self.each(other, u64::max)
+    pub fn raised(self, added: Self) -> Self {
+        let raised = |most: u64, more| {
+            if most == u64::MAX { most } else { most.saturating_add(more).min(u64::MAX - 1) }
+        };
+        self.each(added, raised)
     }
 
     /// The smaller of each.
     #[must_use]
     pub fn min(self, other: Self) -> Self {
         self.each(other, u64::min)
+    }
+
+    /// The larger of each.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        self.each(other, u64::max)
     }
 
     /// What of a budget is kept for a last request: one call, and a quarter of each other figure that is limited.
@@ -91,6 +102,14 @@ impl ModelUse {
     pub fn above(self, most: Self) -> Option<ModelFigure> {
         ModelFigure::ALL.into_iter().find(|figure| figure.of(self) > figure.of(most))
     }
+}
+
+/// The smaller floor of two budgets, each with its floor. The floor of a figure that a budget does not limit is zero, and lowers no other.
+pub(crate) fn smaller_floor(one: (ModelUse, ModelUse), two: (ModelUse, ModelUse)) -> ModelUse {
+    let known = |(budget, floor): (ModelUse, ModelUse)| {
+        budget.each(floor, |most, floor| if most == u64::MAX { most } else { floor })
+    };
+    known(one).min(known(two)).each(one.1.max(two.1), u64::min)
 }
 
 /// One figure of a [`ModelUse`].
@@ -118,6 +137,17 @@ impl ModelFigure {
             Self::InputTokens => amount.input,
             Self::OutputTokens => amount.output,
             Self::Cost => amount.cost,
+        }
+    }
+
+    /// An amount of nothing but this figure.
+    pub const fn amount(self, value: u64) -> ModelUse {
+        let nothing = ModelUse::NOTHING;
+        match self {
+            Self::Calls => ModelUse { calls: value, ..nothing },
+            Self::InputTokens => ModelUse { input: value, ..nothing },
+            Self::OutputTokens => ModelUse { output: value, ..nothing },
+            Self::Cost => ModelUse { cost: value, ..nothing },
         }
     }
 
@@ -169,6 +199,17 @@ pub fn read_cost(text: &str) -> Option<u64> {
     whole.checked_mul(1_000_000)?.checked_add(rest)
 }
 
+/// Reads a number as [`read_cost`] reads its text.
+pub(crate) fn cost_of(number: &Number) -> Option<u64> {
+    match number.as_f64().filter(|_| number.is_f64()) {
+        Some(value) => {
+            let text = format!("{value:.6}");
+            read_cost(&text).filter(|_| text.parse() == Ok(value))
+        }
+        None => read_cost(&number.to_string()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -197,6 +238,15 @@ mod tests {
         let host = crate::limits::HostUse { model: ModelUse::UNBOUNDED, ..crate::limits::HostUse::NOTHING };
         let used = crate::limits::HostUse { model: used, ..crate::limits::HostUse::NOTHING };
         assert_eq!(host.less(used).model, ModelUse::UNBOUNDED);
+    }
+
+    #[test]
+    fn what_is_added_makes_no_limit_and_lifts_none() {
+        let most = ModelUse { calls: 2, input: u64::MAX, output: 5, cost: 0 };
+        let added = ModelUse { calls: 3, input: 7, output: u64::MAX, cost: 4 };
+        let raised = ModelUse { calls: 5, input: u64::MAX, output: u64::MAX - 1, cost: 4 };
+        assert_eq!(most.raised(added), raised);
+        assert_eq!(ModelFigure::ALL.map(|figure| figure.of(figure.amount(9))), [9; 4]);
     }
 
     #[test]

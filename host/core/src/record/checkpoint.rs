@@ -14,7 +14,7 @@ use super::task::TaskSummary;
 use super::value::Canonical;
 use crate::digest::{Digest, DomainHasher};
 use crate::format;
-use crate::limits::HostUse;
+use crate::limits::{HostUse, ModelUse};
 use crate::time::Timestamp;
 
 /// What made a checkpoint.
@@ -178,6 +178,9 @@ pub struct Checkpoint {
     /// Channels that no longer exist, in order of their names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gone: Vec<String>,
+    /// What answers have added so far to the run's budget of language models, and to those of its child runs.
+    #[serde(default, skip_serializing_if = "ModelUse::is_nothing")]
+    pub granted: ModelUse,
     /// The digest of the graph that the checkpoint was made with.
     pub graph: Digest,
     /// Hooks that ran since the checkpoint before, in the order of their calls' ids.

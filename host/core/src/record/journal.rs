@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::value::Canonical;
 use crate::digest::Digest;
 use crate::limits::{HostUse, ModelFigure, ModelUse};
+use crate::model_budget::ShortFigure;
 use crate::node::{Category, Failure};
 
 /// The interface and function of the entry for an attempt that the host ended at its deadline.
@@ -124,8 +125,13 @@ impl JournalEntry {
 
     /// The figure of the budget of models that ended the attempt here.
     pub fn refused_figure(&self) -> Option<ModelFigure> {
-        let figure = self.result.0.get("fault")?.get("figure")?;
-        (!self.ok && self.is(MODEL)).then(|| serde_json::from_value(figure.clone()).ok()).flatten()
+        self.shortage().map(|short| short.figure)
+    }
+
+    /// The same, with by how much it does not suffice.
+    pub fn shortage(&self) -> Option<ShortFigure> {
+        let fault = self.result.0.get("fault")?;
+        (!self.ok && self.is(MODEL)).then(|| ShortFigure::deserialize(fault).ok()).flatten()
     }
 
     /// Whether a limit on what may be used of the host ended the attempt here.
@@ -155,10 +161,11 @@ pub fn fault(failure: &Failure) -> Canonical {
 
 /// The result of a call of a language model that ended its task because a figure of the budget does not suffice, or because
 /// the provider used more than was set aside; `used` is what the call has used nevertheless.
-pub fn model_fault(failure: &Failure, figure: ModelFigure, used: ModelUse) -> Canonical {
-    let mut result = json!({"fault": {"category": failure.category, "message": failure.message}});
-    result["fault"]["figure"] = json!(figure);
-    with_used(result, used).into()
+pub fn model_fault(failure: &Failure, short: impl Into<ShortFigure>, used: ModelUse) -> Canonical {
+    let mut fault = json!(short.into());
+    fault["category"] = json!(failure.category);
+    fault["message"] = json!(failure.message);
+    with_used(json!({ "fault": fault }), used).into()
 }
 
 /// The result of a call that ended its task after language models have used something.

@@ -45,5 +45,7 @@ pub use selector::{CheckpointSelector, Landmarks, NoSuchCheckpoint};
 pub use signed::{DecodeError, EncodeError, SignedRecord, UnsignedRecord};
 pub use status::{End, EndedBy, ErrorCode, RunError, Status, StatusRecord};
 pub use stretch::{ChainReader, CheckpointLink, Stretch, Trusted};
-pub use task::{AnswersRecord, InterruptRecord, PendingOutcome, Reserved, TaskRecord, TaskSummary, TaskUse};
+pub use task::{
+    AnswersRecord, InterruptRecord, PendingOutcome, Reserved, ShortRecord, TaskRecord, TaskSummary, TaskUse,
+};
 pub use value::{Canonical, ChannelValue, ValueKind};

@@ -11,7 +11,7 @@ use super::event::TaskEvent;
 use super::journal::AttemptJournal;
 use super::value::Canonical;
 use crate::digest::Digest;
-use crate::limits::{HostUse, ModelUse};
+use crate::limits::{HostUse, ModelFigure, ModelUse};
 use crate::node::{Failure, Outcome};
 use crate::time::Timestamp;
 
@@ -44,6 +44,10 @@ pub struct TaskSummary {
     pub failure: Option<Failure>,
     /// Fuel of all attempts.
     pub fuel: u64,
+    /// The numbers of the answers to the host's own questions about budgets of language models: they are no answers of the
+    /// component's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub granted: Vec<u32>,
     /// What all attempts used of the host.
     #[serde(default, skip_serializing_if = "HostUse::is_nothing")]
     pub host: HostUse,
@@ -100,6 +104,9 @@ pub struct TaskRecord {
     pub events: Vec<TaskEvent>,
     /// Fuel of all attempts so far, and of the hooks that were asked about them.
     pub fuel: u64,
+    /// What answers have added so far to the budgets of language models of the task and of those of its child run.
+    #[serde(default, skip_serializing_if = "ModelUse::is_nothing")]
+    pub granted: ModelUse,
     /// What all attempts, and the hooks that were asked about them, have used so far of the host.
     #[serde(default, skip_serializing_if = "HostUse::is_nothing")]
     pub host: HostUse,
@@ -171,6 +178,9 @@ pub enum PendingOutcome {
         answered: u32,
         /// The payload of the interrupt.
         payload: Canonical,
+        /// The host asks, since a budget of language models is used up; it is not the component.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        short: Option<Box<ShortRecord>>,
     },
     /// It failed and will be tried again.
     Retrying {
@@ -179,6 +189,21 @@ pub enum PendingOutcome {
         /// The failure of the last attempt.
         failure: Failure,
     },
+}
+
+/// A budget of language models is used up, and more of it is asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShortRecord {
+    /// The question of the component whose answer the attempt was the first to see, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Canonical>,
+    /// The failure that the attempt ended with, which stands if nothing is added.
+    pub failure: Failure,
+    /// The figure.
+    pub figure: ModelFigure,
+    /// It is a figure of the run, which ends as `limit` if nothing is added; otherwise it is one of the task.
+    pub of_run: bool,
 }
 
 /// All answers to a task's interrupts so far, in the order they were asked, and what its running attempt may use of language
@@ -196,6 +221,10 @@ pub struct AnswersRecord {
     /// them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dropped: Vec<u32>,
+    /// The numbers of the answers to the host's own questions about budgets of language models: they are no answers of the
+    /// component's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub granted: Vec<u32>,
     /// The namespace of the task's run; empty for the root run.
     pub namespace: String,
     /// The name of the task's node.
@@ -252,6 +281,9 @@ pub struct TaskUse {
     pub events: Vec<TaskEvent>,
     /// Fuel of all attempts.
     pub fuel: u64,
+    /// What answers have added so far to the budgets of language models of the task and of those of its child run.
+    #[serde(default, skip_serializing_if = "ModelUse::is_nothing")]
+    pub granted: ModelUse,
     /// What all attempts used of the host.
     #[serde(default, skip_serializing_if = "HostUse::is_nothing")]
     pub host: HostUse,
@@ -282,6 +314,10 @@ pub struct TaskUse {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InterruptRecord {
+    /// The figure of a budget of language models that the host asks more of; absent for the question of a component or a
+    /// node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<ModelFigure>,
     /// The id by which it is answered, `task/n`.
     pub id: String,
     /// The name of the node that asks.

@@ -1,12 +1,18 @@
 //! The parts of a graph's JSON besides nodes and edges: limits, policies, channels, and warnings.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::shape::name_of;
 use crate::diagnostic::printable;
-use crate::graph::{CachePolicy, Channel, CommandGrant, Graph, Node, NodeLimits, RetryPolicy};
+use crate::graph::{
+    CachePolicy, Channel, CommandGrant, Graph, ModelLimits, Node, NodeLimits, NodeTemplates, RetryPolicy,
+};
+use crate::limits::written_cost;
 use crate::structure::Finding;
+use crate::template::ValueTemplate;
 
 /// The limits of a run of the graph.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +52,27 @@ pub struct NodeBounds {
     /// Wall time in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+    /// What each task may use of language models.
+    #[serde(default, skip_serializing_if = "ModelBounds::is_nothing")]
+    pub model: ModelBounds,
+}
+
+/// What a task may use of language models.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelBounds {
+    /// The most requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<u64>,
+    /// The most tokens of requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    /// The most tokens of answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+    /// The highest cost, as a decimal number in the manifest's currency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<String>,
 }
 
 /// What happens in cases that no node decides.
@@ -87,6 +114,9 @@ pub struct NodePolicy {
     /// The limits that the node sets.
     #[serde(default, skip_serializing_if = "NodeBounds::is_nothing")]
     pub limits: NodeBounds,
+    /// The limits and `capabilities` that each task evaluates, as they are written: by key, such as `limits.model.calls`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub templates: BTreeMap<String, Value>,
     /// For how long results are kept for later tasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<TopologyCache>,
@@ -183,11 +213,48 @@ impl TopologyPolicies {
 
 impl NodeBounds {
     fn of(limits: &NodeLimits) -> Self {
-        Self { fuel: limits.fuel, memory: limits.memory, timeout_ms: limits.timeout.map(milliseconds) }
+        Self {
+            fuel: limits.fuel,
+            memory: limits.memory,
+            timeout_ms: limits.timeout.map(milliseconds),
+            model: ModelBounds::of(&limits.model),
+        }
     }
 
     fn is_nothing(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+impl ModelBounds {
+    fn of(limits: &ModelLimits) -> Self {
+        Self {
+            calls: limits.calls,
+            input_tokens: limits.input,
+            output_tokens: limits.output,
+            cost: limits.cost.map(written_cost),
+        }
+    }
+
+    fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The templates among a node's limits, by key.
+fn templates(node: &Node) -> BTreeMap<String, Value> {
+    let NodeTemplates { timeout, model, dispatch } = &node.bounds;
+    let model = model.iter().map(|(figure, template)| (format!("limits.model.{}", figure.key()), template));
+    let timeout = timeout.iter().map(|template| ("timeout".to_owned(), template));
+    let dispatch = dispatch.iter().map(|template| ("capabilities.dispatch".to_owned(), template));
+    timeout.chain(model).chain(dispatch).map(|(key, template)| (key, as_written(template))).collect()
+}
+
+/// A template as it is written, safe to show.
+fn as_written(template: &ValueTemplate) -> Value {
+    match template.source() {
+        Value::String(text) => Value::from(printable(text)),
+        other => other.clone(),
     }
 }
 
@@ -207,6 +274,7 @@ impl NodePolicy {
         let policy = Self {
             retry: (node.retry.max_attempts > 1).then(|| TopologyRetry::of(&node.retry)),
             limits: NodeBounds::of(&node.limits),
+            templates: templates(node),
             cache: node.cache.as_ref().map(TopologyCache::of),
         };
         (policy != Self::default()).then_some(policy)
@@ -228,10 +296,7 @@ impl TopologyRetry {
 
 impl TopologyCache {
     fn of(policy: &CachePolicy) -> Self {
-        let key = policy.key.as_ref().map(|key| match key.source() {
-            Value::String(text) => Value::from(printable(text)),
-            other => other.clone(),
-        });
+        let key = policy.key.as_ref().map(as_written);
         Self { ttl_ms: milliseconds(policy.ttl), key }
     }
 }

@@ -7,7 +7,7 @@ mod run;
 mod shape;
 
 pub use facts::{
-    NodeBounds, NodePolicy, TopologyCache, TopologyChannel, TopologyCommand, TopologyLimits,
+    ModelBounds, NodeBounds, NodePolicy, TopologyCache, TopologyChannel, TopologyCommand, TopologyLimits,
     TopologyPolicies, TopologyReport, TopologyRetry,
 };
 pub use shape::{Topology, TopologyEdge, TopologyEdgeKind, TopologyKind, TopologyNode, VERSION};

@@ -1,12 +1,14 @@
 //! Which question each answer is for.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use serde_json::Value;
 
 use super::event::Answers;
 use super::resume::refused;
 use super::setup::HandleError;
+use crate::model_grant::ModelGrant;
 use crate::question::Question;
 use crate::record::{ErrorCode, InterruptRecord, Status};
 use crate::time::Timestamp;
@@ -96,7 +98,20 @@ pub(super) fn resolve(
             }
         }
     }
+    let refuse = |asked: &InterruptRecord, error: &dyn Display| {
+        let message = format!("the answer to `{}` ({}) is not accepted: {error}", asked.id, asked.node);
+        Err(refused(ErrorCode::AnswerNeeded, message))
+    };
     for asked in open {
+        if let Some(figure) = asked.budget {
+            if let Some(given) = resolved.get_mut(&asked.id) {
+                match ModelGrant::read(given, figure) {
+                    Ok(grant) => *given = grant.to_value(),
+                    Err(error) => return refuse(asked, &error),
+                }
+            }
+            continue;
+        }
         let question = Question::of(&asked.payload.0);
         let given = match resolved.remove(&asked.id) {
             Some(given) => given,
@@ -110,11 +125,7 @@ pub(super) fn resolve(
             Ok(answer) => answer,
             // The node fails with it.
             Err(_) if question.overdue(now) == Some(Value::Null) => Value::Null,
-            Err(error) => {
-                let message =
-                    format!("the answer to `{}` ({}) is not accepted: {error}", asked.id, asked.node);
-                return Err(refused(ErrorCode::AnswerNeeded, message));
-            }
+            Err(error) => return refuse(asked, &error),
         };
         resolved.insert(asked.id.clone(), answer);
     }

@@ -9,7 +9,7 @@ use super::hook_verdict::LimitCode;
 use super::schedule::limit;
 use super::superstep::Superstep;
 use super::task::TaskState;
-use crate::limits::{Budget, RunLimits};
+use crate::limits::{Budget, ModelUse, RunLimits};
 use crate::node::Failure;
 use crate::record::RunError;
 use crate::time::Timestamp;
@@ -48,6 +48,28 @@ impl Walker {
         self.setup.manifest.run_limits()
     }
 
+    /// What answers have added so far to budgets of language models, those of child runs included.
+    pub(super) fn granted(&self) -> ModelUse {
+        let tasks = self.superstep.iter().flat_map(Superstep::tasks);
+        let granted = tasks.map(|task| task.used().granted).fold(self.totals.granted(), ModelUse::plus);
+        self.pending.tasks().map(|left| left.used().granted).fold(granted, ModelUse::plus)
+    }
+
+    /// The run's budget of language models once answers have added so much to it. What the task of a child run has set aside
+    /// for the child contains that already.
+    pub(super) fn models_with(&self, granted: ModelUse) -> ModelUse {
+        let most = self.budgets().model;
+        if self.setup.identity.namespace.is_empty() { most.raised(granted) } else { most }
+    }
+
+    /// How much of a budget the run may use.
+    pub(super) fn most_of(&self, budget: Budget) -> u64 {
+        match budget.figure() {
+            Some(figure) => figure.of(self.models_with(self.granted())),
+            None => budget.of(&self.budgets()),
+        }
+    }
+
     /// Fuel that has been used by everything that has committed, by the hooks that were asked about the run since, and by the
     /// host's work on the superstep under way, that for its tasks apart.
     pub(super) fn spent(&self) -> u64 {
@@ -83,7 +105,7 @@ impl Walker {
 
     /// The error of a run that has used up a budget. `used` is how much it has used, or would have.
     pub(super) fn used_up(&self, budget: Budget, used: u64, node: Option<String>) -> Reached {
-        let most = budget.of(&self.budgets());
+        let most = self.most_of(budget);
         let (key, unit) = (budget.as_str(), budget.unit());
         let at = node.as_ref().map_or(String::new(), |node| format!("node `{node}`: "));
         let message = if budget == Budget::Work {
@@ -91,6 +113,8 @@ impl Walker {
         } else {
             let whose = if !self.setup.identity.namespace.is_empty() {
                 "what its parent has set aside for it"
+            } else if most != budget.of(&self.budgets()) {
+                "with what answers have added"
             } else if most == budget.of(&RunLimits::DEFAULT) {
                 "the default"
             } else {
@@ -118,7 +142,7 @@ impl Walker {
         let (task, budget, within) = found?;
         let name = &self.graph.node(superstep.node_of(task)).name;
         let node = within.as_ref().map_or_else(|| name.clone(), |within| format!("{name}/{within}"));
-        Some(self.used_up(budget, budget.of(&self.budgets()), Some(node)))
+        Some(self.used_up(budget, self.most_of(budget), Some(node)))
     }
 
     /// A running task has used a budget of the run up: the superstep does not commit. Its siblings finish, as at every

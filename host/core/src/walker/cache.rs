@@ -245,12 +245,16 @@ impl Walker {
         // Each is written once more, to be digested.
         let written = |value: &Value| size::charge(value, meter).map(|()| json::canonical_string(value));
         let argument = spec.activation.argument.as_ref().map(written).transpose()?.unwrap_or_default();
-        Ok(DomainHasher::new("graph-host/cache-given/v1")
+        let mut digest = DomainHasher::new("graph-host/cache-given/v1")
             .field(spec.item_id.as_bytes())
             .field(written(&spec.params)?.as_bytes())
             .field(argument.as_bytes())
-            .field(written(&own)?.as_bytes())
-            .finish())
+            .field(written(&own)?.as_bytes());
+        if let Some(narrowing) = &spec.narrowing {
+            let patterns = narrowing.iter().map(ToString::to_string).collect();
+            digest = digest.field(written(&patterns)?.as_bytes());
+        }
+        Ok(digest.finish())
     }
 
     /// Handles the answer of the driver to a lookup.

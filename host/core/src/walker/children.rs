@@ -19,7 +19,7 @@ use super::superstep::Superstep;
 use super::task::{Task, TaskState};
 use crate::compat::rye;
 use crate::graph::{Node, NodeKind};
-use crate::limits::{Budget, HostUse};
+use crate::limits::{Budget, HostUse, ModelUse};
 use crate::node::{Failure, Outcome};
 use crate::record::Status;
 use crate::time::Timestamp;
@@ -53,6 +53,8 @@ pub(super) struct ChildUse {
     pub host: HostUse,
     /// Supersteps, those of its children included.
     pub steps: u64,
+    /// What answers have added to budgets of language models, those of its children included.
+    pub granted: ModelUse,
 }
 
 /// The report to a task about its child run, which has stopped.
@@ -176,7 +178,7 @@ impl Walker {
             (None, Some(left)) => *left.used(),
             (None, None) => return ChildUse::default(),
         };
-        ChildUse { fuel: used.fuel, host: used.host, steps: used.steps }
+        ChildUse { fuel: used.fuel, host: used.host, steps: used.steps, granted: used.granted }
     }
 
     /// Forgets that an attempt was abandoned: its child run has been notified, and no part of it is under way.

@@ -455,6 +455,7 @@ impl Walker {
                         _ => None,
                     },
                     fuel: task.used().fuel,
+                    granted: task.answers().granted(),
                     host: task.used().host,
                     item: task.dispatch().map(|dispatch| String::from(&*dispatch.item_id)),
                     journal: task.history().journal().to_vec(),

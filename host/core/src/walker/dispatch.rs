@@ -1,20 +1,25 @@
 //! Which item a node may dispatch, and within which limits.
 
-use std::time::Duration;
+use serde_json::Value;
 
 use super::Walker;
+use super::bounds::Bounds;
+use super::budget::Trouble;
+use super::reduce::kind;
 use super::task::Dispatch;
 use crate::capability::DispatchPatterns;
 use crate::condition::Condition;
-use crate::graph::{Action, ItemType, Next, Node, NodeLimits, Primary};
+use crate::graph::{Action, ItemType, Next, Node, Primary};
 use crate::hook::is_control_item;
 use crate::limits::TaskLimits;
 use crate::node::{Category, Failure};
+use crate::template::Scope;
+use crate::work::Meter;
 
 /// The parts of a node's action that do not depend on state.
 #[derive(Debug)]
 pub(super) struct PreparedAction {
-    /// The dispatch, or the failure, of an action whose item id is written out.
+    /// The dispatch, or the failure, of a node whose item id, limits and `capabilities` are written out.
     pub dispatch: Option<Result<Dispatch, Failure>>,
     /// A further narrowing by the node.
     pub narrowed: Option<DispatchPatterns>,
@@ -33,10 +38,32 @@ impl Walker {
             |patterns| DispatchPatterns::parse(patterns).unwrap_or_else(|_| DispatchPatterns::deny_all()),
         );
         let literal = node.action.as_ref().and_then(|action| {
-            let id = action.item_id.literal()?.as_str()?;
-            Some(self.permit(node, action, narrowed.as_ref(), id))
+            let id = action.item_id.literal()?.as_str().filter(|_| node.bounds.is_empty())?;
+            Some(self.permit(node, action, narrowed.as_ref(), Bounds::of(node), id))
         });
         PreparedAction { dispatch: literal, narrowed, edges_read_node: edges_read_node(&node.next) }
+    }
+
+    /// The dispatch of a task whose node has templates for its item id, its limits or its `capabilities`.
+    pub(super) fn evaluate_dispatch(
+        &self,
+        node: &Node,
+        action: &Action,
+        narrowed: Option<&DispatchPatterns>,
+        scope: &Scope<'_>,
+        warnings: &mut Vec<String>,
+        meter: &Meter,
+    ) -> Result<Dispatch, Trouble> {
+        let id = match self.evaluate(&action.item_id, scope, node, warnings, meter)? {
+            Value::Null if action.primary == Primary::Search => String::new(),
+            Value::String(id) => id,
+            other => {
+                let message = format!("`item_id` must be a string, and is {}", kind(&other));
+                return Err(Failure::new(Category::InvalidInput, message).into());
+            }
+        };
+        let bounds = self.bounds(node, scope, warnings, meter)?;
+        Ok(self.permit(node, action, narrowed, bounds, &id)?)
     }
 
     /// Whether the manifest permits a dispatch at all.
@@ -74,16 +101,19 @@ impl Walker {
     }
 
     /// Checks that an item may be dispatched, and with which limits.
-    pub(super) fn permit(
+    fn permit(
         &self,
         node: &Node,
         action: &Action,
         narrowed: Option<&DispatchPatterns>,
+        bounds: Bounds,
         item_id: &str,
     ) -> Result<Dispatch, Failure> {
         let (primary, item_type) = (action.primary, action.item_type);
         self.may_dispatch(primary, item_type, item_id)?;
-        if narrowed.is_some_and(|patterns| !patterns.permits(primary, item_type, item_id)) {
+        let Bounds { limits: own, narrowing } = bounds;
+        let leaves_out = |left: &DispatchPatterns| !left.permits(primary, item_type, item_id);
+        if narrowed.is_some_and(leaves_out) || narrowing.as_deref().is_some_and(leaves_out) {
             let name = crate::capability::capability_name(primary, item_type, item_id);
             return Err(Failure::new(
                 Category::Denied,
@@ -97,8 +127,9 @@ impl Walker {
             return Err(super::cache::not_for_graphs(&node.name, item_id));
         }
         let limits = if is_graph { CHILD_LIMITS } else { self.setup.manifest.limits_for(item_id) };
-        let limits = lower(limits, &node.limits, &self.graph.limits);
-        Ok(Dispatch { primary, item_type, item_id: item_id.into(), limits, is_graph })
+        let own = own.or(self.graph.limits);
+        let (limits, budget) = (own.lower(limits), own.model.budget());
+        Ok(Dispatch { primary, item_type, item_id: item_id.into(), limits, budget, narrowing, is_graph })
     }
 }
 
@@ -106,14 +137,4 @@ fn edges_read_node(next: &Next) -> bool {
     let Next::First(edges) = next else { return false };
     let conditions = edges.iter().filter_map(|edge| edge.when.as_ref());
     conditions.flat_map(Condition::paths).any(|path| path.root() == "node")
-}
-
-/// The manifest's limits, lowered by the node, or else by its graph.
-pub(super) fn lower(limits: TaskLimits, own: &NodeLimits, graph: &NodeLimits) -> TaskLimits {
-    TaskLimits {
-        fuel: limits.fuel.min(own.fuel.or(graph.fuel).unwrap_or(u64::MAX)),
-        memory: limits.memory.min(own.memory.or(graph.memory).unwrap_or(u64::MAX)),
-        timeout: limits.timeout.min(own.timeout.or(graph.timeout).unwrap_or(Duration::MAX)),
-        ..limits
-    }
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::cache::Lookup;
 use super::hooks::HookSpec;
 use super::setup::Restored;
-use crate::capability::Manifest;
+use crate::capability::{DispatchPatterns, Manifest};
 use crate::digest::Digest;
 use crate::graph::{Graph, ItemType, NodeIndex, Primary};
 use crate::limits::{ModelUse, TaskLimits};
@@ -366,6 +366,8 @@ pub struct TaskSpec {
     pub activation: Activation,
     /// What the attempt may use at most.
     pub limits: TaskLimits,
+    /// What templates of the node leave of what may be dispatched, besides its written-out `capabilities`; none leaves everything.
+    pub narrowing: Option<Arc<DispatchPatterns>>,
     /// The time it reads: the superstep's recorded time.
     pub clock: Timestamp,
     /// The seed of its random numbers: the same for every attempt.

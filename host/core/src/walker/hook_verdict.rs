@@ -166,7 +166,7 @@ impl Walker {
             }
             LimitCode::MaxFanOut => (Value::Null, Value::from(self.graph.max_fan_out)),
             LimitCode::Timeout => (Value::Null, Value::from(self.run_timeout().as_secs_f64())),
-            LimitCode::Budget(budget) => (Value::Null, Value::from(budget.of(&self.budgets()))),
+            LimitCode::Budget(budget) => (Value::Null, Value::from(self.most_of(budget))),
         };
         let planned = self.plan_limit(code.as_str(), value, most);
         let stop = PendingStop { limit: Some(code), ..PendingStop::of(Status::Limit, Some(error)) };
@@ -444,7 +444,8 @@ impl Walker {
     /// The questions of the tasks of a superstep, in task order.
     pub(super) fn questions(&self, superstep: &Superstep) -> Vec<InterruptRecord> {
         let asked = superstep.tasks().iter().filter_map(|task| match task.state() {
-            TaskState::Interrupted { payload } => Some(InterruptRecord {
+            TaskState::Interrupted { payload, short } => Some(InterruptRecord {
+                budget: short.as_ref().map(|short| short.figure),
                 id: format!("{}/{}", task.id(), task.answers().len()),
                 node: self.graph.node(superstep.node_of(task)).name.clone(),
                 payload: Canonical(Arc::clone(payload)),

@@ -16,7 +16,7 @@ use super::stop_state::Phase;
 use super::superstep::Superstep;
 use crate::capability::Manifest;
 use crate::graph::Graph;
-use crate::limits::HostUse;
+use crate::limits::{HostUse, ModelUse};
 use crate::record::{Accepted, CacheEntry, End, InterruptRecord, RunError, Status};
 use crate::time::Timestamp;
 
@@ -258,6 +258,11 @@ impl Walker {
         self.pending.has_answers()
     }
 
+    /// Answers have added so much in all to the budgets of language models of a task's child run.
+    pub(super) fn add_below(&mut self, task: &str, granted: ModelUse) {
+        self.pending.add_below(task, granted);
+    }
+
     /// The child run of a task has something to continue with.
     pub(super) fn wake(&mut self, task: &str) {
         self.pending.wake(task);
@@ -274,6 +279,7 @@ impl Walker {
             fuel: fuel.saturating_add(self.pending.fuel()),
             host: host.plus(self.pending.host()),
             steps,
+            granted: self.granted(),
         }
     }
 

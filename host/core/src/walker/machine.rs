@@ -296,7 +296,7 @@ impl Walker {
         let mut interrupts = Vec::new();
         let mut add = |node: &Node, place: String| {
             let payload = Canonical::from(Value::Null);
-            interrupts.push(InterruptRecord { id: place, node: node.name.clone(), payload });
+            interrupts.push(InterruptRecord { budget: None, id: place, node: node.name.clone(), payload });
         };
         let mut named = BTreeSet::new();
         for visited in self.visited.newest() {
@@ -541,6 +541,7 @@ fn uses_context(graph: &Graph) -> bool {
             templates.extend([&action.item_id, &action.params]);
         }
         templates.extend(node.cache.iter().filter_map(|policy| policy.key.as_ref()));
+        templates.extend(node.bounds.iter());
         match &node.kind {
             NodeKind::Foreach(foreach) => templates.push(&foreach.over),
             NodeKind::Return { output: Some(output) } => templates.push(output),

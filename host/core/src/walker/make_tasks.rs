@@ -14,8 +14,8 @@ use super::pending::{Pending, PendingTask};
 use super::schedule::limit;
 use super::stop_state::Phase;
 use super::superstep::{Activated, Superstep, task_id};
-use super::task::{Task, TaskState};
-use crate::graph::{Foreach, Node, NodeIndex, NodeKind, Primary};
+use super::task::{Dispatch, Task, TaskState};
+use crate::graph::{Foreach, Node, NodeIndex, NodeKind};
 use crate::hook::HookEvent;
 use crate::json::MeteredJsonError;
 use crate::limits::Budget;
@@ -136,9 +136,11 @@ impl Walker {
                 let mut task = self.new_task(making.superstep.number(), ordinal, place);
                 task.add_warnings(std::mem::take(&mut making.raised));
                 let bound = self.make_item_task(&mut task, node, active, item, &meter);
+                making.superstep.hold(task.dispatch().map_or(0, Dispatch::held));
                 making.superstep.push_task(task);
                 self.count_work(&meter);
                 bound.map_err(|exhausted| self.exhausted(exhausted, Some(node.name.clone())))?;
+                self.check_held(&making.superstep, &node.name)?;
                 return self.check_fan_out(&making.superstep, &node.name).map(|()| true);
             }
             if let Some((active, _)) = making.items.take() {
@@ -198,11 +200,9 @@ impl Walker {
             match self.items(foreach, node, &active, &mut warnings, &meter) {
                 Ok(items) => {
                     superstep.hold(items.iter().map(size::of).sum());
-                    let too_much = superstep.held() > self.budgets().results;
-                    if too_much {
-                        let (used, name) = (superstep.held(), node.name.clone());
+                    if let Err(reached) = self.check_held(superstep, &node.name) {
                         self.count_work(&meter);
-                        return Err(self.used_up(Budget::Results, used, Some(name)));
+                        return Err(reached);
                     }
                     making.items = Some((active, items.into_iter()));
                     making.raised = warnings;
@@ -221,6 +221,7 @@ impl Walker {
         } else {
             let mut task = self.new_task(superstep.number(), first, place);
             let bound = self.bind_dispatch(&mut task, node, &active, None, &meter);
+            superstep.hold(task.dispatch().map_or(0, Dispatch::held));
             superstep.push_task(task);
             superstep.push_activated(active);
             bound.err()
@@ -229,6 +230,7 @@ impl Walker {
         if let Some(exhausted) = exhausted {
             return Err(self.exhausted(exhausted, Some(node.name.clone())));
         }
+        self.check_held(&making.superstep, &node.name)?;
         self.check_fan_out(&making.superstep, &node.name)
     }
 
@@ -239,6 +241,14 @@ impl Walker {
         let (number, most) = (superstep.number(), self.graph.max_fan_out);
         let message = format!("superstep {number} has more than {most} tasks, its `max_fan_out`");
         Err((LimitCode::MaxFanOut, limit(Some(node.to_owned()), message)))
+    }
+
+    /// Whether what the tasks are made of is as much as `results` allows.
+    fn check_held(&self, superstep: &Superstep, node: &str) -> Result<(), Reached> {
+        if superstep.held() <= self.budgets().results {
+            return Ok(());
+        }
+        Err(self.used_up(Budget::Results, superstep.held(), Some(node.to_owned())))
     }
 
     fn new_task(&self, superstep: u64, ordinal: usize, activated: usize) -> Task {
@@ -312,17 +322,11 @@ impl Walker {
             let context = self.context(node, active, meter)?;
             let scope = self.scope(&context, active.argument().map(|argument| &**argument), item);
             let mut warnings = Vec::new();
-            let id = self.evaluate(&action.item_id, &scope, node, &mut warnings, meter);
+            let narrowed = prepared.narrowed.as_ref();
+            let bound = self.evaluate_dispatch(node, action, narrowed, &scope, &mut warnings, meter);
             task.add_warnings(warnings);
-            match id {
-                Ok(Value::Null) if action.primary == Primary::Search => {
-                    self.permit(node, action, prepared.narrowed.as_ref(), "")
-                }
-                Ok(Value::String(id)) => self.permit(node, action, prepared.narrowed.as_ref(), &id),
-                Ok(other) => Err(Failure::new(
-                    Category::InvalidInput,
-                    format!("`item_id` must be a string, and is {}", super::reduce::kind(&other)),
-                )),
+            match bound {
+                Ok(dispatch) => Ok(dispatch),
                 Err(Trouble::Failed(failure)) => Err(failure),
                 Err(Trouble::Exhausted(exhausted)) => return Err(exhausted),
             }
@@ -363,13 +367,16 @@ impl Walker {
                 }
             }
             Some(PendingOutcome::Handled { failure }) => TaskState::Handled(failure),
-            Some(PendingOutcome::Interrupted { answered, payload }) => {
+            Some(PendingOutcome::Interrupted { answered, payload, short }) => {
                 if task.answers().len() > answered {
-                    task.answers_mut().set_new(payload.0);
+                    match short {
+                        Some(short) => task.answers_mut().set_granted(*short),
+                        None => task.answers_mut().set_new(payload.0),
+                    }
                     task.begin_anew(attempt);
                     return meter.spent();
                 }
-                TaskState::Interrupted { payload: payload.0 }
+                TaskState::Interrupted { payload: payload.0, short }
             }
             Some(PendingOutcome::Suspended) if woken => {
                 task.begin_anew(attempt);
@@ -390,7 +397,7 @@ impl Walker {
 pub(super) fn held_by(state: &TaskState) -> u64 {
     match state {
         TaskState::Done(answer) => answer.held(),
-        TaskState::Interrupted { payload } => size::of(payload),
+        TaskState::Interrupted { payload, .. } => size::of(payload),
         TaskState::Handled(failure) | TaskState::Failed(failure) => failure_size(failure),
         _ => 0,
     }

@@ -97,6 +97,7 @@ mod answer_log;
 mod answers;
 mod ask;
 mod assigned;
+mod bounds;
 mod budget;
 mod cache;
 mod channels;

@@ -103,6 +103,15 @@ impl PendingTask {
         matches!(self.outcome, Some(PendingOutcome::Done { .. } | PendingOutcome::Handled { .. }))
     }
 
+    /// Whether its open question is the host's own, about a budget of language models.
+    fn asks_for_budget(&self) -> bool {
+        matches!(
+            &self.outcome,
+            Some(PendingOutcome::Interrupted { answered, short: Some(_), .. })
+                if self.known.answers.len() <= *answered
+        )
+    }
+
     /// Whether a stored result has replaced its dispatch.
     pub(super) const fn is_cached(&self) -> bool {
         matches!(self.known.cache, Some(TaskCache::Hit(_)))
@@ -127,7 +136,7 @@ impl PendingTask {
         // If it has a result, its task record has the journal.
         let journal = if self.outcome.is_none() { self.known.journal.clone() } else { Vec::new() };
         let Start { used, attempts, settled } = self.known.start;
-        let Used { asked, dispatches, ended, fuel, host, lost, micros, steps } = used;
+        let Used { asked, dispatches, ended, fuel, granted, host, lost, micros, steps } = used;
         Some(TaskUse {
             asked,
             attempts,
@@ -135,6 +144,7 @@ impl PendingTask {
             ended: ended && !settled,
             events,
             fuel,
+            granted,
             host,
             journal,
             lost,
@@ -172,6 +182,7 @@ impl PendingTask {
         known.used.micros = known.used.micros.max(record.micros);
         known.used.steps = known.used.steps.max(record.steps);
         known.used.asked = known.used.asked.max(record.asked);
+        known.used.granted = known.used.granted.max(record.granted);
         if !record.lost.is_nothing() {
             known.used.lost = record.lost;
             known.lost_models = record.lost_models;
@@ -227,9 +238,21 @@ impl Pending {
         for (task, used) in told.into_iter().flatten() {
             let known = &mut pending.entry(graph, task, &used.node)?.known;
             let TaskUse {
-                asked, attempts, dispatches, ended, fuel, host, lost, micros, settled, steps, ..
+                asked,
+                attempts,
+                dispatches,
+                ended,
+                fuel,
+                granted,
+                host,
+                lost,
+                micros,
+                settled,
+                steps,
+                ..
             } = *used;
-            known.used = Used { dispatches, ended: ended || settled, fuel, host, micros, steps, asked, lost };
+            let ended = ended || settled;
+            known.used = Used { dispatches, ended, fuel, host, micros, steps, asked, lost, granted };
             known.start = Start { used: known.used, attempts, settled };
             known.journal.clone_from(&used.journal);
             known.lost_models.clone_from(&used.lost_models);
@@ -237,7 +260,9 @@ impl Pending {
         let mut reserved = Vec::new();
         for record in answers {
             let entry = pending.entry(graph, &record.task, &record.node)?;
-            entry.known.answers = AnswerLog::of_records(record.answers, record.dropped);
+            let log = AnswerLog::of_records(record.answers, record.dropped, &record.granted);
+            entry.known.used.granted = entry.known.used.granted.max(log.added());
+            entry.known.answers = log;
             entry.known.reserved.clone_from(&record.reserved);
             reserved.extend(record.reserved.map(|of| (record.task, record.node, of)));
         }
@@ -326,10 +351,29 @@ impl Pending {
     /// result is discarded with it.
     pub(super) fn answer(&mut self, task: &str, question: u32, answer: Value) {
         if let Some(left) = self.0.get_mut(task) {
+            if left.asks_for_budget() {
+                let before = left.known.answers.added();
+                left.known.answers.grant(answer);
+                let added = left.known.answers.added().less(before);
+                left.known.used.granted = left.known.used.granted.plus(added);
+                return;
+            }
             if question < left.known.answers.len() {
                 left.outcome = None;
             }
             left.known.answers.give(question, answer);
+        }
+    }
+
+    /// Whether the question of a task is the host's own, about a budget of language models.
+    pub(super) fn asks_for_budget(&self, task: &str) -> bool {
+        self.0.get(task).is_some_and(PendingTask::asks_for_budget)
+    }
+
+    /// Answers have added so much in all to the budgets of language models of a task's child run.
+    pub(super) fn add_below(&mut self, task: &str, granted: ModelUse) {
+        if let Some(left) = self.0.get_mut(task) {
+            left.known.used.granted = left.known.used.granted.max(granted);
         }
     }
 
@@ -416,12 +460,13 @@ impl Pending {
             .0
             .iter()
             .filter_map(|(task, left)| match &left.outcome {
-                Some(PendingOutcome::Interrupted { answered, payload })
+                Some(PendingOutcome::Interrupted { answered, payload, short })
                     if left.known.answers.len() <= *answered =>
                 {
                     Some((
                         ordinal(task),
                         InterruptRecord {
+                            budget: short.as_ref().map(|short| short.figure),
                             id: format!("{task}/{answered}"),
                             node: graph.node(left.known.node).name.clone(),
                             payload: payload.clone(),

@@ -80,6 +80,7 @@ impl Walker {
             at: now,
             checkpoint: last.digest,
             dropped: found.answers().dropped(),
+            granted: found.answers().granted(),
             namespace: self.setup.identity.namespace.clone(),
             node: self.graph.node(superstep.node_of(found)).name.clone(),
             reserved: Some(Reserved {
@@ -136,9 +137,10 @@ impl Walker {
         let outcome = match task.state() {
             TaskState::Done(answer) => PendingOutcome::Done { outcome: Arc::clone(&answer.outcome) },
             TaskState::Handled(failure) => PendingOutcome::Handled { failure: failure.clone() },
-            TaskState::Interrupted { payload } => PendingOutcome::Interrupted {
+            TaskState::Interrupted { payload, short } => PendingOutcome::Interrupted {
                 answered: task.answers().len(),
                 payload: Canonical(Arc::clone(payload)),
+                short: short.clone(),
             },
             TaskState::Suspended => PendingOutcome::Suspended,
             TaskState::Backoff { due, failure } => {
@@ -175,6 +177,7 @@ impl Walker {
             dropped: task.answers().dropped(),
             events: task.history().events().to_vec(),
             fuel: task.used().fuel,
+            granted: task.used().granted,
             host: task.used().host,
             journal: task.history().journal().to_vec(),
             lost: task.used().lost,
@@ -313,6 +316,7 @@ impl Walker {
             follows,
             fuel: self.totals.fuel(),
             gone,
+            granted: self.totals.granted(),
             graph: self.graph.digest,
             hooked: self.hooks.take_unwritten(),
             hooks: self.hooks.planned().to_vec(),

@@ -60,7 +60,7 @@ impl Walker {
             .map_err(|node| unknown(&node))?;
         if let Source::Update { answers, .. } = &checkpoint.source {
             for (task, given) in answers {
-                let log = AnswerLog::of_records(given.answers.clone(), []);
+                let log = AnswerLog::of_records(given.answers.clone(), Vec::new(), &[]);
                 pending.give(&graph, task, &given.node, log).map_err(|node| unknown(&node))?;
             }
         }
@@ -309,6 +309,15 @@ impl Walker {
                 "the run has ended: edit it, or start a new turn with inputs".to_owned(),
             ));
         }
+        if let Some(task) = answered.keys().find(|task| self.pending.asks_for_budget(task)) {
+            return Err(refused(
+                ErrorCode::AnswerNeeded,
+                format!(
+                    "what is added to a budget cannot be given together with an edit of the state, which starts task `{task}` \
+                     again: resume with the answer first, or edit the state without one, which drops the question"
+                ),
+            ));
+        }
         self.check_limit(max_steps)?;
         let mut given = BTreeMap::new();
         for (task, (question, answer)) in answered {
@@ -335,6 +344,7 @@ impl Walker {
         let answered = self.pending.answered().flat_map(|(task, node, log)| {
             let node = &self.graph.node(node).name;
             log.numbers().map(move |number| InterruptRecord {
+                budget: None,
                 id: format!("{task}/{number}"),
                 node: node.clone(),
                 payload: Canonical::from(Value::Null),
@@ -428,6 +438,7 @@ impl Walker {
             at: now,
             checkpoint: last.digest,
             dropped: left.answers().dropped(),
+            granted: left.answers().granted(),
             namespace: self.setup.identity.namespace.clone(),
             node: self.graph.node(left.node()).name.clone(),
             reserved,

@@ -16,9 +16,9 @@ use super::task::{Dispatch, TaskState, outcome_size};
 use crate::digest::DomainHasher;
 use crate::graph::{Action, ItemType, Node, NodeKind, OnItemError, Primary, RetryPolicy};
 use crate::hook::is_control_item;
-use crate::limits::{Budget, HostUse, TaskLimits};
+use crate::limits::{Budget, HostUse, TaskLimits, smaller_floor};
 use crate::node::{Activation, Category, Failure, Outcome};
-use crate::record::{ErrorCode, RunError};
+use crate::record::{ErrorCode, RunError, ShortRecord};
 use crate::time::Timestamp;
 use crate::work::{Meter, rates, size};
 
@@ -172,9 +172,16 @@ impl Walker {
         }
         let task = superstep.task_mut(at);
         // A component that makes no calls of the host can run even if none are left.
-        let HostUse { calls, bytes, model, .. } = dispatch.limits.host().min(task.account().left_of_host());
-        let of_run = self.setup.manifest.run_limits().model.floor();
-        let model_floor = dispatch.limits.model_floor.map(|floor| floor.min(of_run));
+        let own = task.own_limits().unwrap_or(dispatch.limits);
+        let HostUse { calls, bytes, model, .. } = own.host().min(task.account().left_of_host());
+        let of_run = self.setup.manifest.run_limits().model;
+        let smaller = |floor| smaller_floor((dispatch.limits.model, floor), (of_run, of_run.floor()));
+        let model_floor = dispatch.limits.model_floor.map(smaller);
+        if let Some(short) = task.answers_mut().take_stopped() {
+            task.account_mut().begin_and_end();
+            let ShortRecord { failure, figure, of_run, .. } = *short;
+            return self.end_short(now, at, figure, of_run, failure, fx);
+        }
         if is_control_item(dispatch.primary, dispatch.item_type, &dispatch.item_id) {
             task.account_mut().begin_and_end();
             return self.accept(now, at, Outcome::Result(params), fx);
@@ -215,6 +222,7 @@ impl Walker {
             params,
             activation,
             limits: TaskLimits { fuel, calls, bytes, model, model_floor, ..dispatch.limits },
+            narrowing: dispatch.narrowing,
             clock: self.line.at(),
             seed,
         });

@@ -11,10 +11,11 @@ use super::pending::{PendingTask, Progress};
 use super::superstep_events::TaskHistory;
 use super::task_account::{Start, TaskAccount, Used};
 use super::warnings::keep_warnings;
+use crate::capability::DispatchPatterns;
 use crate::graph::{ItemType, NodeIndex, Primary};
-use crate::limits::{Budget, TaskLimits};
+use crate::limits::{Budget, ModelUse, TaskLimits};
 use crate::node::{Failure, Outcome};
-use crate::record::{Canonical, JournalEntry, PendingOutcome};
+use crate::record::{Canonical, JournalEntry, PendingOutcome, ShortRecord};
 use crate::time::Timestamp;
 use crate::work::size;
 
@@ -51,8 +52,23 @@ pub(super) struct Dispatch {
     pub item_type: ItemType,
     pub item_id: Arc<str>,
     pub limits: TaskLimits,
+    /// What the node leaves of language models to all attempts together, or to the whole child run.
+    pub budget: ModelUse,
+    /// What the node's templates leave of what may be dispatched; none leaves everything.
+    pub narrowing: Option<Arc<DispatchPatterns>>,
     /// The item is a graph: the task is a child run.
     pub is_graph: bool,
+}
+
+/// What a pattern that was read takes up besides its text.
+const PATTERN: u64 = 256;
+
+impl Dispatch {
+    /// The memory of what templates have given for it alone.
+    pub(super) fn held(&self) -> u64 {
+        let patterns = self.narrowing.iter().flat_map(|patterns| patterns.iter());
+        patterns.map(|pattern| pattern.held().saturating_add(PATTERN)).fold(0, u64::saturating_add)
+    }
 }
 
 /// The state of a task.
@@ -67,7 +83,11 @@ pub(super) enum TaskState {
     /// It has failed, and hooks are asked about that; `told`: this was so before the run was resumed.
     Failing { failure: Failure, told: bool },
     /// It waits for the answer to a question.
-    Interrupted { payload: Arc<Value> },
+    Interrupted {
+        payload: Arc<Value>,
+        /// The host asks, since a budget of language models is used up; it is not the component.
+        short: Option<Box<ShortRecord>>,
+    },
     /// Its child run asks.
     Suspended,
     /// It has answered.
@@ -176,6 +196,14 @@ impl Task {
 
     pub(super) fn set_dispatch(&mut self, dispatch: Dispatch) {
         self.dispatch = Some(dispatch);
+    }
+
+    /// What its next attempt, or the one that is running, may use if the run has enough: of language models what earlier attempts have left of
+    /// the node's budget. None for a node without an action.
+    pub(super) fn own_limits(&self) -> Option<TaskLimits> {
+        let Dispatch { limits, budget, .. } = self.dispatch.as_ref()?;
+        let left = budget.less(self.account.used().host.model);
+        Some(TaskLimits { model: limits.model.min(left), ..*limits })
     }
 
     /// Whether it is a child run.
@@ -391,6 +419,10 @@ impl Task {
             ..
         } = known;
         self.account.restore(used, start, lost_models);
+        if let Some(dispatch) = self.dispatch.as_mut().filter(|_| !used.granted.is_nothing()) {
+            dispatch.limits = dispatch.limits.with_added(used.granted);
+            dispatch.budget = dispatch.budget.raised(used.granted);
+        }
         self.answers = answers;
         self.history = TaskHistory::of(events, journal);
         self.caching = Caching::of(cache);
@@ -417,9 +449,10 @@ impl Task {
         let outcome = match &self.state {
             TaskState::Done(answer) => Some(PendingOutcome::Done { outcome: Arc::clone(&answer.outcome) }),
             TaskState::Handled(failure) => Some(PendingOutcome::Handled { failure: failure.clone() }),
-            TaskState::Interrupted { payload } => Some(PendingOutcome::Interrupted {
+            TaskState::Interrupted { payload, short } => Some(PendingOutcome::Interrupted {
                 answered: self.answers.len(),
                 payload: Canonical(Arc::clone(payload)),
+                short: short.clone(),
             }),
             TaskState::Suspended => Some(PendingOutcome::Suspended),
             TaskState::Backoff { due, failure } => {

@@ -24,6 +24,8 @@ pub(super) struct Used {
     pub asked: u32,
     /// What attempts have used of language models, or may have used, that left no result: `host` includes it.
     pub lost: ModelUse,
+    /// What answers have added to the budgets of language models of it and of its child run.
+    pub granted: ModelUse,
 }
 
 impl Used {
@@ -282,6 +284,7 @@ impl TaskAccount {
     /// Charges its child run, which has stopped, with what all its attempts have used. `ended`: it will not be continued.
     /// The host's work for the task itself is included in the child's figure.
     pub(super) fn end_child(&mut self, used: &ChildUse, ended: bool) {
+        self.used.granted = self.used.granted.max(used.granted);
         let before = self.spent();
         self.components = self.components.saturating_sub(used.fuel.saturating_sub(self.used.fuel));
         self.used.fuel = self.used.fuel.max(used.fuel);
@@ -307,7 +310,9 @@ impl TaskAccount {
     pub(super) fn forfeit(&mut self) {
         let used = self.spent().saturating_sub(self.spent_before());
         let model = self.used.host.model.plus(self.host.model);
+        let granted = self.used.granted;
         self.used = self.start.used;
+        self.used.granted = granted;
         self.used.host.model = model;
         self.used.fuel = self.used.fuel.saturating_add(used).saturating_add(self.reserved);
         self.reserved = 0;

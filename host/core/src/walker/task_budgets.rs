@@ -4,11 +4,10 @@ use serde_json::Value;
 
 use super::Walker;
 use super::budget::WORK_OF_ATTEMPT;
-use super::dispatch::lower;
 use super::superstep::Superstep;
 use super::task::{Task, TaskState};
 use crate::hook::{Control, ControlAction, HookAction, HookEvent, MAX_RETRIES, is_control_item};
-use crate::limits::HostUse;
+use crate::limits::{HostUse, ModelUse};
 use crate::work::rates::STEP;
 
 impl Walker {
@@ -26,14 +25,18 @@ impl Walker {
             .saturating_add(self.totals.work());
         let spent =
             self.totals.fuel().saturating_add(self.hooks.counted()).saturating_add(own).saturating_add(used);
-        let mut left = self.setup.manifest.run_limits().fuel.saturating_sub(spent);
+        let limits = self.budgets();
+        let mut left = limits.fuel.saturating_sub(spent);
         let components =
             superstep.tasks().iter().map(|task| task.start().used.fuel).fold(0, u64::saturating_add);
         let components = components.saturating_add(self.totals.fuel()).saturating_add(self.hooks.counted());
         let mut components_left = self.allowance.fuel_share().map(|share| share.saturating_sub(components));
         let host_used = superstep.tasks().iter().map(|task| task.start().used.host);
         let host_used = host_used.fold(self.totals.host().plus(self.hooks.counted_host()), HostUse::plus);
-        let mut host_left = self.setup.manifest.run_limits().host().less(host_used);
+        let granted = superstep.tasks().iter().map(|task| task.used().granted);
+        let granted = granted.fold(self.totals.granted(), ModelUse::plus);
+        let host_most = HostUse { model: self.models_with(granted), ..limits.host() };
+        let mut host_left = host_most.less(host_used);
         let (for_hooks, host_for_hooks, retries) = self.fuel_of_error_hooks();
         let hooks = self.has_hooks(HookEvent::Error);
         let takes_part = |task: &Task| {
@@ -45,8 +48,16 @@ impl Walker {
             // none, except for its hooks.
             (!has_failed || task.dispatch().is_some() || hooks) && task.shares()
         };
+        // What answers have added for a task is for that task first.
+        let mut added = Vec::new();
+        for task in superstep.tasks().iter().filter(|task| takes_part(task)) {
+            let own = task.used().granted.min(host_left.model);
+            host_left.model = host_left.model.less(own);
+            added.push(own);
+        }
         let mut sharers = superstep.tasks().iter().filter(|task| takes_part(task)).count() as u64;
-        for (task, node) in superstep.tasks_with_nodes_mut().filter(|(task, _)| takes_part(task)) {
+        let tasks = superstep.tasks_with_nodes_mut().filter(|(task, _)| takes_part(task));
+        for ((task, node), added) in tasks.zip(added) {
             let node = self.graph.node(node);
             let attempts =
                 u64::from(node.retry.max_attempts.saturating_sub(task.start().attempts).max(1)) + retries;
@@ -66,13 +77,19 @@ impl Walker {
                 *components_left -= share;
             }
             let of_item = task.dispatch().map_or(HostUse::default(), |dispatch| dispatch.limits.host());
-            let mut wanted = of_item.times(attempts).plus(host_for_hooks.times(1 + retries));
+            let mut wanted = of_item.times(attempts);
+            // The node's own budget is for all attempts together.
+            let budget = task.dispatch().map_or(ModelUse::UNBOUNDED, |dispatch| dispatch.budget);
+            wanted.model = wanted.model.min(budget.less(task.start().used.host.model));
+            wanted = wanted.plus(host_for_hooks.times(1 + retries));
             if task.is_graph() {
                 wanted.stored = u64::MAX;
             }
+            wanted.model = wanted.model.less(added);
             let share = wanted.min(host_left.share(sharers));
-            task.account_mut().set_aside_of_host(share);
             host_left = host_left.less(share);
+            let share = HostUse { model: share.model.plus(added), ..share };
+            task.account_mut().set_aside_of_host(share);
             sharers -= 1;
         }
     }
@@ -94,8 +111,7 @@ impl Walker {
                         let written = action.params.literal().and_then(|params| Control::read(params).ok());
                         written.flatten().map_or(u64::from(MAX_RETRIES), most)
                     } else {
-                        let limits = self.setup.manifest.limits_for(id);
-                        let limits = lower(limits, &self.graph.limits, &self.graph.limits);
+                        let limits = self.graph.limits.lower(self.setup.manifest.limits_for(id));
                         fuel = fuel.saturating_add(limits.fuel);
                         host = host.plus(limits.host());
                         u64::from(MAX_RETRIES)

@@ -18,8 +18,10 @@ use super::task::{Answer, TaskState, outcome_size};
 use crate::graph::{Node, NodeKind, OnError, OnItemError};
 use crate::hook::HookEvent;
 use crate::limits::{Budget, HostUse, ModelFigure, ModelUse, TaskLimits};
+use crate::model_budget::ShortFigure;
+use crate::model_grant::{self, UsedUp};
 use crate::node::{Category, Failure, Outcome};
-use crate::record::JournalEntry;
+use crate::record::{JournalEntry, ShortRecord};
 use crate::template::Root;
 use crate::time::Timestamp;
 use crate::work::{Meter, rates, size};
@@ -51,9 +53,11 @@ impl Walker {
         let returned = report_size(&report).saturating_add(host.bytes);
         let last = report.journal.last();
         let refused = last.is_some_and(JournalEntry::is_refused);
-        let figure = last.and_then(JournalEntry::refused_figure);
+        let shortage = last.and_then(JournalEntry::shortage);
+        let figure = shortage.map(|short| short.figure);
         let had = account.left_of_host();
-        let of_item = found.dispatch().map_or(ModelUse::UNBOUNDED, |dispatch| dispatch.limits.model);
+        let own = found.own_limits();
+        let of_item = own.map_or(ModelUse::UNBOUNDED, |own| own.model);
         found.account_mut().end_attempt(report.fuel, host);
         if !report.lost.is_nothing() {
             found.account_mut().lose(report.lost, report.lost_models);
@@ -73,7 +77,12 @@ impl Walker {
             figure.of(host.model) > figure.of(had.model) && figure.of(had.model) < figure.of(of_item)
         };
         if let Some(figure) = ModelFigure::ALL.into_iter().find(is_of_run) {
-            self.exhaust(now, at, figure.into(), None, fx);
+            let over = figure.of(host.model).saturating_sub(figure.of(had.model));
+            let short = ShortFigure { over: Some(over), ..figure.into() };
+            let failure = report.result.err().unwrap_or_else(|| {
+                Failure::new(Category::Limit, "a provider has used more than was left of the run's budget")
+            });
+            self.fall_short(now, at, short, true, failure, fx);
             self.start_ready(now, fx);
             return Ok(());
         }
@@ -84,21 +93,75 @@ impl Walker {
                 self.exhaust(now, at, Budget::Work, None, fx);
             }
             Err(failure) => {
-                let Some(superstep) = &self.superstep else { return Ok(()) };
-                let own = superstep.tasks()[at].dispatch().map(|dispatch| dispatch.limits);
                 let own = own.filter(|_| failure.category == Category::Limit);
                 let short = own.and_then(|own| {
                     short_of(&own, had_fuel, had, report.fuel, host, refused)
                         .or_else(|| short_of_models(&own, had, figure))
                 });
-                match short {
-                    Some(budget) => self.exhaust(now, at, budget, None, fx),
-                    None => self.refused_by_component(now, at, failure, fx),
+                let is_limit = own.is_some();
+                match (short, shortage.filter(|_| is_limit)) {
+                    (Some(budget), Some(shortage)) if budget.figure() == Some(shortage.figure) => {
+                        self.fall_short(now, at, shortage, true, failure, fx);
+                    }
+                    (Some(budget), _) => self.exhaust(now, at, budget, None, fx),
+                    (None, Some(shortage)) => self.fall_short(now, at, shortage, false, failure, fx),
+                    (None, None) => self.refused_by_component(now, at, failure, fx),
                 }
             }
         }
         self.start_ready(now, fx);
         Ok(())
+    }
+
+    /// A budget of language models has ended a running attempt, that of the run or that of the task: more of it is asked for if
+    /// the manifest says so.
+    fn fall_short(
+        &mut self,
+        now: Timestamp,
+        at: usize,
+        short: ShortFigure,
+        of_run: bool,
+        failure: Failure,
+        fx: &mut Vec<Effect>,
+    ) {
+        let figure = short.figure;
+        let of_run_most = of_run.then(|| self.models_with(self.granted()));
+        let run_asks = self.budgets().model_asks;
+        let Some(superstep) = &mut self.superstep else { return };
+        let task = superstep.task_mut(at);
+        let own = task.dispatch().map_or(TaskLimits::UNBOUNDED, |dispatch| dispatch.limits);
+        if !(if of_run { run_asks } else { own.model_asks }) {
+            return self.end_short(now, at, figure, of_run, failure, fx);
+        }
+        let most = of_run_most.unwrap_or(own.model);
+        let used_up = UsedUp { short, of_run, most, spent: task.used().host.model };
+        let payload = Arc::new(model_grant::question(&used_up, &failure.message));
+        let asked = task.answers().new_question();
+        let short = Some(Box::new(ShortRecord { asked, failure, figure, of_run }));
+        let size = size::of(&payload);
+        task.enter(TaskState::Interrupted { payload, short });
+        self.hold(size);
+        if self.holds_too_much() {
+            return self.stop_holding(now, fx);
+        }
+        self.settled(now, at, fx);
+    }
+
+    /// A budget of language models has ended a running attempt, and nothing is added to it.
+    pub(super) fn end_short(
+        &mut self,
+        now: Timestamp,
+        at: usize,
+        figure: ModelFigure,
+        of_run: bool,
+        failure: Failure,
+        fx: &mut Vec<Effect>,
+    ) {
+        if of_run {
+            self.exhaust(now, at, figure.into(), None, fx);
+        } else {
+            self.refused_by_component(now, at, failure, fx);
+        }
     }
 
     /// A running attempt has answered.
@@ -119,7 +182,8 @@ impl Walker {
         // A value that cannot be assigned does not mean that the user's answer was rejected.
         superstep.task_mut(at).answers_mut().take_new();
         if let Outcome::Interrupt(payload) = outcome {
-            superstep.task_mut(at).enter(TaskState::Interrupted { payload: Arc::new(payload) });
+            let payload = Arc::new(payload);
+            superstep.task_mut(at).enter(TaskState::Interrupted { payload, short: None });
             return self.settled(now, at, fx);
         }
         let mut warnings = Vec::new();
@@ -288,7 +352,7 @@ impl Walker {
         {
             let payload = Arc::new(crate::question::rejected(&question, &failure.message));
             let size = size::of(&payload);
-            task.enter(TaskState::Interrupted { payload });
+            task.enter(TaskState::Interrupted { payload, short: None });
             self.hold(size);
             if self.holds_too_much() {
                 return self.stop_holding(now, fx);

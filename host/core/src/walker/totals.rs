@@ -3,7 +3,7 @@
 use super::tallies::Tallies;
 use super::task_account::Used;
 use crate::graph::{Graph, NodeIndex};
-use crate::limits::HostUse;
+use crate::limits::{HostUse, ModelUse};
 use crate::record::Checkpoint;
 
 /// What a run has used, as far as it has committed, and the host's work since.
@@ -17,6 +17,8 @@ pub(super) struct Totals {
     work: u64,
     /// Supersteps of child runs, at any depth, of supersteps that have committed.
     child_steps: u64,
+    /// What answers have added to budgets of language models, in supersteps that have committed.
+    granted: ModelUse,
     /// How much was stored when the newest checkpoint was handed out.
     stored_so_far: u64,
     /// The counts of each node.
@@ -31,6 +33,7 @@ impl Totals {
             host: HostUse::default(),
             work: 0,
             child_steps: 0,
+            granted: ModelUse::NOTHING,
             stored_so_far: 0,
             tallies: Tallies::new(graph),
         }
@@ -43,6 +46,7 @@ impl Totals {
             host: checkpoint.host,
             work: 0,
             child_steps: checkpoint.child_steps,
+            granted: checkpoint.granted,
             stored_so_far: checkpoint.host.stored,
             tallies,
         }
@@ -69,6 +73,12 @@ impl Totals {
     #[inline]
     pub(super) const fn child_steps(&self) -> u64 {
         self.child_steps
+    }
+
+    /// What answers have added to budgets of language models.
+    #[inline]
+    pub(super) const fn granted(&self) -> ModelUse {
+        self.granted
     }
 
     /// The counts of each node.
@@ -134,6 +144,7 @@ impl Totals {
         self.fuel = self.fuel.saturating_add(used.fuel);
         self.host = self.host.plus(used.host);
         self.child_steps = self.child_steps.saturating_add(used.steps);
+        self.granted = self.granted.plus(used.granted);
     }
 
     /// Counts what hooks have used that were asked about the run.
@@ -148,6 +159,7 @@ impl Totals {
         self.tallies.take_spent(&of.tallies);
         self.fuel = of.fuel;
         self.host = of.host;
+        self.granted = of.granted;
     }
 }
 

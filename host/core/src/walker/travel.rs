@@ -160,7 +160,7 @@ impl Walker {
         self.discard_pending();
         self.begin_boundary_of_hooks();
         for (task, given) in &answers {
-            let log = AnswerLog::of_records(given.answers.clone(), []);
+            let log = AnswerLog::of_records(given.answers.clone(), Vec::new(), &[]);
             // Its node is one of the graph: it has just asked.
             let _ = self.pending.give(&self.graph, task, &given.node, log);
         }

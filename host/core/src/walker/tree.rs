@@ -70,6 +70,8 @@ struct Child {
     attempt: Option<u32>,
     /// Its time is the node's `timeout`, not that of a run.
     timed_by_node: bool,
+    /// What its node leaves of language models to the whole run. A figure that something else limits further is `u64::MAX`.
+    models_of_node: ModelUse,
     /// It has had all its time.
     timed_out: bool,
     /// Warnings about the parts of its params that have no effect.
@@ -270,6 +272,7 @@ impl RunTree {
         for (namespace, answers) in given {
             let mut effects = Vec::new();
             self.walker_mut(&namespace)?.take_given(route.now(), answers, &mut effects);
+            self.raise_above(&namespace);
             recorded.push((namespace, effects));
         }
         self.lifted = resume.max_steps.or(self.lifted);

@@ -212,9 +212,19 @@ pub(super) fn node_result<'a>(node: &Node, superstep: &'a Superstep, place: usiz
 /// The results of a `foreach`'s items, in their order.
 fn list_of(foreach: &Foreach, tasks: &[Task], meter: &Meter) -> Result<Value, Exhausted> {
     let skips = foreach.on_item_error == OnItemError::Skip;
+    let keeps_errors = foreach.on_item_error == OnItemError::KeepError;
     meter.charge(size::VALUE)?;
     let kept = tasks.iter().filter(|task| !(skips && matches!(task.state(), TaskState::Handled(_))));
-    kept.map(|task| size::copy(item_result(task.state()), meter)).collect::<Result<_, _>>().map(Value::Array)
+    let results = kept.map(|task| match task.state() {
+        TaskState::Handled(failure) if keeps_errors => size::copy(&item_error(failure), meter),
+        state => size::copy(item_result(state), meter),
+    });
+    results.collect::<Result<_, _>>().map(Value::Array)
+}
+
+/// What is in the place of the result of an item that has failed.
+fn item_error(failure: &Failure) -> Value {
+    json!({ "_error": { "category": failure.category.as_str(), "error": failure.message } })
 }
 
 /// The result of a task that answered with one.

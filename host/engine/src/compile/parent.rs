@@ -6,6 +6,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use graph_core::diagnostic::escape;
+
 use super::child::{COMPILE_ARGUMENT, MAX_MESSAGE, REFUSED};
 use super::{CompileError, CompileLimits};
 
@@ -116,7 +118,7 @@ fn judge(
     }
     let answer = || {
         let text = String::from_utf8_lossy(&code[..code.len().min(MAX_MESSAGE)]);
-        crate::host::escape(text.trim())
+        escape(text.trim())
     };
     if status.code() == Some(i32::from(REFUSED)) {
         return Err(if out_of_memory(&answer()) {
@@ -136,7 +138,7 @@ fn judge(
         }
     }
     let last = last_words.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    let last = crate::host::escape(last.trim());
+    let last = escape(last.trim());
     let said = if last.is_empty() { String::new() } else { format!(" ({last})") };
     Err(CompileError::Crashed(format!("{status}{said}")))
 }

@@ -1,6 +1,7 @@
 //! `graph-host:host/knowledge`: texts by key below the granted scopes.
 
 use graph_core::capability::{Access, is_key};
+use graph_core::diagnostic::escape;
 use graph_core::record::journal::digested;
 use serde_json::{Value, json};
 
@@ -116,12 +117,12 @@ impl TaskState {
 }
 
 fn bad_key(key: &str) -> Option<KnowledgeError> {
-    let told = || format!("`{}` is no key", crate::host::escape(key));
+    let told = || format!("`{}` is no key", escape(key));
     (!is_key(key)).then(|| KnowledgeError::Invalid(told()))
 }
 
 fn bad_prefix(prefix: &str) -> Option<KnowledgeError> {
-    let told = || format!("`{}` is no beginning of keys", crate::host::escape(prefix));
+    let told = || format!("`{}` is no beginning of keys", escape(prefix));
     (!is_prefix(prefix)).then(|| KnowledgeError::Invalid(told()))
 }
 

@@ -8,7 +8,4 @@ pub(crate) mod knowledge;
 pub(crate) mod model;
 pub(crate) mod output;
 pub(crate) mod random;
-mod text;
 pub(crate) mod tools;
-
-pub(crate) use text::escape;

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use graph_core::diagnostic::escape;
 use graph_core::json::{MAX_DEPTH, parse_strict};
 use graph_core::node::Category;
 use graph_core::record::{HostCall, ModelDelta};
@@ -10,7 +11,6 @@ use serde_json::Value;
 
 use crate::bindings::graph_host::host::{events, log};
 use crate::classify::GuestFault;
-use crate::host::escape;
 use crate::limiter::LimitReached;
 use crate::state::TaskState;
 

@@ -52,7 +52,7 @@ impl Caller {
         let ToolCall { item, params, fuel, host, timeout, number, meter } = call;
         let depth = self.depth + 1;
         let (own, _) = self.place.restrictions(&self.spec.graph);
-        check_call(&self.spec.manifest, own, &item, depth)?;
+        check_call(&self.spec.manifest, own, self.spec.narrowing.as_deref(), &item, depth)?;
         let ready = self.shared.callee((&self.spec, self.place), &item, &self.grant).await?;
         if let Some(failure) = ready.expired(&item, self.spec.clock) {
             return Err(failure);

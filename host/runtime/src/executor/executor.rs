@@ -479,10 +479,8 @@ impl Shared {
                 .map(|patterns| DispatchPatterns::parse(patterns).unwrap_or_default());
             // In a child run, the manifest is what its parents leave of it.
             let left = spec.manifest.dispatch().clone();
-            let narrowed = match &own {
-                Some(own) => left.narrowed_by(own),
-                None => left,
-            };
+            let own = own.iter().chain(spec.narrowing.as_deref());
+            let narrowed = own.fold(left, DispatchPatterns::narrowed_by);
             self.primaries.perform(Request {
                 primary: spec.primary,
                 item_type: spec.item_type,

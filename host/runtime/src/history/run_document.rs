@@ -111,7 +111,12 @@ impl RunDocument<'_> {
 
 /// An interrupt, for programs: the question, and how it is answered. A pause has no question and no form.
 pub(crate) fn interrupt(interrupt: &InterruptRecord) -> Value {
-    let InterruptRecord { id, node, payload } = interrupt;
+    let InterruptRecord { budget, id, node, payload } = interrupt;
     let form = (!payload.0.is_null()).then(|| Question::of(&payload.0).form());
-    json!({ "id": id, "node": node, "payload": *payload.0, "form": form })
+    let mut shown = json!({ "id": id, "node": node, "payload": *payload.0, "form": form });
+    // The host itself asks, about a budget.
+    if let Some(figure) = budget {
+        shown["budget"] = json!(figure);
+    }
+    shown
 }

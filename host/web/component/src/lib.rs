@@ -322,7 +322,7 @@ impl models_of::GuestProvider for Provider {
     }
 
     fn failed(&self, error: String, message: String, sent: bool) -> String {
-        self.0.failed(&error, message, sent)
+        self.0.failed(&error, &message, sent)
     }
 }
 

@@ -1,9 +1,8 @@
 //! What the calls of one component may use of language models.
 
-use graph_core::capability::ModelPrice;
 use graph_core::json::canonical_string;
 use graph_core::limits::{ModelUse, TaskLimits};
-use graph_core::model_budget::{ModelBudget, ModelShortage};
+use graph_core::model_budget::ModelBudget;
 use graph_core::record::JournalEntry;
 use serde_json::{Map, Value, json};
 
@@ -46,21 +45,6 @@ impl Budget {
         self.around.plus(self.own.used())
     }
 
-    /// Sets aside what a request may use. `last`: also of what is kept for a last one.
-    pub(super) fn reserve(
-        &mut self,
-        input: u64,
-        output: u64,
-        price: &ModelPrice,
-        last: bool,
-    ) -> Result<ModelUse, ModelShortage> {
-        if last {
-            self.own.reserve_last(input, output, price)
-        } else {
-            self.own.reserve(input, output, price)
-        }
-    }
-
     /// Charges what a called component or a recorded call has used.
     pub fn charge(&mut self, used: &str) -> Result<(), Problem> {
         self.own.charge(read::document("use of models", used)?);
@@ -92,6 +76,8 @@ pub fn used_in(entry: &str) -> Result<String, Problem> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use graph_core::capability::ModelPrice;
+
     use super::*;
 
     fn limits(model: ModelUse) -> String {

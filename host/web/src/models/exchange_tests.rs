@@ -78,7 +78,7 @@ impl Asking {
     /// One try, which has no response.
     fn failed(&mut self, error: &str, sent: bool) -> Value {
         self.call.begin(&mut self.budget).unwrap();
-        let tried = self.provider.failed(error, format!("{error} happened"), sent);
+        let tried = self.provider.failed(error, &format!("{error} happened"), sent);
         self.settle(&tried)
     }
 
@@ -266,7 +266,7 @@ fn what_goes_on_record_has_the_use_of_the_components_around() {
     let sent = asking.call.begin(&mut asking.budget).unwrap().body.len() as u64;
     let all = json!({ "calls": 2, "input": 40 + sent, "output": 1002, "cost": sent + 2000 });
     assert_eq!(total(&asking), all);
-    asking.settle(&asking.provider.failed("connection-refused", String::new(), false));
+    asking.settle(&asking.provider.failed("connection-refused", "", false));
     asking.call.begin(&mut asking.budget).unwrap();
     assert_eq!(
         total(&asking),

@@ -123,7 +123,7 @@ impl Run {
         let UnderWay { spec, is_hook } = self.under_way(task)?;
         let node = (!is_hook).then(|| spec.graph.node(spec.node));
         let own = node.and_then(|node| node.capabilities.as_ref());
-        check_call(&spec.manifest, own, item, depth)
+        check_call(&spec.manifest, own, spec.narrowing.as_deref(), item, depth)
             .map_err(|failure| Problem::new(failure.category.as_str(), failure.message))
     }
 

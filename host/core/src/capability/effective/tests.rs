@@ -55,7 +55,8 @@ fn a_grant_is_what_all_agree_on() {
     );
     let ceiling = Ceiling { limits: Some(TaskLimits { memory: 77, ..TaskLimits::DEFAULT }), ..all() };
     let mut request = request(&declared, &ceiling, &manifest);
-    request.node_limits = NodeLimits { fuel: Some(90), timeout: Some(Duration::from_secs(1)), memory: None };
+    request.node_limits =
+        NodeLimits { fuel: Some(90), timeout: Some(Duration::from_secs(1)), ..NodeLimits::default() };
     let grant = effective_grant(&request).unwrap();
     assert_eq!(
         grant,

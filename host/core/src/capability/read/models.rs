@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::super::model::{ModelApi, ModelPrice, ModelRule, is_model_name, read_url};
 use super::rules::{addresses, bad, entries, secret_source};
-use super::{money, positive};
+use super::{positive, read_money};
 use crate::diagnostic::{Diagnostic, Problems, codes, excerpt};
 use crate::keys;
 use crate::yaml::{Fields, Mapping, Node};
@@ -128,12 +128,12 @@ fn is_local(host: &str) -> bool {
 }
 
 fn read_price(mut fields: Fields<'_>) -> ModelPrice {
-    let input = money(&mut fields, "input").unwrap_or(0);
+    let input = read_money(&mut fields, "input").unwrap_or(0);
     let price = ModelPrice {
         input,
-        output: money(&mut fields, "output").unwrap_or(0),
-        cached: money(&mut fields, "cached").unwrap_or(input),
-        cache_write: money(&mut fields, "cache_write").unwrap_or(input),
+        output: read_money(&mut fields, "output").unwrap_or(0),
+        cached: read_money(&mut fields, "cached").unwrap_or(input),
+        cache_write: read_money(&mut fields, "cache_write").unwrap_or(input),
     };
     fields.finish();
     price

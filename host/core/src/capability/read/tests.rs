@@ -166,6 +166,7 @@ run: { model: { calls: 20, input_tokens: 30, output_tokens: 40, cost: 1.25 } }
     let floor = ModelUse { calls: 1, input: 500_000, output: 225, cost: 125_000 };
     assert_eq!(manifest.limits_for("acme/agent").model_floor, Some(floor));
     assert_eq!(manifest.limits_for("acme/x").model_floor, None);
+    assert!(!manifest.limits_for("acme/agent").model_asks && !manifest.run_limits().model_asks);
     assert_eq!(manifest.limits_for("acme/x").model, ModelUse { output: 900, ..ModelUse::OF_TASK });
     assert_eq!(manifest.run_limits().model, ModelUse { calls: 20, input: 30, output: 40, cost: 1_250_000 });
     let names = |item: &str| manifest.models_for(item).map(|model| model.name.clone()).collect::<Vec<_>>();
@@ -268,4 +269,29 @@ run: { timeout: 0s }
     insta::assert_snapshot!(read(text).unwrap_err().join("\n"));
     assert!(read("").is_err());
     assert!(read("- a").is_err());
+}
+
+#[test]
+fn what_happens_once_a_budget_of_models_is_used_up_is_chosen() {
+    let text = "\
+items:
+  \"acme/one\": { limits: { model: { calls: 8 } } }
+  \"acme/two\": { limits: { model: { when_used_up: fail } } }
+  \"acme/three\": { limits: { model: { when_used_up: finish } } }
+limits: { model: { calls: 4, when_used_up: ask } }
+run: { model: { when_used_up: ask } }
+";
+    let manifest = read(text).unwrap();
+    let of = |item: &str| {
+        let limits = manifest.limits_for(item);
+        (limits.model.calls, limits.model_asks, limits.model_floor.is_some())
+    };
+    assert_eq!(of("acme/one"), (8, true, false), "unless an item says otherwise, what holds for all");
+    assert_eq!(of("acme/two"), (4, false, false));
+    assert_eq!(of("acme/three"), (4, false, true));
+    assert!(manifest.run_limits().model_asks);
+    assert!(
+        read("run: { model: { when_used_up: finish } }").is_err(),
+        "a run keeps nothing for a last request"
+    );
 }

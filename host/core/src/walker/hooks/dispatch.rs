@@ -12,7 +12,6 @@ use crate::node::{Activation, Category, Failure, Outcome};
 use crate::record::{HookRecord, JournalEntry, PlannedAction, PlannedHook};
 use crate::time::Timestamp;
 use crate::walker::Walker;
-use crate::walker::dispatch::lower;
 use crate::walker::event::TaskSpec;
 use crate::walker::superstep::Superstep;
 use crate::walker::task::Dispatch;
@@ -61,11 +60,9 @@ impl Walker {
                 primary,
                 item_type,
                 item_id: item_id.as_str().into(),
-                limits: lower(
-                    self.setup.manifest.limits_for(item_id),
-                    &self.graph.limits,
-                    &self.graph.limits,
-                ),
+                limits: self.graph.limits.lower(self.setup.manifest.limits_for(item_id)),
+                budget: self.graph.limits.model.budget(),
+                narrowing: None,
                 is_graph: false,
             },
             Err(failure) => return failed(failure),
@@ -119,6 +116,7 @@ impl Walker {
             params,
             activation,
             limits,
+            narrowing: None,
             clock: self.line.at(),
             seed: self.digests.seed(&planned.call),
         };
@@ -164,7 +162,8 @@ impl Walker {
                 let under_way = self.superstep.iter().flat_map(Superstep::tasks);
                 let under_way = under_way.map(|task| task.used().host);
                 let spent = under_way.fold(self.host_so_far().plus(self.pending.host()), HostUse::plus);
-                self.setup.manifest.run_limits().host().less(spent)
+                let model = self.models_with(self.granted());
+                HostUse { model, ..self.budgets().host() }.less(spent)
             }
         }
     }
@@ -183,7 +182,7 @@ impl Walker {
             return Some(Budget::Work);
         }
         let PlannedAction::Run { item_id, .. } = &planned.action else { return None };
-        let own = lower(self.setup.manifest.limits_for(item_id), &self.graph.limits, &self.graph.limits);
+        let own = self.graph.limits.lower(self.setup.manifest.limits_for(item_id));
         let (fuel, host) = (self.fuel_for_hook(subject), self.host_for_hook(subject));
         let refused = journal.last().is_some_and(JournalEntry::is_refused);
         let figure = journal.last().and_then(JournalEntry::refused_figure);

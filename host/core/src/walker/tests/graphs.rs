@@ -11,8 +11,8 @@ use crate::condition::Condition;
 use crate::digest::{Digest, DomainHasher};
 use crate::graph::{
     Action, Assignment, CachePolicy, Channel, CommandGrant, Durability, Edge, Foreach, Graph, ItemType, Next,
-    Node, NodeIndex, NodeKind, NodeLimits, OnError, OnItemError, OnMaxSteps, OnNoMatch, OnStalledBarrier,
-    Primary, Reducer, RetryPolicy, StartTarget, StaticInterrupt, TemplateMode, WriteMode,
+    Node, NodeIndex, NodeKind, NodeLimits, NodeTemplates, OnError, OnItemError, OnMaxSteps, OnNoMatch,
+    OnStalledBarrier, Primary, Reducer, RetryPolicy, StartTarget, StaticInterrupt, TemplateMode, WriteMode,
 };
 use crate::hook::{Control, ControlAction, Hook, HookAction, HookEvent, HookLayer};
 use crate::limits::{ModelUse, TaskLimits};
@@ -113,8 +113,12 @@ fn kind_of(at: usize, shape: &Shape) -> NodeKind {
             variable: "x".to_owned(),
             collect: Some("log".to_owned()),
             parallel: shape.kind % 7 == 1,
-            on_item_error: [OnItemError::Fail, OnItemError::KeepNull, OnItemError::Skip]
-                [usize::from(shape.flags % 3)],
+            on_item_error: [
+                OnItemError::Fail,
+                OnItemError::KeepNull,
+                OnItemError::Skip,
+                OnItemError::KeepError,
+            ][usize::from(shape.flags % 4)],
         }),
         3 if at > 0 => NodeKind::Return { output: None },
         _ => NodeKind::Default,
@@ -295,6 +299,7 @@ pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
                 overwrite: if flag(3) { vec!["set".to_owned()] } else { Vec::new() },
             }),
             capabilities: None,
+            bounds: NodeTemplates::default(),
             cache: cached.then(|| policy(shape)),
             feedback: flag(4) && flag(2),
             metadata: None,

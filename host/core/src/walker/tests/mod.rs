@@ -1,12 +1,14 @@
 //! The walker on random graphs: its invariants, and a second opinion on what graphs mean.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod bounds;
 mod cache;
 mod graphs;
 mod growth;
 mod hooks;
 mod invariants;
 mod journal;
+mod model_grants;
 mod model_reserved;
 mod naive;
 mod nested;

@@ -30,7 +30,7 @@ pub(super) struct Stored {
     /// With their namespaces.
     pending: Vec<(String, Record)>,
     /// The inputs of child runs, by namespace.
-    inputs: BTreeMap<String, Value>,
+    pub(super) inputs: BTreeMap<String, Value>,
     /// The results that are kept for later tasks.
     results: BTreeMap<(Digest, String), SignedCacheEntry>,
     /// The custom events in the history, in order.
@@ -41,6 +41,13 @@ impl Stored {
     /// How many supersteps of each run are stored.
     fn steps(&self) -> BTreeMap<String, u64> {
         self.checkpoints.iter().map(|signed| (signed.namespace.clone(), signed.step)).collect()
+    }
+
+    /// Keeps the inputs of a child run, as a driver does with its first checkpoint.
+    pub(super) fn keep_inputs(&mut self, namespace: &str, inputs: &Value) {
+        if !namespace.is_empty() {
+            self.inputs.insert(namespace.to_owned(), inputs.clone());
+        }
     }
 
     pub(super) fn commit(&mut self, persist: Persist) {
@@ -85,6 +92,15 @@ impl Stored {
                 self.pending.push((namespace, opened));
             }
         }
+    }
+
+    /// How many answers tasks have been given under the newest checkpoints.
+    pub(super) fn answers_of_tasks(&self) -> usize {
+        let given = |(_, record): &(String, Record)| match record {
+            Record::Answers(record) => record.answers.len(),
+            _ => 0,
+        };
+        self.pending.iter().map(given).sum()
     }
 
     /// What a store would give for a checkpoint of the run at the top, without anything pending.

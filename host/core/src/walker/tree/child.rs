@@ -15,12 +15,13 @@ use super::super::commit::failed_at;
 use super::super::event::{Effect, Event, Notice, TaskReport, TaskSpec};
 use super::super::in_tree::ChildDispatch;
 use super::super::setup::{HandleError, Identity, Setup};
+use super::super::task::Task;
 use super::names::{child_namespace, depth, graph_of};
 use super::route::Route;
 use super::{Child, RunTree};
 use crate::capability::Manifest;
 use crate::graph::{Graph, Node, NodeKind};
-use crate::limits::{Budget, RunLimits};
+use crate::limits::{Budget, ModelUse, RunLimits};
 use crate::node::{Activation, Category, Failure};
 use crate::parameters::{CheckedInputs, InputsError, Parameters, check_inputs};
 use crate::record::{RunError, Status};
@@ -78,6 +79,7 @@ impl RunTree {
             steps,
             dispatch,
             timed_by_node,
+            models_of_node,
             warnings,
             work,
             fuel_share,
@@ -96,6 +98,7 @@ impl RunTree {
         if let Some(child) = self.children.get_mut(&namespace) {
             child.attempt = Some(attempt);
             (child.timed_by_node, child.timed_out) = (timed_by_node, false);
+            child.models_of_node = models_of_node;
             child.warnings = warnings;
             let untold = child.walker.begin_dispatch(ChildDispatch { path: &spec.path, allowance, manifest });
             return self.continue_child(&namespace, untold, route);
@@ -128,6 +131,7 @@ impl RunTree {
             parent: Arc::clone(parent),
             attempt: Some(attempt),
             timed_by_node,
+            models_of_node,
             timed_out: false,
             warnings,
         };
@@ -244,10 +248,20 @@ impl RunTree {
                 .stored
                 .saturating_add(task.map_or(0, |task| task.account().left_of_host().stored)),
             model: accounted.host.model.plus(spec.limits.model),
+            model_asks: limits.model_asks,
         };
         let memory = (spec.limits.memory != u64::MAX).then_some(spec.limits.memory);
-        let manifest =
+        let mut manifest =
             walker.setup().manifest.narrowed(node.capabilities.as_ref(), memory).with_run_limits(run);
+        if let Some(narrowing) = &spec.narrowing {
+            let patterns: Vec<String> = narrowing.iter().map(ToString::to_string).collect();
+            manifest = manifest.narrowed_to(Some(&patterns), None);
+        }
+        // Where the node's budget is the smallest one, what uses it up is a failure of the node.
+        let own = task.and_then(Task::own_limits).map_or(ModelUse::UNBOUNDED, |own| own.model);
+        let budget = task.and_then(Task::dispatch).map_or(ModelUse::UNBOUNDED, |dispatch| dispatch.budget);
+        let of_node = own.each(spec.limits.model, |own, had| if had < own { u64::MAX } else { own });
+        let models_of_node = of_node.each(budget, |own, budget| if own == u64::MAX { own } else { budget });
         let manifest = parameters.narrow(&manifest, depth(namespace));
         let (reserved, dispatch) =
             task.map_or((0, 0), |task| (task.account().left_steps(), task.used().dispatches));
@@ -258,6 +272,7 @@ impl RunTree {
             steps: accounted.steps.saturating_add(reserved),
             dispatch,
             timed_by_node: spec.limits.timeout != Duration::MAX && spec.limits.timeout < whole,
+            models_of_node,
             warnings,
             work: task.map_or(0, |task| task.account().own_work()),
             fuel_share: components.map(|most| accounted.fuel.saturating_add(most)),
@@ -344,7 +359,10 @@ impl RunTree {
             (Status::Interrupted, _) => ChildEnd::Asks,
             (Status::Cancelled, _) => ChildEnd::Stopped,
             (Status::Limit, _) if exhausted.is_some() => match exhausted {
-                Some((budget, within)) => ChildEnd::Exhausted { budget, within },
+                Some((budget, within)) => match used_up_of_node(child, budget) {
+                    Some(failure) => ChildEnd::Failed(Failure { within, ..failure }),
+                    None => ChildEnd::Exhausted { budget, within },
+                },
                 None => ChildEnd::Stopped,
             },
             (Status::Limit, _) if child.timed_out && child.timed_by_node => {
@@ -393,6 +411,7 @@ impl RunTree {
                 used.fuel = used.fuel.saturating_add(theirs.fuel.saturating_sub(accounted.fuel));
                 used.host = used.host.plus(theirs.host.less(accounted.host));
                 used.steps = used.steps.saturating_add(theirs.steps.saturating_sub(accounted.steps));
+                used.granted = used.granted.plus(theirs.granted.less(accounted.granted));
             }
         }
         used
@@ -409,6 +428,7 @@ struct PreparedChild {
     /// Which dispatch of its task this is.
     dispatch: u32,
     timed_by_node: bool,
+    models_of_node: ModelUse,
     warnings: Vec<String>,
     /// Fuel of the host's work to prepare its inputs.
     work: u64,
@@ -470,6 +490,22 @@ fn asked(graph: &Graph, node: &Node, params: &Value, meter: &Meter) -> Result<As
         )
     });
     Ok(Asked { inputs, parameters, warnings: warnings.into_iter().collect() })
+}
+
+/// The failure of a node whose own budget of models its child run has used up, if that is the one.
+fn used_up_of_node(child: &Child, budget: Budget) -> Option<Failure> {
+    let figure = budget.figure()?;
+    let most = figure.of(child.models_of_node);
+    (most != u64::MAX).then(|| {
+        let message = format!(
+            "its graph `{}` has used up the node's `limits.{}`: {} {}",
+            child.walker.graph().id,
+            budget.as_str(),
+            figure.written(most),
+            figure.unit()
+        );
+        Failure::new(Category::Limit, message)
+    })
 }
 
 /// Why a child run has stopped, as the failure of its task.

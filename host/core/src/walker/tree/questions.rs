@@ -88,6 +88,23 @@ impl RunTree {
         Ok(given)
     }
 
+    /// What answers have added to budgets of language models in a child run is added to those of the runs around it, too: its
+    /// budget is a part of theirs.
+    pub(super) fn raise_above(&mut self, namespace: &Arc<str>) {
+        let mut namespace = Arc::clone(namespace);
+        while let Some(child) = self.children.get(&namespace) {
+            let (parent, task) = (Arc::clone(&child.parent), Arc::clone(&child.task));
+            let granted = self.used(&namespace).granted;
+            if granted.is_nothing() {
+                return;
+            }
+            if let Ok(walker) = self.walker_mut(&parent) {
+                walker.add_below(&task, granted);
+            }
+            namespace = parent;
+        }
+    }
+
     /// Continues the tasks of a run whose child runs have received answers.
     pub(super) fn wake(&mut self, namespace: &str) {
         let Some(walker) = self.walker(namespace) else { return };

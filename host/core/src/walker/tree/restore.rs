@@ -11,6 +11,7 @@ use super::super::superstep::Superstep;
 use super::names::{child_namespace, graph_of, namespace_of, task_of_child};
 use super::{Child, RunTree};
 use crate::graph::Graph;
+use crate::limits::ModelUse;
 use crate::record::{Accepted, Status};
 
 /// The stored records that a tree of runs is restored from.
@@ -57,6 +58,10 @@ impl RunTree {
         let mut previews = Previews::new();
         for child in children {
             tree.restore_child(child, accept_changes, &accepted, &mut previews)?;
+        }
+        let children: Vec<_> = tree.children.keys().cloned().collect();
+        for namespace in children {
+            tree.raise_above(&namespace);
         }
         if tree.root.status() == Status::Interrupted && tree.goes_on_below() {
             // A resume was recorded: the runs that it has answered can continue without another answer.
@@ -139,6 +144,7 @@ impl RunTree {
             parent,
             attempt: None,
             timed_by_node: false,
+            models_of_node: ModelUse::UNBOUNDED,
             timed_out: false,
             warnings: Vec::new(),
         };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use graph_core::capability::{HttpResponse as Response, Scheme};
+use graph_core::diagnostic::escape;
 use graph_core::node::{Category, Failure};
 use graph_core::record::journal::{as_kept, digested, kept, with_received};
 use http_body_util::{BodyExt as _, Full};
@@ -22,7 +23,6 @@ use super::send::{Request, Unwatched};
 use super::sender::Sender;
 use crate::bindings::wasi::http::outgoing_handler;
 use crate::classify::GuestFault;
-use crate::host::escape;
 use crate::host::output::Level;
 use crate::journal::{Answer, RecordedAnswer, SharedJournal};
 use crate::state::TaskState;

@@ -1,159 +1,91 @@
-//! Requests and answers of components, in their own types and in those of the wire formats.
+//! Requests and answers of components, in their own types.
 
-use graph_core::json::{canonical_string, depth, parse_strict};
 use graph_core::limits::ModelUse;
-use graph_core::record::journal::digested;
-use graph_model::{Block, Media, Message, Reasoning, Request, Role, Tool, ToolCall, ToolChoice, ToolResult};
-use serde_json::{Value, json};
+use graph_model::exchange::{
+    GivenBlock, GivenCall, GivenMessage, GivenRequest, GivenResponse, GivenTool, GivenUsage,
+};
+use graph_model::{Media, Request, Response, Role, StopReason, ToolChoice, ToolResult};
 
 use crate::bindings::graph_host::host::model as wit;
 
-/// How deep a JSON value in a request or an answer may nest. The records around it nest, too, and have to be readable.
-const MAX_NESTING: usize = 64;
-
 /// A request, or where in it is no JSON.
 pub(super) fn request(request: wit::Request) -> Result<Request, String> {
-    let messages = request.messages.into_iter().enumerate();
-    let tools = request.tools.into_iter().enumerate();
-    Ok(Request {
+    let tool = |wit::Tool { name, description, parameters }| GivenTool { name, description, parameters };
+    let given = GivenRequest {
         model: request.model,
         system: request.system,
-        messages: messages.map(|(at, found)| message(at, found)).collect::<Result<_, _>>()?,
-        tools: tools.map(|(at, found)| tool(at, found)).collect::<Result<_, _>>()?,
+        messages: request.messages.into_iter().map(message).collect(),
+        tools: request.tools.into_iter().map(tool).collect(),
         tool_choice: match request.tool_choice {
             wit::ToolChoice::Auto => ToolChoice::Auto,
             wit::ToolChoice::None => ToolChoice::None,
             wit::ToolChoice::Required => ToolChoice::Required,
             wit::ToolChoice::Named(name) => ToolChoice::Named(name),
         },
-        output_schema: request.output_schema.map(|text| json("output_schema", &text)).transpose()?,
+        output_schema: request.output_schema,
         max_output: request.max_output,
         temperature: request.temperature,
         stop: request.stop,
-    })
+    };
+    given.read()
 }
 
-fn json(path: &str, text: &str) -> Result<Value, String> {
-    parse_strict(text, MAX_NESTING).map_err(|error| format!("{path}: it is not JSON: {error}"))
-}
-
-fn message(at: usize, message: wit::Message) -> Result<Message, String> {
+fn message(message: wit::Message) -> GivenMessage {
     let role = match message.role {
         wit::Role::User => Role::User,
         wit::Role::Assistant => Role::Assistant,
     };
-    let blocks = message.blocks.into_iter().enumerate();
-    let blocks = blocks.map(|(block_at, found)| block(&format!("messages[{at}].blocks[{block_at}]"), found));
-    Ok(Message { role, blocks: blocks.collect::<Result<_, _>>()? })
+    GivenMessage { role, blocks: message.blocks.into_iter().map(block).collect() }
 }
 
-fn block(path: &str, block: wit::Block) -> Result<Block, String> {
-    Ok(match block {
-        wit::Block::Text(text) => Block::Text(text),
-        wit::Block::Reasoning(text) => {
-            let read = serde_json::from_value::<Reasoning>(json(&format!("{path}.reasoning"), &text)?);
-            Block::Reasoning(read.map_err(|_| {
-                format!("{path}.reasoning: it is not what an answer had: `{{\"api\": .., \"item\": ..}}`")
-            })?)
-        }
+fn block(block: wit::Block) -> GivenBlock {
+    match block {
+        wit::Block::Text(text) => GivenBlock::Text(text),
+        wit::Block::Reasoning(text) => GivenBlock::Reasoning(text),
         wit::Block::ToolCall(wit::ToolCall { id, name, arguments }) => {
-            let arguments = json(&format!("{path}.tool_call.arguments"), &arguments)?;
-            Block::ToolCall(ToolCall { id, name, arguments })
+            GivenBlock::ToolCall(GivenCall { id, name, arguments })
         }
         wit::Block::ToolResult(wit::ToolResult { id, content, failed }) => {
-            Block::ToolResult(ToolResult { id, content, failed })
+            GivenBlock::ToolResult(ToolResult { id, content, failed })
         }
-        wit::Block::Media(wit::Media { media_type, data }) => Block::Media(Media { media_type, data }),
-    })
-}
-
-fn tool(at: usize, tool: wit::Tool) -> Result<Tool, String> {
-    let wit::Tool { name, description, parameters } = tool;
-    let parameters = json(&format!("tools[{at}].parameters"), &parameters)?;
-    Ok(Tool { name, description, parameters })
-}
-
-/// A request as its journal entry has it: whole, with digests of files.
-pub(super) fn asked(request: &Request) -> Value {
-    let blocks = |message: &Message| message.blocks.iter().map(asked_block).collect::<Vec<_>>();
-    let messages: Vec<_> = request
-        .messages
-        .iter()
-        .map(|message| json!({ "role": message.role, "blocks": blocks(message) }))
-        .collect();
-    let mut asked = json!(without_messages(request));
-    asked["messages"] = Value::Array(messages);
-    json!({ "model": request.model, "request": asked })
-}
-
-fn asked_block(block: &Block) -> Value {
-    match block {
-        Block::Media(Media { media_type, data }) => {
-            json!({ "media": { "media_type": media_type, "data": digested(data) } })
-        }
-        other => json!(other),
+        wit::Block::Media(wit::Media { media_type, data }) => GivenBlock::Media(Media { media_type, data }),
     }
-}
-
-/// The rest of a request: a copy of its messages would have copies of files.
-fn without_messages(request: &Request) -> Request {
-    Request {
-        model: request.model.clone(),
-        system: request.system.clone(),
-        messages: Vec::new(),
-        tools: request.tools.clone(),
-        tool_choice: request.tool_choice.clone(),
-        output_schema: request.output_schema.clone(),
-        max_output: request.max_output,
-        temperature: request.temperature,
-        stop: request.stop.clone(),
-    }
-}
-
-/// Whether an answer can be recorded and given to a component.
-pub(super) fn is_shallow(response: &Value) -> bool {
-    depth(response) <= MAX_NESTING
 }
 
 /// An answer for a component, with its cost in millionths.
-pub(super) fn response(response: graph_model::Response, cost: u64) -> wit::Response {
-    let usage = response.usage.unwrap_or_default();
+pub(super) fn response(response: Response, cost: u64) -> wit::Response {
+    let GivenResponse { message, stop, usage } = GivenResponse::new(response, cost);
+    let GivenUsage { input, output, cached, reasoning, cost } = usage;
     wit::Response {
         message: wit::Message {
-            role: match response.message.role {
+            role: match message.role {
                 Role::User => wit::Role::User,
                 Role::Assistant => wit::Role::Assistant,
             },
-            blocks: response.message.blocks.into_iter().map(answered_block).collect(),
+            blocks: message.blocks.into_iter().map(answered_block).collect(),
         },
-        stop: match response.stop {
-            graph_model::StopReason::End => wit::StopReason::End,
-            graph_model::StopReason::ToolCalls => wit::StopReason::ToolCalls,
-            graph_model::StopReason::MaxOutput => wit::StopReason::MaxOutput,
-            graph_model::StopReason::StopText => wit::StopReason::StopText,
-            graph_model::StopReason::Refused => wit::StopReason::Refused,
+        stop: match stop {
+            StopReason::End => wit::StopReason::End,
+            StopReason::ToolCalls => wit::StopReason::ToolCalls,
+            StopReason::MaxOutput => wit::StopReason::MaxOutput,
+            StopReason::StopText => wit::StopReason::StopText,
+            StopReason::Refused => wit::StopReason::Refused,
         },
-        usage: wit::Usage {
-            input: usage.input,
-            output: usage.output,
-            cached: usage.cached,
-            reasoning: usage.reasoning,
-            cost,
-        },
+        usage: wit::Usage { input, output, cached, reasoning, cost },
     }
 }
 
-fn answered_block(block: Block) -> wit::Block {
+fn answered_block(block: GivenBlock) -> wit::Block {
     match block {
-        Block::Text(text) => wit::Block::Text(text),
-        Block::Reasoning(reasoning) => wit::Block::Reasoning(canonical_string(&json!(reasoning))),
-        Block::ToolCall(ToolCall { id, name, arguments }) => {
-            wit::Block::ToolCall(wit::ToolCall { id, name, arguments: canonical_string(&arguments) })
+        GivenBlock::Text(text) => wit::Block::Text(text),
+        GivenBlock::Reasoning(text) => wit::Block::Reasoning(text),
+        GivenBlock::ToolCall(GivenCall { id, name, arguments }) => {
+            wit::Block::ToolCall(wit::ToolCall { id, name, arguments })
         }
-        Block::ToolResult(ToolResult { id, content, failed }) => {
+        GivenBlock::ToolResult(ToolResult { id, content, failed }) => {
             wit::Block::ToolResult(wit::ToolResult { id, content, failed })
         }
-        Block::Media(Media { media_type, data }) => wit::Block::Media(wit::Media { media_type, data }),
+        GivenBlock::Media(Media { media_type, data }) => wit::Block::Media(wit::Media { media_type, data }),
     }
 }
 
@@ -167,6 +99,10 @@ pub(super) fn budget(left: ModelUse) -> wit::Budget {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use graph_model::exchange::MAX_NESTING;
+    use graph_model::{Block, Message, Reasoning};
+    use serde_json::json;
+
     use super::*;
 
     fn asks(blocks: Vec<wit::Block>) -> wit::Request {
@@ -184,30 +120,37 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_has_the_request_with_digests_of_files() {
-        let media = wit::Media { media_type: "image/png".to_owned(), data: vec![0; 1000] };
+    fn a_request_is_read_from_the_types_of_components() {
+        let media = wit::Media { media_type: "image/png".to_owned(), data: vec![0; 3] };
         let blocks = vec![wit::Block::Text("hello".to_owned()), wit::Block::Media(media)];
-        let read = request(asks(blocks)).unwrap();
-        let media = json!({ "media_type": "image/png", "data": digested(&[0; 1000]) });
+        let tool = wit::Tool {
+            name: "a".to_owned(),
+            description: String::new(),
+            parameters: r#"{ "type": "object" }"#.to_owned(),
+        };
+        let given = wit::Request {
+            system: Some("s".to_owned()),
+            tools: vec![tool],
+            tool_choice: wit::ToolChoice::Named("a".to_owned()),
+            output_schema: Some("{}".to_owned()),
+            max_output: Some(5),
+            ..asks(blocks)
+        };
+        let media = json!({ "media_type": "image/png", "data": "AAAA" });
         assert_eq!(
-            asked(&read),
+            json!(request(given).unwrap()),
             json!({
                 "model": "fast",
-                "request": {
-                    "model": "fast",
-                    "messages": [{ "role": "user", "blocks": [{ "text": "hello" }, { "media": media }] }],
-                    "temperature": 0.5,
-                    "stop": ["end"],
-                },
+                "system": "s",
+                "messages": [{ "role": "user", "blocks": [{ "text": "hello" }, { "media": media }] }],
+                "tools": [{ "name": "a", "parameters": { "type": "object" } }],
+                "tool_choice": { "named": "a" },
+                "output_schema": {},
+                "max_output": 5,
+                "temperature": 0.5,
+                "stop": ["end"],
             })
         );
-        let without: Request = serde_json::from_value(json!({
-            "model": "fast", "messages": [{ "role": "user", "blocks": [{ "text": "hello" }] }],
-            "tools": [{ "name": "a", "parameters": {} }], "tool_choice": { "named": "a" }, "output_schema": {}, "max_output": 5,
-            "system": "s",
-        }))
-        .unwrap();
-        assert_eq!(asked(&without)["request"], json!(without), "only files are written in another way");
     }
 
     #[test]
@@ -235,8 +178,10 @@ mod tests {
     fn reasoning_comes_back_as_it_was_given() {
         let item = json!({ "type": "thinking", "thinking": "hm", "signature": "s" });
         let block = Block::Reasoning(Reasoning { api: "anthropic".to_owned(), item });
-        let wit::Block::Reasoning(text) = answered_block(block.clone()) else { panic!() };
-        let read = request(asks(vec![wit::Block::Reasoning(text)])).unwrap();
+        let message = Message { role: Role::Assistant, blocks: vec![block.clone()] };
+        let answer = response(Response { message, stop: StopReason::End, usage: None }, 7);
+        assert_eq!(answer.usage.cost, 7);
+        let read = request(asks(answer.message.blocks)).unwrap();
         assert_eq!(read.messages[0].blocks, [block]);
     }
 }

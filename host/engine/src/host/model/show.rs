@@ -2,17 +2,17 @@
 
 use std::ops::ControlFlow;
 
-use graph_core::capability::{CleanedText, HttpField, HttpResponse};
+use graph_core::capability::{CleanedText, HttpField};
 use graph_core::record::{ModelDelta, ModelPart};
+use graph_model::exchange::Provider;
 use graph_model::{Block, Bounds, DecodeError, Delta, Response, Stream, Usage};
 
-use super::GrantedModel;
 use crate::host::http::Arriving;
 use crate::host::output::Output;
 
 /// Reports parts of one answer to observers, without the key.
 pub(super) struct Shown<'a> {
-    model: &'a GrantedModel,
+    provider: &'a Provider,
     output: &'a Output,
     call: u64,
     attempt: u32,
@@ -30,8 +30,8 @@ enum Place {
 
 impl<'a> Shown<'a> {
     /// Parts of the answer to this try of this call, both counted from 1.
-    pub(super) fn new(model: &'a GrantedModel, output: &'a Output, call: u64, attempt: u32) -> Self {
-        Self { model, output, call, attempt, current: None }
+    pub(super) fn new(provider: &'a Provider, output: &'a Output, call: u64, attempt: u32) -> Self {
+        Self { provider, output, call, attempt, current: None }
     }
 
     fn delta(&mut self, delta: Delta) {
@@ -49,7 +49,7 @@ impl<'a> Shown<'a> {
         if self.current.as_ref().is_none_or(|(current, _)| *current != place) {
             self.flush();
         }
-        let outgoing = &*self.model.outgoing;
+        let outgoing = &**self.provider.outgoing();
         let (_, cleaned) = self.current.get_or_insert_with(|| (place, CleanedText::new(outgoing)));
         let text = cleaned.push(text);
         self.report(place, tool.map(|tool| outgoing.clean(tool)), text);
@@ -71,7 +71,7 @@ impl<'a> Shown<'a> {
             Place::Reasoning => ModelPart::Reasoning,
             Place::ToolCall(_) => ModelPart::ToolCall,
         };
-        let model = self.model.rule.name.clone();
+        let model = self.provider.model().rule().name.clone();
         self.output.model_delta(&ModelDelta {
             model,
             call: self.call,
@@ -111,10 +111,7 @@ pub(super) struct ArrivingAnswer<'a> {
 impl<'a> ArrivingAnswer<'a> {
     /// An answer whose body has at most `most` bytes.
     pub(super) fn new(shown: Shown<'a>, most: u64) -> Self {
-        let own = Bounds::default();
-        let answer_bytes = own.answer_bytes.min(usize::try_from(most).unwrap_or(usize::MAX));
-        let bounds = Bounds { stream_bytes: most, answer_bytes, ..own };
-        Self { shown, bounds, stream: None, failed: None }
+        Self { shown, bounds: Bounds::for_body(most), stream: None, failed: None }
     }
 
     /// What is known of the usage of an answer that has not ended.
@@ -123,15 +120,15 @@ impl<'a> ArrivingAnswer<'a> {
         self.failed.as_ref().and_then(DecodeError::usage).or(stream)
     }
 
-    /// The whole answer of a response with status 200.
-    pub(super) fn read(self, response: &HttpResponse) -> Result<Response, DecodeError> {
+    /// The whole answer of a response with status 200 and this body.
+    pub(super) fn read(self, body: &[u8]) -> Result<Response, DecodeError> {
         let Self { mut shown, bounds, stream, failed } = self;
         shown.flush();
         match (failed, stream) {
             (Some(error), _) => Err(error),
             (None, Some(stream)) => stream.finish(),
             (None, None) => {
-                let answer = shown.model.api.decode(&response.body, &bounds)?;
+                let answer = shown.provider.model().api().decode(body, &bounds)?;
                 shown.whole(&answer);
                 Ok(answer)
             }
@@ -146,7 +143,7 @@ impl Arriving for ArrivingAnswer<'_> {
         };
         // A server may answer as a whole although a stream was asked for.
         if status == 200 && fields.iter().any(is_events) {
-            self.stream = Some(Stream::new(self.shown.model.api, self.bounds));
+            self.stream = Some(Stream::new(self.shown.provider.model().api(), self.bounds));
         }
     }
 

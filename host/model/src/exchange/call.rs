@@ -1,0 +1,204 @@
+//! One call of a language model, where the component runs: sets aside what a request may use, settles what it has used, and
+//! decides whether it is sent again.
+
+use std::time::Duration;
+
+use graph_core::diagnostic::escape;
+use graph_core::limits::ModelUse;
+use graph_core::model_budget::{ModelBudget, ShortFigure};
+use graph_core::node::{Category, Failure};
+use serde_json::{Value, json};
+
+use super::journal::{self, Answered, Ended, Outcome};
+use super::model::Model;
+use super::tried::{Spent, Tried, TryResult, Unanswered};
+use crate::{Encoded, Request, Response, Usage};
+
+/// How long the host waits before the second try, unless the provider says how long. It doubles with each try.
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+/// The longest that it waits by itself.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// One call of a language model.
+#[derive(Debug)]
+pub struct Call {
+    model: Model,
+    request: Request,
+    /// What the budget had used before the first try.
+    before: Option<ModelUse>,
+    /// How many tries were started.
+    attempt: u32,
+    /// What is set aside for the try under way.
+    reserved: ModelUse,
+}
+
+/// What follows a try.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Settled {
+    /// The next one, after this time.
+    Again(Duration),
+    /// The end of the call.
+    Ended(Ended),
+}
+
+impl Call {
+    /// A call of a model with a request that names it. The failure follows from the two, so it needs no entry in the journal.
+    pub fn open(model: Model, request: Request) -> Result<Self, Failure> {
+        let invalid = |message| Failure::new(Category::InvalidInput, message);
+        request.check().map_err(|error| invalid(error.to_string()))?;
+        let max_output = model.max_output(&request);
+        let encoded =
+            model.encode(&request, max_output, false).map_err(|error| invalid(error.to_string()))?;
+        if encoded.media_blocks() > 0 && model.rule().media_tokens.is_none() {
+            let name = &model.rule().name;
+            let message = format!(
+                "the request has a file, and the manifest does not say how many tokens a file counts as: `models: {{ {name}: {{ \
+                 media_tokens: 2000 }} }}`"
+            );
+            return Err(Failure::new(Category::Denied, message));
+        }
+        Ok(Self { model, request, before: None, attempt: 0, reserved: ModelUse::NOTHING })
+    }
+
+    /// The model.
+    pub const fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The request.
+    pub const fn request(&self) -> &Request {
+        &self.request
+    }
+
+    /// How many tries were started.
+    pub const fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// What is set aside for the try under way, or was for the last one.
+    pub const fn reserved(&self) -> ModelUse {
+        self.reserved
+    }
+
+    /// The request of the call's entry in the journal.
+    pub fn asked(&self) -> Value {
+        journal::asked(&self.request)
+    }
+
+    /// Begins a try: sets aside what it may use. `streamed`: the answer comes as a stream of events. The error is the end of the call:
+    /// nothing is sent.
+    pub fn begin(&mut self, budget: &mut ModelBudget, streamed: bool) -> Result<Encoded, Box<Ended>> {
+        self.before.get_or_insert_with(|| budget.used());
+        let Self { model, request, .. } = &*self;
+        let wanted = model.max_output(request);
+        let encoded = model.encode(request, wanted, streamed).map_err(|error| {
+            let failure = Failure::new(Category::InvalidInput, error.to_string());
+            Box::new(self.ended(Outcome::Failed(failure), None, budget))
+        })?;
+        let rule = model.rule();
+        let input = encoded.bound_input(rule.media_tokens.unwrap_or(0));
+        let last = request.is_without_tools();
+        let reserved = if last {
+            budget.reserve_last(input, wanted, &rule.price)
+        } else {
+            budget.reserve(input, wanted, &rule.price)
+        };
+        let reserved = reserved.map_err(|shortage| {
+            let failure = Failure::new(Category::Limit, format!("{}: {shortage}", model.shown()));
+            Box::new(if !last && budget.has_floor() {
+                // The component may still ask without tools.
+                let details = Some(json!({ "finish": true }));
+                self.ended(Outcome::Failed(Failure { details, ..failure }), None, budget)
+            } else {
+                self.ended(Outcome::Ends(failure), Some(shortage.into()), budget)
+            })
+        })?;
+        // A smaller figure takes no more bytes, so that the bound remains one.
+        let shorter =
+            (reserved.output < wanted).then(|| model.encode(request, reserved.output, streamed).ok());
+        self.reserved = reserved;
+        self.attempt += 1;
+        Ok(shorter.flatten().unwrap_or(encoded))
+    }
+
+    /// What a try has used.
+    pub fn used(&self, spent: &Spent) -> ModelUse {
+        spent.used(self.reserved, &self.model.rule().price)
+    }
+
+    /// Settles the try under way, and says what follows. `left`: how long the component may still wait.
+    pub fn settle(&self, budget: &mut ModelBudget, tried: Tried, left: Duration) -> Settled {
+        let Tried { result, spent } = tried;
+        let used = self.used(&spent);
+        if let Some(overrun) = budget.settle(used) {
+            let failure = Failure::new(Category::Limit, format!("{}: {overrun}", self.model.shown()));
+            return Settled::Ended(self.ended(Outcome::Ends(failure), Some(overrun.into()), budget));
+        }
+        let outcome = match result {
+            TryResult::Answered(response) => Outcome::Answered(self.answered(response, used)),
+            TryResult::Unanswered(unanswered) => match self.next_try(unanswered, left) {
+                Ok(wait) => return Settled::Again(wait),
+                Err(failure) => Outcome::Failed(failure),
+            },
+        };
+        Settled::Ended(self.ended(outcome, None, budget))
+    }
+
+    /// The end of a call whose answer the component does not wait for any longer: what was set aside counts as used, because the provider
+    /// counts it.
+    pub fn late(&self, budget: &mut ModelBudget) -> Ended {
+        budget.forfeit();
+        let message = format!("it ran past its deadline while it waited for {}", self.model.shown());
+        self.end(Failure::new(Category::Timeout, message), budget)
+    }
+
+    /// The end of a call that ends the attempt of its task. Nothing may be set aside any more.
+    pub fn end(&self, failure: Failure, budget: &ModelBudget) -> Ended {
+        self.ended(Outcome::Ends(failure), None, budget)
+    }
+
+    fn ended(&self, outcome: Outcome, short: Option<ShortFigure>, budget: &ModelBudget) -> Ended {
+        let used = budget.used().less(self.before.unwrap_or(ModelUse::NOTHING));
+        Ended::new(outcome, short, used)
+    }
+
+    fn answered(&self, mut response: Response, used: ModelUse) -> Answered {
+        let ModelUse { input, output, cost, .. } = used;
+        response.usage.get_or_insert(Usage { input, output, ..Usage::default() });
+        let most = self.reserved.output;
+        let shortened = (most < self.model.max_output(&self.request)).then_some(most);
+        Answered { response, cost, shortened }
+    }
+
+    /// How long to wait before the next try, or the failure of the call.
+    fn next_try(&self, unanswered: Unanswered, left: Duration) -> Result<Duration, Failure> {
+        let Unanswered { failure, again, wait } = unanswered;
+        if !again || self.attempt >= self.model.rule().attempts {
+            return Err(failure);
+        }
+        let wait = wait.map_or_else(|| own_wait(self.attempt), Duration::from_millis);
+        if wait >= left {
+            let message =
+                format!("{}; to wait {wait:?} for another try would exceed the task's time", failure.message);
+            return Err(Failure { message, ..failure });
+        }
+        Ok(wait)
+    }
+}
+
+fn own_wait(attempt: u32) -> Duration {
+    let factor = 1 << attempt.saturating_sub(1).min(10);
+    FIRST_WAIT.saturating_mul(factor).min(LONGEST_WAIT)
+}
+
+/// The failure of a request for a model that a component is not granted, and the names of those that it is.
+pub fn not_granted<'a>(name: &str, granted: impl IntoIterator<Item = &'a Model>) -> Failure {
+    let names: Vec<_> = granted.into_iter().map(|model| format!("`{}`", model.rule().name)).collect();
+    let name = escape(name.get(..name.floor_char_boundary(64)).unwrap_or_default());
+    let message = format!(
+        "its grant has no model `{name}`; it has {}. `model: [{name}]` in the manifest's entry for the component grants it, if \
+         `models` names it",
+        names.join(", ")
+    );
+    Failure::new(Category::Denied, message)
+}

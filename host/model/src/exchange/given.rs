@@ -1,0 +1,206 @@
+//! Requests and answers as components have them, in every host: JSON of components is in texts.
+
+use graph_core::json::{canonical_string, parse_strict};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::{
+    Block, Media, Message, Reasoning, Request, Response, Role, StopReason, Tool, ToolCall, ToolChoice,
+    ToolResult,
+};
+
+/// How deep a JSON value in a request or an answer may nest. The records around it nest, too, and have to be readable.
+pub const MAX_NESTING: usize = 64;
+
+/// A request of a component.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GivenRequest {
+    /// The model's name in the manifest.
+    pub model: String,
+    /// Instructions that precede the conversation.
+    #[serde(default)]
+    pub system: Option<String>,
+    /// The conversation.
+    pub messages: Vec<GivenMessage>,
+    /// The tools that the model may ask for.
+    #[serde(default)]
+    pub tools: Vec<GivenTool>,
+    /// Which of them.
+    #[serde(default)]
+    pub tool_choice: ToolChoice,
+    /// The JSON Schema that the answer has to fit, as JSON.
+    #[serde(default)]
+    pub output_schema: Option<String>,
+    /// The most tokens of an answer.
+    #[serde(default)]
+    pub max_output: Option<u64>,
+    /// The temperature.
+    #[serde(default)]
+    pub temperature: Option<f64>,
+    /// Texts at which the model stops.
+    #[serde(default)]
+    pub stop: Vec<String>,
+}
+
+/// A message of a component, or for one.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GivenMessage {
+    /// Who it is from.
+    pub role: Role,
+    /// Its parts.
+    pub blocks: Vec<GivenBlock>,
+}
+
+/// A part of a message.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GivenBlock {
+    /// Text.
+    Text(String),
+    /// What the model has thought: the JSON of a [`Reasoning`].
+    Reasoning(String),
+    /// A call of a tool.
+    ToolCall(GivenCall),
+    /// A result of a tool.
+    ToolResult(ToolResult),
+    /// A file.
+    Media(Media),
+}
+
+/// A call of a tool.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GivenCall {
+    /// The provider's id of the call.
+    pub id: String,
+    /// The name of the tool.
+    pub name: String,
+    /// The arguments, as JSON.
+    pub arguments: String,
+}
+
+/// A tool that the model may ask for.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GivenTool {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// The JSON Schema of its arguments, as JSON.
+    pub parameters: String,
+}
+
+/// An answer for a component.
+#[derive(Clone, Debug, Serialize)]
+pub struct GivenResponse {
+    /// The model's message.
+    pub message: GivenMessage,
+    /// Why it ends.
+    pub stop: StopReason,
+    /// What the call has used.
+    pub usage: GivenUsage,
+}
+
+/// What a call has used: tokens, and their cost.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct GivenUsage {
+    /// Tokens of the request.
+    pub input: u64,
+    /// Tokens of the answer.
+    pub output: u64,
+    /// Tokens of the request that the provider has read from a cache.
+    pub cached: u64,
+    /// Tokens of the answer that are reasoning.
+    pub reasoning: u64,
+    /// In millionths.
+    pub cost: u64,
+}
+
+impl GivenRequest {
+    /// The request. The error says where in it is no JSON.
+    pub fn read(self) -> Result<Request, String> {
+        let messages = self.messages.into_iter().enumerate();
+        let tools = self.tools.into_iter().enumerate();
+        Ok(Request {
+            model: self.model,
+            system: self.system,
+            messages: messages.map(|(at, found)| message(at, found)).collect::<Result<_, _>>()?,
+            tools: tools.map(|(at, found)| tool(at, found)).collect::<Result<_, _>>()?,
+            tool_choice: self.tool_choice,
+            output_schema: self.output_schema.map(|text| parse("output_schema", &text)).transpose()?,
+            max_output: self.max_output,
+            temperature: self.temperature,
+            stop: self.stop,
+        })
+    }
+}
+
+fn parse(path: &str, text: &str) -> Result<Value, String> {
+    parse_strict(text, MAX_NESTING).map_err(|error| format!("{path}: it is not JSON: {error}"))
+}
+
+fn message(at: usize, GivenMessage { role, blocks }: GivenMessage) -> Result<Message, String> {
+    let blocks = blocks.into_iter().enumerate();
+    let blocks = blocks.map(|(block_at, found)| block(&format!("messages[{at}].blocks[{block_at}]"), found));
+    Ok(Message { role, blocks: blocks.collect::<Result<_, _>>()? })
+}
+
+fn block(path: &str, block: GivenBlock) -> Result<Block, String> {
+    Ok(match block {
+        GivenBlock::Text(text) => Block::Text(text),
+        GivenBlock::Reasoning(text) => {
+            let read = serde_json::from_value::<Reasoning>(parse(&format!("{path}.reasoning"), &text)?);
+            Block::Reasoning(read.map_err(|_| {
+                format!("{path}.reasoning: it is not what an answer had: `{{\"api\": .., \"item\": ..}}`")
+            })?)
+        }
+        GivenBlock::ToolCall(GivenCall { id, name, arguments }) => {
+            let arguments = parse(&format!("{path}.tool_call.arguments"), &arguments)?;
+            Block::ToolCall(ToolCall { id, name, arguments })
+        }
+        GivenBlock::ToolResult(result) => Block::ToolResult(result),
+        GivenBlock::Media(media) => Block::Media(media),
+    })
+}
+
+fn tool(at: usize, GivenTool { name, description, parameters }: GivenTool) -> Result<Tool, String> {
+    let parameters = parse(&format!("tools[{at}].parameters"), &parameters)?;
+    Ok(Tool { name, description, parameters })
+}
+
+impl GivenResponse {
+    /// An answer, with its cost in millionths.
+    pub fn new(response: Response, cost: u64) -> Self {
+        let Response { message, stop, usage } = response;
+        let usage = usage.unwrap_or_default();
+        Self {
+            message: GivenMessage {
+                role: message.role,
+                blocks: message.blocks.into_iter().map(given_block).collect(),
+            },
+            stop,
+            usage: GivenUsage {
+                input: usage.input,
+                output: usage.output,
+                cached: usage.cached,
+                reasoning: usage.reasoning,
+                cost,
+            },
+        }
+    }
+}
+
+fn given_block(block: Block) -> GivenBlock {
+    match block {
+        Block::Text(text) => GivenBlock::Text(text),
+        Block::Reasoning(reasoning) => GivenBlock::Reasoning(canonical_string(&json!(reasoning))),
+        Block::ToolCall(ToolCall { id, name, arguments }) => {
+            GivenBlock::ToolCall(GivenCall { id, name, arguments: canonical_string(&arguments) })
+        }
+        Block::ToolResult(result) => GivenBlock::ToolResult(result),
+        Block::Media(media) => GivenBlock::Media(media),
+    }
+}

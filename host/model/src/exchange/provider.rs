@@ -1,0 +1,189 @@
+//! The provider of a granted model, where its key is.
+
+use std::sync::Arc;
+
+use graph_core::capability::{HttpField, HttpResponse, ModelRule, Outgoing, SecretRule, SecretValue};
+use graph_core::diagnostic::escape;
+use graph_core::json::depth;
+use graph_core::node::{Category, Failure};
+
+use super::given::MAX_NESTING;
+use super::model::Model;
+use super::tried::{Spent, Tried, TryResult, Unanswered};
+use crate::{DecodeError, ErrorAnswer, Response, Usage};
+
+/// The provider of a granted model, with the key. The host sends the key in the header of a request alone.
+#[derive(Debug)]
+pub struct Provider {
+    model: Model,
+    outgoing: Arc<Outgoing>,
+    key: Option<HttpField>,
+}
+
+/// What kept a request from being answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    /// The provider was not reached, and nothing was sent: its name is not known, or no connection was accepted.
+    Unreachable,
+    /// There was no connection in time. Nothing was sent.
+    ConnectTimeout,
+    /// The request or the address is not granted. Nothing was sent.
+    Denied,
+    /// The provider's certificate is not valid, or its URL. Nothing was sent.
+    Invalid,
+    /// The connection was broken.
+    Terminated,
+    /// There was no response in time. The request may still be at work.
+    ResponseTimeout,
+    /// The response, or the request, is not what HTTP or the host's bounds allow.
+    Unusable,
+}
+
+impl Obstacle {
+    /// From a case of `error-code` of `wasi:http`, as `connection-refused`.
+    pub fn of_error_code(name: &str) -> Self {
+        match name {
+            "DNS-error" | "connection-refused" | "TLS-protocol-error" => Self::Unreachable,
+            "connection-timeout" => Self::ConnectTimeout,
+            "HTTP-request-denied" | "destination-IP-prohibited" => Self::Denied,
+            "TLS-certificate-error" | "HTTP-request-URI-invalid" => Self::Invalid,
+            "connection-terminated" => Self::Terminated,
+            "HTTP-response-timeout" => Self::ResponseTimeout,
+            _ => Self::Unusable,
+        }
+    }
+
+    /// The category of the failure, whether the same request may be answered later, and whether it may have been sent.
+    const fn meaning(self) -> (Category, bool, bool) {
+        match self {
+            Self::Unreachable => (Category::Transient, true, false),
+            Self::ConnectTimeout => (Category::Timeout, true, false),
+            Self::Denied => (Category::Denied, false, false),
+            Self::Invalid => (Category::Permanent, false, false),
+            Self::Terminated => (Category::Transient, true, true),
+            Self::ResponseTimeout => (Category::Timeout, false, true),
+            Self::Unusable => (Category::Permanent, false, true),
+        }
+    }
+}
+
+impl Provider {
+    /// The provider of a model. `key` gives the value of the secret that the model needs; a model without one needs none.
+    pub fn new<E>(
+        rule: ModelRule,
+        key: impl FnOnce(&SecretRule) -> Result<SecretValue, E>,
+    ) -> Result<Self, E> {
+        let model = Model::new(rule);
+        let rule = model.rule();
+        let (header, before) = model.api().key_header();
+        let secret = rule.secret.as_ref().map(|from| {
+            key(&SecretRule {
+                name: rule.name.clone(),
+                from: from.clone(),
+                header: header.to_owned(),
+                host: rule.host.clone(),
+                schemes: vec![rule.scheme],
+            })
+        });
+        let secret = secret.transpose()?;
+        let key = secret
+            .as_ref()
+            .map(|secret| (header.to_owned(), format!("{before}{}", secret.handle()).into_bytes()));
+        let outgoing = Arc::new(Outgoing { rules: vec![rule.http()], secrets: secret.into_iter().collect() });
+        Ok(Self { model, outgoing, key })
+    }
+
+    /// The model.
+    pub const fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The requests to the provider, with the value of the key.
+    pub const fn outgoing(&self) -> &Arc<Outgoing> {
+        &self.outgoing
+    }
+
+    /// The header for the key, with the handle in the place of the key, which [`Outgoing::prepare`] replaces.
+    pub const fn key(&self) -> Option<&HttpField> {
+        self.key.as_ref()
+    }
+
+    /// The outcome of a try that has a response. `answer` reads the body if the status is 200.
+    pub fn read(
+        &self,
+        response: &HttpResponse,
+        answer: impl FnOnce(&[u8]) -> Result<Response, DecodeError>,
+    ) -> Tried {
+        if response.status != 200 {
+            return self.refused(response);
+        }
+        match answer(&response.body).and_then(|answer| self.cleaned(&answer)) {
+            Ok(answer) => Tried::answered(answer),
+            Err(error) => self.unreadable(&error),
+        }
+    }
+
+    /// The outcome of a try without a response, or without one that could be read to its end. `usage`: what the provider has said until
+    /// then.
+    pub fn not_exchanged(&self, obstacle: Obstacle, message: &str, usage: Option<Usage>) -> Tried {
+        let (category, again, is_sent) = obstacle.meaning();
+        let spent = if is_sent { Spent::Unknown(usage) } else { Spent::Call };
+        Tried::failed(self.failure(category, message), again, spent)
+    }
+
+    /// An answer without the key, whose parts the provider may have sent apart.
+    fn cleaned(&self, answer: &Response) -> Result<Response, DecodeError> {
+        let shape =
+            |expected| DecodeError::Shape { path: "message".to_owned(), expected, usage: answer.usage };
+        let mut value =
+            serde_json::to_value(answer).map_err(|_| shape("an answer that JSON can represent"))?;
+        // It is recorded, and given to a component.
+        if depth(&value) > MAX_NESTING {
+            return Err(shape("an answer that nests less deeply"));
+        }
+        self.outgoing.clean_json(&mut value);
+        serde_json::from_value(value).map_err(|_| shape("an answer without the key"))
+    }
+
+    fn failure(&self, category: Category, text: &str) -> Failure {
+        let text = self.outgoing.clean(text.to_owned());
+        Failure::new(category, format!("{}: {}", self.model.shown(), escape(&text)))
+    }
+
+    /// The provider has answered that it does not answer.
+    fn refused(&self, response: &HttpResponse) -> Tried {
+        let fields = response
+            .fields
+            .iter()
+            .filter_map(|(name, value)| Some((name.as_str(), std::str::from_utf8(value).ok()?)));
+        let answer = ErrorAnswer::new(response.status, fields, &response.body);
+        self.provider_failed(&answer, Spent::Call)
+    }
+
+    /// An answer that cannot be read, or that is an error in its midst.
+    fn unreadable(&self, error: &DecodeError) -> Tried {
+        let usage = error.usage();
+        if let DecodeError::Provider { answer, .. } = error {
+            return self.provider_failed(answer, Spent::Unknown(usage));
+        }
+        let failure = self.failure(error.category().into(), &error.to_string());
+        // These answers were whole, so that the provider has said all.
+        let is_whole = matches!(error, DecodeError::Arguments { .. });
+        let spent = match usage {
+            Some(usage) if is_whole => Spent::Said(usage),
+            usage => Spent::Unknown(usage),
+        };
+        Tried::failed(failure, error.category().can_retry(), spent)
+    }
+
+    fn provider_failed(&self, answer: &ErrorAnswer, spent: Spent) -> Tried {
+        let mut text = answer.message.clone();
+        if let Some(status) = answer.status {
+            text = format!("{text} (status {status})");
+        }
+        let failure = self.failure(answer.category.into(), &text);
+        let unanswered =
+            Unanswered { failure, again: answer.category.can_retry(), wait: answer.retry_after_ms };
+        Tried { result: TryResult::Unanswered(unanswered), spent }
+    }
+}
