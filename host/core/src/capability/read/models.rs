@@ -87,7 +87,7 @@ fn read_model(name: &str, mut fields: Fields<'_>, base: &str, problems: &Problem
     let reasoning_node = fields.get("encrypted_reasoning");
     let encrypted_reasoning = fields.bool("encrypted_reasoning").unwrap_or(true);
     if let Some(node) = reasoning_node.filter(|_| api.is_some_and(|api| api != ModelApi::OpenAiResponses)) {
-        bad(node, "this key is for providers of the API `openai-responses` alone", problems);
+        bad(node, "`encrypted_reasoning` is for providers of the API `openai-responses` alone", problems);
     }
     let addresses = addresses(&mut fields, problems);
     fields.finish();
