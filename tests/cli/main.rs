@@ -25,6 +25,7 @@ mod interrupted;
 mod items;
 mod layering;
 mod long_runs;
+mod model_figures;
 mod nested;
 mod new_project;
 mod not_json;

@@ -273,7 +273,10 @@ fn an_older_database_is_brought_up_to_date_by_its_own_host_alone() {
         let database = rusqlite::Connection::open(place.path(".ai/state/runs.db")).unwrap();
         database
             .execute_batch(
-                "DROP TABLE fences; DROP TABLE epochs; DROP TABLE results; PRAGMA user_version = 5; \
+                "ALTER TABLE runs DROP COLUMN model; ALTER TABLE runs DROP COLUMN spend; \
+                 ALTER TABLE runs DROP COLUMN output_tokens; ALTER TABLE runs DROP COLUMN input_tokens; \
+                 ALTER TABLE runs DROP COLUMN turns; \
+                 DROP TABLE fences; DROP TABLE epochs; DROP TABLE results; PRAGMA user_version = 5; \
                  PRAGMA journal_mode = DELETE",
             )
             .unwrap();

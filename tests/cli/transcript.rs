@@ -113,7 +113,7 @@ fn response(status: &str, body: &Value) -> Answer {
 }
 
 /// A provider that refuses so many requests, and then answers 5 and 9 in turn.
-fn provider(refused: usize) -> Server {
+pub(crate) fn provider(refused: usize) -> Server {
     let count = AtomicUsize::new(0);
     let choose = move |_: &str| {
         let Some(number) = count.fetch_add(1, Ordering::Relaxed).checked_sub(refused) else {
@@ -133,7 +133,7 @@ fn provider(refused: usize) -> Server {
 }
 
 /// A place whose graph `g.yaml` asks in a node, and in a child run.
-fn place(server: &Server) -> Place {
+pub(crate) fn place(server: &Server) -> Place {
     let place = Place::new();
     std::fs::write(place.path(".ai/tools/t/ask.wasm"), asking()).unwrap();
     place.graph(
@@ -152,7 +152,8 @@ fn place(server: &Server) -> Place {
     place
 }
 
-const RUN: [&str; 7] = ["run", "g.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "r1"];
+pub(crate) const RUN: [&str; 7] =
+    ["run", "g.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "r1"];
 
 fn lines(place: &Place, args: &[&str]) -> Vec<Value> {
     let ran = place.run(&[&["runs", "transcript"], args].concat());

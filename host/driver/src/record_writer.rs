@@ -10,7 +10,8 @@ use graph_core::digest::Digest;
 use graph_core::graph::Durability;
 use graph_core::hook::HookEvent;
 use graph_core::json;
-use graph_core::record::{Record, RecordKind, Source, Status, UnsignedRecord};
+use graph_core::limits::ModelUse;
+use graph_core::record::{AttemptJournal, JournalEntry, Record, RecordKind, Source, Status, UnsignedRecord};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
 use graph_core::walker::{Persist, PersistId};
@@ -109,6 +110,15 @@ impl Batch {
     }
 }
 
+/// What a run has used, its child runs included.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spent {
+    /// Fuel of components.
+    pub(crate) fuel: u64,
+    /// Of language models.
+    pub(crate) model: ModelUse,
+}
+
 /// Takes records from the driver and reports when they are stored.
 pub(crate) struct RecordWriter {
     writer: Arc<Writer>,
@@ -118,8 +128,10 @@ pub(crate) struct RecordWriter {
     amendment: RunUpdate,
     /// Records that were pushed since the last commit.
     queue: Vec<Queued>,
-    /// Supersteps and fuel of the newest checkpoint that was pushed.
-    standing: Option<(u64, u64)>,
+    /// Supersteps of the newest checkpoint that was pushed, and what the run has used by then.
+    standing: Option<(u64, Spent)>,
+    /// The language model that was asked last, as far as a record that was pushed names it.
+    model: Option<String>,
     /// The newest record that was pushed.
     newest: PersistId,
     /// How many records were passed to the thread and are not acknowledged.
@@ -188,6 +200,7 @@ impl RecordWriter {
             amendment: RunUpdate::default(),
             queue: Vec::new(),
             standing: None,
+            model: None,
             newest: PersistId(0),
             unwritten: 0,
             unwritten_bytes: 0,
@@ -205,13 +218,13 @@ impl RecordWriter {
 
     /// Takes a record. It is written by the next [`Self::commit`].
     ///
-    /// `spent` is the fuel that the run has used when it stops, including tasks of a superstep that has not committed.
+    /// `spent` is what the run has used when it stops, including tasks of a superstep that has not committed.
     pub(crate) fn push(
         &mut self,
         persist: Box<Persist>,
         texts: Vec<Text>,
         at: Timestamp,
-        spent: Option<u64>,
+        spent: Option<Spent>,
     ) {
         self.newest = persist.id;
         let mut update = std::mem::take(&mut self.amendment);
@@ -220,18 +233,27 @@ impl RecordWriter {
         if let Record::Checkpoint(checkpoint) = &persist.record
             && checkpoint.namespace.is_empty()
         {
-            self.standing = Some((checkpoint.step, checkpoint.fuel));
+            let spent = Spent { fuel: checkpoint.fuel, model: checkpoint.host.model };
+            self.standing = Some((checkpoint.step, spent));
         }
-        if let (Record::Hook(hook), Some((_, fuel))) = (&persist.record, &mut self.standing)
+        if let (Record::Hook(hook), Some((_, spent))) = (&persist.record, &mut self.standing)
             && hook.event != HookEvent::Error
         {
-            *fuel = (*fuel).max(hook.fuel_total);
+            spent.fuel = spent.fuel.max(hook.fuel_total);
+            spent.model = spent.model.max(hook.host_total.model);
+        }
+        // It is written when it changes, and at no other time.
+        if let Some(model) = asked_last(&persist.record).filter(|model| self.model.as_deref() != Some(model))
+        {
+            self.model = Some(model.to_owned());
+            update.model = self.model.clone();
         }
         describe(&persist.record, &mut update);
         // A commit costs time for every page that it touches, so the row changes with the status, not with each
         // superstep.
-        if let (Some((step, fuel)), true) = (self.standing, update.status.is_some()) {
-            (update.step, update.fuel) = (Some(step), Some(spent.unwrap_or(fuel)));
+        if let (Some((step, known)), true) = (self.standing, update.status.is_some()) {
+            let Spent { fuel, model } = spent.unwrap_or(known);
+            (update.step, update.fuel, update.model_use) = (Some(step), Some(fuel), Some(model));
         }
         self.queue.push(Queued { persist, texts, update });
     }
@@ -535,6 +557,22 @@ fn describe(record: &Record, update: &mut RunUpdate) {
     }
 }
 
+/// The language model that was asked last, as far as a record names one: by what was set aside for it, and otherwise by the
+/// journals of its tasks.
+fn asked_last(record: &Record) -> Option<&str> {
+    fn of_journal(journal: &[AttemptJournal]) -> Option<&str> {
+        journal.iter().rev().flat_map(|attempt| attempt.entries.iter().rev()).find_map(JournalEntry::model)
+    }
+    match record {
+        Record::Answers(answers) => answers.reserved.as_ref()?.name.as_deref(),
+        Record::Task(task) => of_journal(&task.journal),
+        Record::Checkpoint(checkpoint) => {
+            checkpoint.tasks.iter().rev().find_map(|task| of_journal(&task.journal))
+        }
+        Record::Status(_) | Record::Hook(_) => None,
+    }
+}
+
 /// Combines two changes of the row; the later one takes precedence.
 fn merge(update: &mut RunUpdate, later: RunUpdate) {
     fn over<T>(field: &mut Change<T>, later: Change<T>) {
@@ -546,10 +584,14 @@ fn merge(update: &mut RunUpdate, later: RunUpdate) {
     update.status = later.status.or(update.status);
     update.step = later.step.or(update.step);
     update.fuel = later.fuel.or(update.fuel);
+    update.model_use = later.model_use.or(update.model_use);
     update.graph = later.graph.or(update.graph);
     update.inputs = later.inputs.or(update.inputs);
     update.manifest = later.manifest.or(update.manifest);
     update.pins = later.pins.or(update.pins);
+    if later.model.is_some() {
+        update.model = later.model;
+    }
     over(&mut update.pid, later.pid);
     over(&mut update.result, later.result);
     over(&mut update.error, later.error);

@@ -19,15 +19,17 @@ pub struct Reservations(mpsc::UnboundedSender<Reservation>);
 struct Reservation {
     name: Name,
     model: ModelUse,
+    /// The model that it asks.
+    asks: Arc<str>,
     recorded: oneshot::Sender<()>,
 }
 
 impl Reservations {
     /// Puts on record that an attempt of a task has used and may use so much of language models, components that it called
-    /// included. False if the run does not wait for the attempt any more: then it must not ask.
-    pub async fn record(&self, task: Arc<str>, attempt: u32, model: ModelUse) -> bool {
+    /// included, and that it asks the one with the name `asks` in the manifest. False if the run does not wait for the attempt any more: then it must not ask.
+    pub async fn record(&self, task: Arc<str>, attempt: u32, model: ModelUse, asks: Arc<str>) -> bool {
         let (recorded, answer) = oneshot::channel();
-        let sent = self.0.send(Reservation { name: (task, attempt), model, recorded });
+        let sent = self.0.send(Reservation { name: (task, attempt), model, asks, recorded });
         sent.is_ok() && answer.await.is_ok()
     }
 }
@@ -71,11 +73,11 @@ impl Desk {
     }
 
     fn take(&mut self, arrived: Reservation) -> Event {
-        let Reservation { name, model, recorded } = arrived;
+        let Reservation { name, model, asks, recorded } = arrived;
         let (task, attempt) = name.clone();
         // An attempt asks one model at a time.
         self.waiting.insert(name, recorded);
-        Event::ModelReserved { task, attempt, model }
+        Event::ModelReserved { task, attempt, model, name: Some(asks) }
     }
 
     /// An attempt's reservation is on record.

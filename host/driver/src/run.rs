@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use crate::clock::Clock;
 use crate::executor::{CallObserver, TaskExecutor};
 use crate::observer::Observer;
-use crate::record_writer::{Acknowledged, RecordWriter, Refusal, Text, Writing};
+use crate::record_writer::{Acknowledged, RecordWriter, Refusal, Spent, Text, Writing};
 use crate::reservations::Desk;
 use crate::results::Results;
 use crate::tasks::Tasks;
@@ -284,7 +284,8 @@ impl Driver {
                     let texts = self.new_texts(&persist.record);
                     let stops =
                         matches!(&persist.record, Record::Status(status) if status.status != Status::Running);
-                    let spent = stops.then(|| self.walker.fuel());
+                    let spent =
+                        stops.then(|| Spent { fuel: self.walker.fuel(), model: self.walker.model_use() });
                     self.writer.push(persist, texts, now, spent);
                 }
                 Effect::SetTimer { timer, at } => {

@@ -32,9 +32,10 @@ pub struct Services {
 
 /// Puts on record what an attempt may use of language models, so that it counts if the host crashes while it waits.
 pub trait ModelLedger: fmt::Debug + Send + Sync {
-    /// The attempt has used and may use so much, components around and below it included. False if the run no longer
+    /// The attempt has used and may use so much, components around and below it included, and asks the model with that name in
+    /// the manifest. False if the run no longer
     /// waits for the attempt: then no model may be asked.
-    fn record(&self, total: ModelUse) -> Recording<'_>;
+    fn record(&self, total: ModelUse, model: &str) -> Recording<'_>;
 }
 
 /// A reservation on its way to its record.

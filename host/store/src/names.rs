@@ -63,6 +63,7 @@ pub(crate) fn row(row: &RunRow) -> Result<(), BadName> {
         id.iter().try_for_each(|id| run_id(what, id))?;
     }
     name("graph_id", &row.graph_id)?;
+    row.model.iter().try_for_each(|model| name("model", model))?;
     row.graph_path.iter().try_for_each(|path| name("graph_path", path))
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use graph_core::limits::ModelUse;
 use graph_core::record::{RecordKind, SignedRecord};
 
 use crate::bounds::{self, LARGEST_NAME, LARGEST_READ, LARGEST_TEXT, Page};
@@ -294,6 +295,7 @@ pub(crate) fn check_update(run: &str, update: &RunUpdate) -> Result<(), CommitEr
     if let (_, Some(id)) = update.continuation_id.parts() {
         names::run_id("continuation_id", id)?;
     }
+    update.model.iter().try_for_each(|model| names::name("model", model))?;
     let max_steps = match update.max_steps {
         Change::Set(number) => number,
         Change::Keep | Change::Clear => 0,
@@ -304,10 +306,21 @@ pub(crate) fn check_update(run: &str, update: &RunUpdate) -> Result<(), CommitEr
         ("fuel", update.fuel.unwrap_or(0)),
         ("max_steps", max_steps),
     ];
-    match numbers.into_iter().find(|(_, number)| *number > LARGEST) {
+    let mut numbers = numbers.into_iter().chain(figures(update.model_use.unwrap_or_default()));
+    match numbers.find(|(_, number)| *number > LARGEST) {
         Some((what, number)) => Err(CommitError::OutOfRange { run: run.to_owned(), what, number }),
         None => Ok(()),
     }
+}
+
+/// What was used of language models, as the columns of a row are called.
+fn figures(used: ModelUse) -> [(&'static str, u64); 4] {
+    [
+        ("turns", used.calls),
+        ("input_tokens", used.input),
+        ("output_tokens", used.output),
+        ("spend", used.cost),
+    ]
 }
 
 /// Whether a new run can be kept: the numbers of its row, and its texts.
@@ -331,7 +344,7 @@ fn check_row(row: &RunRow) -> Result<(), CreateRunError> {
         ("fuel", row.fuel),
         ("max_steps", row.max_steps.unwrap_or(0)),
     ];
-    match numbers.into_iter().find(|(_, number)| *number > LARGEST) {
+    match numbers.into_iter().chain(figures(row.model_use)).find(|(_, number)| *number > LARGEST) {
         Some((what, number)) => Err(CreateRunError::OutOfRange { run: row.run_id.clone(), what, number }),
         None => Ok(()),
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use graph_core::digest::Digest;
 use graph_core::graph::Durability;
+use graph_core::limits::ModelUse;
 use graph_core::record::Status;
 use graph_core::time::Timestamp;
 use graph_core::trust::KeyId;
@@ -57,6 +58,12 @@ pub struct RunRow {
     pub step: u64,
     /// Fuel used by then.
     pub fuel: u64,
+    /// What the run and its child runs had used of language models by then. Rows of earlier versions have none of it.
+    #[serde(default, skip_serializing_if = "ModelUse::is_nothing")]
+    pub model_use: ModelUse,
+    /// The name in the manifest of the language model that was asked last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// The result, JSON text.
     pub result: Option<Arc<str>>,
     /// The error, JSON text.
@@ -127,6 +134,10 @@ pub struct RunUpdate {
     pub step: Option<u64>,
     /// The fuel that the run and its child runs have used.
     pub fuel: Option<u64>,
+    /// What the run and its child runs have used of language models.
+    pub model_use: Option<ModelUse>,
+    /// The name in the manifest of the language model that was asked last, if it is another one now.
+    pub model: Option<String>,
     /// The process that runs it.
     pub pid: Change<u32>,
     /// The result, JSON text.
@@ -171,6 +182,10 @@ impl RunUpdate {
         set(&mut row.status, self.status);
         set(&mut row.step, self.step);
         set(&mut row.fuel, self.fuel);
+        set(&mut row.model_use, self.model_use);
+        if let Some(model) = &self.model {
+            row.model = Some(model.clone());
+        }
         set(&mut row.graph, self.graph);
         set(&mut row.inputs, self.inputs);
         set(&mut row.manifest, self.manifest);
@@ -216,6 +231,7 @@ impl RunRow {
             continuation_of: self.continuation_of.clone(),
             continuation_id: self.continuation_id.clone(),
             chain_root_id: self.chain_root_id.clone(),
+            model: self.model.clone(),
             result: None,
             error: None,
             ..*self

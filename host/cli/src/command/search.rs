@@ -107,5 +107,9 @@ fn kind(offer: &Offer) -> String {
 }
 
 /// What a reference is used with is shown whole.
-const COLUMNS: Columns<5> =
-    Columns { names: ["ITEM", "VERSION", "KIND", "REFERENCE", "DESCRIPTION"], cut: &[4], dropped: &[2, 4] };
+const COLUMNS: Columns<5> = Columns {
+    names: ["ITEM", "VERSION", "KIND", "REFERENCE", "DESCRIPTION"],
+    cut: &[4],
+    dropped: &[2, 4],
+    shown: None,
+};

@@ -8,6 +8,7 @@ use serde::ser::{SerializeMap, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use crate::terminal::numbers;
 use crate::terminal::output::json_for_terminals;
 use graph_runtime::error::Result;
 use graph_runtime::history::streamed::Streamed;
@@ -74,9 +75,9 @@ impl<'e> Document<'e> {
 pub(crate) fn write(document: &impl serde::Serialize, out: impl Write, pretty: bool) -> io::Result<()> {
     let mut out = ForTerminals { out, held: Vec::with_capacity(PIECE) };
     let written = if pretty {
-        serde_json::to_writer_pretty(&mut out, document)
+        numbers::write_pretty(document, &mut out)
     } else {
-        serde_json::to_writer(&mut out, document)
+        numbers::write_compact(document, &mut out)
     };
     let ended = out.end();
     written.map_err(io::Error::from).and(ended)

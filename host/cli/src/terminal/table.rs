@@ -18,6 +18,8 @@ pub struct Columns<const N: usize> {
     pub cut: &'static [usize],
     /// Those that are left out, in this order, where cutting is not enough.
     pub dropped: &'static [usize],
+    /// How many of them there are at most, the first ones; none for all.
+    pub shown: Option<usize>,
 }
 
 /// The columns of a table once it is known how wide their cells are; `None` for one that is left out.
@@ -28,10 +30,17 @@ pub struct Layout<const N: usize> {
 }
 
 impl<const N: usize> Columns<N> {
+    /// The first of these columns alone.
+    #[must_use]
+    pub const fn first(self, shown: usize) -> Self {
+        Self { shown: Some(shown), ..self }
+    }
+
     /// Lays the table out for cells of these widths. Without a width of the whole table, all is shown in full.
     pub fn layout(&self, cells: [usize; N], table: Option<usize>) -> Layout<N> {
         let mut widths = [None; N];
-        for ((width, cell), name) in widths.iter_mut().zip(cells).zip(self.names) {
+        let shown = self.shown.unwrap_or(N);
+        for ((width, cell), name) in widths.iter_mut().zip(cells).zip(self.names).take(shown) {
             *width = Some(cell.max(name.len()));
         }
         let mut layout = Layout { names: self.names, widths };
@@ -111,7 +120,7 @@ mod tests {
     use super::*;
 
     const COLUMNS: Columns<4> =
-        Columns { names: ["RUN", "GRAPH", "STATUS", "STARTED"], cut: &[1], dropped: &[3, 2] };
+        Columns { names: ["RUN", "GRAPH", "STATUS", "STARTED"], cut: &[1], dropped: &[3, 2], shown: None };
 
     #[test]
     fn columns_are_cut_before_others_are_left_out() {
@@ -135,5 +144,7 @@ mod tests {
                 .replace("GRAPH                     ", "GRAPH                    ")
         );
         assert_eq!(shown(Some(20)), " RUN  GRAPH\n r1   a/graph/with/…");
+        let two = COLUMNS.first(2).layout(widths, Some(55));
+        assert_eq!(two.row(&row), " r1   a/graph/with/a/long/name");
     }
 }

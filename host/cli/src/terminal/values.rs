@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use graph_core::diagnostic::printable;
 use serde_json::{Map, Value};
 
+use crate::terminal::numbers;
 use crate::terminal::output::{self, styled};
 use crate::terminal::width::one_line;
 
@@ -216,7 +217,7 @@ fn beginning(value: &Value, room: usize) -> String {
     }
     let mut bounded = Bounded { bytes: Vec::new(), most: room.saturating_mul(4) };
     // What is longer than that ends with an error, and is cut.
-    let _ = serde_json::to_writer(&mut bounded, value);
+    let _ = numbers::write_compact(value, &mut bounded);
     String::from_utf8_lossy(&bounded.bytes).into_owned()
 }
 

@@ -151,6 +151,14 @@ pub struct ModelRule {
     /// Whether the server, of the API `openai-chat`, knows the older key `max_tokens` alone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub max_tokens: bool,
+    /// Whether the provider, of the API `openai-responses`, is asked for reasoning in its encrypted form, which later requests of
+    /// the conversation send back.
+    #[serde(default = "asked_for", skip_serializing_if = "Clone::clone")]
+    pub encrypted_reasoning: bool,
+}
+
+const fn asked_for() -> bool {
+    true
 }
 
 fn is_free(price: &ModelPrice) -> bool {

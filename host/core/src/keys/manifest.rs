@@ -160,6 +160,13 @@ pub static MODEL: KeyTable = KeyTable {
         )
         .or("`max_completion_tokens`"),
         Key::new(
+            "encrypted_reasoning",
+            Bool,
+            "Whether a provider of the API `openai-responses` is asked for reasoning in its encrypted form, which the rest of the \
+             conversation sends back. Models that do not reason refuse requests that ask for it",
+        )
+        .or("`true`"),
+        Key::new(
             "addresses",
             List(&Text("an address or a range")),
             "Addresses of this machine or of private networks that the provider may have; all others of those are refused",

@@ -74,12 +74,6 @@ impl ModelUse {
         self.each(added, raised)
     }
 
-    /// The larger of each.
-    #[must_use]
-    pub fn max(self, other: Self) -> Self {
-        self.each(other, u64::max)
-    }
-
     /// The smaller of each.
     #[must_use]
     pub fn min(self, other: Self) -> Self {

@@ -4,7 +4,7 @@
 //! component learns has an entry, so that a replay can answer it in the same way. The record digest of the checkpoint
 //! covers the journal; the result digest does not.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -100,6 +100,11 @@ impl JournalEntry {
     pub fn model_use(&self) -> ModelUse {
         let own = self.own_model_use();
         if self.is_refused() { own } else { own.plus(self.inner_use().model) }
+    }
+
+    /// The name in the manifest of the language model that was asked, if this is such a call.
+    pub fn model(&self) -> Option<&str> {
+        self.request.0.get("model").filter(|_| self.is(MODEL))?.as_str()
     }
 
     /// What the called component has used of the host.
@@ -223,6 +228,28 @@ pub struct AttemptJournal {
     pub dispatch: u32,
     /// The calls with their answers, in order.
     pub entries: Vec<JournalEntry>,
+}
+
+/// What attempts have used of each language model, by its name in the manifest, with what they have `lost`. It leaves out what components have
+/// used that the task's own has called: their calls are in no journal.
+pub fn model_uses(
+    journal: &[AttemptJournal],
+    lost: &BTreeMap<String, ModelUse>,
+) -> BTreeMap<String, ModelUse> {
+    let mut uses = lost.clone();
+    for entry in journal.iter().flat_map(|attempt| &attempt.entries) {
+        let Some(name) = entry.model() else { continue };
+        let used = entry.model_use();
+        if used.is_nothing() {
+            continue;
+        }
+        if let Some(known) = uses.get_mut(name) {
+            *known = known.plus(used);
+        } else {
+            uses.insert(name.to_owned(), used);
+        }
+    }
+    uses
 }
 
 /// A call that a component made of the host.

@@ -38,7 +38,7 @@ pub use event::{Entry, TaskEvent, WrittenReader, Wrote};
 pub use group::RecordSignature;
 pub use hook::{HookRecord, HookSummary, PlannedAction, PlannedHook};
 pub use host_call::HostCall;
-pub use journal::{AttemptJournal, JournalDifference, JournalEntry, JournalReader};
+pub use journal::{AttemptJournal, JournalDifference, JournalEntry, JournalReader, model_uses};
 pub use model_delta::{ModelDelta, ModelPart};
 pub use pruning::{Pruning, PruningError, SignedPruning};
 pub use selector::{CheckpointSelector, Landmarks, NoSuchCheckpoint};

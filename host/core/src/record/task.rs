@@ -1,5 +1,6 @@
 //! The results of tasks: during their superstep, and once it has committed.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -60,6 +61,9 @@ pub struct TaskSummary {
     /// journal. `host` includes it.
     #[serde(default, skip_serializing_if = "ModelUse::is_nothing")]
     pub lost: ModelUse,
+    /// The same by the model that was asked last, by its name in the manifest, as far as that is known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub lost_models: BTreeMap<String, ModelUse>,
     /// Microseconds that all attempts took.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub micros: u64,
@@ -113,6 +117,9 @@ pub struct TaskRecord {
     /// journal. `host` includes it.
     #[serde(default, skip_serializing_if = "ModelUse::is_nothing")]
     pub lost: ModelUse,
+    /// The same by the model that was asked last, by its name in the manifest, as far as that is known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub lost_models: BTreeMap<String, ModelUse>,
     /// Microseconds that all attempts took so far.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub micros: u64,
@@ -235,13 +242,22 @@ pub struct AnswersRecord {
 
 /// What an attempt may use of language models. It counts as used if the attempt leaves no result, because the host crashed
 /// while it waited for an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reserved {
     /// Which dispatch of the task's item it is, from 1.
     pub dispatch: u32,
     /// What all attempts of the task have used, and this one may use.
     pub model: ModelUse,
+    /// The name in the manifest of the model that it asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What is lost of that ([`TaskUse::lost`]) by earlier crashes, which left no other record.
+    #[serde(default, skip_serializing_if = "ModelUse::is_nothing")]
+    pub lost: ModelUse,
+    /// The same by the model that was asked last, by its name in the manifest, as far as that is known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub lost_models: BTreeMap<String, ModelUse>,
 }
 
 /// What a task has used, whatever its result, and its state as the run continues.
@@ -278,6 +294,9 @@ pub struct TaskUse {
     /// journal. `host` includes it.
     #[serde(default, skip_serializing_if = "ModelUse::is_nothing")]
     pub lost: ModelUse,
+    /// The same by the model that was asked last, by its name in the manifest, as far as that is known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub lost_models: BTreeMap<String, ModelUse>,
     /// Microseconds that all attempts took.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub micros: u64,

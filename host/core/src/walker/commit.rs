@@ -460,6 +460,7 @@ impl Walker {
                     item: task.dispatch().map(|dispatch| String::from(&*dispatch.item_id)),
                     journal: task.history().journal().to_vec(),
                     lost: task.used().lost,
+                    lost_models: task.account().lost_models().clone(),
                     micros: task.used().micros,
                     node: node.name.clone(),
                     task: String::from(&**task.id()),

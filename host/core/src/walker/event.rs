@@ -43,6 +43,8 @@ pub enum Event {
         attempt: u32,
         /// What the attempt has used of language models and may use with this request, components that it called included.
         model: ModelUse,
+        /// The name in the manifest of the model that it asks, if the driver knows it.
+        name: Option<Arc<str>>,
     },
     /// The answer to [`Effect::LookUp`].
     LookedUp {
@@ -109,6 +111,8 @@ pub struct TaskReport {
     pub journal: Vec<JournalEntry>,
     /// What earlier attempts have used of language models that left no result: a replay has it from the record of the task.
     pub lost: ModelUse,
+    /// The same by the model that was asked last, as far as its name is known.
+    pub lost_models: BTreeMap<String, ModelUse>,
     /// How long it took, as the driver measured it.
     pub timing: Timing,
 }
@@ -124,6 +128,7 @@ impl TaskReport {
             events: Vec::new(),
             journal: Vec::new(),
             lost: ModelUse::NOTHING,
+            lost_models: BTreeMap::new(),
             timing: Timing::default(),
         }
     }

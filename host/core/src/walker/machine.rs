@@ -29,6 +29,7 @@ use super::unwritten::{Unwritten, Visited};
 use super::warnings::Warnings;
 use crate::digest::{Digest, DomainHasher};
 use crate::graph::{Durability, Graph, Node, NodeIndex, NodeKind};
+use crate::limits::HostUse;
 use crate::record::{Canonical, InterruptRecord, RunError, Status, result_hasher};
 use crate::time::Timestamp;
 use crate::work::rates;
@@ -151,8 +152,8 @@ impl Walker {
             Event::TaskDone { task, attempt, report } => {
                 self.task_done(now, &task, attempt, report, &mut fx)?;
             }
-            Event::ModelReserved { task, attempt, model } => {
-                self.reserve_model(now, task, attempt, model, &mut fx);
+            Event::ModelReserved { task, attempt, model, name } => {
+                self.reserve_model(now, task, attempt, (model, name), &mut fx);
             }
             Event::LookedUp { task, attempt, key, found, trouble } => {
                 let found = found.map(|found| *found);
@@ -444,6 +445,12 @@ impl Walker {
     pub(super) fn all_fuel(&self) -> u64 {
         let under_way = self.superstep.iter().flat_map(Superstep::tasks).map(|task| task.used().fuel);
         self.pending.fuel_after(under_way.fold(self.fuel_so_far(), u64::saturating_add))
+    }
+
+    /// What its tasks have used of the host so far, with those of the active superstep.
+    pub(super) fn all_host(&self) -> HostUse {
+        let under_way = self.superstep.iter().flat_map(Superstep::tasks).map(|task| task.used().host);
+        under_way.fold(self.host_so_far().plus(self.pending.host()), HostUse::plus)
     }
 
     /// The nodes that are next, in task order. Of a run that has failed or asks, those that have not run: a node that has is

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::answer_log::AnswerLog;
 use super::superstep::ordinal;
 use super::task::outcome_size;
-use super::task_account::{Start, Used};
+use super::task_account::{Start, Used, add_lost};
 use crate::graph::{Graph, NodeIndex};
 use crate::limits::{HostUse, ModelUse};
 use crate::record::{
@@ -58,6 +58,8 @@ pub(super) struct Progress {
     pub cache: Option<TaskCache>,
     /// What its newest attempt may use of language models, as the store has it.
     pub reserved: Option<Reserved>,
+    /// What is lost of `used`, by the model that was asked last, as far as its name is known.
+    pub lost_models: BTreeMap<String, ModelUse>,
 }
 
 impl PendingTask {
@@ -82,8 +84,8 @@ impl PendingTask {
     }
 
     /// What its newest attempt may use of language models, as the store has it.
-    pub(super) const fn reserved(&self) -> Option<Reserved> {
-        self.known.reserved
+    pub(super) const fn reserved(&self) -> Option<&Reserved> {
+        self.known.reserved.as_ref()
     }
 
     /// How far it has got, its outcome, and whether its child run has something to continue with.
@@ -146,6 +148,7 @@ impl PendingTask {
             host,
             journal,
             lost,
+            lost_models: self.known.lost_models.clone(),
             micros,
             node: graph.node(self.known.node).name.clone(),
             settled,
@@ -182,6 +185,7 @@ impl PendingTask {
         known.used.granted = known.used.granted.max(record.granted);
         if !record.lost.is_nothing() {
             known.used.lost = record.lost;
+            known.lost_models = record.lost_models;
         }
         // A later status record that knows of this failure means that it stopped the run: the resume after that, or the
         // present one, counts attempts from the start. If no status record knows of it, it has still to stop the run.
@@ -251,6 +255,7 @@ impl Pending {
             known.used = Used { dispatches, ended, fuel, host, micros, steps, asked, lost, granted };
             known.start = Start { used: known.used, attempts, settled };
             known.journal.clone_from(&used.journal);
+            known.lost_models.clone_from(&used.lost_models);
         }
         let mut reserved = Vec::new();
         for record in answers {
@@ -258,18 +263,24 @@ impl Pending {
             let log = AnswerLog::of_records(record.answers, record.dropped, &record.granted);
             entry.known.used.granted = entry.known.used.granted.max(log.added());
             entry.known.answers = log;
-            entry.known.reserved = record.reserved;
+            entry.known.reserved.clone_from(&record.reserved);
             reserved.extend(record.reserved.map(|of| (record.task, record.node, of)));
         }
         for record in records {
             let told = told.and_then(|told| told.get(&record.task));
             pending.entry(graph, &record.task, &record.node)?.add_record(record, told);
         }
-        for (task, node, Reserved { dispatch, model }) in reserved {
-            let used = &mut pending.entry(graph, &task, &node)?.known.used;
+        for (task, node, reserved) in reserved {
+            let Progress { used, lost_models, .. } = &mut pending.entry(graph, &task, &node)?.known;
             // Of an attempt that has ended, a record says what it has used.
-            if used.dispatches < dispatch {
-                used.lose(model.less(used.host.model));
+            if used.dispatches < reserved.dispatch {
+                let lost = reserved.model.less(used.host.model);
+                let earlier = reserved.lost.less(used.lost);
+                used.lose(lost);
+                if !earlier.is_nothing() {
+                    *lost_models = reserved.lost_models;
+                }
+                add_lost(lost_models, reserved.name.map(|name| (name, lost.less(earlier))));
             }
         }
         Ok(pending)
@@ -290,6 +301,7 @@ impl Pending {
             journal: Vec::new(),
             cache: None,
             reserved: None,
+            lost_models: BTreeMap::new(),
         };
         Ok(self.0.entry(task.into()).or_insert_with(|| PendingTask::new(known(), None)))
     }

@@ -57,7 +57,7 @@ impl Walker {
         now: Timestamp,
         task: Arc<str>,
         attempt: u32,
-        model: ModelUse,
+        (model, name): (ModelUse, Option<Arc<str>>),
         fx: &mut Vec<Effect>,
     ) {
         let Some(superstep) = &mut self.superstep else { return };
@@ -68,7 +68,7 @@ impl Walker {
         if !is_running(&superstep.tasks()[at]) {
             return;
         }
-        superstep.task_mut(at).account_mut().ask_model(model);
+        superstep.task_mut(at).account_mut().ask_model(model, name.clone());
         let found = &superstep.tasks()[at];
         if self.setup.durability == Durability::Exit {
             fx.push(Effect::ModelRecorded { task, attempt });
@@ -86,6 +86,9 @@ impl Walker {
             reserved: Some(Reserved {
                 dispatch: found.used().dispatches,
                 model: found.used().host.model.plus(model),
+                name: name.as_deref().map(str::to_owned),
+                lost: found.used().lost,
+                lost_models: found.account().lost_models().clone(),
             }),
             run: self.setup.identity.record_run().to_owned(),
             sequence: last.sequence,
@@ -178,6 +181,7 @@ impl Walker {
             host: task.used().host,
             journal: task.history().journal().to_vec(),
             lost: task.used().lost,
+            lost_models: task.account().lost_models().clone(),
             micros: task.used().micros,
             namespace: self.setup.identity.namespace.clone(),
             node: self.graph.node(superstep.node_of(task)).name.clone(),

@@ -432,7 +432,7 @@ impl Walker {
         if left.answers().is_empty() {
             return;
         }
-        let reserved = left.reserved();
+        let reserved = left.reserved().cloned();
         let record = Record::Answers(AnswersRecord {
             answers: left.answers().given(),
             at: now,

@@ -415,9 +415,10 @@ impl Task {
             events,
             journal,
             cache,
+            lost_models,
             ..
         } = known;
-        self.account.restore(used, start);
+        self.account.restore(used, start, lost_models);
         if let Some(dispatch) = self.dispatch.as_mut().filter(|_| !used.granted.is_nothing()) {
             dispatch.limits = dispatch.limits.with_added(used.granted);
             dispatch.budget = dispatch.budget.raised(used.granted);
@@ -489,6 +490,7 @@ impl Task {
             cache: self.caching.into_cache().filter(|_| outcome.is_some()),
             // An attempt that was abandoned is counted.
             reserved: None,
+            lost_models: self.account.lost_models().clone(),
         };
         Some((self.id, PendingTask::new(known, outcome)))
     }

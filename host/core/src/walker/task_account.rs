@@ -1,5 +1,8 @@
 //! What a task has used, and what is reserved for it.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use super::children::ChildUse;
 use crate::limits::{HostUse, ModelUse};
 use crate::work::Meter;
@@ -76,6 +79,10 @@ pub(super) struct TaskAccount {
     steps: u64,
     /// What its running attempt has said that it may use of language models.
     asking: ModelUse,
+    /// The model that it asks, by its name in the manifest.
+    asked: Option<Arc<str>>,
+    /// What is lost ([`Used::lost`]), by the model that was asked last, as far as its name is known.
+    lost_models: BTreeMap<String, ModelUse>,
 }
 
 impl TaskAccount {
@@ -90,13 +97,21 @@ impl TaskAccount {
             host: HostUse::NOTHING,
             steps: 0,
             asking: ModelUse::NOTHING,
+            asked: None,
+            lost_models: BTreeMap::new(),
         }
     }
 
     /// Restores what it had used when its run stopped, and its state when the run was resumed.
-    pub(super) const fn restore(&mut self, used: Used, start: Start) {
+    pub(super) fn restore(&mut self, used: Used, start: Start, lost_models: BTreeMap<String, ModelUse>) {
         self.used = used;
         self.start = start;
+        self.lost_models = lost_models;
+    }
+
+    /// What is lost, by the model that was asked last, as far as its name is known.
+    pub(super) const fn lost_models(&self) -> &BTreeMap<String, ModelUse> {
+        &self.lost_models
     }
 
     /// How often its item was dispatched, and what all attempts have used.
@@ -240,25 +255,30 @@ impl TaskAccount {
         self.charge_fuel(fuel);
         self.used.ended = true;
         self.asking = ModelUse::NOTHING;
+        self.asked = None;
         self.used.host = self.used.host.plus(host);
         self.host = self.host.less(host);
     }
 
-    /// Its running attempt may use so much of language models.
-    pub(super) const fn ask_model(&mut self, model: ModelUse) {
+    /// Its running attempt may use so much of language models, and asks the one with that name.
+    pub(super) fn ask_model(&mut self, model: ModelUse, name: Option<Arc<str>>) {
         self.asking = model;
+        self.asked = name;
     }
 
     /// Its running attempt is abandoned: what it may have used of language models counts.
     pub(super) fn abandon(&mut self) {
-        let asking = std::mem::take(&mut self.asking);
-        self.lose(asking);
+        let (asking, asked) = (std::mem::take(&mut self.asking), self.asked.take());
+        let by_model = asked.filter(|_| !asking.is_nothing()).map(|name| (String::from(&*name), asking));
+        self.lose(asking, by_model);
     }
 
     /// Charges what earlier attempts may have used of language models that left no result.
-    pub(super) fn lose(&mut self, model: ModelUse) {
+    /// `by_model` is the same by the models that were asked last, as far as they are known.
+    pub(super) fn lose(&mut self, model: ModelUse, by_model: impl IntoIterator<Item = (String, ModelUse)>) {
         self.used.lose(model);
         self.host.model = self.host.model.less(model);
+        add_lost(&mut self.lost_models, by_model);
     }
 
     /// Charges its child run, which has stopped, with what all its attempts have used. `ended`: it will not be continued.
@@ -297,5 +317,18 @@ impl TaskAccount {
         self.used.fuel = self.used.fuel.saturating_add(used).saturating_add(self.reserved);
         self.reserved = 0;
         self.host = HostUse::NOTHING;
+        // What its running attempt might have used was reserved, too.
+        (self.asking, self.asked) = (ModelUse::NOTHING, None);
+    }
+}
+
+/// Adds what is lost, by model.
+pub(super) fn add_lost(
+    lost: &mut BTreeMap<String, ModelUse>,
+    more: impl IntoIterator<Item = (String, ModelUse)>,
+) {
+    for (name, model) in more {
+        let known = lost.entry(name).or_default();
+        *known = known.plus(model);
     }
 }

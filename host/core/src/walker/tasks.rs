@@ -60,7 +60,7 @@ impl Walker {
         let of_item = own.map_or(ModelUse::UNBOUNDED, |own| own.model);
         found.account_mut().end_attempt(report.fuel, host);
         if !report.lost.is_nothing() {
-            found.account_mut().lose(report.lost);
+            found.account_mut().lose(report.lost, report.lost_models);
         }
         let worked_too_much = report.work > found.account().left();
         found.account_mut().charge_work(report.work);

@@ -369,6 +369,15 @@ impl RunTree {
         of_children.fold(self.root.all_fuel(), u64::saturating_add)
     }
 
+    /// What the run has used of language models so far, child runs included: that of [`Summary::host`] without computing the rest.
+    pub fn model_use(&self) -> ModelUse {
+        let of_children = self.children.iter().filter(|(_, child)| child.parent.is_empty());
+        let of_children = of_children.map(|(namespace, child)| {
+            self.used(namespace).host.less(self.root.accounted(&child.task).host).model
+        });
+        of_children.fold(self.root.all_host().model, ModelUse::plus)
+    }
+
     /// The inputs of the run in a namespace, if it is under way.
     pub fn inputs_of(&self, namespace: &str) -> Option<Arc<Value>> {
         self.walker(namespace).map(|walker| Arc::clone(&walker.setup().inputs))

@@ -234,6 +234,7 @@ fn rule(port: u16) -> ModelRule {
         attempts: 3,
         stream: false,
         max_tokens: false,
+        encrypted_reasoning: true,
     }
 }
 

@@ -16,7 +16,8 @@ impl Model {
     pub fn new(rule: ModelRule) -> Self {
         let max_tokens_key =
             if rule.max_tokens { MaxTokensKey::MaxTokens } else { MaxTokensKey::MaxCompletionTokens };
-        Self { rule, options: Options { max_tokens_key, ..Options::default() } }
+        let encrypted_reasoning = rule.encrypted_reasoning;
+        Self { rule, options: Options { max_tokens_key, encrypted_reasoning, ..Options::default() } }
     }
 
     /// What its manifest says of it.

@@ -93,3 +93,22 @@ fn what_an_answer_has_can_be_sent_back() {
     let sent = read(json!({ "model": "fast", "messages": [answer["message"]] })).unwrap();
     assert_eq!(sent.messages[0].blocks, blocks);
 }
+
+#[test]
+fn encrypted_reasoning_is_asked_for_unless_the_manifest_says_otherwise() {
+    let text = |more: &str| {
+        format!(
+            "models: {{ fast: {{ api: openai-responses, url: \"https://api.acme.com/v1\", model: m{more} }} }}\n\
+             items: {{ \"a/b\": {{ model: [fast] }} }}\n"
+        )
+    };
+    for (more, asked) in
+        [("", true), (", encrypted_reasoning: true", true), (", encrypted_reasoning: false", false)]
+    {
+        let (manifest, _) = graph_core::capability::Manifest::parse(&text(more), "caps.yaml", "/p").unwrap();
+        let model = Model::new(manifest.models()[0].clone());
+        let encoded = model.encode(&read(asks(&json!({ "text": "hello" }))).unwrap(), 10, false).unwrap();
+        let body: Value = serde_json::from_slice(&encoded.body).unwrap();
+        assert_eq!(body.get("include").is_some(), asked, "{more}: {body}");
+    }
+}

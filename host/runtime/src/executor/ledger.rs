@@ -23,7 +23,7 @@ impl Ledger {
 }
 
 impl ModelLedger for Ledger {
-    fn record(&self, total: ModelUse) -> Recording<'_> {
-        Box::pin(self.reservations.record(Arc::clone(&self.task), self.attempt, total))
+    fn record(&self, total: ModelUse, model: &str) -> Recording<'_> {
+        Box::pin(self.reservations.record(Arc::clone(&self.task), self.attempt, total, model.into()))
     }
 }

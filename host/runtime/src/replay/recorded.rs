@@ -49,6 +49,8 @@ pub(super) struct Known {
     pub(super) cached: Option<CacheHit>,
     /// What attempts have used of language models that left no result.
     pub(super) lost: ModelUse,
+    /// The same by the model that was asked last.
+    pub(super) lost_models: BTreeMap<String, ModelUse>,
     /// For a task whose superstep never committed: the last attempt that has ended.
     pub(super) reported: u32,
 }
@@ -132,7 +134,7 @@ impl Recorded {
                             known.cached = Some(*hit);
                         }
                         known.reported = known.reported.max(task.attempt);
-                        known.lost = task.lost;
+                        (known.lost, known.lost_models) = (task.lost, task.lost_models);
                         longer(known, task.journal);
                     }
                     Record::Answers(answers) => {
@@ -284,6 +286,7 @@ impl Recorded {
                 dropped: found.dropped.clone(),
                 journal: found.journal.clone(),
                 lost: found.lost,
+                lost_models: found.lost_models.clone(),
                 cached,
                 reported: u32::MAX,
             })

@@ -382,7 +382,9 @@ impl<'r> Walk<'r> {
             spec.limits.model = spec.limits.model.less(lost);
         }
         let mut report = self.stage.executor.execute(spec).await;
-        report.lost = lost.unwrap_or_default();
+        if let Some(lost) = lost {
+            (report.lost, report.lost_models) = (lost, known.lost_models.clone());
+        }
         replay.fuel = replay.fuel.saturating_add(report.fuel);
         if let Some(difference) = self.stage.tape.difference() {
             self.differs(

@@ -10,6 +10,7 @@ use graph_core::digest::Digest;
 use graph_core::graph::{Durability, Graph};
 use graph_core::hook::Hook;
 use graph_core::json;
+use graph_core::limits::ModelUse;
 use graph_core::record::{CheckpointSelector, ErrorCode, Status};
 use graph_core::trust::SigningKey;
 use graph_core::walker::{
@@ -199,6 +200,8 @@ impl Environment {
             pid: beginning.pid,
             step: 0,
             fuel: 0,
+            model_use: ModelUse::NOTHING,
+            model: None,
             result: None,
             error: None,
             graph: graph.digest,

@@ -134,6 +134,8 @@ pub fn fork_row(origin: &RunRow, of: &Restored, run: &str) -> RunRow {
         pid: None,
         step: of.checkpoint.step,
         fuel: of.checkpoint.fuel,
+        model_use: of.checkpoint.host.model,
+        model: origin.model.clone().filter(|_| !of.checkpoint.host.model.is_nothing()),
         result: None,
         error: None,
         ..origin.clone()

@@ -469,6 +469,7 @@ pub fn catch_up(store: &dyn CheckpointStore, row: &mut RunRow) -> Result<()> {
     row.step = newest.step;
     if let Ok(Record::Checkpoint(checkpoint)) = newest.decode() {
         (row.fuel, row.updated_at) = (checkpoint.fuel, checkpoint.at);
+        row.model_use = checkpoint.host.model;
     }
     Ok(())
 }

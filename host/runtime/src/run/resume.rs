@@ -439,6 +439,7 @@ fn standing(restored: Option<&Restored>) -> RunUpdate {
     RunUpdate {
         step: newest.map(|newest| newest.step),
         fuel: newest.map(|newest| newest.fuel),
+        model_use: newest.map(|newest| newest.host.model),
         ..RunUpdate::default()
     }
 }

@@ -1,5 +1,6 @@
 //! Rows, names and snapshots.
 
+use graph_core::limits::ModelUse;
 use graph_core::record::Status;
 use graph_core::time::Timestamp;
 
@@ -70,6 +71,9 @@ pub fn ids_that_name_no_run_are_refused(fresh: Fresh<'_>) {
         let mut new = run("r");
         new.row.graph_path = Some(bad.to_owned());
         refused(&new, "graph_path");
+        let mut new = run("r");
+        new.row.model = Some(bad.to_owned());
+        refused(&new, "model");
     }
     assert_eq!(store.runs(&RunFilter::default()).unwrap(), []);
     store.create_run(&run("r")).unwrap();
@@ -168,6 +172,7 @@ pub fn updates_change_what_they_name(fresh: Fresh<'_>) {
     check(&update(5), &|row| row.fuel = 5);
     check(&RunUpdate { at: Timestamp(6), ..RunUpdate::default() }, &|_| {});
     check(&RunUpdate::status(Timestamp(6), Status::Interrupted), &|row| row.status = Status::Interrupted);
+    let used = ModelUse { calls: 22, input: 23, output: 24, cost: 25 };
     let all = RunUpdate {
         at: Timestamp(7),
         status: Some(Status::Limit),
@@ -182,12 +187,15 @@ pub fn updates_change_what_they_name(fresh: Fresh<'_>) {
         inputs: Some(digest("i")),
         manifest: Some(digest("m")),
         pins: Some(digest("p")),
+        model_use: Some(used),
+        model: Some("careful".to_owned()),
     };
     check(&all, &|row| {
         row.status = Status::Limit;
         (row.step, row.fuel, row.pid, row.max_steps) = (18, 19, Some(20), Some(21));
         (row.result, row.error) = (Some("[1]".into()), Some("{}".into()));
         row.continuation_id = Some("next".to_owned());
+        (row.model_use, row.model) = (used, Some("careful".to_owned()));
         (row.graph, row.inputs, row.manifest, row.pins) =
             (digest("g"), digest("i"), digest("m"), digest("p"));
     });
@@ -217,6 +225,10 @@ pub fn numbers_that_do_not_fit_are_refused(fresh: Fresh<'_>) {
 
     store.create_run(&run("r")).unwrap();
     let guard = sample::acquire_run(&*store, "r");
+    let model_use = Some(ModelUse { output: 1 << 63, ..ModelUse::NOTHING });
+    let change = RunUpdate { model_use, ..update(9) };
+    let refused = CommitError::OutOfRange { run: "r".to_owned(), what: "output_tokens", number: 1 << 63 };
+    assert_eq!(store.commit(&guard, &[], &change, Synchronous::Full), Err(refused));
     let change = RunUpdate { step: Some(1 << 63), ..update(9) };
     let refused = CommitError::OutOfRange { run: "r".to_owned(), what: "step", number: 1 << 63 };
     assert_eq!(store.commit(&guard, &[], &change, Synchronous::Full), Err(refused));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use graph_core::digest::Digest;
 use graph_core::graph::Durability;
+use graph_core::limits::ModelUse;
 use graph_core::record::{ChannelValue, RecordKind, SignedRecord, Status, ValueKind};
 use graph_core::time::Timestamp;
 use graph_core::trust::{KeyId, Signature, SigningKey};
@@ -40,6 +41,8 @@ pub fn run(id: &str) -> NewRun {
         pid: None,
         step: 0,
         fuel: 0,
+        model_use: ModelUse::NOTHING,
+        model: None,
         result: None,
         error: None,
         graph: digest("graph"),
@@ -70,6 +73,8 @@ pub fn full_run(id: &str) -> NewRun {
         pid: Some(u32::MAX),
         step: 17,
         fuel: i64::MAX as u64,
+        model_use: ModelUse { calls: 3, input: 1_200, output: 0, cost: i64::MAX as u64 },
+        model: Some("fast".to_owned()),
         result: Some(r#"{"a":[1,"\u0000",9223372036854775807]}"#.into()),
         error: Some("null".into()),
         durability: Durability::Exit,

@@ -1,6 +1,7 @@
 //! Rows as values.
 
 use graph_core::digest::Digest;
+use graph_core::limits::ModelUse;
 use graph_core::record::{
     ChannelValue, RecordKind, RecordSignature, SignedCacheEntry, SignedRecord, ValueKind,
 };
@@ -77,7 +78,7 @@ pub(super) fn namespace(table: &'static str, row: &Row<'_>) -> Result<String> {
 pub(super) fn run(row: &Row<'_>) -> Result<RunRow> {
     let run = unchecked_run(row)?;
     let names = names::row(&run);
-    checked("runs", row, 24, run, names)
+    checked("runs", row, 29, run, names)
 }
 
 fn unchecked_run(row: &Row<'_>) -> Result<RunRow> {
@@ -106,6 +107,13 @@ fn unchecked_run(row: &Row<'_>) -> Result<RunRow> {
         max_steps: optional(row, 21)?,
         created_at: Timestamp(unsigned(row, 22)?),
         updated_at: Timestamp(unsigned(row, 23)?),
+        model_use: ModelUse {
+            calls: unsigned(row, 24)?,
+            input: unsigned(row, 25)?,
+            output: unsigned(row, 26)?,
+            cost: unsigned(row, 27)?,
+        },
+        model: row.get(28)?,
     })
 }
 

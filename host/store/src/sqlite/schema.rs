@@ -9,10 +9,10 @@ use super::shape::Shape;
 pub(crate) const APPLICATION_ID: i64 = 0x4748_6f73;
 
 /// The version of the tables that this program reads and writes (`PRAGMA user_version`).
-pub const SCHEMA_VERSION: u32 = 7;
+pub const SCHEMA_VERSION: u32 = 8;
 
 /// What leads from each version to the next, from an empty file on.
-pub(super) const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [V1, V2, V3, V4, V5, V6, V7];
+pub(super) const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [V1, V2, V3, V4, V5, V6, V7, V8];
 
 /// - `runs.id` rises in order of creation.
 /// - A checkpoint's values are the rows `first_value` to `first_value + value_count - 1` of `channel_values`: they are
@@ -230,6 +230,16 @@ CREATE TABLE epochs (
 INSERT INTO epochs VALUES (1, 0);
 ";
 
+/// What the run and its child runs have used of language models, and the model that was asked last. Nothing is known of what runs
+/// have used before; their records say it.
+const V8: &str = "
+ALTER TABLE runs ADD COLUMN turns INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN input_tokens INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN output_tokens INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN spend INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN model TEXT;
+";
+
 /// The digest of the schema of each version, as [`Shape::digest`] gives it: what is made by [`MIGRATIONS`] up to there. To
 /// make that again whenever a file is opened would take longer than to open it.
 const SHAPES: [&str; SCHEMA_VERSION as usize] = [
@@ -240,6 +250,7 @@ const SHAPES: [&str; SCHEMA_VERSION as usize] = [
     "00a4b78fb9fbfca1384de1160c7e16e08134bba59f39cbe66d7e7a8a8b77018a",
     "d62121391f8ca8b8f25d279414a83afaea119e9764253146c0354c56751d77bd",
     "857f54094865c81ca2ea35ce3c8f0e82c8c0da7b2b301fa91bd2f5fc61132458",
+    "0d418e41ee1d479de3238a490e68ff57460a63d425f71039973cdd65643577ef",
 ];
 
 /// What a file is, by its header and its schema.

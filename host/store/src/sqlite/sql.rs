@@ -86,7 +86,12 @@ macro_rules! select_run {
                 "durability",
                 "max_steps",
                 "created_at",
-                "updated_at"
+                "updated_at",
+                "turns",
+                "input_tokens",
+                "output_tokens",
+                "spend",
+                "model"
             ),
             ", runs.id FROM runs"
         )
@@ -97,7 +102,7 @@ macro_rules! run_columns {
     () => {
         "run_id, graph_id, graph_path, parent_id, root_id, continuation_of, continuation_id, chain_root_id, status, \
          pid, step, fuel, result, error, graph, inputs, manifest, pins, seed, key, durability, max_steps, created_at, \
-         updated_at"
+         updated_at, turns, input_tokens, output_tokens, spend, model"
     };
 }
 
@@ -146,13 +151,15 @@ macro_rules! select_history {
 statements! {
     INSERT_RUN = concat!(
         "INSERT INTO runs (", run_columns!(), ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
-         ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24) ON CONFLICT (run_id) DO NOTHING"
+         ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29) ON CONFLICT (run_id) DO NOTHING"
     );
     UPDATE_RUN = "UPDATE runs SET updated_at = ?2, status = ifnull(?3, status), step = ifnull(?4, step), \
          fuel = ifnull(?5, fuel), graph = ifnull(?6, graph), inputs = ifnull(?7, inputs), \
          manifest = ifnull(?8, manifest), pins = ifnull(?9, pins), pid = iif(?10, ?11, pid), \
          result = iif(?12, ?13, result), error = iif(?14, ?15, error), \
-         continuation_id = iif(?16, ?17, continuation_id), max_steps = iif(?18, ?19, max_steps) \
+         continuation_id = iif(?16, ?17, continuation_id), max_steps = iif(?18, ?19, max_steps), \
+         turns = ifnull(?20, turns), input_tokens = ifnull(?21, input_tokens), \
+         output_tokens = ifnull(?22, output_tokens), spend = ifnull(?23, spend), model = ifnull(?24, model) \
          WHERE run_id = ?1";
     RUN = concat!(select_run!(long!("runs.", "result"), long!("runs.", "error")), " WHERE runs.run_id = ?1");
     /// Without its texts, which may be large.

@@ -147,6 +147,11 @@ pub(super) fn insert_row(connection: &Connection, run: &NewRun) -> Result<i64, W
         row.max_steps.map(number),
         number(row.created_at.0),
         number(row.updated_at.0),
+        number(row.model_use.calls),
+        number(row.model_use.input),
+        number(row.model_use.output),
+        number(row.model_use.cost),
+        row.model,
     ])?;
     if inserted == 0 {
         return Err(WriteError::Refused(CreateRunError::Exists { run: row.run_id.clone() }));
@@ -213,6 +218,11 @@ fn update_run(connection: &Connection, run: &str, update: &RunUpdate) -> rusqlit
             continuation,
             max_steps_changes,
             max_steps.copied().map(number),
+            update.model_use.map(|used| number(used.calls)),
+            update.model_use.map(|used| number(used.input)),
+            update.model_use.map(|used| number(used.output)),
+            update.model_use.map(|used| number(used.cost)),
+            update.model,
         ])
         .map(drop)
 }

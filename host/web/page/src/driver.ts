@@ -140,10 +140,11 @@ export class Driver {
     const activation = members(effect.get("activation") ?? "{}");
     const attempt = hook ? "0" : (activation.get("attempt") ?? "1");
     const name = `${activation.get("task")} ${attempt}`;
-    const reserve = (model: string): Promise<void> =>
+    const reserve = (model: string, asked: string): Promise<void> =>
       new Promise((resolve) => {
         this.reserving.set(name, resolve);
-        this.tell(object({ event: '"model_reserved"', task: activation.get("task"), attempt, model }));
+        const task = activation.get("task");
+        this.tell(object({ event: '"model_reserved"', task, attempt, model, name: JSON.stringify(asked) }));
       });
     // What a hook uses is not put on record before it has ended.
     const report = await this.performer.perform(this.run, effect, activation, name, hook ? {} : { reserve });

@@ -20,7 +20,7 @@ export interface Place {
 }
 
 /** Waits until what an attempt may use of models, a JSON text, is on record. */
-export type Reserve = (model: string) => Promise<void>;
+export type Reserve = (model: string, name: string) => Promise<void>;
 
 /** Has the page send a request. */
 export type Send = (sending: Sending, signal: AbortSignal) => Promise<Sent>;
@@ -140,7 +140,7 @@ export class Services {
     } catch (error) {
       return provider.failed("HTTP-request-denied", refusedWith(error), false);
     }
-    await place.reserve(total);
+    await place.reserve(total, name);
     // The call may have ended meanwhile: what was set aside was charged.
     signal.throwIfAborted();
     const named = prepared.fields.map(([field, value]): [string, string] => [field, asText(value)]);

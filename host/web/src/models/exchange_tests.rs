@@ -34,6 +34,7 @@ fn rule(name: &str) -> ModelRule {
         attempts: 3,
         stream: true,
         max_tokens: false,
+        encrypted_reasoning: true,
     }
 }
 

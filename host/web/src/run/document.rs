@@ -186,6 +186,8 @@ pub(super) enum EventDocument {
         task: Arc<str>,
         attempt: u32,
         model: ModelUse,
+        #[serde(default)]
+        name: Option<Arc<str>>,
     },
     LookedUp {
         task: Arc<str>,
@@ -294,6 +296,8 @@ pub(super) struct ReportDocument {
     #[serde(default)]
     lost: ModelUse,
     #[serde(default)]
+    lost_models: BTreeMap<String, ModelUse>,
+    #[serde(default)]
     timing: TimingDocument,
 }
 
@@ -348,6 +352,7 @@ impl ReportDocument {
             events: events.map(|event| CustomEvent { name: event.name, payload: event.payload }).collect(),
             journal: self.journal,
             lost: self.lost,
+            lost_models: self.lost_models,
             timing: Timing {
                 at: self.timing.at,
                 began: Duration::from_micros(self.timing.began_micros),

@@ -155,8 +155,8 @@ impl Run {
             EventDocument::TaskDone { task, attempt, report } => {
                 Event::TaskDone { task, attempt, report: report.read()? }
             }
-            EventDocument::ModelReserved { task, attempt, model } => {
-                Event::ModelReserved { task, attempt, model }
+            EventDocument::ModelReserved { task, attempt, model, name } => {
+                Event::ModelReserved { task, attempt, model, name }
             }
             EventDocument::LookedUp { task, attempt, key: None, .. } => {
                 Event::LookedUp { task, attempt, key: None, found: None, trouble: None }

@@ -130,6 +130,7 @@ const COLUMNS: Columns<7> = Columns {
     names: ["CHECKPOINT", "STEP", "MADE BY", "AT", "NODES", "NEXT", "DIGEST"],
     cut: &[4, 5, 2],
     dropped: &[6, 3],
+    shown: None,
 };
 
 /// What is to be known of all checkpoints before the first one is printed.

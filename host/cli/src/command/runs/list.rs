@@ -20,7 +20,7 @@ use serde_json::Map;
 
 use super::namespace;
 use super::relations::{Relations, is_created};
-use super::row::{row_json, shown_status, time};
+use super::row::{model_cells, row_json, shown_status, time};
 use super::tree::{self, ChildRun};
 
 use crate::command::number;
@@ -183,7 +183,7 @@ pub(super) fn run(args: &Args, stores: &Stores, context: &Context) -> Result<Exi
         context.output.document_in_pieces(document)?;
         return Ok(print_unreadable(&unreadable.borrow(), context.output));
     }
-    let mut shown = Shown { rows: Vec::new(), widths: [0; 6], has_header: true };
+    let mut shown = Shown { rows: Vec::new(), widths: [0; 11], has_header: true, asks: false };
     let refused = selection.each(stores, context, |found| match found {
         Found::Run(store, mut row) => {
             restore::catch_up(store, &mut row)?;
@@ -198,15 +198,25 @@ pub(super) fn run(args: &Args, stores: &Stores, context: &Context) -> Result<Exi
     Ok(print_unreadable(&refused, context.output))
 }
 
-fn cells(store: &dyn CheckpointStore, row: &RunRow) -> [String; 6] {
-    [
+fn cells(store: &dyn CheckpointStore, row: &RunRow) -> Cells {
+    let of_run = [
         row.run_id.clone(),
         one_line(&row.graph_id, 100),
         shown_status(store, row),
         row.step.to_string(),
         short_number(row.fuel),
         time(row.created_at),
-    ]
+    ];
+    with_models(of_run, model_cells(row.model_use, row.model.as_deref()))
+}
+
+/// A row of the table: the columns of every run, then those of what it has used of language models.
+pub(super) type Cells = [String; 11];
+
+/// Puts the two parts of a row together.
+pub(super) fn with_models(of_run: [String; 6], of_models: [String; 5]) -> Cells {
+    let mut cells = of_run.into_iter().chain(of_models);
+    std::array::from_fn(|_| cells.next().unwrap_or_default())
 }
 
 /// Warns about rows that were refused.
@@ -220,19 +230,27 @@ fn print_unreadable(refused: &[StorageError], output: Output) -> Exit {
 /// Rows that are laid out together.
 const PAGE: usize = 256;
 
-const COLUMNS: Columns<6> =
-    Columns { names: ["RUN", "GRAPH", "STATUS", "STEPS", "FUEL", "STARTED"], cut: &[1], dropped: &[4, 3, 5] };
+const COLUMNS: Columns<11> = Columns {
+    names: ["RUN", "GRAPH", "STATUS", "STEPS", "FUEL", "STARTED", "TURNS", "IN", "OUT", "SPEND", "MODEL"],
+    cut: &[1],
+    dropped: &[4, 7, 8, 10, 3, 6, 5, 9],
+    shown: None,
+};
+/// The columns of language models begin here.
+const OF_MODELS: usize = 6;
 
 /// The table of runs, as far as it has not been printed.
 struct Shown {
-    rows: Vec<[String; 6]>,
-    widths: [usize; 6],
+    rows: Vec<Cells>,
+    widths: [usize; 11],
     /// No row has been printed yet.
     has_header: bool,
+    /// A run of the first page has asked a language model: only then there are columns for that.
+    asks: bool,
 }
 
 impl Shown {
-    fn add(&mut self, cells: [String; 6], output: Output) -> Result<()> {
+    fn add(&mut self, cells: Cells, output: Output) -> Result<()> {
         widest(&mut self.widths, &cells);
         self.rows.push(cells);
         if self.rows.len() == PAGE { self.print(output) } else { Ok(()) }
@@ -242,8 +260,13 @@ impl Shown {
         if self.rows.is_empty() {
             return Ok(());
         }
-        let layout = COLUMNS.layout(self.widths, output.table_width());
-        if std::mem::take(&mut self.has_header) {
+        let is_first = std::mem::take(&mut self.has_header);
+        if is_first {
+            self.asks = self.widths[OF_MODELS..].iter().any(|width| *width > 0);
+        }
+        let columns = if self.asks { COLUMNS } else { COLUMNS.first(OF_MODELS) };
+        let layout = columns.layout(self.widths, output.table_width());
+        if is_first {
             output.line(layout.header())?;
         }
         std::mem::take(&mut self.rows).iter().try_for_each(|row| output.line(layout.row(row)))

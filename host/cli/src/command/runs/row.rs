@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use graph_core::diagnostic::one_line;
+use graph_core::limits::{ModelUse, written_cost};
 use graph_core::record::Status;
 use graph_core::time::Timestamp;
+use graph_host::terminal::run_report::short_number;
 use graph_runtime::graph_store::{CheckpointStore, Holder, RunRow};
 use serde_json::{Map, Value, json};
 
@@ -44,7 +47,34 @@ pub(super) fn row_json(row: &RunRow) -> Map<String, Value> {
 pub(super) fn bare_json(row: &RunRow) -> Map<String, Value> {
     let bare = RunRow { result: None, error: None, ..row.clone() };
     let Ok(Value::Object(mut fields)) = serde_json::to_value(bare) else { return Map::new() };
+    fields.remove("model_use");
+    fields.insert("model".to_owned(), json!(row.model));
+    fields.extend(model_columns(row.model_use));
     fields.insert("created_at".to_owned(), json!(row.created_at.to_string()));
     fields.insert("updated_at".to_owned(), json!(row.updated_at.to_string()));
     fields
+}
+
+/// The columns of what a run has used of language models. What it has spent is in the manifest's currency.
+pub(super) fn model_columns(used: ModelUse) -> [(String, Value); 4] {
+    let ModelUse { calls, input, output, cost } = used;
+    // Through text, which rounds once: 20000 millionths are 0.02.
+    let spend: f64 = written_cost(cost).parse().unwrap_or_default();
+    [
+        ("turns".to_owned(), json!(calls)),
+        ("input_tokens".to_owned(), json!(input)),
+        ("output_tokens".to_owned(), json!(output)),
+        ("spend".to_owned(), json!(spend)),
+    ]
+}
+
+/// The cells of these columns and of the model that was asked last, for people; empty where no model was asked.
+pub(super) fn model_cells(used: ModelUse, model: Option<&str>) -> [String; 5] {
+    if used.is_nothing() && model.is_none() {
+        return Default::default();
+    }
+    let ModelUse { calls, input, output, cost } = used;
+    let spend = if cost == 0 { String::new() } else { written_cost(cost) };
+    let model = model.map(|model| one_line(model, 64)).unwrap_or_default();
+    [calls.to_string(), short_number(input), short_number(output), spend, model]
 }

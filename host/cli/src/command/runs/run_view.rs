@@ -131,6 +131,13 @@ pub(super) fn of(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -
     };
     told.steps = steps;
     told.come_to(store, row, newest.as_ref())?;
+    if told.trouble.is_none() && !told.host().model.is_nothing() {
+        match told.add_models_of_children(store, &row.run_id) {
+            // What can be read of the run itself is shown.
+            Err(error) if error.kind() == Kind::Integrity => told.trouble = Some(error.message().to_owned()),
+            added => added?,
+        }
+    }
     Ok(told)
 }
 
@@ -263,6 +270,24 @@ impl RunView {
         self.steps.accepted.extend(more.into_iter().take(room));
         let of_status = self.pending.status.iter().flat_map(|status| &status.warnings);
         self.warnings.extend(of_status.cloned());
+        Ok(())
+    }
+
+    /// Adds what its child runs have used of each language model.
+    fn add_models_of_children(&mut self, store: &dyn CheckpointStore, run: &str) -> Result<()> {
+        for namespace in store.namespaces(run)?.iter().filter(|namespace| !namespace.is_empty()) {
+            let (usage, key) = (&mut self.steps.usage, self.key.as_ref());
+            restore::each_checkpoint(store, run, namespace, |record| {
+                usage.add_models(&checkpoint(record, key)?);
+                Ok(())
+            })?;
+            let mut pending = PendingModels::default();
+            restore::each_pending(store, run, namespace, |record| {
+                pending.take(&restore::open_record(&record, key)?);
+                Ok(())
+            })?;
+            pending.add_to(usage);
+        }
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use graph_core::diagnostic::printable;
-use graph_core::limits::{HostUse, ModelUse};
+use graph_core::limits::HostUse;
 use graph_core::record::{Checkpoint, Source};
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
@@ -25,10 +25,10 @@ use serde_json::{Map, Value, json};
 use super::accepted;
 use super::history::{made_by, nodes, origin};
 use super::relations::{Relations, is_created};
-use super::row::{bare_json, shown_status, time};
+use super::row::{bare_json, model_columns, shown_status, time};
 use super::run_view::{self, RunView};
 use super::tree::{self, ChildRun};
-use super::usage;
+use super::usage::{self, model_document};
 use crate::command::args::typed_run;
 
 /// Show a run: its steps, its state, what it waits for
@@ -160,6 +160,8 @@ fn document(
     document.insert("host_fuel".to_owned(), json!(fuel));
     document.insert("stored".to_owned(), json!(stored));
     document.insert("model".to_owned(), model_document(model));
+    document.insert("last_model".to_owned(), json!(row.model));
+    document.extend(model_columns(model));
     let by_model: Map<String, Value> =
         told.usage().by_model.iter().map(|(name, used)| (name.clone(), model_document(*used))).collect();
     document.insert("models".to_owned(), Value::Object(by_model));
@@ -180,11 +182,6 @@ fn document(
     };
     document.insert("holder".to_owned(), holder);
     Ok(document)
-}
-
-/// What was used of language models; the cost in millionths of the manifest's currency.
-fn model_document(used: ModelUse) -> Value {
-    json!({ "calls": used.calls, "input_tokens": used.input, "output_tokens": used.output, "cost": used.cost })
 }
 
 /// The items that were functions of the program that ran the graph, as far as the graph names them; what the run is pinned to

@@ -6,6 +6,7 @@ use graph_core::diagnostic::{one_line, printable};
 use graph_core::digest::Digest;
 use graph_core::document::load_snapshot;
 use graph_core::graph::NodeKind;
+use graph_core::limits::ModelUse;
 use graph_core::record::{Checkpoint, InterruptRecord, Record, ResultDigest, Status, StatusRecord};
 use graph_core::trust::VerifyingKey;
 use graph_core::walker::is_child_of;
@@ -18,8 +19,11 @@ use graph_runtime::run::pins::Pins;
 use graph_runtime::run::restore;
 use serde_json::{Map, Value, json};
 
+use super::list::{Cells, with_models};
 use super::namespace;
 use super::relations::names;
+use super::row::{model_cells, model_columns};
+use super::usage::{model_document, model_line};
 
 /// A child run as its newest records tell it.
 pub(super) struct ChildRun {
@@ -31,6 +35,8 @@ pub(super) struct ChildRun {
     steps: u64,
     /// Fuel of the supersteps that have committed.
     fuel: u64,
+    /// What these have used of language models.
+    model: ModelUse,
     visits: BTreeMap<String, u64>,
     result: ResultDigest,
     status: Option<StatusRecord>,
@@ -78,6 +84,7 @@ pub(super) fn read(
             end: newest.end.as_ref().map(|end| end.status),
             steps: newest.step,
             fuel: newest.fuel,
+            model: newest.host.model,
             visits: newest.visits.clone(),
             result: newest.result,
             status,
@@ -138,19 +145,21 @@ impl ChildRun {
             ("spawn_count", json!(started)),
         ];
         columns.extend(values.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        columns.extend(model_columns(self.model_use()));
         columns
     }
 
     /// Its cells in the table of runs.
-    pub(super) fn cells(&self, row: &RunRow) -> [String; 6] {
-        [
+    pub(super) fn cells(&self, row: &RunRow) -> Cells {
+        let of_run = [
             namespace::join(&row.run_id, &self.namespace),
             one_line(self.graph.as_deref().unwrap_or("?"), 40),
             self.status().as_str().replace('_', " "),
             self.steps.to_string(),
             short_number(self.fuel()),
             String::new(),
-        ]
+        ];
+        with_models(of_run, model_cells(self.model_use(), None))
     }
 
     pub(super) fn to_json(&self, row: &RunRow) -> Value {
@@ -163,6 +172,7 @@ impl ChildRun {
             "status": self.status(),
             "steps": self.steps,
             "fuel": self.fuel(),
+            "model": model_document(self.model_use()),
             "visits": self.visits,
             "result_digest": self.result,
         })
@@ -171,6 +181,12 @@ impl ChildRun {
     fn fuel(&self) -> u64 {
         let open = self.status.iter().flat_map(|status| status.tasks.values());
         open.map(|used| used.fuel).fold(self.fuel, u64::saturating_add)
+    }
+
+    /// What it has used of language models, tasks of the superstep under way included.
+    fn model_use(&self) -> ModelUse {
+        let open = self.status.iter().flat_map(|status| status.tasks.values());
+        open.map(|used| used.host.model).fold(self.model, ModelUse::plus)
     }
 
     /// `  └ 3.0/1.0  outer/inner  acme/child  completed: 3 steps, 1.2k fuel`.
@@ -182,8 +198,10 @@ impl ChildRun {
             Status::Failed | Status::Limit => output::BAD,
             _ => output::CAUTION,
         };
+        let used = self.model_use();
+        let models = if used.is_nothing() { String::new() } else { format!(", {}", model_line(used)) };
         output.line(format_args!(
-            "{}└ {} {}  {}  {} {}, {} fuel",
+            "{}└ {} {}  {}  {} {}, {} fuel{models}",
             "  ".repeat(depth),
             styled(output::DIM, printable(&self.namespace)),
             printable(&self.path),

@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use graph_core::limits::{HostUse, ModelUse, written_cost};
-use graph_core::record::{AttemptJournal, Checkpoint, Record};
+use graph_core::record::{AttemptJournal, Checkpoint, Record, model_uses};
 use graph_host::terminal::output::{self, styled};
 use graph_host::terminal::run_report::{counted, name_in_column, short_number, short_span};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 /// What one node has used in the supersteps that have committed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -41,8 +42,8 @@ const NODES: usize = 10_000;
 #[derive(Debug, Default)]
 pub(super) struct Usages {
     pub(super) by_node: BTreeMap<String, Usage>,
-    /// What the run's own components have used of each language model, by its name in the manifest. What components used
-    /// that they called is in the figures of their nodes.
+    /// What components have used of each language model, by its name in the manifest: those of the run and, once they were added, of
+    /// its child runs. What components used that they called is in the figures of their nodes.
     pub(super) by_model: BTreeMap<String, ModelUse>,
 }
 
@@ -67,23 +68,20 @@ impl Usages {
             usage.bytes = usage.bytes.saturating_add(bytes);
             usage.micros = usage.micros.saturating_add(task.micros);
             usage.longest_micros = usage.longest_micros.max(task.micros);
-            self.add_models(&task.journal);
         }
+        self.add_models(step);
     }
 
-    /// Adds what the attempts of a task have used of language models.
-    fn add_models(&mut self, journal: &[AttemptJournal]) {
-        for entry in journal.iter().flat_map(|attempt| &attempt.entries) {
-            if let Some(name) = entry.request.0.get("model").and_then(serde_json::Value::as_str) {
-                self.add_model(name, entry.model_use());
+    /// Adds what the tasks of a checkpoint have used of each language model.
+    pub(super) fn add_models(&mut self, step: &Checkpoint) {
+        for task in &step.tasks {
+            for (name, used) in model_uses(&task.journal, &task.lost_models) {
+                self.add_model(&name, used);
             }
         }
     }
 
     fn add_model(&mut self, name: &str, used: ModelUse) {
-        if used.is_nothing() {
-            return;
-        }
         if let Some(known) = self.by_model.get_mut(name) {
             *known = known.plus(used);
         } else if self.by_model.len() < NODES {
@@ -94,31 +92,53 @@ impl Usages {
 
 /// What tasks have used of language models whose superstep has not committed, by task.
 #[derive(Debug, Default)]
-pub(super) struct PendingModels(BTreeMap<String, (usize, Usages)>);
+pub(super) struct PendingModels(BTreeMap<String, Unsettled>);
+
+/// What a task has used of language models, by their names.
+#[derive(Debug, Default)]
+struct Unsettled {
+    /// The attempts in its journal.
+    attempts: usize,
+    used: ByModel,
+    /// What is lost of it.
+    lost: ByModel,
+}
+
+/// Figures by the name of a model in the manifest.
+type ByModel = BTreeMap<String, ModelUse>;
 
 impl PendingModels {
     /// Takes a record under the newest checkpoint. The longer journal of a task has what the shorter one has.
     pub(super) fn take(&mut self, record: &Record) {
         match record {
-            Record::Task(task) => self.take_journal(&task.task, &task.journal),
+            Record::Task(task) => self.take_task(&task.task, &task.journal, &task.lost_models),
             Record::Status(status) => {
-                status.tasks.iter().for_each(|(task, used)| self.take_journal(task, &used.journal));
+                for (task, used) in &status.tasks {
+                    self.take_task(task, &used.journal, &used.lost_models);
+                }
             }
             Record::Answers(_) | Record::Hook(_) | Record::Checkpoint(_) => {}
         }
     }
 
-    fn take_journal(&mut self, task: &str, journal: &[AttemptJournal]) {
-        if self.0.get(task).map_or(0, |(known, _)| *known) < journal.len() {
-            let mut usages = Usages::default();
-            usages.add_models(journal);
-            self.0.insert(task.to_owned(), (journal.len(), usages));
+    fn take_task(&mut self, task: &str, journal: &[AttemptJournal], lost: &ByModel) {
+        let known = self.0.entry(task.to_owned()).or_default();
+        if known.attempts < journal.len() {
+            known.attempts = journal.len();
+            known.used = model_uses(journal, &ByModel::new());
+        }
+        // What is lost only grows, too.
+        for (name, lost) in lost {
+            let known = known.lost.entry(name.clone()).or_default();
+            if known.above(*lost).is_none() {
+                *known = *lost;
+            }
         }
     }
 
     /// Adds it all to what committed supersteps have used.
     pub(super) fn add_to(&self, usages: &mut Usages) {
-        for (name, used) in self.0.values().flat_map(|(_, pending)| &pending.by_model) {
+        for (name, used) in self.0.values().flat_map(|pending| pending.used.iter().chain(&pending.lost)) {
             usages.add_model(name, *used);
         }
     }
@@ -161,4 +181,9 @@ pub(super) fn model_line(used: ModelUse) -> String {
         let _ = write!(line, ", cost {}", written_cost(used.cost));
     }
     line
+}
+
+/// What was used of language models, for programs; the cost in millionths of the manifest's currency.
+pub(super) fn model_document(used: ModelUse) -> Value {
+    json!({ "calls": used.calls, "input_tokens": used.input, "output_tokens": used.output, "cost": used.cost })
 }

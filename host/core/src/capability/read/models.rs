@@ -84,6 +84,11 @@ fn read_model(name: &str, mut fields: Fields<'_>, base: &str, problems: &Problem
     if let Some(node) = max_tokens_node.filter(|_| api.is_some_and(|api| api != ModelApi::OpenAiChat)) {
         bad(node, "this key is for servers of the API `openai-chat` alone", problems);
     }
+    let reasoning_node = fields.get("encrypted_reasoning");
+    let encrypted_reasoning = fields.bool("encrypted_reasoning").unwrap_or(true);
+    if let Some(node) = reasoning_node.filter(|_| api.is_some_and(|api| api != ModelApi::OpenAiResponses)) {
+        bad(node, "`encrypted_reasoning` is for providers of the API `openai-responses` alone", problems);
+    }
     let addresses = addresses(&mut fields, problems);
     fields.finish();
     let (scheme, host, port, path) = url?;
@@ -113,6 +118,7 @@ fn read_model(name: &str, mut fields: Fields<'_>, base: &str, problems: &Problem
         attempts: attempts.unwrap_or(ATTEMPTS),
         stream,
         max_tokens: max_tokens.unwrap_or(false),
+        encrypted_reasoning,
     })
 }
 

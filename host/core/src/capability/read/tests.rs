@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
-use crate::capability::{CapabilityKind, ModelPrice, Scheme, SecretSource};
+use crate::capability::{CapabilityKind, ModelPrice, ModelRule, Scheme, SecretSource};
 use crate::graph::{ItemType, Primary};
 
 const EXAMPLE: &str = "\
@@ -133,6 +133,7 @@ models:
     max_tokens_key: max_tokens
     addresses: [127.0.0.1]
   slow: { api: anthropic, url: \"https://api.acme.com\", model: large }
+  plain: { api: openai-responses, url: \"https://api.acme.com\", model: gpt-4.1, encrypted_reasoning: false }
 items:
   \"acme/agent\": { model: [slow, fast], limits: { model: { calls: 7, cost: 0.5, when_used_up: finish } } }
   \"acme/*\": { model: [slow] }
@@ -140,7 +141,7 @@ limits: { model: { output_tokens: 900 } }
 run: { model: { calls: 20, input_tokens: 30, output_tokens: 40, cost: 1.25 } }
 ";
     let manifest = read(text).unwrap();
-    let [fast, slow] = manifest.models() else { panic!("{:?}", manifest.models()) };
+    let [fast, slow, plain] = manifest.models() else { panic!("{:?}", manifest.models()) };
     assert_eq!((fast.url().as_str(), fast.api.as_str()), ("http://127.0.0.1:4010/v1", "openai-chat"));
     assert_eq!((fast.max_output, fast.attempts, fast.stream, fast.max_tokens), (512, 1, false, true));
     assert_eq!(fast.media_tokens, Some(1500));
@@ -149,6 +150,16 @@ run: { model: { calls: 20, input_tokens: 30, output_tokens: 40, cost: 1.25 } }
         ModelPrice { input: 250_000, output: 2_000_000, cached: 25_000, cache_write: 250_000 }
     );
     assert_eq!((slow.max_output, slow.attempts, slow.stream, slow.port), (4096, 3, true, 443));
+    assert!(fast.encrypted_reasoning && slow.encrypted_reasoning && !plain.encrypted_reasoning);
+    // What a run is pinned to has no word of it where it is as it was before the key.
+    let written = |model: &ModelRule| serde_json::to_string(model).unwrap();
+    assert!(
+        !written(slow).contains("encrypted_reasoning")
+            && written(plain).contains("\"encrypted_reasoning\":false")
+    );
+    for model in [slow, plain] {
+        assert_eq!(serde_json::from_str::<ModelRule>(&written(model)).unwrap(), *model);
+    }
     assert!(slow.secret.is_none() && slow.media_tokens.is_none());
     let own = manifest.limits_for("acme/agent").model;
     assert_eq!(own, ModelUse { calls: 7, output: 900, cost: 500_000, ..ModelUse::OF_TASK });
@@ -226,7 +237,7 @@ dispatch: [\"execute.tools.a\", 3, execute.tool.b, execute.tool.b]
 itms: {}
 models:
   fast: { api: openai, url: \"https://u:p@a.com\", model: \"\", price: { input: 0.0000001 }, stream: no, attempts: 0 }
-  \"a b\": { api: anthropic, url: \"http://api.acme.com\", model: m, secret: { env: KEY }, max_tokens_key: max_tokens }
+  \"a b\": { api: anthropic, url: \"http://api.acme.com\", model: m, secret: { env: KEY }, max_tokens_key: max_tokens, encrypted_reasoning: true }
 items:
   \"a b\": { clocks: true }
   \"net/fetch\": { http: [{ host: api.example.org }], tools: [x], model: [fast, fast, slow] }

@@ -1,6 +1,6 @@
 //! What an attempt may use of language models goes on record before it asks one, and counts if the attempt has no result.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use serde_json::json;
@@ -10,7 +10,7 @@ use crate::graph::{Durability, Graph};
 use crate::limits::{Budget, ModelFigure, ModelUse, RunLimits};
 use crate::node::{Category, Failure, Outcome};
 use crate::record::journal::{MODEL, USED, model_fault};
-use crate::record::{Canonical, Checkpoint, ErrorCode, JournalEntry, Record, Status};
+use crate::record::{Canonical, Checkpoint, ErrorCode, JournalEntry, Record, Reserved, Status};
 use crate::time::Timestamp;
 use crate::trust::SigningKey;
 use crate::walker::{Effect, Event, Resume, RunTree, Setup, Summary, TaskReport, TaskSpec};
@@ -62,12 +62,20 @@ fn handle(tree: &mut RunTree, stored: &mut Stored, event: Event) -> Asked {
 
 fn reserve(tree: &mut RunTree, stored: &mut Stored, spec: &TaskSpec, model: ModelUse) -> usize {
     let (task, attempt) = (Arc::from(spec.activation.task.as_str()), spec.activation.attempt);
-    handle(tree, stored, Event::ModelReserved { task, attempt, model }).recorded.len()
+    handle(tree, stored, Event::ModelReserved { task, attempt, model, name: Some("fast".into()) })
+        .recorded
+        .len()
+}
+
+/// What is lost, by model.
+fn of_fast(lost: ModelUse) -> BTreeMap<String, ModelUse> {
+    if lost.is_nothing() { BTreeMap::new() } else { BTreeMap::from([("fast".to_owned(), lost)]) }
 }
 
 fn done(spec: &TaskSpec, used: ModelUse, lost: ModelUse) -> Event {
     let mut report = TaskReport::new(Ok(Outcome::Result(json!(1))), 1);
     report.lost = lost;
+    report.lost_models = of_fast(lost);
     report.journal.push(asked(true, json!({ USED: used }).into()));
     ended(spec, report)
 }
@@ -131,6 +139,7 @@ fn what_a_crash_leaves_unknown_counts_and_is_left_out_of_no_replay() {
     handle(&mut restored, &mut stored, done(again, USED_LATER, ModelUse::NOTHING));
     let checkpoint = newest(&stored);
     assert_eq!((checkpoint.tasks[0].lost, checkpoint.host.model), (LOST, LOST.plus(USED_LATER)));
+    assert_eq!(checkpoint.tasks[0].lost_models, of_fast(LOST), "and which model was asked");
 
     // A replay is told of it with the task's own report, and comes to the same.
     let mut replay = RunTree::new(Arc::clone(&graph), setup(&graph, Durability::Sync));
@@ -139,6 +148,7 @@ fn what_a_crash_leaves_unknown_counts_and_is_left_out_of_no_replay() {
     handle(&mut replay, &mut replayed, done(&spec, USED_LATER, LOST));
     let again = newest(&replayed);
     assert_eq!((again.tasks[0].lost, again.host.model), (checkpoint.tasks[0].lost, checkpoint.host.model));
+    assert_eq!(again.tasks[0].lost_models, checkpoint.tasks[0].lost_models);
     assert_eq!(
         (again.result, again.tasks[0].dispatches),
         (checkpoint.result, checkpoint.tasks[0].dispatches)
@@ -171,7 +181,38 @@ fn an_attempt_that_is_killed_counts_what_it_might_have_used() {
     assert_eq!(restored.summary().host.model, LOST);
     let asked = handle(&mut restored, &mut stored, Event::Resumed(Resume::default()));
     handle(&mut restored, &mut stored, done(&asked.tasks[0], USED_LATER, ModelUse::NOTHING));
-    assert_eq!(newest(&stored).host.model, LOST.plus(USED_LATER));
+    let checkpoint = newest(&stored);
+    assert_eq!(checkpoint.host.model, LOST.plus(USED_LATER));
+    assert_eq!(checkpoint.tasks[0].lost_models, of_fast(LOST));
+}
+
+#[test]
+fn two_crashes_in_one_task_are_counted_by_the_models_that_were_asked() {
+    let graph = graph();
+    let mut stored = Stored::default();
+    let mut tree = RunTree::new(Arc::clone(&graph), setup(&graph, Durability::Sync));
+    let mut spec = handle(&mut tree, &mut stored, Event::Started).tasks.remove(0);
+    for name in [Some("fast"), Some("careful"), Some("fast"), None] {
+        let (task, attempt) = (spec.activation.task.as_str().into(), spec.activation.attempt);
+        let name = name.map(Arc::from);
+        handle(&mut tree, &mut stored, Event::ModelReserved { task, attempt, model: LOST, name });
+        tree = stored.restore(&graph, setup(&graph, Durability::Sync)).unwrap();
+        spec = handle(&mut tree, &mut stored, Event::Resumed(Resume::default())).tasks.remove(0);
+    }
+    handle(&mut tree, &mut stored, done(&spec, USED_LATER, ModelUse::NOTHING));
+    let task = &newest(&stored).tasks[0];
+    let twice = LOST.plus(LOST);
+    let by_model = BTreeMap::from([("careful".to_owned(), LOST), ("fast".to_owned(), twice)]);
+    assert_eq!((task.lost, &task.lost_models), (twice.plus(twice), &by_model), "one of them is not known");
+}
+
+/// A reservation as it was recorded before it named the model.
+#[test]
+fn a_reservation_without_a_name_is_read_and_written_as_it_was() {
+    let text = r#"{"dispatch":2,"model":{"calls":1,"input":3}}"#;
+    let reserved: Reserved = serde_json::from_str(text).unwrap();
+    assert_eq!((reserved.dispatch, reserved.name.as_deref()), (2, None));
+    assert_eq!(serde_json::to_string(&reserved).unwrap(), text);
 }
 
 #[test]
@@ -191,12 +232,20 @@ fn an_attempt_waits_until_its_reservation_is_on_record() {
     let mut tree = RunTree::new(Arc::clone(&graph), setup(&graph, Durability::Sync));
     let spec = handle(&mut tree, &mut stored, Event::Started).tasks.remove(0);
     let task: Arc<str> = spec.activation.task.as_str().into();
-    let event = Event::ModelReserved { task: Arc::clone(&task), attempt: 1, model: LOST };
+    let event =
+        Event::ModelReserved { task: Arc::clone(&task), attempt: 1, model: LOST, name: Some("fast".into()) };
     let mut effects = tree.handle(Timestamp(1), event).unwrap();
     let Some(Effect::Persist(persist)) = effects.pop() else { panic!("{effects:?}") };
     assert!(effects.is_empty(), "it may not ask yet: {effects:?}");
     let Record::Answers(answers) = &persist.record else { panic!("{:?}", persist.record) };
-    assert_eq!(answers.reserved.map(|reserved| (reserved.dispatch, reserved.model)), Some((1, LOST)));
+    let reserved = Reserved {
+        dispatch: 1,
+        model: LOST,
+        name: Some("fast".to_owned()),
+        lost: ModelUse::NOTHING,
+        lost_models: BTreeMap::new(),
+    };
+    assert_eq!(answers.reserved, Some(reserved));
     let asked = handle(&mut tree, &mut stored, Event::Persisted(persist.id));
     assert_eq!(asked.recorded, [(task, 1)]);
 }
@@ -210,8 +259,9 @@ fn one_report_of_the_store_is_about_all_reservations_before_it() {
     let mut newest = None;
     for spec in &specs {
         let task = spec.activation.task.as_str().into();
-        let effects =
-            tree.handle(Timestamp(1), Event::ModelReserved { task, attempt: 1, model: LOST }).unwrap();
+        let effects = tree
+            .handle(Timestamp(1), Event::ModelReserved { task, attempt: 1, model: LOST, name: None })
+            .unwrap();
         for effect in effects {
             if let Effect::Persist(persist) = effect {
                 newest = Some(persist.id);
@@ -237,6 +287,29 @@ fn what_an_attempt_that_has_ended_had_reserved_is_not_charged_again() {
     assert_eq!(restored.summary().host.model, USED_LATER);
     handle(&mut tree, &mut stored, Event::KillRequested);
     assert_eq!(tree.summary().host.model, USED_LATER);
+}
+
+#[test]
+fn a_request_under_way_is_a_part_of_what_a_task_forfeits() {
+    let graph = graph_of("start: [a, b], nodes: {a: {action: {item_id: t/a}}, b: {action: {item_id: t/b}}}");
+    let charged = |asks: bool| {
+        let mut stored = Stored::default();
+        let setup = setup(&graph, Durability::Sync);
+        let manifest = (*setup.manifest).clone();
+        let limits = RunLimits { results: 1 << 10, ..RunLimits::DEFAULT };
+        let setup = Setup { manifest: Arc::new(manifest.with_run_limits(limits)), ..setup };
+        let mut tree = RunTree::new(Arc::clone(&graph), setup);
+        let specs = handle(&mut tree, &mut stored, Event::Started).tasks;
+        if asks {
+            assert_eq!(reserve(&mut tree, &mut stored, &specs[0], LOST), 1);
+        }
+        // The other task returns more than a run may hold.
+        let report = TaskReport::new(Ok(Outcome::Result(json!("x".repeat(1 << 12)))), 1);
+        handle(&mut tree, &mut stored, ended(&specs[1], report));
+        assert_eq!(tree.summary().error.unwrap().budget, Some(Budget::Results));
+        tree.summary().host.model
+    };
+    assert_eq!(charged(true), charged(false));
 }
 
 #[test]

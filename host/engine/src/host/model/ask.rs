@@ -39,7 +39,7 @@ impl Asking<'_> {
                 Err(ended) => return *ended,
             };
             if let Some(ledger) = &self.services.ledger
-                && !ledger.record(self.services.meter.total()).await
+                && !ledger.record(self.services.meter.total(), &call.request().model).await
             {
                 let message = "the run does not wait for it any more".to_owned();
                 let failure = Failure::new(Category::Internal, message);

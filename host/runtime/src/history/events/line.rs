@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use graph_core::graph::Graph;
-use graph_core::record::{Checkpoint, Entry, Record, TaskEvent, WrittenReader};
+use graph_core::limits::ModelUse;
+use graph_core::record::{Checkpoint, Entry, Record, TaskEvent, TaskSummary, WrittenReader, model_uses};
 use graph_core::time::Timestamp;
 use graph_store::Numbered;
 use serde_json::{Map, Value, json};
@@ -52,6 +53,8 @@ pub const LINE_KEYS: &[&str] = &[
     "max_steps",
     "message",
     "micros",
+    "model",
+    "models",
     "name",
     "next",
     "node",
@@ -161,6 +164,15 @@ impl Around<'_> {
                     "micros": task.micros,
                     "failure": task.failure,
                 });
+                if let Value::Object(told) = &mut told
+                    && !task.host.model.is_nothing()
+                {
+                    told.insert("model".to_owned(), figures(task.host.model));
+                    let by_model = by_model(task);
+                    if !by_model.is_empty() {
+                        told.insert("models".to_owned(), by_model.into());
+                    }
+                }
                 if let (Value::Object(told), Some(hit)) = (&mut told, &task.cached) {
                     told.insert("cached".to_owned(), true.into());
                     let from =
@@ -196,7 +208,7 @@ impl Around<'_> {
         let Some(checkpoint) = self.checkpoint() else { return json!({}) };
         // In a history that was shortened, the first checkpoint contains every part of a list.
         let changed: BTreeSet<_> = self.numbered.record.values.iter().map(|value| &value.channel).collect();
-        json!({
+        let mut told = json!({
             "checkpoint": checkpoint.sequence,
             "digest": self.numbered.record.digest,
             "result_digest": checkpoint.result,
@@ -205,7 +217,13 @@ impl Around<'_> {
             "changed": changed,
             "fuel": checkpoint.fuel,
             "micros": checkpoint.micros,
-        })
+        });
+        if let Value::Object(told) = &mut told
+            && !checkpoint.host.model.is_nothing()
+        {
+            told.insert("model".to_owned(), figures(checkpoint.host.model));
+        }
+        told
     }
 
     /// What a node wrote in the superstep, in order of channels and then of its tasks. A value is null if a later
@@ -226,4 +244,17 @@ impl Around<'_> {
         }
         writes
     }
+}
+
+/// What was used of language models; the cost in millionths of the manifest's currency.
+fn figures(used: ModelUse) -> Value {
+    let ModelUse { calls, input, output, cost } = used;
+    json!({ "calls": calls, "input_tokens": input, "output_tokens": output, "cost": cost })
+}
+
+/// What a task has used of each language model, by its name in the manifest. What components have used that its own ones
+/// called is in its figures alone.
+fn by_model(task: &TaskSummary) -> Map<String, Value> {
+    let by_model = model_uses(&task.journal, &task.lost_models);
+    by_model.into_iter().map(|(name, used)| (name, figures(used))).collect()
 }

@@ -105,7 +105,8 @@ fn measured_with_what_is_too_large() {
         (
             "runs",
             "graph_id graph_path parent_id root_id continuation_of continuation_id chain_root_id status pid step \
-                  fuel graph inputs manifest pins seed key durability max_steps created_at updated_at",
+                  fuel graph inputs manifest pins seed key durability max_steps created_at updated_at turns input_tokens \
+                  output_tokens spend model",
         ),
         ("checkpoints", "first_value value_count digest key signature event events"),
         ("channel_values", "segment"),

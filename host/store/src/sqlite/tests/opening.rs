@@ -5,6 +5,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use graph_core::limits::ModelUse;
 use graph_core::record::ErrorCode;
 use rusqlite::Connection;
 
@@ -12,7 +13,7 @@ use super::super::{OpenError, Options, SCHEMA_VERSION, SqliteStore};
 use super::{TestFolder, read_only};
 use crate::conformance::sample::{acquire_run, checkpoint, commit, late, owner, run, segment, update, whole};
 use crate::error::{AcquireError, CommitError, StorageError};
-use crate::run::RunFilter;
+use crate::run::{RunFilter, RunUpdate};
 use crate::store::{At, CheckpointStore, Synchronous, Wanted};
 use crate::versions::{Format, Found};
 
@@ -248,8 +249,16 @@ fn every_older_version_is_known_read_and_goes_on() {
         assert_eq!(store.runs(&RunFilter::default()).unwrap().len(), 1, "{version}");
         let read = store.checkpoints("r", "", None, 1).unwrap().remove(0);
         assert_eq!((&*read.body, &read.values[..]), ("{}", &[whole("log", 0, "[]")][..]), "{version}");
+        let row = store.run("r").unwrap().unwrap();
+        assert_eq!((row.model_use, row.model), (ModelUse::NOTHING, None), "{version}");
         let writer = place.store();
         commit(&writer, "r", &[checkpoint("r", 1, vec![segment("log", 1, "[1]")])]);
+        let used = ModelUse { calls: 1, input: 20, output: 30, cost: 40 };
+        let update = RunUpdate { model_use: Some(used), model: Some("fast".to_owned()), ..update(9) };
+        let guard = acquire_run(&writer, "r");
+        writer.commit(&guard, &[], &update, Synchronous::Full).unwrap();
+        let row = store.run("r").unwrap().unwrap();
+        assert_eq!((row.model_use, row.model.as_deref()), (used, Some("fast")), "{version}");
         let wanted = [Wanted { channel: "log", base: 0, version: 1 }];
         assert_eq!(store.values("r", "", &wanted).unwrap().len(), 2, "{version}");
     }
