@@ -1,4 +1,4 @@
-//! Whole tasks: activation after activation, as the graph of `examples/agent` makes them.
+//! Whole tasks: activation after activation, as the graph of `rye/agent/agent` makes them.
 #![allow(clippy::unwrap_used, clippy::needless_pass_by_value, clippy::unnecessary_wraps)]
 
 mod approvals;
@@ -6,6 +6,7 @@ mod limits;
 mod outputs;
 mod state;
 mod summaries;
+mod threads;
 mod tools;
 
 use graph_sdk::model::{Message, Response, Usage};
