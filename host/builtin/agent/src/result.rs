@@ -22,7 +22,7 @@ pub(crate) struct Used {
 /// What an agent gives.
 #[derive(Debug, Serialize)]
 pub(crate) struct Answer<'a> {
-    /// `completed`; where the settings want failures told, also `error` and `cancelled`.
+    /// `completed`; with `tell_failures`, also `error` and `cancelled`.
     pub(crate) status: &'static str,
     /// Why the task has not been completed: the category of the failure.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -17,6 +17,8 @@ use crate::threads::{self, Parent};
 const MOST_TURNS: u64 = 400;
 /// The most tools of a request.
 const MOST_TOOLS: usize = 127;
+/// Inputs of the graph that are about its run.
+const ABOUT_THE_RUN: [&str; 2] = ["capabilities", "depth"];
 /// The longest name of a tool, in bytes.
 const LONGEST_NAME: usize = 64;
 
@@ -195,6 +197,10 @@ const fn kept() -> u64 {
 /// Reads settings in which null stands for what is left out, as it does where a graph passes on what it does not have.
 pub(crate) fn without_nulls<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Settings, D::Error> {
     let mut settings = Value::deserialize(deserializer)?;
+    if let Value::Object(inputs) = &mut settings {
+        // What an input says about the run is the host's.
+        inputs.retain(|name, _| !ABOUT_THE_RUN.contains(&name.as_str()));
+    }
     for path in ["", "/limits", "/context", "/context/summary", "/parent"] {
         if let Some(Value::Object(fields)) = settings.pointer_mut(path) {
             fields.retain(|_, value| !value.is_null());

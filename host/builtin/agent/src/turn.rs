@@ -249,7 +249,7 @@ impl Turn<'_> {
 
     fn ask(&self, results: Option<Message>, new: Option<Message>) -> Result<Command, Failure> {
         let Params { settings, thread, used, context, .. } = &self.params;
-        // A new message begins its count of turns, also where the graph did not begin anew.
+        // A new message begins its count of turns, also where the graph did not begin again.
         let (turns, phase) =
             if new.is_some() { (0, Phase::Working) } else { (self.params.turns, self.params.phase) };
         let mut added: Vec<Message> = results.into_iter().chain(new).collect();
@@ -302,7 +302,7 @@ impl Turn<'_> {
         self.take(response, added, phase, turns + 1)
     }
 
-    /// Asks for the next message. In the last call, the model is told to answer; `added` then has that, too.
+    /// Asks for the next message. In the last call, a message asks for an answer; `added` then has it, too.
     fn complete(&self, added: &mut Vec<Message>, phase: Phase) -> Result<Response, Failure> {
         if phase == Phase::Finishing {
             added.push(Message::user(if self.outputs.is_some() { FINISH_WITH_OUTPUTS } else { FINISH }));

@@ -71,6 +71,7 @@ fn null_is_what_is_left_out() {
     let host = host([text("Hello!")]);
     let settings = json!({
         "message": "Hi", "model": null, "tools": null, "outputs": {}, "approvals": null, "permissions": null,
+        "capabilities": ["execute.*"], "depth": 3,
         "limits": { "turns": null, "finish": null, "spend": null },
         "context": { "window": 100, "keep": 10, "at": null, "summary": { "model": null, "max_output": null } },
     });
