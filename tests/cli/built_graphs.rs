@@ -638,7 +638,7 @@ fn agent() -> GraphBuilder {
     builder
         .start("ask")
         .timeout(Duration::from_hours(1))
-        .node("ask", NodeBuilder::tool("examples/agent", settings).assign("given", "${result}"))
+        .node("ask", NodeBuilder::tool("rye/agent/agent", settings).assign("given", "${result}"))
         .node("answer", NodeBuilder::end_with(answer))
         .edge("ask", "answer");
     builder

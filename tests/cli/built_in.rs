@@ -126,16 +126,127 @@ fn a_rule_that_requires_signatures_refuses_it() {
 }
 
 #[test]
-fn it_is_neither_published_nor_put_into_a_page() {
+fn it_is_not_published() {
     let place = place();
-    let published = place.run(&["publish", BASH, "oci://localhost:1/x:1"]);
-    assert!(
-        published.stderr.contains("is built into graph-host and is not published"),
-        "{}",
-        published.stderr
+    for item in [BASH, AGENT] {
+        let published = place.run(&["publish", item, "oci://localhost:1/x:1"]);
+        assert!(
+            published.stderr.contains("is built into graph-host and is not published"),
+            "{}",
+            published.stderr
+        );
+    }
+}
+
+const AGENT: &str = "rye/agent/agent";
+const ASKING: &str = r#"version: "1"
+tool_type: graph
+executor_id: graph-host
+category: tests
+description: a test
+config:
+  start: a
+  nodes:
+    a: { action: { item_id: rye/agent/agent, params: { message: Hello } } }
+"#;
+const MODELS: &str =
+    "dispatch: [execute.tool.rye.agent.agent, execute.tool.rye.agent.call, execute.tool.rye.agent.turn]
+models: { m: { api: openai-chat, url: 'http://127.0.0.1:1/v1', model: m, addresses: [127.0.0.1] } }
+items:
+  rye/agent/turn: { model: [m] }
+";
+
+fn asking() -> Place {
+    let place = Place::new();
+    COMPILED.give(&place, |first| assert_eq!(first.run(&["inspect", BASH]).code, 0));
+    place.write("g.yaml", ASKING);
+    place.write("caps.yaml", MODELS);
+    place
+}
+
+#[test]
+fn a_graph_is_shown_as_built_in() {
+    let place = asking();
+    let (inspected, code) = place.json(&["inspect", AGENT]);
+    assert_eq!(code, 0, "{inspected}");
+    assert_eq!(
+        (&inspected["kind"], &inspected["space"], &inspected["signature"]["standing"]),
+        (&json!("graph"), &json!("built_in"), &json!("built_in"))
     );
+    let shown = place.run(&["inspect", AGENT]);
+    for text in ["built into graph-host", "trust     built in"] {
+        assert!(shown.stdout.contains(text), "{}", shown.stdout);
+    }
+    assert!(place.run(&["graph", "show", AGENT]).stdout.contains("turn"));
+    let (plan, code) = plan(&place);
+    assert_eq!(code, 0, "{plan}");
+    let spaces: Vec<_> = plan["graphs"].as_array().unwrap().iter().map(|graph| &graph["space"]).collect();
+    assert_eq!(spaces, [&json!("built_in"), &json!("built_in")], "{plan}");
+    let (items, _) = place.json(&["run", AGENT, "--input", "message=Hello", "--caps", "caps.yaml", "--plan"]);
+    assert_eq!(items["items"][0]["id"], json!("rye/agent/turn"), "{items}");
+}
+
+#[test]
+fn a_graph_needs_its_lines_in_a_manifest() {
+    let place = asking();
+    place.write("caps.yaml", "dispatch: ['execute.tool.rye.agent.agent']\n");
+    assert_eq!(place.run(&["run", "g.yaml"]).code, 4);
+    let suggested = place.run(&["caps", "suggest", "g.yaml"]).stdout;
+    for line in ["execute.tool.rye.agent.agent", "execute.tool.rye.agent.turn", "\"rye/agent/turn\":"] {
+        assert!(suggested.contains(line), "{suggested}");
+    }
+}
+
+#[test]
+fn a_graph_of_the_project_replaces_it_if_it_is_signed() {
+    let place = asking();
+    let own = ASKING.replace(
+        "{ action: { item_id: rye/agent/agent, params: { message: Hello } } }",
+        "{ assign: { own: true } }",
+    );
+    place.write(".ai/tools/rye/agent/agent.yaml", &own);
+    let (unsigned, _) = plan(&place);
+    let agent = |plan: &serde_json::Value| {
+        plan["graphs"].as_array().unwrap().iter().find(|graph| graph["id"] == AGENT).cloned().unwrap()
+    };
+    assert_eq!(agent(&unsigned)["space"], json!("built_in"), "{unsigned}");
+    assert_eq!(place.run(&["keys", "generate", "me"]).code, 0);
+    assert_eq!(place.run(&["trust", "add", "me", "--key", "me", "--items", "rye/*"]).code, 0);
+    assert_eq!(place.run(&["sign", ".ai/tools/rye/agent/agent.yaml", "--key", "me"]).code, 0);
+    let (signed, _) = plan(&place);
+    assert_eq!(agent(&signed)["space"], json!("project"), "{signed}");
+    let shown = place.run(&["run", "g.yaml", "--caps", "caps.yaml", "--plan"]);
+    assert!(shown.stderr.contains("replaces the one that is built into graph-host"), "{}", shown.stderr);
+    std::fs::remove_file(place.path(".ai/tools/rye/agent/agent.yaml")).unwrap();
+    let store = place.read("home/trust.yaml");
+    place.write(
+        "home/trust.yaml",
+        &format!("{store}require:\n  - {{ items: [\"rye/agent/agent\"], threshold: 1, keys: [me] }}\n"),
+    );
+    let refused = place.run(&["run", "g.yaml", "--caps", "caps.yaml"]);
+    assert_eq!(refused.code, 8, "{}", refused.stderr);
+    assert!(refused.stderr.contains("is not signed"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_bundle_takes_what_is_built_in_along() {
+    let place = asking();
     let bundled = place.run(&["bundle", "g.yaml", "--caps", "caps.yaml", "-o", "site"]);
-    assert_eq!(bundled.code, 4, "{}", bundled.stderr);
-    assert!(bundled.stderr.contains("it is built into graph-host"), "{}", bundled.stderr);
-    assert!(!place.path("site").exists());
+    assert_eq!(bundled.code, 0, "{}", bundled.stderr);
+    let bundle: serde_json::Value = serde_json::from_str(&place.read("site/bundle.json")).unwrap();
+    let graphs: Vec<_> = bundle["graphs"].as_array().unwrap().iter().map(|graph| &graph["id"]).collect();
+    assert_eq!(graphs, [AGENT, "rye/agent/call"]);
+    let component = &bundle["components"][0];
+    assert_eq!(component["item"], json!("rye/agent/turn"));
+    let (envelope, trust) = (component["envelope"].as_str().unwrap(), bundle["trust"].as_str().unwrap());
+    let bytes =
+        std::fs::read(place.path(&format!("site/{}/component.wasm", component["path"].as_str().unwrap())))
+            .unwrap();
+    let (store, _) = graph_core::trust::TrustStore::from_yaml("trust.yaml", trust).unwrap();
+    let at = graph_core::time::Timestamp(1_700_000_000_000);
+    let verify = |item: &str| {
+        graph_core::trust::VerifiedComponent::verify(bytes.clone().into(), Some(envelope), &store, item, at)
+    };
+    assert!(verify("rye/agent/turn").is_ok());
+    assert!(verify("rye/agent/other").is_err(), "the key is for what is built in alone");
 }

@@ -394,11 +394,6 @@ fn the_supersteps_of_an_agent_are_one_conversation() {
     };
     let server = Server::start(|_| Answer::Chosen(Choice(Arc::new(choose))));
     let place = place(&server);
-    std::fs::create_dir_all(place.path(".ai/tools/examples")).unwrap();
-    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/.ai/tools/examples");
-    for name in ["agent.yaml", "agent-call.yaml", "agent-turn.wasm"] {
-        std::fs::copy(examples.join(name), place.path(".ai/tools/examples").join(name)).unwrap();
-    }
     place.graph(".ai/tools/t/add.yaml", "start: sum\nnodes: { sum: { type: return, output: { sum: 5 } } }\n");
     place.graph(
         "g.yaml",
@@ -406,14 +401,14 @@ fn the_supersteps_of_an_agent_are_one_conversation() {
 nodes:
   ask:
     action:
-      item_id: examples/agent
+      item_id: rye/agent/agent
       params: { message: Add two and three, model: fast, system: You add., tools: [{ item: t/add, description: adds, parameters: { type: object } }] }
 ",
     );
-    let caps = place.read("caps.yaml").replace("t/ask: {", "examples/agent-turn: {");
+    let caps = place.read("caps.yaml").replace("t/ask: {", "rye/agent/turn: {");
     place.write(
         "caps.yaml",
-        &caps.replace("['execute.tool.t.*']", "['execute.tool.t.*', 'execute.tool.examples.*']"),
+        &caps.replace("['execute.tool.t.*']", "['execute.tool.t.*', 'execute.tool.rye.agent.*']"),
     );
     let ran = place.run(&RUN);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);

@@ -596,7 +596,7 @@ impl Arriving<'_> {
         let standing = verify_text(text_kind, &id, &text, judge.trust, judge.at);
         let (key, time) = match &standing {
             TextStanding::Signed { key, time, .. } => (key.clone(), *time),
-            TextStanding::Unsigned | TextStanding::Legacy { .. } => {
+            TextStanding::Unsigned | TextStanding::BuiltIn | TextStanding::Legacy { .. } => {
                 return Err(PullError::Unsigned { reference: self.name() });
             }
             TextStanding::Invalid(refusal) => {

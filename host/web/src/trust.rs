@@ -62,6 +62,7 @@ pub fn verify_text(kind: &str, id: &str, text: &str, trust: &str, now: u64) -> R
         TextStanding::Signed { key, time, not_after, format } => json!({
             "standing": "signed", "key": key, "time": time, "not_after": not_after, "format": format.number(),
         }),
+        TextStanding::BuiltIn => json!({ "standing": "built_in" }),
         TextStanding::Legacy { fingerprint } => json!({ "standing": "legacy", "key": fingerprint }),
         TextStanding::Invalid(refusal) => {
             json!({ "standing": "invalid", "reason": refusal.to_string(), "help": refusal.help("the file") })

@@ -15,8 +15,8 @@ use graph_core::graph::{ItemType, Primary};
 use graph_core::node::FUNCTIONS;
 use graph_core::text_item::{Directive, read_text_item};
 use graph_core::trust::{
-    EnvelopeClaims, KeyName, Standing, TextKind, TextStanding, TrustStore, VerifiedComponent, Yank,
-    unsigned_text, verify_text,
+    EnvelopeClaims, KeyName, Standing, TextStanding, TrustStore, VerifiedComponent, Yank, unsigned_text,
+    verify_text,
 };
 use graph_core::written_graph::GraphItem;
 use graph_host::context::Context;
@@ -29,7 +29,7 @@ use graph_runtime::host::now;
 use graph_runtime::items::built_in;
 use graph_runtime::items::graph_file::standing_json;
 use graph_runtime::items::locate::{
-    self, ItemLocator, LocatedItem, envelope_path, id_of_file, id_of_graph, type_of_file,
+    self, ItemFile, ItemLocator, LocatedItem, envelope_path, id_of_file, id_of_graph, type_of_file,
 };
 use graph_runtime::items::precedence::{self, Rank};
 use graph_runtime::items::text_items::format_of;
@@ -84,7 +84,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         return match path.extension().and_then(|extension| extension.to_str()) {
             Some("wasm") => component(path, &id_of_file(path), &args.sources, places, context, yanked),
             Some("yaml" | "yml") => {
-                graph(path, &id_of_graph(path), &args.sources, &places, (fetched, yanked), context)
+                let file = ItemFile::named(&id_of_graph(path), path);
+                graph(&file, &args.sources, &places, (fetched, yanked), context)
             }
             _ if !path.exists() => {
                 Err(Error::not_found(format!("the file {} does not exist", project::shown(path))))
@@ -103,7 +104,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
             component(&file.path, &args.item, &args.sources, places, context, yanked)
         }
         Ok(LocatedItem::Graph { file }) => {
-            graph(&file.path, &args.item, &args.sources, &places, (fetched, yanked), context)
+            let file = ItemFile { id: args.item.clone(), ..file };
+            graph(&file, &args.sources, &places, (fetched, yanked), context)
         }
         Err(error) => {
             // Not a tool: knowledge, or a directive.
@@ -385,8 +387,7 @@ fn show_schemas(params: &Value, result: &Value, output: Output) -> Result<()> {
 }
 
 fn graph(
-    path: &Path,
-    id: &str,
+    file: &ItemFile,
     sources: &SourceArgs,
     places: &ItemLocator,
     (fetched, yanked): (Option<&Fetched>, Option<&Yank>),
@@ -394,8 +395,9 @@ fn graph(
 ) -> Result<Exit> {
     let output = context.output;
     let trust = trusted_keys::load(&context.host.home, &sources.trust, &*context.host.notices)?;
-    let text = text_file::read_as("the graph", path)?;
-    let standing = verify_text(TextKind::Graph, id, &text, &trust, now());
+    let (path, id) = (file.path.as_path(), file.id.as_str());
+    let text = file.graph_text()?;
+    let standing = file.graph_standing(&text, &trust, now());
     let rank = precedence::rank((ItemType::Tool, id), path, places, &trust, now().into());
     let loaded = graph_core::document::load(&project::shown(path), &text, id)?;
     let graph = Arc::new(loaded.graph);
@@ -434,7 +436,9 @@ fn graph(
         if let Some(description) = &graph.description {
             output.line(format_args!("  {}", printable(description.trim())))?;
         }
-        output.line(format_args!("  file      {}", project::shown(path)))?;
+        let shown =
+            if built_in::is_place(path) { "built into graph-host".to_owned() } else { project::shown(path) };
+        output.line(format_args!("  file      {shown}"))?;
         output.line(format_args!("  digest    {}", graph.digest))?;
         output.line(format_args!("  trust     {}", standing_text(&standing)))?;
         show_rank(&rank, output)?;

@@ -150,7 +150,7 @@ fn text_item(args: &Args, store: &TrustStore, id: &ItemId, text: &str) -> Result
             ceiling: None,
             interfaces: None,
         }),
-        TextStanding::Unsigned => {
+        TextStanding::Unsigned | TextStanding::BuiltIn => {
             Err(Error::integrity(format!("{name} is not signed")).help("sign it with `graph-host sign`"))
         }
         TextStanding::Legacy { fingerprint } => Err(Error::integrity(format!(

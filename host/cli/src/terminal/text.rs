@@ -21,6 +21,7 @@ pub fn standing_text(standing: &TextStanding) -> String {
         TextStanding::Signed { key, .. } => {
             styled(output::GOOD, format_args!("signed by {}", printable(&key.to_string())))
         }
+        TextStanding::BuiltIn => styled(output::GOOD, "built in"),
         TextStanding::Legacy { .. } => {
             format!(
                 "{} (it carries a signature line of Rye's, which proves nothing here)",

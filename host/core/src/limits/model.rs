@@ -80,6 +80,12 @@ impl ModelUse {
         self.each(other, u64::min)
     }
 
+    /// The larger of each.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        self.each(other, u64::max)
+    }
+
     /// What of a budget is kept for a last request: one call, and a quarter of each other figure that is limited.
     #[must_use]
     pub fn floor(self) -> Self {

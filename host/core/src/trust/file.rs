@@ -311,8 +311,8 @@ impl TrustStore {
     }
 
     /// The text of a store with nothing but what decides about these items and signers: the signers' entries, the
-    /// requirements that match an item, the keys that those name, and the keys that they succeed.
-    pub fn excerpt(&self, items: &[&str], signers: &[KeyId]) -> String {
+    /// requirements that match an item, the keys that those name, and the keys that they succeed; and with `more` entries.
+    pub fn excerpt(&self, items: &[&str], signers: &[KeyId], more: Vec<TrustedKey>) -> String {
         let matches = |rule: &Requirement, item: &str| rule.items.iter().any(|pattern| pattern.matches(item));
         let requirements: Vec<_> = self
             .requirements
@@ -335,6 +335,7 @@ impl TrustStore {
                 keys.push(key.clone());
             }
         }
+        keys.extend(more);
         Self { keys, requirements }.rewritten("")
     }
 

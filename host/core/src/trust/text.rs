@@ -171,6 +171,8 @@ pub enum TextStanding {
         /// The version of its format.
         format: TextFormatVersion,
     },
+    /// It is part of the program, which lists its digest.
+    BuiltIn,
     /// It carries a line of Rye's, which proves nothing here.
     Legacy {
         /// The key's fingerprint in the line.
@@ -405,6 +407,13 @@ pub fn verify_text(
         },
         standing => standing,
     }
+}
+
+/// What a text is worth that is part of the program and has the digest that the program lists. Refused like an unsigned one where the
+/// store requires signatures.
+pub fn built_in_text(id: &str, store: &TrustStore) -> TextStanding {
+    let missing = store.enough(id, &[]).err();
+    missing.map_or(TextStanding::BuiltIn, |few| TextStanding::Invalid(TextRefusal::Required(few)))
 }
 
 fn standing_of(kind: TextKind, id: &str, text: &str, store: &TrustStore, at: Moment) -> TextStanding {

@@ -8,14 +8,16 @@ use graph_bundle::site::{
     Component, ComponentDocument, Document, EntryDocument, FolderDocument, GraphDocument, HooksDocument,
     INTERFACES, KeptText, ManifestDocument, ManifestError, MemoryDocument, Site, TextDocument,
 };
-use graph_core::capability::{Access, CapabilityKind, EffectiveGrant, KnowledgeRule};
+use graph_core::capability::{Access, CapabilityKind, Ceiling, EffectiveGrant, ItemPattern, KnowledgeRule};
 use graph_core::diagnostic::printable;
-use graph_core::digest::Digest;
+use graph_core::digest::{Digest, DomainHasher};
 use graph_core::document::load;
 use graph_core::graph::{Action, Graph, ItemType, NodeLimits, Primary};
 use graph_core::hook::HookAction;
 use graph_core::id::{function_of, path_of};
-use graph_core::trust::{KeyId, SigningKey, Standing, TextStanding, TrustStore};
+use graph_core::trust::{
+    KeyId, SigningKey, Standing, TextStanding, TrustStore, TrustedKey, sign_component, sign_document,
+};
 use graph_core::written_graph::GraphItem;
 use serde_json::Value;
 
@@ -97,6 +99,8 @@ pub fn gather(
         left_out: Vec::new(),
         optional: BTreeSet::new(),
         signers: Vec::new(),
+        vouching: vouching_key(key)?,
+        vouched: BTreeMap::new(),
     };
     let documents = gatherer.graphs()?;
     gatherer.planned(plan);
@@ -161,6 +165,19 @@ pub fn gather(
     }
     let files = site.seal(&document, key).map_err(|error| cannot_seal(&error))?;
     Ok(Bundle { files, document, key: key.id(), left_out })
+}
+
+/// The key that signs the components of the program for a page, which has no program to have them from. It follows from the key of the
+/// bundle, which vouches for everything in it, and is another one, so that the user's entry of that key is not extended.
+fn vouching_key(key: &SigningKey) -> Result<SigningKey> {
+    const DOMAIN: &str = "graph-host/bundle-built-in/v1";
+    let signed = sign_document(DOMAIN, Vec::new(), key).map_err(|error| cannot_vouch(&error))?;
+    let seed = DomainHasher::new(DOMAIN).field(signed.as_bytes()).finish();
+    Ok(SigningKey::from_seed(seed.as_bytes()))
+}
+
+fn cannot_vouch(error: &dyn std::error::Error) -> Error {
+    Error::new(Kind::Internal, "internal", format!("what is built in cannot be signed for the page: {error}"))
 }
 
 fn cannot_seal(error: &ManifestError) -> Error {
@@ -269,6 +286,10 @@ struct Gatherer<'c> {
     /// The components that no node names by its id.
     optional: BTreeSet<String>,
     signers: Vec<KeyId>,
+    /// The key that signs the components of the program for the page.
+    vouching: SigningKey,
+    /// What they may be granted at most, by their ids.
+    vouched: BTreeMap<String, Ceiling>,
 }
 
 impl Gatherer<'_> {
@@ -281,7 +302,7 @@ impl Gatherer<'_> {
 
     fn graph(&mut self, file: &GraphFile) -> Result<GraphDocument> {
         let name = file_name(&file.path);
-        let text = text_file::read_named_as("the graph", &file.path)?;
+        let text = file.text()?;
         let id = file.graph.id.clone();
         match load(&name, &text, &id) {
             Ok(loaded) if loaded.graph.digest == file.graph.digest => {}
@@ -406,13 +427,6 @@ impl Gatherer<'_> {
             ))
             .help("run the graph natively: graph-host run"));
         }
-        if *verified.standing() == Standing::BuiltIn {
-            return Err(Error::denied(format!(
-                "component `{}` cannot run in a page: it is built into graph-host, and a page has no such items",
-                printable(item)
-            ))
-            .help("run the graph natively: graph-host run"));
-        }
         let packed = match self.packed.get(verified.digest()) {
             Some(packed) => packed.clone(),
             None => self.site.add_component(verified.bytes(), &imports).map_err(|error| {
@@ -422,11 +436,16 @@ impl Gatherer<'_> {
         };
         self.packed.insert(*verified.digest(), packed.clone());
         self.signers.extend(verified.standing().keys().map(|key| key.id));
-        let envelope = if verified.standing().is_unsigned() {
-            None
-        } else {
-            let path = crate::items::locate::envelope_path(&admitted.path);
-            Some(text_file::read_as("the envelope", &path)?)
+        let envelope = match (verified.standing(), verified.statement()) {
+            (Standing::Unsigned, _) | (Standing::BuiltIn, None) => None,
+            (Standing::BuiltIn, Some(statement)) => {
+                self.vouched.insert(verified.id().to_owned(), verified.ceiling());
+                Some(sign_component(statement, &self.vouching).map_err(|error| cannot_vouch(&error))?)
+            }
+            (Standing::Signed { .. }, _) => {
+                let path = crate::items::locate::envelope_path(&admitted.path);
+                Some(text_file::read_as("the envelope", &path)?)
+            }
         };
         let Component { path, cores, pages, waits } = packed;
         Ok(ComponentDocument {
@@ -459,12 +478,33 @@ impl Gatherer<'_> {
         (knowledge, directives)
     }
 
+    /// The entry of the key that signs the components of the program: for these alone, and with no more than their statements say.
+    fn entry_of_the_program(&self) -> Result<Vec<TrustedKey>> {
+        if self.vouched.is_empty() {
+            return Ok(Vec::new());
+        }
+        let items =
+            self.vouched.keys().map(|id| ItemPattern::parse(id)).collect::<std::result::Result<_, _>>();
+        let key = self.vouching.verifying_key();
+        let kinds = self.vouched.values().flat_map(|ceiling| ceiling.kinds.iter().copied());
+        Ok(vec![TrustedKey {
+            name: format!("built-in-{}", &key.hex()[..16]),
+            key,
+            items: items.map_err(|error| cannot_vouch(&error))?,
+            ceiling: Ceiling::of(kinds),
+            not_before: None,
+            not_after: None,
+            revoked: None,
+            succeeds: None,
+        }])
+    }
+
     /// The part of the trust store that decides about what is in the bundle: a page does not need to know whom else the user trusts.
     fn trust(&self) -> Result<String> {
         let graphs = graphs_of(self.context).map(|graph| graph.id.as_str());
         let texts = self.texts.keys().map(|(_, id)| id.as_str());
         let items: Vec<_> = self.items.keys().map(String::as_str).chain(texts).chain(graphs).collect();
-        let text = self.context.components.trust.excerpt(&items, &self.signers);
+        let text = self.context.components.trust.excerpt(&items, &self.signers, self.entry_of_the_program()?);
         TrustStore::from_yaml("trust.yaml", &text)?;
         Ok(text)
     }

@@ -1,7 +1,7 @@
 //! Items that are part of the program, each by its digest.
 //!
-//! Their sources are in `host/builtin`, and `host/builtin/build` writes what is in `host/runtime/assets`. Nothing is granted to them by
-//! being built in: they need their lines in a manifest as every other component does.
+//! Their sources are in `host/builtin`: graphs are taken from there, and `host/builtin/build` writes the components and the digests to
+//! `host/runtime/assets`. Nothing is granted to them by being built in: they need their lines in a manifest as every other item does.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,9 @@ use flate2::read::GzDecoder;
 use graph_core::diagnostic::printable;
 use graph_core::digest::Digest;
 use graph_core::graph::ItemType;
-use graph_core::id::path_of;
+use graph_core::id::{path_of, version_of};
 use graph_core::trust::{TrustStore, VerifiedComponent, VerifyError};
+use graph_registry::artifact::{Kind, read_text};
 
 use crate::error::{Error, Result};
 use crate::items::locate::{Space, refused};
@@ -21,33 +22,96 @@ use crate::items::precedence::Candidate;
 /// An item of the program.
 struct BuiltIn {
     id: &'static str,
-    /// What the program lists: the component has to have it.
-    digest: &'static str,
-    /// The component, compressed: it is a quarter of the size.
-    compressed: &'static [u8],
-    /// The statement of a signed component, without a signature.
-    statement: &'static str,
-    /// The component's bytes, once they have been needed.
-    bytes: OnceLock<Arc<[u8]>>,
+    content: Content,
 }
 
-static ITEMS: [BuiltIn; 1] = [BuiltIn {
-    id: "rye/bash/bash",
-    digest: include_str!("../../assets/bash.sha256"),
-    compressed: include_bytes!("../../assets/bash.wasm.gz"),
-    statement: include_str!("../../assets/bash.statement.json"),
-    bytes: OnceLock::new(),
-}];
+/// What an item of the program is.
+enum Content {
+    Component {
+        /// What the program lists: the component has to have it.
+        digest: &'static str,
+        /// The component, compressed: it is a quarter of the size.
+        compressed: &'static [u8],
+        /// The statement of a signed component, without a signature.
+        statement: &'static str,
+        /// The component's bytes, once they have been needed.
+        bytes: OnceLock<Arc<[u8]>>,
+    },
+    /// The document of a graph, whose digest is in [`GRAPHS`].
+    Graph(&'static str),
+}
+
+/// The digests of the graphs that the program lists, a line each: the digest, and the id.
+const GRAPHS: &str = include_str!("../../assets/graphs.sha256");
+
+static ITEMS: [BuiltIn; 5] = [
+    BuiltIn {
+        id: "rye/agent/agent",
+        content: Content::Graph(include_str!("../../../builtin/agent/graphs/agent.yaml")),
+    },
+    BuiltIn {
+        id: "rye/agent/call",
+        content: Content::Graph(include_str!("../../../builtin/agent/graphs/call.yaml")),
+    },
+    BuiltIn {
+        id: "rye/agent/threads/thread_directive",
+        content: Content::Graph(include_str!("../../../builtin/agent/graphs/thread_directive.yaml")),
+    },
+    BuiltIn {
+        id: "rye/agent/turn",
+        content: Content::Component {
+            digest: include_str!("../../assets/agent.sha256"),
+            compressed: include_bytes!("../../assets/agent.wasm.gz"),
+            statement: include_str!("../../assets/agent.statement.json"),
+            bytes: OnceLock::new(),
+        },
+    },
+    BuiltIn {
+        id: "rye/bash/bash",
+        content: Content::Component {
+            digest: include_str!("../../assets/bash.sha256"),
+            compressed: include_bytes!("../../assets/bash.wasm.gz"),
+            statement: include_str!("../../assets/bash.statement.json"),
+            bytes: OnceLock::new(),
+        },
+    },
+];
 
 impl BuiltIn {
-    fn bytes(&self) -> Option<&Arc<[u8]>> {
-        if self.bytes.get().is_none() {
-            let mut bytes = Vec::new();
-            GzDecoder::new(self.compressed).read_to_end(&mut bytes).ok()?;
-            let _ = self.bytes.set(bytes.into());
-        }
-        self.bytes.get()
+    /// What messages show instead of a file. No file has this path: nothing is ever read from it.
+    fn place(&self) -> PathBuf {
+        let extension = match self.content {
+            Content::Component { .. } => "wasm",
+            Content::Graph(_) => "yaml",
+        };
+        Path::new("(built in)").join(format!("{}.{extension}", self.id))
     }
+
+    /// The item with an id, with or without a version.
+    fn find(item: &str) -> Result<&'static Self> {
+        let found = ITEMS.iter().find(|built_in| built_in.id == path_of(item));
+        found.ok_or_else(|| missing(item, "there is no such item"))
+    }
+}
+
+fn missing(item: &str, reason: &str) -> Error {
+    refused(&VerifyError::BuiltIn { id: printable(item).into_owned(), reason: reason.to_owned() })
+}
+
+/// A digest in the list, of which the algorithm is known.
+fn listed(item: &str, hex: Option<&str>) -> Result<Digest> {
+    let digest = hex.and_then(|hex| format!("sha256:{}", hex.trim()).parse().ok());
+    digest.ok_or_else(|| missing(item, "its listed digest is invalid"))
+}
+
+/// Bytes that were compressed for the program.
+fn decompressed<'b>(compressed: &[u8], bytes: &'b OnceLock<Arc<[u8]>>) -> Option<&'b Arc<[u8]>> {
+    if bytes.get().is_none() {
+        let mut all = Vec::new();
+        GzDecoder::new(compressed).read_to_end(&mut all).ok()?;
+        let _ = bytes.set(all.into());
+    }
+    bytes.get()
 }
 
 /// The items of a type, with their ids.
@@ -55,34 +119,48 @@ pub(crate) fn candidates(item_type: ItemType) -> impl Iterator<Item = (&'static 
     let items = if item_type == ItemType::Tool { &ITEMS[..] } else { &[] };
     items
         .iter()
-        .map(|item| (item.id, Candidate { space: Space::BuiltIn, path: place(item.id), is_outside: false }))
-}
-
-/// What messages show instead of a file. No file has this path: nothing is ever read from it.
-fn place(id: &str) -> PathBuf {
-    Path::new("(built in)").join(format!("{id}.wasm"))
+        .map(|item| (item.id, Candidate { space: Space::BuiltIn, path: item.place(), is_outside: false }))
 }
 
 /// Whether a path is that of an item of the program.
 pub fn is_place(path: &Path) -> bool {
-    ITEMS.iter().any(|item| path == place(item.id))
+    id_at(path).is_some()
+}
+
+/// The id of the item of the program that has this path.
+pub fn id_at(path: &Path) -> Option<&'static str> {
+    ITEMS.iter().find(|item| path == item.place()).map(|item| item.id)
 }
 
 /// The component of an item, checked against the listed digest, and against what the trust store requires.
 pub fn verify(item: &str, trust: &TrustStore) -> Result<VerifiedComponent> {
-    let missing = |reason: &str| {
-        refused(&VerifyError::BuiltIn { id: printable(item).into_owned(), reason: reason.to_owned() })
+    let Content::Component { digest, compressed, statement, bytes } = &BuiltIn::find(item)?.content else {
+        return Err(missing(item, "it is a graph"));
     };
-    let built_in = ITEMS
-        .iter()
-        .find(|built_in| built_in.id == path_of(item))
-        .ok_or_else(|| missing("there is no such item"))?;
-    let listed: Digest = format!("sha256:{}", built_in.digest.trim())
-        .parse()
-        .map_err(|_| missing("its listed digest is invalid"))?;
-    let bytes = built_in.bytes().ok_or_else(|| missing("its component cannot be decompressed"))?;
-    VerifiedComponent::built_in(Arc::clone(bytes), built_in.statement, &listed, trust, item)
+    let listed = listed(item, Some(digest))?;
+    let bytes = decompressed(compressed, bytes)
+        .ok_or_else(|| missing(item, "its component cannot be decompressed"))?;
+    VerifiedComponent::built_in(Arc::clone(bytes), statement, &listed, trust, item)
         .map_err(|error| refused(&error))
+}
+
+/// The document of a graph, checked against the listed digest and the version that is asked for.
+pub fn graph(item: &str) -> Result<&'static str> {
+    let built_in = BuiltIn::find(item)?;
+    let Content::Graph(text) = built_in.content else { return Err(missing(item, "it is a component")) };
+    let of_graph = |line: &&'static str| line.split_whitespace().nth(1) == Some(built_in.id);
+    let listed = listed(item, GRAPHS.lines().find(of_graph).and_then(|line| line.split_whitespace().next()))?;
+    let digest = Digest::of_bytes(text.as_bytes());
+    if digest != listed {
+        return Err(missing(item, &format!("its digest is {digest}, not {listed}")));
+    }
+    if let Some(wanted) = version_of(item) {
+        let version = read_text(Kind::Graph, built_in.id, "yaml", text)?.version.unwrap_or_default();
+        if version != wanted {
+            return Err(missing(item, &format!("the version that is built in is {version}")));
+        }
+    }
+    Ok(text)
 }
 
 /// The refusal to publish an item of the program.
@@ -100,19 +178,51 @@ mod tests {
     #[test]
     fn every_item_has_the_digest_that_is_listed_and_a_statement_about_itself() {
         for item in &ITEMS {
-            let verified = verify(item.id, &TrustStore::default()).unwrap();
-            assert_eq!(verified.standing(), &Standing::BuiltIn);
-            assert_eq!(
-                (verified.id(), verified.digest()),
-                (item.id, &Digest::of_bytes(item.bytes().unwrap()))
-            );
-            assert!(is_place(&place(item.id)));
+            assert_eq!(id_at(&item.place()), Some(item.id));
+            match &item.content {
+                Content::Component { compressed, bytes, .. } => {
+                    let verified = verify(item.id, &TrustStore::default()).unwrap();
+                    assert_eq!(verified.standing(), &Standing::BuiltIn);
+                    let digest = Digest::of_bytes(decompressed(compressed, bytes).unwrap());
+                    assert_eq!((verified.id(), verified.digest()), (item.id, &digest));
+                    assert!(graph(item.id).unwrap_err().message().contains("it is a component"));
+                }
+                Content::Graph(text) => {
+                    assert_eq!(graph(item.id).unwrap(), *text);
+                    let loaded = graph_core::document::load("built in", text, item.id).unwrap();
+                    assert!(loaded.warnings.is_empty(), "{}: {:?}", item.id, loaded.warnings);
+                    let error = verify(item.id, &TrustStore::default()).unwrap_err();
+                    assert!(error.message().contains("it is a graph"), "{}", error.message());
+                }
+            }
+        }
+        assert_eq!(id_at(Path::new("rye/agent/agent.yaml")), None);
+    }
+
+    #[test]
+    fn what_the_graphs_dispatch_is_built_in() {
+        for item in &ITEMS {
+            let Content::Graph(text) = item.content else { continue };
+            let loaded = graph_core::document::load("built in", text, item.id).unwrap();
+            let actions = loaded.graph.nodes.iter().filter_map(|node| node.action.as_ref());
+            for id in actions.filter_map(|action| action.item_id.literal()?.as_str()) {
+                assert!(BuiltIn::find(id).is_ok(), "{} dispatches {id}", item.id);
+            }
         }
     }
 
     #[test]
     fn another_version_is_refused() {
-        let error = verify("rye/bash/bash@99.0.0", &TrustStore::default()).unwrap_err();
-        assert!(error.message().contains("the version that is built in is"), "{}", error.message());
+        for item in ["rye/bash/bash", "rye/agent/agent"] {
+            let (known, other) = (format!("{item}@1.0.0"), format!("{item}@99.0.0"));
+            let error = match item {
+                "rye/bash/bash" => verify(&other, &TrustStore::default()).unwrap_err(),
+                _ => {
+                    assert!(graph(&known).is_ok());
+                    graph(&other).unwrap_err()
+                }
+            };
+            assert!(error.message().contains("the version that is built in is"), "{}", error.message());
+        }
     }
 }

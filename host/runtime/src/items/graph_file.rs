@@ -7,10 +7,11 @@ use graph_core::builder::BuiltGraph;
 use graph_core::diagnostic::{Diagnostics, printable};
 use graph_core::digest::Digest;
 use graph_core::graph::{Graph, ItemType};
-use graph_core::trust::{TextKind, TextRefusal, TextStanding, TrustStore, verify_text};
+use graph_core::trust::{TextRefusal, TextStanding, TrustStore};
 
 use crate::error::{Error, Result};
 use crate::host::now;
+use crate::items::built_in;
 use crate::items::installed;
 use crate::items::locate::{FindError, ItemFile, ItemLocator, LocatedItem, Space, id_of_graph, judged};
 use crate::items::precedence::{self, Precedence};
@@ -38,14 +39,14 @@ impl GraphFile {
     /// Finds and reads a graph: a file, or the id of an item in one of the places. An invalid signature is a refusal.
     pub fn open(name: &str, places: &ItemLocator, trust: &TrustStore) -> Result<Self> {
         let file = locate(name, places)?;
-        let text = text_file::read_named(&file.path);
-        Self::of_text(file, text, places, trust)
+        let text = file.named_graph_text()?;
+        Self::of_text(file, &text, places, trust)
     }
 
     /// Reads the graph of an item. An invalid signature is a refusal.
     pub fn read(file: ItemFile, places: &ItemLocator, trust: &TrustStore) -> Result<Self> {
-        let text = text_file::read(&file.path);
-        Self::of_text(file, text, places, trust)
+        let text = file.graph_text()?;
+        Self::of_text(file, &text, places, trust)
     }
 
     /// A graph that a program has built: it has no file, and no signature.
@@ -60,16 +61,17 @@ impl GraphFile {
         }
     }
 
-    fn of_text(
-        file: ItemFile,
-        text: std::io::Result<String>,
-        places: &ItemLocator,
-        trust: &TrustStore,
-    ) -> Result<Self> {
+    /// The document as it is now.
+    pub fn text(&self) -> Result<String> {
+        match self.space {
+            Space::BuiltIn => built_in::graph(&self.graph.id).map(str::to_owned),
+            _ => text_file::read_named_as("the graph", &self.path),
+        }
+    }
+
+    fn of_text(file: ItemFile, text: &str, places: &ItemLocator, trust: &TrustStore) -> Result<Self> {
         let (path, id) = (file.path.as_path(), file.id.as_str());
-        let text =
-            text.map_err(|error| Error::read("the graph", Path::new(&project::shown(path)), &error))?;
-        let standing = verify_text(TextKind::Graph, id, &text, trust, now());
+        let standing = file.graph_standing(text, trust, now());
         if let TextStanding::Invalid(refusal) = &standing {
             return Err(wrongly_signed(path, refusal));
         }
@@ -77,8 +79,8 @@ impl GraphFile {
             return Err(installed::without_signature(path));
         }
         places.check_lock(path, ItemType::Tool, id, &Digest::of_bytes(text.as_bytes()))?;
-        let loaded = graph_core::document::load(&project::shown(path), &text, id)?;
-        let precedence = precedence::of_text(ItemType::Tool, &file, &text, &standing, trust, judged(None))?;
+        let loaded = graph_core::document::load(&project::shown(path), text, id)?;
+        let precedence = precedence::of_text(ItemType::Tool, &file, text, &standing, trust, judged(None))?;
         let ItemFile { path, space, .. } = file;
         Ok(Self {
             path,
@@ -164,6 +166,7 @@ pub fn standing_json(standing: &TextStanding) -> serde_json::Value {
             "time": time.to_string(),
             "format": format.number(),
         }),
+        TextStanding::BuiltIn => json!({ "standing": "built_in" }),
         TextStanding::Legacy { fingerprint } => json!({ "standing": "legacy", "fingerprint": fingerprint }),
         TextStanding::Invalid(refusal) => json!({ "standing": "invalid", "reason": refusal.to_string() }),
     }

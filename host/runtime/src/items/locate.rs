@@ -11,7 +11,9 @@ use graph_core::digest::Digest;
 use graph_core::graph::ItemType;
 use graph_core::id::{function_of, is_function, path_of, version_of};
 use graph_core::time::Timestamp;
-use graph_core::trust::{Moment, TrustStore, VerifiedComponent, VerifyError};
+use graph_core::trust::{
+    Moment, TextKind, TextStanding, TrustStore, VerifiedComponent, VerifyError, built_in_text, verify_text,
+};
 use serde::Serialize;
 
 use crate::error::Kind;
@@ -21,6 +23,7 @@ use crate::items::built_in;
 use crate::items::installed;
 use crate::items::precedence::{Candidate, Others, choose};
 use crate::project::paths::{self, FileKind};
+use crate::project::text_file;
 use crate::project::user_home::Home;
 use crate::project::{self, MARK, Project};
 use graph_core::diagnostic::printable;
@@ -128,6 +131,31 @@ impl ItemFile {
     pub fn named(id: &str, path: &Path) -> Self {
         let (id, path) = (id.to_owned(), path.to_path_buf());
         Self { id, path, space: Space::Named, others: Others::default(), is_pinned: false }
+    }
+
+    /// The document of a graph: the text of its file, or that of the program.
+    pub fn graph_text(&self) -> Result<String> {
+        self.graph_text_by(text_file::read_as)
+    }
+
+    /// Like [`Self::graph_text`], for a file on the command line: that may be a pipe.
+    pub fn named_graph_text(&self) -> Result<String> {
+        self.graph_text_by(text_file::read_named_as)
+    }
+
+    fn graph_text_by(&self, read: impl Fn(&str, &Path) -> Result<String>) -> Result<String> {
+        match self.space {
+            Space::BuiltIn => built_in::graph(&self.id).map(str::to_owned),
+            _ => read("the graph", &self.path),
+        }
+    }
+
+    /// What a graph with this text is worth: by its signature, or as a part of the program.
+    pub fn graph_standing(&self, text: &str, trust: &TrustStore, at: impl Into<Moment>) -> TextStanding {
+        match self.space {
+            Space::BuiltIn => built_in_text(path_of(&self.id), trust),
+            _ => verify_text(TextKind::Graph, &self.id, text, trust, at),
+        }
     }
 }
 

@@ -140,15 +140,15 @@ impl ItemLocator {
         let is_text = |path: &Path| path.extension().is_some_and(|end| end == "yaml" || end == "yml");
         let tools = self.list(ItemType::Tool).into_iter();
         tools
-            .filter(|file| is_text(&file.path) && is_graph(&file.path))
+            .filter(|file| is_text(&file.path) && is_graph(file))
             .map(|file| (file.id.clone(), file))
             .collect()
     }
 }
 
 /// Whether a file declares itself a graph: there are other items in YAML.
-fn is_graph(path: &Path) -> bool {
-    let Ok(text) = crate::project::text_file::read(path) else { return false };
+fn is_graph(file: &ItemFile) -> bool {
+    let Ok(text) = file.graph_text() else { return false };
     let problems = graph_core::diagnostic::Problems::new();
     let root = graph_core::yaml::parse(&text, &problems);
     let kind =

@@ -170,7 +170,9 @@ impl Publisher<'_> {
         let said = Said { id: Some(said.id.unwrap_or(id_alone)), ..said };
         if item_type == ItemType::Tool {
             return match self.places.find(id).map_err(missing)? {
-                LocatedItem::Component { file, .. } if file.space == Space::BuiltIn => {
+                LocatedItem::Component { file, .. } | LocatedItem::Graph { file }
+                    if file.space == Space::BuiltIn =>
+                {
                     Err(built_in::not_published(&file.id))
                 }
                 LocatedItem::Component { file, .. } => self.component(&file.path, said),
@@ -243,7 +245,9 @@ impl Publisher<'_> {
         let signed = match verify_text(text_kind, &id, &text, self.trust, now()) {
             TextStanding::Signed { time, .. } => time,
             TextStanding::Invalid(refusal) => return Err(wrongly_signed(path, &refusal)),
-            TextStanding::Unsigned | TextStanding::Legacy { .. } => return Err(not_signed(path)),
+            TextStanding::Unsigned | TextStanding::BuiltIn | TextStanding::Legacy { .. } => {
+                return Err(not_signed(path));
+            }
         };
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("yaml");
         let own = artifact::read_text(kind, &id, extension, &text)?;

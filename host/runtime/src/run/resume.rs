@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::executor::functions::Functions;
 use crate::history::run_knowledge_item::StateItem;
 use crate::host::{Host, now};
+use crate::items::built_in;
 use crate::items::locate::judged;
 use crate::items::text_items;
 use crate::plan::Plan;
@@ -233,7 +234,11 @@ fn keep_changed(
 /// The command that says what a run needs. A graph that a program has built has no file: it is written into one first.
 fn suggest_command(pins: &Pins) -> String {
     let of_program = pins.graph_file.as_os_str().is_empty();
-    let file = if of_program { "GRAPH.yaml".to_owned() } else { project::shown(&pins.graph_file) };
+    let file = match built_in::id_at(&pins.graph_file) {
+        Some(id) => id.to_owned(),
+        None if of_program => "GRAPH.yaml".to_owned(),
+        None => project::shown(&pins.graph_file),
+    };
     format!("graph-host caps suggest {file}")
 }
 

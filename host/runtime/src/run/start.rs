@@ -24,8 +24,9 @@ use crate::error::{Error, Result};
 use crate::executor::{ComponentExecutor, ExecutorParts, knowledge_of};
 use crate::history::run_knowledge_item::StateItem;
 use crate::host::{Host, now};
+use crate::items::built_in;
 use crate::items::graph_file::{GraphFile, locate};
-use crate::items::locate::{ItemLocator, judged};
+use crate::items::locate::{ItemLocator, Space, judged};
 use crate::items::outer_hooks::OuterHooks;
 use crate::items::subgraphs::Subgraphs;
 use crate::notice::{CompileNotices, Notice};
@@ -95,10 +96,11 @@ impl RunContext {
         let places = ItemLocator::new(&sources.items, here.as_deref(), &host.home, keeper);
         let located = locate(graph, &places)?;
         let path = located.path.clone();
-        let around = absolute(&path);
-        // A graph of the user's space, such as a pulled one, belongs to no project: the project around the current folder
-        // is used.
-        let own = if around.starts_with(absolute(host.home.root())) {
+        let is_built_in = located.space == Space::BuiltIn;
+        let around = if is_built_in { path.clone() } else { absolute(&path) };
+        // A graph of the program or of the user's space, such as a pulled one, belongs to no project: the project around the
+        // current folder is used.
+        let own = if is_built_in || around.starts_with(absolute(host.home.root())) {
             here
         } else {
             around.parent().and_then(project::nearest)
@@ -413,7 +415,8 @@ pub fn begin(
     let texts = kept_texts(&definition, hooks.document.as_ref(), &plan, (pins_digest, pins_text));
     let beginning = Beginning {
         run,
-        graph_path: Some(relative(&pins.graph_file, &project)).filter(|path| !path.is_empty()),
+        graph_path: Some(relative(&pins.graph_file, &project))
+            .filter(|path| !path.is_empty() && !built_in::is_place(&pins.graph_file)),
         inputs: Arc::new(start.inputs),
         initial_state: Map::new(),
         seed: start.seed.as_deref().map(seed),

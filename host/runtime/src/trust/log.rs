@@ -165,9 +165,12 @@ impl TrustLog {
             }
         }
         for (id, file) in graphs {
-            if let TextStanding::Signed { key, .. } = &file.standing {
-                entries.push(accepted(format!("graph {id}"), file.graph.digest, vec![key.id]));
-            }
+            let keys = match &file.standing {
+                TextStanding::Signed { key, .. } => vec![key.id],
+                TextStanding::BuiltIn => Vec::new(),
+                _ => continue,
+            };
+            entries.push(accepted(format!("graph {id}"), file.graph.digest, keys));
         }
         self.add(entries)
     }

@@ -6,14 +6,13 @@ mod show;
 pub(in crate::command) use show::of_row;
 
 use graph_host::context::current_project;
-use std::path::PathBuf;
 
 use clap::Subcommand;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_runtime::error::Result;
 use graph_runtime::items::graph_file::locate;
-use graph_runtime::items::locate::ItemLocator;
+use graph_runtime::items::locate::{ItemFile, ItemLocator};
 use graph_runtime::project;
 
 /// Draw graphs and report probable mistakes in their structure
@@ -36,10 +35,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     }
 }
 
-/// The file of a graph that is named by its path or its item id, and its id.
-fn find(name: &str, context: &Context) -> Result<(PathBuf, String)> {
+/// The file of a graph that is named by its path or its item id.
+fn find(name: &str, context: &Context) -> Result<ItemFile> {
     let keeper = current_project()?;
     let project = project::nearest(keeper.folder());
-    let file = locate(name, &ItemLocator::new(&[], project.as_deref(), &context.host.home, &keeper))?;
-    Ok((file.path, file.id))
+    locate(name, &ItemLocator::new(&[], project.as_deref(), &context.host.home, &keeper))
 }

@@ -25,9 +25,9 @@ pub(crate) struct Args {
 
 /// Findings are no errors: the graph can run, and the exit code is 0.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
-    let (path, id) = super::find(&args.graph, context)?;
-    let text = graph_runtime::project::text_file::read_named_as("the graph", &path)?;
-    let loaded = load(&path.display().to_string(), &text, &id)?;
+    let file = super::find(&args.graph, context)?;
+    let text = file.named_graph_text()?;
+    let loaded = load(&file.path.display().to_string(), &text, &file.id)?;
     let mut found = findings_of(&loaded);
     if let Some(caps) = &args.caps {
         found.extend(unneeded_capabilities(&[&loaded.graph], &read_manifest(caps, &context.host)?));

@@ -69,9 +69,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
 }
 
 fn of_file(name: &str, context: &Context) -> Result<Topology> {
-    let (path, id) = super::find(name, context)?;
-    let text = graph_runtime::project::text_file::read_named_as("the graph", &path)?;
-    let loaded = load(&path.display().to_string(), &text, &id)?;
+    let file = super::find(name, context)?;
+    let text = file.named_graph_text()?;
+    let loaded = load(&file.path.display().to_string(), &text, &file.id)?;
     let report = Some(TopologyReport::of(findings_of(&loaded)));
     Ok(Topology { report, ..Topology::of(&loaded.graph) })
 }

@@ -12,4 +12,4 @@ mod result;
 
 pub(crate) use built_in_hooks::built_in_hooks;
 pub(crate) use failure::{classification, error_document, last_error};
-pub(crate) use result::{nested_result, thread_id, unwrap};
+pub(crate) use result::{is_own_tool, nested_result, thread_id, unwrap};

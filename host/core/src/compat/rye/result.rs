@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::id::path_of;
 use crate::node::{Category, Failure, Outcome};
 use crate::record::Status;
 
@@ -34,6 +35,12 @@ pub(crate) fn nested_result(state: &Value, steps: u64, status: Status, output: O
         result["output"] = output;
     }
     result
+}
+
+/// Whether an item is a tool of Rye's own, such as `rye/agent/threads/thread_directive`: its result is what it returns, although it may
+/// be a graph here.
+pub(crate) fn is_own_tool(item: &str) -> bool {
+    path_of(item).starts_with("rye/")
 }
 
 /// What `collect` takes of a result.

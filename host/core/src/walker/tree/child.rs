@@ -21,6 +21,7 @@ use super::names::{child_namespace, depth, graph_of};
 use super::route::Route;
 use super::{Child, RunTree};
 use crate::capability::Manifest;
+use crate::compat::rye;
 use crate::graph::{Graph, Node, NodeKind};
 use crate::limits::{Budget, ModelUse, RunLimits};
 use crate::node::{Activation, Category, Failure};
@@ -378,6 +379,7 @@ impl RunTree {
             return Ok(());
         }
         let walker = &child.walker;
+        let wraps = wraps && !rye::is_own_tool(&walker.graph().id);
         let mut warnings = std::mem::take(&mut child.warnings);
         let error = walker.error();
         let exhausted = error.and_then(|error| Some((error.budget?, error.node.clone())));

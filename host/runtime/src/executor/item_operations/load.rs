@@ -2,7 +2,7 @@
 
 use graph_core::graph::ItemType;
 use graph_core::node::{Category, Failure};
-use graph_core::trust::{Standing, TextKind, TextStanding, verify_text};
+use graph_core::trust::{Standing, TextStanding};
 use serde_json::{Value, json};
 
 use super::Primaries;
@@ -13,7 +13,6 @@ use crate::items::precedence;
 use crate::items::text_items::Text;
 use crate::plan::admission::AdmitError;
 use crate::project;
-use crate::project::text_file;
 
 /// A text item as tasks see it. No value in it depends on where the project is stored.
 pub(super) fn document(text: &Text) -> Value {
@@ -71,9 +70,9 @@ impl Primaries {
             }
             LocatedItem::Graph { file } => {
                 let shown = project::shown(&file.path);
-                let text = text_file::read_as("the graph", &file.path)
-                    .map_err(|error| Failure::new(Category::Permanent, error.message()))?;
-                let standing = verify_text(TextKind::Graph, &file.id, &text, &self.texts.trust, now());
+                let text =
+                    file.graph_text().map_err(|error| Failure::new(Category::Permanent, error.message()))?;
+                let standing = file.graph_standing(&text, &self.texts.trust, now());
                 if let TextStanding::Invalid(refusal) = &standing {
                     return Err(Failure::new(Category::Denied, refusal.of_file(&shown)));
                 }

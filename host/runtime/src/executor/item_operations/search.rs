@@ -3,7 +3,7 @@
 use graph_core::graph::ItemType;
 use graph_core::id::path_of;
 use graph_core::text_item::{SEARCH_FIELDS, SearchField, SearchQuery, Searched};
-use graph_core::trust::{TextKind, TextStanding, verify_text};
+use graph_core::trust::TextStanding;
 use graph_core::work::{Exhausted, Meter, rates};
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,6 @@ use crate::host::now;
 use crate::items::locate::{self, ItemFile, Space, envelope_path};
 use crate::items::precedence;
 use crate::project;
-use crate::project::text_file;
 
 /// How many results a search returns unless its `limit` says otherwise.
 pub const DEFAULT_LIMIT: u64 = 10;
@@ -154,9 +153,8 @@ impl Primaries {
             verified.statement().map(|statement| statement.predicate.description.summary.clone())
         } else {
             let shown = project::shown(&file.path);
-            let text =
-                text_file::read_as("the graph", &file.path).map_err(|error| error.message().to_owned())?;
-            let standing = verify_text(TextKind::Graph, &id, &text, &self.texts.trust, now());
+            let text = file.graph_text().map_err(|error| error.message().to_owned())?;
+            let standing = file.graph_standing(&text, &self.texts.trust, now());
             if let TextStanding::Invalid(refusal) = &standing {
                 return Err(refusal.of_file(&shown));
             }

@@ -3,12 +3,15 @@
 use graph_core::capability::Manifest;
 use graph_core::document::{load, load_snapshot};
 use graph_core::graph::Graph;
-use graph_core::trust::{Moment, TextKind, TextRefusal, TextStanding, TrustStore, verify_text};
+use graph_core::trust::{
+    Moment, TextKind, TextRefusal, TextStanding, TrustStore, built_in_text, verify_text,
+};
 use graph_core::walker::Graphs;
 
 use super::documents::of_documents;
 use super::of_graphs;
 use crate::error::{Error, Result};
+use crate::items::built_in;
 use crate::items::graph_file::wrongly_signed;
 use crate::items::locate::ItemLocator;
 use crate::items::subgraphs::Subgraphs;
@@ -35,9 +38,19 @@ impl CurrentSources<'_> {
         let keep =
             || load_snapshot(&self.kept.graph.document).map_err(|error| Error::integrity(error.to_string()));
         let path = &self.kept.pins.graph_file;
-        let Ok(text) = crate::project::text_file::read(path) else { return keep() };
+        let id = &self.kept.graph.id;
+        let (text, standing) = match built_in::id_at(path) {
+            Some(built_in) => {
+                let Ok(text) = built_in::graph(built_in) else { return keep() };
+                (text.to_owned(), built_in_text(built_in, self.trust))
+            }
+            None => {
+                let Ok(text) = crate::project::text_file::read(path) else { return keep() };
+                let standing = verify_text(TextKind::Graph, id, &text, self.trust, self.judged);
+                (text, standing)
+            }
+        };
         let shown = project::shown(path);
-        let standing = verify_text(TextKind::Graph, &self.kept.graph.id, &text, self.trust, self.judged);
         match &standing {
             // A text that was changed under its signature is reported as a change.
             TextStanding::Invalid(TextRefusal::Changed { .. }) if !self.accept => {
@@ -90,7 +103,7 @@ impl CurrentSources<'_> {
                 Some(before) if graph.is_document_of(&before.digest) => {}
                 Some(before) => {
                     let path = file.map(|file| project::shown(&file.path)).unwrap_or_default();
-                    let text = file.and_then(|file| crate::project::text_file::read(&file.path).ok());
+                    let text = file.and_then(|file| file.text().ok());
                     let lines = of_graphs(before, &graph, text.as_deref());
                     self.changes.push(format!("the graph `{id}` ({path}):{lines}"));
                     if self.accept {

@@ -8,12 +8,17 @@ use serde::Deserializer;
 use serde::de::Error as _;
 
 use crate::approvals::{Approval, matches};
+use crate::hooks::Hook;
 use crate::outputs::{Outputs, RETURN};
+use crate::result::History;
+use crate::threads::{self, Parent};
 
 /// The largest number of turns: what the graph's supersteps suffice for.
 const MOST_TURNS: u64 = 400;
 /// The most tools of a request.
 const MOST_TOOLS: usize = 127;
+/// Inputs of the graph that are about its run.
+const ABOUT_THE_RUN: [&str; 2] = ["capabilities", "depth"];
 /// The longest name of a tool, in bytes.
 const LONGEST_NAME: usize = 64;
 
@@ -36,7 +41,7 @@ pub struct Settings {
     /// Dispatch patterns such as `execute.tool.acme.*`: the model is offered only those of the tools that one of them covers. Without
     /// the setting, all of them. What the run may dispatch is up to the manifest all the same.
     #[serde(default)]
-    permissions: Option<Vec<String>>,
+    pub(crate) permissions: Option<Vec<String>>,
     /// Which calls of tools are performed, refused, or asked about. The first rule whose pattern matches counts; a call that none
     /// matches is performed.
     #[serde(default)]
@@ -57,6 +62,21 @@ pub struct Settings {
     /// When older messages are replaced by a summary; without it, never.
     #[serde(default)]
     pub(crate) context: Option<ContextSettings>,
+    /// Items that are called at events of the thread, as a directive says it.
+    #[serde(default)]
+    pub(crate) hooks: Vec<Hook>,
+    /// What hooks read besides what the thread has used and given, such as the directive and its inputs.
+    #[serde(default)]
+    pub(crate) hooks_read: Map<String, Value>,
+    /// A conversation that is continued. The answer has one, too, if it is there.
+    #[serde(default)]
+    pub(crate) history: Option<History>,
+    /// Ends with an answer that says why, in place of a failure, at a limit and where the model or a person ends the task.
+    #[serde(default)]
+    pub(crate) tell_failures: bool,
+    /// What the thread has passed on that has started this one.
+    #[serde(default)]
+    pub(crate) parent: Parent,
 }
 
 /// What the user says.
@@ -70,13 +90,13 @@ pub(crate) enum Said {
 }
 
 /// A tool: an item that the model may ask for.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ToolSettings {
     /// The item that is called, such as `acme/search`.
     pub(crate) item: String,
     /// The name that the model sees; without it, the item's id with `_` for each `/`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     /// What it is for.
     #[serde(default)]
@@ -103,6 +123,12 @@ pub(crate) struct Limits {
     pub(crate) spend: Option<f64>,
     /// Uses the last turn, or the last call or tokens of the budget, for an answer without tools.
     pub(crate) finish: bool,
+    /// How many threads the model may start; without it, any number.
+    pub(crate) spawns: Option<u64>,
+    /// How many levels of threads there may be below this one; without it, as many as the manifest permits.
+    pub(crate) depth: Option<u64>,
+    /// How many characters of the answer's text the result has; without it, all of them.
+    pub(crate) result: Option<usize>,
 }
 
 /// When older messages are replaced by a summary.
@@ -136,7 +162,17 @@ pub(crate) struct SummarySettings {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { turns: 20, repeats: 3, tool_result: 4000, tokens: None, spend: None, finish: false }
+        Self {
+            turns: 20,
+            repeats: 3,
+            tool_result: 4000,
+            tokens: None,
+            spend: None,
+            finish: false,
+            spawns: None,
+            depth: None,
+            result: None,
+        }
     }
 }
 
@@ -161,12 +197,18 @@ const fn kept() -> u64 {
 /// Reads settings in which null stands for what is left out, as it does where a graph passes on what it does not have.
 pub(crate) fn without_nulls<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Settings, D::Error> {
     let mut settings = Value::deserialize(deserializer)?;
-    for path in ["", "/limits", "/context", "/context/summary"] {
+    if let Value::Object(inputs) = &mut settings {
+        // What an input says about the run is the host's.
+        inputs.retain(|name, _| !ABOUT_THE_RUN.contains(&name.as_str()));
+    }
+    for path in ["", "/limits", "/context", "/context/summary", "/parent"] {
         if let Some(Value::Object(fields)) = settings.pointer_mut(path) {
             fields.retain(|_, value| !value.is_null());
         }
     }
-    graph_sdk::serde_json::from_value(settings).map_err(D::Error::custom)
+    let mut settings: Settings = graph_sdk::serde_json::from_value(settings).map_err(D::Error::custom)?;
+    threads::narrow(&mut settings.limits, &settings.parent);
+    Ok(settings)
 }
 
 impl Settings {
@@ -224,7 +266,7 @@ impl Settings {
     pub(crate) fn offered(&self) -> impl Iterator<Item = &ToolSettings> {
         let is_permitted = |tool: &&ToolSettings| {
             let name = format!("execute.tool.{}", tool.item.replace('/', "."));
-            self.permissions.as_ref().is_none_or(|patterns| {
+            self.permissions.iter().chain(&self.parent.permissions).all(|patterns| {
                 patterns.iter().any(|pattern| matches(pattern.strip_prefix("rye.").unwrap_or(pattern), &name))
             })
         };

@@ -22,7 +22,7 @@ pub(crate) fn tokens(messages: &[Message]) -> u64 {
     tokens_of(messages.iter().map(size).sum())
 }
 
-/// About the tokens of so many bytes of JSON text: a token is about 4 bytes.
+/// About the tokens of JSON text, by its bytes: a token is about 4 bytes.
 pub(crate) fn tokens_of(bytes: usize) -> u64 {
     bytes as u64 / 4
 }

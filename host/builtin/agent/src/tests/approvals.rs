@@ -102,7 +102,10 @@ fn a_person_can_end_the_task() {
     let failure = run.activate(&host).unwrap_err().failure();
     assert_eq!((failure.category(), called.get()), (Some(Category::Denied), 0));
     assert_eq!(failure.to_string(), "a person has ended the task at the call of `acme_double`");
-    assert_eq!(failure.details(), Some(&json!({ "tool": "acme_double", "arguments": { "n": 2 } })));
+    assert_eq!(
+        failure.details(),
+        Some(&json!({ "tool": "acme_double", "arguments": { "n": 2 }, "ended": true }))
+    );
 }
 
 #[test]

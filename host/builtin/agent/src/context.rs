@@ -45,7 +45,7 @@ pub(crate) fn due(settings: Option<&ContextSettings>, thread: &[Message], contex
     cut(thread, settings.keep)
 }
 
-/// Whether so many tokens are a part of the window, or more.
+/// Whether a number of tokens is a part of the window, or more.
 #[expect(
     clippy::cast_precision_loss,
     reason = "windows are far below 2^53 tokens, and an estimate is compared"

@@ -9,7 +9,7 @@ use crate::settings::ToolSettings;
 const CHOICES: [&str; 4] = ["allow", "deny", "edit", "abort"];
 
 /// A rule about calls of tools.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Approval {
     /// A pattern of the tool's name or its item's id: `*` matches any characters, `?` one character.
@@ -19,7 +19,7 @@ pub(crate) struct Approval {
 }
 
 /// What happens with calls of a tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Verdict {
     /// They are performed.
@@ -50,17 +50,18 @@ enum Answer {
     Abort,
 }
 
-/// Decides about a call. If a person has to be asked and has not answered yet, the failure is the question.
+/// Decides about a call, by the rules of the thread and those of the threads above: the strictest verdict counts. If a person has to be asked and has not answered yet, the failure is the question.
 ///
 /// Failures: `invalid-input` for an answer that is none, `denied` if the person ends the task.
-pub(crate) fn decide(
-    rules: &[Approval],
+pub(crate) fn decide<'r>(
+    rules: impl Iterator<Item = &'r [Approval]>,
     tool: &ToolSettings,
     call: &ToolCall,
     ctx: &Context,
 ) -> Result<Decision, Failure> {
     let matches = |rule: &&Approval| matches(&rule.tool, &call.name) || matches(&rule.tool, &tool.item);
-    match rules.iter().find(matches).map_or(Verdict::Allow, |rule| rule.then) {
+    let verdict = |rules: &[Approval]| rules.iter().find(matches).map_or(Verdict::Allow, |rule| rule.then);
+    match rules.map(verdict).max().unwrap_or(Verdict::Allow) {
         Verdict::Allow => Ok(Decision::Perform),
         Verdict::Deny => Ok(Decision::Refuse("the user does not allow calls of this tool".to_owned())),
         Verdict::Ask => ask(tool, call, ctx),
@@ -86,7 +87,7 @@ fn ask(tool: &ToolSettings, call: &ToolCall, ctx: &Context) -> Result<Decision, 
         Answer::Edit(None) => edit(call, ctx),
         Answer::Abort => {
             Err(Failure::denied(format_args!("a person has ended the task at the call of `{}`", call.name))
-                .with_details(json!({ "tool": call.name, "arguments": call.arguments })))
+                .with_details(json!({ "tool": call.name, "arguments": call.arguments, "ended": true })))
         }
     }
 }

@@ -9,7 +9,9 @@ use graph_sdk::prelude::*;
 use crate::approvals::{self, Decision};
 use crate::loops::{self, Repeated};
 use crate::outputs::{Outputs, RETURN};
+use crate::result::Used;
 use crate::settings::{Settings, ToolSettings};
+use crate::threads;
 
 /// What is done about the calls of a message. The graph keeps it in a channel while the calls are performed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -42,7 +44,14 @@ pub(crate) struct Perform {
     edited: bool,
 }
 
-/// What the graph `examples/agent-call` gives for a call.
+impl Perform {
+    /// The call of a hook.
+    pub(crate) fn of_hook(name: &str, item: String, arguments: Value) -> Self {
+        Self { id: name.to_owned(), item, arguments, edited: false }
+    }
+}
+
+/// What the graph `rye/agent/call` gives for a call.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Performed {
@@ -66,6 +75,12 @@ struct Failed {
     message: String,
 }
 
+/// The results of calls that are not performed because the task has ended.
+pub(crate) fn ended(asked: &Message, why: &str) -> Message {
+    let result = |call: &ToolCall| ToolResult { id: call.id.clone(), content: why.to_owned(), failed: true };
+    Message::results(asked.tool_calls().map(result).collect::<Vec<_>>())
+}
+
 /// Decides about the calls of a message, in order. Nothing is decided before every question about a call is answered.
 ///
 /// Failures: a question that has no answer yet; `invalid-input` for a wrong answer; `denied` if a person ends the task.
@@ -73,6 +88,7 @@ pub(crate) fn plan(
     settings: &Settings,
     outputs: Option<&Outputs>,
     asked: &Message,
+    used: &Used,
     ctx: &Context,
 ) -> Result<Plan, Failure> {
     let mut plan = Plan::default();
@@ -80,7 +96,7 @@ pub(crate) fn plan(
     for call in asked.tool_calls() {
         match outputs.filter(|_| call.name == RETURN) {
             Some(outputs) => plan.take_outputs(outputs, call, alone),
-            None => plan.add(settings, outputs.is_some(), call, ctx)?,
+            None => plan.add(settings, outputs.is_some(), call, used, ctx)?,
         }
     }
     Ok(plan)
@@ -96,6 +112,7 @@ impl Plan {
         settings: &Settings,
         has_outputs: bool,
         call: &ToolCall,
+        used: &Used,
         ctx: &Context,
     ) -> Result<(), Failure> {
         let Some(tool) = settings.offered().find(|tool| tool.name() == call.name) else {
@@ -114,7 +131,15 @@ impl Plan {
             self.refuse(call, "the arguments must be a JSON object".to_owned());
             return Ok(());
         }
-        let (arguments, edited) = match approvals::decide(&settings.approvals, tool, call, ctx)? {
+        let starts_thread = threads::is_thread(&tool.item);
+        let planned = self.perform.iter().filter(|planned| threads::is_thread(&planned.item)).count();
+        if let Some(why) = threads::refusal(settings, used, planned).filter(|_| starts_thread) {
+            self.refuse(call, why);
+            return Ok(());
+        }
+        let above = settings.parent.approvals.iter().map(Vec::as_slice);
+        let rules = std::iter::once(settings.approvals.as_slice()).chain(above);
+        let (arguments, edited) = match approvals::decide(rules, tool, call, ctx)? {
             Decision::Perform => (call.arguments.clone(), false),
             Decision::PerformWith(arguments) => (arguments, true),
             Decision::Refuse(why) => {
@@ -122,6 +147,8 @@ impl Plan {
                 return Ok(());
             }
         };
+        let arguments =
+            if starts_thread { threads::passed_on(settings, used, &arguments) } else { arguments };
         self.perform.push(Perform { id: call.id.clone(), item: tool.item.clone(), arguments, edited });
         Ok(())
     }
@@ -143,6 +170,15 @@ impl Plan {
             self.refuse(call, format!("the outputs are wrong: {problems}"));
             self.wrong_outputs = Some(problems);
         }
+    }
+
+    /// What was used, with the threads that the calls have started.
+    pub(crate) fn used(&self, used: Used, performed: &[Performed]) -> Used {
+        let of_threads = self.perform.iter().filter(|call| threads::is_thread(&call.item));
+        of_threads.fold(used, |used, call| {
+            let found = performed.iter().find(|performed| performed.id == call.id);
+            threads::with_thread(used, found.map_or(&Value::Null, |performed| &performed.result))
+        })
     }
 
     /// The message with the results of all calls of the last message of a thread, in their order, and with a warning to a model that
@@ -213,7 +249,7 @@ impl Plan {
 }
 
 /// The text, cut to a number of characters.
-fn bounded(text: String, most: usize) -> String {
+pub(crate) fn bounded(text: String, most: usize) -> String {
     let Some((end, _)) = text.char_indices().nth(most) else { return text };
     let all = text.chars().count();
     format!("{}\n[{} of {all} characters are left out]", &text[..end], all - most)

@@ -1,18 +1,20 @@
 //! One step of an agent: asks a model, or decides about the calls of tools that the model has asked for.
 //!
-//! The loop is the graph's (`examples/agent`): each step is a superstep, so that it is stored before the next one starts. In one
+//! The loop is the graph's (`rye/agent/agent`): each step is a superstep, so that it is stored before the next one starts. In one
 //! activation the component makes at most one call of a model, and none in an activation that asks a person: what was paid for
 //! is never asked again because of a question. The graph performs the calls of tools.
 
 mod approvals;
 mod calls;
 mod context;
+mod hooks;
 mod loops;
 mod outputs;
 mod result;
 mod schema;
 mod settings;
 mod thread;
+mod threads;
 mod turn;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Whole tasks: activation after activation, as the graph of `examples/agent` makes them.
+//! Whole tasks: activation after activation, as the graph of `rye/agent/agent` makes them.
 #![allow(clippy::unwrap_used, clippy::needless_pass_by_value, clippy::unnecessary_wraps)]
 
 mod approvals;
@@ -6,6 +6,7 @@ mod limits;
 mod outputs;
 mod state;
 mod summaries;
+mod threads;
 mod tools;
 
 use graph_sdk::model::{Message, Response, Usage};
@@ -70,6 +71,7 @@ fn null_is_what_is_left_out() {
     let host = host([text("Hello!")]);
     let settings = json!({
         "message": "Hi", "model": null, "tools": null, "outputs": {}, "approvals": null, "permissions": null,
+        "capabilities": ["execute.*"], "depth": 3,
         "limits": { "turns": null, "finish": null, "spend": null },
         "context": { "window": 100, "keep": 10, "at": null, "summary": { "model": null, "max_output": null } },
     });

@@ -1,4 +1,4 @@
-//! The state of a run, as the graph of `examples/agent` keeps it.
+//! The state of a run, as the graph of `rye/agent/agent` keeps it.
 
 use graph_sdk::model::{Message, Request, ToolChoice};
 use graph_sdk::prelude::*;
@@ -10,14 +10,28 @@ use crate::turn;
 /// More activations than any test needs.
 const MOST: u64 = 100;
 /// What the graph's node permits.
-const WRITES: [&str; 10] =
-    ["thread", "heard", "turns", "used", "context", "phase", "calls", "results", "chain", "answer"];
+const WRITES: [&str; 12] = [
+    "thread",
+    "heard",
+    "turns",
+    "used",
+    "context",
+    "phase",
+    "calls",
+    "results",
+    "chain",
+    "answer",
+    "hooks",
+    "summaries",
+];
 
 /// A run of the graph.
 pub(super) struct Run {
     settings: Value,
     state: Map<String, Value>,
     supersteps: u64,
+    /// The hooks that were called, and whether their items have returned.
+    pub(super) hooked: Vec<(Value, bool)>,
 }
 
 /// Why a run stops before its end.
@@ -46,8 +60,8 @@ impl Stopped {
 impl Run {
     /// A run with these inputs, at the beginning.
     pub(super) fn new(settings: Value) -> Self {
-        let defaults = json!({ "thread": [], "heard": null, "turns": 0, "used": {}, "context": 0, "phase": "working", "chain": [], "calls": null, "results": null });
-        Self { settings, state: defaults.as_object().unwrap().clone(), supersteps: 0 }
+        let defaults = json!({ "thread": [], "heard": null, "turns": 0, "used": {}, "context": 0, "phase": "working", "chain": [], "calls": null, "results": null, "hooks": null, "summaries": 0 });
+        Self { settings, state: defaults.as_object().unwrap().clone(), supersteps: 0, hooked: Vec::new() }
     }
 
     /// New inputs, without a new beginning: what a run that has not finished gets.
@@ -101,12 +115,20 @@ impl Run {
                 self.perform();
                 Ok(None)
             }
+            [(node, None)] if node == "hook" => {
+                self.supersteps += 1;
+                for call in self.state["hooks"]["perform"].as_array().unwrap() {
+                    let called = tools::call::<Value>(call["item"].as_str().unwrap(), &call["arguments"]);
+                    self.hooked.push((call["id"].clone(), called.is_ok()));
+                }
+                Ok((self.state["hooks"]["then"] == "done").then(|| self.state["answer"].clone()))
+            }
             [(node, None)] if node == "done" => Ok(Some(self.state["answer"].clone())),
             other => panic!("{other:?}"),
         }
     }
 
-    /// The graph's node `call`: each call is a run of `examples/agent-call`.
+    /// The graph's node `call`: each call is a run of `rye/agent/call`.
     fn perform(&mut self) {
         let calls = self.state["calls"]["perform"].as_array().unwrap();
         let results = calls.iter().map(|call| {

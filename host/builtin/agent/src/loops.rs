@@ -7,7 +7,7 @@ use graph_sdk::model::{Message, ToolCall, ToolResult};
 pub(crate) enum Repeated {
     /// There are not too many.
     No,
-    /// The model is to be warned: so many calls in a row had the same arguments and results.
+    /// The model is to be warned: that many calls in a row had the same arguments and results.
     Warn(usize),
     /// The model was warned and has continued.
     Stop(usize),

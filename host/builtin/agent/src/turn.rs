@@ -4,15 +4,18 @@ use graph_sdk::model::{self, Message, Request, Response, Role, StopReason, Tool,
 use graph_sdk::prelude::*;
 
 use crate::calls::{Performed, Plan};
+use crate::hooks::Due;
 use crate::outputs::{Outputs, RETURN};
-use crate::result::{Answer, Used};
+use crate::result::{Answer, History, Used};
 use crate::settings::{Limits, Said, Settings};
-use crate::{calls, context, settings, thread};
+use crate::{calls, context, hooks, settings, thread};
 
 /// The graph's node that dispatches this item.
 const TURN: &str = "turn";
 /// The graph's node that performs calls of tools.
 const CALL: &str = "call";
+/// The graph's node that calls hooks.
+const HOOK: &str = "hook";
 /// The graph's node that returns the answer.
 const DONE: &str = "done";
 /// Asks for the typed outputs.
@@ -59,6 +62,12 @@ pub(crate) struct Params {
     /// What the graph has performed of it.
     #[serde(default)]
     results: Option<Vec<Performed>>,
+    /// The hooks that were called last.
+    #[serde(default)]
+    hooks: Option<Due>,
+    /// How often older messages were replaced by a summary.
+    #[serde(default)]
+    summaries: u64,
 }
 
 /// What a call of the model is for.
@@ -80,6 +89,10 @@ enum Phase {
 /// repeats itself; `permanent` for a model that refuses to answer or returns no outputs; those of calls of models.
 pub(crate) fn run(params: Params, ctx: &Context) -> Result<Command, Failure> {
     let outputs = params.settings.check()?;
+    let mut params = params;
+    if let (Some(plan), Some(performed)) = (&params.calls, &params.results) {
+        params.used = plan.used(params.used, performed);
+    }
     Turn { params, outputs, ctx }.run()
 }
 
@@ -91,6 +104,8 @@ struct End<'o> {
     early: bool,
     /// The text ends at the most tokens of an answer.
     truncated: bool,
+    /// Why the task has not been completed: the status, the category and the message.
+    failure: Option<(&'static str, &'static str, String)>,
 }
 
 struct Turn<'c> {
@@ -101,15 +116,89 @@ struct Turn<'c> {
 
 impl Turn<'_> {
     fn run(&self) -> Result<Command, Failure> {
+        if let Some(begun) = self.begin() {
+            return Ok(begun);
+        }
         let Params { settings, thread, calls, results, .. } = &self.params;
         match (thread.last().filter(|last| last.tool_calls().next().is_some()), calls, results) {
-            (None, ..) => self.ask_model(None),
-            (Some(_), Some(plan), Some(performed)) => {
-                let results = plan.results(settings, thread, performed)?;
-                Ok(self.ask_model(Some(results))?.write("calls", Value::Null).write("results", Value::Null))
+            (None, ..) => self.ask_model(None).or_else(|failure| self.tell(failure, None)),
+            (Some(asked), Some(plan), Some(performed)) => {
+                let results = match plan.results(settings, thread, performed) {
+                    Ok(results) => results,
+                    Err(failure) => {
+                        let ended = calls::ended(asked, "the task has ended");
+                        return self.tell(failure, Some(ended));
+                    }
+                };
+                let command = self.ask_model(Some(results.clone()));
+                let command = command.or_else(|failure| self.tell(failure, Some(results)))?;
+                Ok(command.write("calls", Value::Null).write("results", Value::Null))
             }
-            (Some(asked), ..) => self.plan_calls(asked),
+            (Some(asked), ..) => self
+                .plan_calls(asked)
+                .or_else(|failure| self.tell(failure, Some(calls::ended(asked, "the task has ended")))),
         }
+    }
+
+    /// What precedes the first call of the model: a conversation that is continued becomes the thread, and hooks are called.
+    fn begin(&self) -> Option<Command> {
+        let Params { settings, thread, hooks, .. } = &self.params;
+        if !thread.is_empty() {
+            return None;
+        }
+        if let Some(history) = settings.history.as_ref().filter(|history| !history.thread.is_empty()) {
+            return Some(
+                Command::new()
+                    .write("thread", json!(history.thread))
+                    .write("used", json!(history.used))
+                    .write("summaries", history.summaries)
+                    .goto(TURN),
+            );
+        }
+        if hooks.is_some() {
+            return None;
+        }
+        hooks::warn(&settings.hooks);
+        let due =
+            hooks::due(&settings.hooks, &[hooks::STARTED], &self.read_by_hooks(&self.params.used), TURN)?;
+        Some(Command::new().write("hooks", json!(due)).goto(HOOK))
+    }
+
+    /// What hooks read, besides the event.
+    fn read_by_hooks(&self, used: &Used) -> Value {
+        let Params { settings, turns, summaries, .. } = &self.params;
+        let mut reads = settings.hooks_read.clone();
+        reads.insert("cost".to_owned(), used.shown());
+        reads.insert("turns".to_owned(), json!(turns));
+        reads.insert("summaries".to_owned(), json!(summaries));
+        Value::Object(reads)
+    }
+
+    /// Ends the task with an answer that says why it has failed, if the settings want that. What ends the run, or may pass, stays a
+    /// failure. `added` are the results of the last calls.
+    fn tell(&self, failure: Failure, added: Option<Message>) -> Result<Command, Failure> {
+        let ended = failure.details().is_some_and(|details| details["ended"] == Value::Bool(true));
+        let category = match failure.category() {
+            Some(Category::Limit) => "limit",
+            Some(Category::Permanent) => "permanent",
+            Some(Category::Denied) if ended => "denied",
+            _ => return Err(failure),
+        };
+        if !self.params.settings.tell_failures {
+            return Err(failure);
+        }
+        let Params { turns, used, thread, .. } = &self.params;
+        let said = thread.iter().rev().find(|message| message.role == Role::Assistant).map(Message::text);
+        let end = End {
+            text: said.unwrap_or_default(),
+            outputs: None,
+            early: false,
+            truncated: false,
+            failure: Some((if ended { "cancelled" } else { "error" }, category, failure.to_string())),
+        };
+        let added: Vec<Message> = added.into_iter().collect();
+        let command = self.end(&added, *turns, used, &end);
+        Ok(command.write("calls", Value::Null).write("results", Value::Null))
     }
 
     /// What the user says, if it is not in the thread yet.
@@ -120,7 +209,7 @@ impl Turn<'_> {
     /// Decides about the calls of the last message.
     fn plan_calls(&self, asked: &Message) -> Result<Command, Failure> {
         let Params { settings, thread, phase, turns, used, .. } = &self.params;
-        let plan = calls::plan(settings, self.outputs.as_ref(), asked, self.ctx)?;
+        let plan = calls::plan(settings, self.outputs.as_ref(), asked, used, self.ctx)?;
         if let Some(problems) = plan.wrong_outputs.as_ref().filter(|_| *phase == Phase::Finishing) {
             let message =
                 format!("the outputs that the model has returned in its last call are wrong: {problems}");
@@ -133,7 +222,13 @@ impl Turn<'_> {
         match &plan.outputs {
             Some(outputs) if self.said().is_none() => {
                 let early = *phase == Phase::Finishing;
-                let end = End { text: asked.text(), outputs: Some(outputs), early, truncated: false };
+                let end = End {
+                    text: asked.text(),
+                    outputs: Some(outputs),
+                    early,
+                    truncated: false,
+                    failure: None,
+                };
                 Ok(self.end(&[results], *turns, used, &end))
             }
             _ => Ok(Command::new().write("thread", json!([results])).goto(TURN)),
@@ -154,7 +249,7 @@ impl Turn<'_> {
 
     fn ask(&self, results: Option<Message>, new: Option<Message>) -> Result<Command, Failure> {
         let Params { settings, thread, used, context, .. } = &self.params;
-        // A new message begins its count of turns, also where the graph did not begin anew.
+        // A new message begins its count of turns, also where the graph did not begin again.
         let (turns, phase) =
             if new.is_some() { (0, Phase::Working) } else { (self.params.turns, self.params.phase) };
         let mut added: Vec<Message> = results.into_iter().chain(new).collect();
@@ -181,14 +276,20 @@ impl Turn<'_> {
         {
             let superstep = self.ctx.activation().superstep;
             let summarised = context::summarise(settings, &all, cut, *used, superstep)?;
-            return Ok(Command::new()
+            let reads = self.read_by_hooks(&summarised.used);
+            let due = hooks::due(&settings.hooks, &[hooks::CONTEXT], &reads, TURN);
+            let command = match due {
+                Some(due) => Command::new().write("hooks", json!(due)).goto(HOOK),
+                None => Command::new().goto(TURN),
+            };
+            return Ok(command
                 .write("thread", json!({ "overwrite": summarised.thread }))
                 .write("turns", turns)
                 .write("used", json!(summarised.used))
                 .write("context", 0)
                 .write("phase", json!(phase))
                 .write("chain", json!([summarised.record]))
-                .goto(TURN));
+                .write("summaries", self.params.summaries + 1));
         }
         let response = match self.complete(&mut added, phase) {
             // The manifest keeps a last call where the budget does not suffice for another one with tools.
@@ -201,7 +302,7 @@ impl Turn<'_> {
         self.take(response, added, phase, turns + 1)
     }
 
-    /// Asks for the next message. In the last call, the model is told to answer; `added` then has that, too.
+    /// Asks for the next message. In the last call, a message asks for an answer; `added` then has it, too.
     fn complete(&self, added: &mut Vec<Message>, phase: Phase) -> Result<Response, Failure> {
         if phase == Phase::Finishing {
             added.push(Message::user(if self.outputs.is_some() { FINISH_WITH_OUTPUTS } else { FINISH }));
@@ -271,7 +372,8 @@ impl Turn<'_> {
             (true, _, phase) => (added, phase),
             (false, None, phase) => {
                 let early = phase == Phase::Finishing;
-                let end = End { text, outputs: None, early, truncated: stop == StopReason::MaxOutput };
+                let truncated = stop == StopReason::MaxOutput;
+                let end = End { text, outputs: None, early, truncated, failure: None };
                 return Ok(self.end(&added, turns, &used, &end).write("context", context));
             }
             (false, Some(_), Phase::Working) => {
@@ -301,23 +403,49 @@ impl Turn<'_> {
 
     /// The command that ends the task.
     fn end(&self, added: &[Message], turns: u64, used: &Used, end: &End<'_>) -> Command {
+        let Params { settings, thread, summaries, .. } = &self.params;
+        let text = match settings.limits.result {
+            Some(most) => calls::bounded(end.text.clone(), most),
+            None => end.text.clone(),
+        };
+        let (status, category, error) = match &end.failure {
+            None => ("completed", None, None),
+            Some((status, category, error)) => (*status, Some(*category), Some(error.clone())),
+        };
+        let history = settings.history.is_some().then(|| History {
+            thread: [thread.as_slice(), added].concat(),
+            used: *used,
+            summaries: *summaries,
+        });
         let answer = Answer {
-            status: "completed",
-            text: &end.text,
+            status,
+            category,
+            error,
+            text: &text,
             outputs: end.outputs,
             turns,
             cost: used.shown(),
             thread_length: self.params.thread.len() + added.len(),
             finished_early: end.early,
             truncated: end.truncated,
+            summaries: *summaries,
+            history,
         };
-        Command::new()
+        let mut events = vec![hooks::RETURNED, hooks::COMPLETE];
+        events.retain(|event| end.failure.is_none() && (*event == hooks::COMPLETE || end.outputs.is_some()));
+        let mut reads = self.read_by_hooks(used);
+        reads["result"] = json!(text);
+        reads["outputs"] = json!(end.outputs);
+        let command = match hooks::due(&settings.hooks, &events, &reads, DONE) {
+            Some(due) => Command::new().write("hooks", json!(due)).goto(HOOK),
+            None => Command::new().goto(DONE),
+        };
+        command
             .write("thread", json!(added))
             .write("turns", turns)
             .write("used", json!(used))
             .write("phase", json!(Phase::Working))
             .write("answer", json!(answer))
-            .goto(DONE)
     }
 
     /// The failure at a limit of the settings.

@@ -1,6 +1,6 @@
 //! What an agent has used, and what it gives.
 
-use graph_sdk::model::Usage;
+use graph_sdk::model::{Message, Usage};
 use graph_sdk::prelude::*;
 
 /// What all calls of models of a thread have used so far; the graph keeps it in a channel.
@@ -15,13 +15,21 @@ pub(crate) struct Used {
     output_tokens: u64,
     /// The cost by the manifest's prices, in millionths of its currency.
     cost: u64,
+    /// How many threads the model has started. What they have used counts here, too.
+    pub(crate) spawns: u64,
 }
 
 /// What an agent gives.
 #[derive(Debug, Serialize)]
 pub(crate) struct Answer<'a> {
-    /// `completed`.
+    /// `completed`; with `tell_failures`, also `error` and `cancelled`.
     pub(crate) status: &'static str,
+    /// Why the task has not been completed: the category of the failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) category: Option<&'static str>,
+    /// And its message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<String>,
     /// What the model said last.
     pub(crate) text: &'a str,
     /// The typed outputs, if they were declared.
@@ -38,6 +46,29 @@ pub(crate) struct Answer<'a> {
     /// The text ends at the most tokens of an answer.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) truncated: bool,
+    /// How often older messages have been replaced by a summary.
+    #[serde(skip_serializing_if = "is_none")]
+    pub(crate) summaries: u64,
+    /// The conversation, for a run that continues it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) history: Option<History>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+const fn is_none(count: &u64) -> bool {
+    *count == 0
+}
+
+/// A conversation that another run continues.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct History {
+    /// The messages.
+    pub(crate) thread: Vec<Message>,
+    /// What they have used.
+    pub(crate) used: Used,
+    /// How often older messages were replaced by a summary.
+    pub(crate) summaries: u64,
 }
 
 impl Used {
@@ -49,6 +80,13 @@ impl Used {
             cost: self.cost.saturating_add(usage.cost),
             ..self
         }
+    }
+
+    /// With a thread that the model has started; `spend` is in the manifest's currency.
+    pub(crate) fn with_thread(self, input: u64, output: u64, spend: f64) -> Self {
+        let millionths = format!("{:.0}", (spend.max(0.0) * 1e6).min(1e18)).parse().unwrap_or(0);
+        let usage = Usage { input, output, cached: 0, reasoning: 0, cost: millionths };
+        Self { spawns: self.spawns.saturating_add(1), ..self.with(&usage) }
     }
 
     /// With another turn.

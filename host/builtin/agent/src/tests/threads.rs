@@ -1,0 +1,155 @@
+//! What a thread passes on, how it ends, and how another run continues it.
+
+use super::*;
+
+const THREAD: &str = "rye/agent/threads/thread_directive";
+
+/// A host whose model starts threads, each of which costs something.
+fn starting(answers: impl IntoIterator<Item = Result<Response, Failure>>) -> Host {
+    host(answers).item(THREAD, |params| {
+        assert!(params["parent"].is_object(), "{params}");
+        let cost = json!({ "turns": 2, "input_tokens": 1000, "output_tokens": 50, "spend": 0.25 });
+        Ok(json!({ "success": true, "given": params["parent"], "tools": params["tools"], "cost": cost }))
+    })
+}
+
+fn start(more: Value) -> Value {
+    let mut settings = json!({
+        "message": "Start one.", "permissions": ["execute.tool.rye.agent.*"],
+        "approvals": [{ "tool": "other", "then": "deny" }],
+        "tools": [{ "item": THREAD, "name": "start", "description": "Starts a thread." }],
+    });
+    settings.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    settings
+}
+
+/// What the tools of a run have returned.
+fn results(run: &Run) -> Vec<(String, bool)> {
+    let thread = run.thread();
+    let results = thread.iter().flat_map(Message::tool_results);
+    results.map(|result| (result.content.clone(), result.failed)).collect()
+}
+
+#[test]
+fn a_thread_inside_gets_what_is_left_and_counts_for_the_thread_above() {
+    let forged = json!({ "directive_name": "d", "parent": { "depth": 9, "permissions": [] } });
+    let host =
+        starting([call("start", forged), call("start", json!({ "directive_name": "d" })), text("Both.")]);
+    let mut run = Run::new(start(json!({
+        "limits": { "tokens": 5000, "spend": 1.0, "depth": 3, "tool_result": 100_000 },
+        "parent": { "depth": 2, "tokens": 9000, "spend": null, "permissions": [["execute.*"]], "approvals": [[{ "tool": "x", "then": "ask" }]] },
+    })));
+    let answer = run.finish(&host).unwrap();
+    let given =
+        |at: usize| graph_sdk::serde_json::from_str::<Value>(&results(&run)[at].0).unwrap()["given"].clone();
+    assert_eq!(
+        given(0),
+        json!({
+            "depth": 1, "tokens": 4890, "spend": 0.9985,
+            "permissions": [["execute.tool.rye.agent.*"], ["execute.*"]],
+            "approvals": [[{ "tool": "other", "then": "deny" }], [{ "tool": "x", "then": "ask" }]],
+        })
+    );
+    assert_eq!((&given(1)["tokens"], &given(1)["spend"]), (&json!(3730), &json!(0.747)));
+    assert_eq!(
+        answer["cost"],
+        json!({ "turns": 3, "input_tokens": 2300, "output_tokens": 130, "spend": 0.5045 })
+    );
+}
+
+#[test]
+fn spawns_and_depth_are_limits() {
+    let two = || used(Response::calls([("start", json!({})), ("start", json!({}))]));
+    let host = starting([two(), call("start", json!({})), text("One.")]);
+    let mut run = Run::new(start(json!({ "limits": { "spawns": 1 } })));
+    run.finish(&host).unwrap();
+    let refused = "no more threads may be started: `spawns` among the limits is 1".to_owned();
+    assert_eq!(results(&run)[1..], [(refused.clone(), true), (refused, true)]);
+    assert!(!results(&run)[0].1);
+
+    let host = starting([call("start", json!({})), text("None.")]);
+    let mut run = Run::new(start(json!({ "parent": { "depth": 0 } })));
+    run.finish(&host).unwrap();
+    assert!(results(&run)[0].0.contains("`depth` among the limits leaves no level"), "{:?}", results(&run));
+}
+
+#[test]
+fn the_rules_of_the_threads_above_hold() {
+    let host = host([call("acme_double", json!({ "n": 1 })), text("No."), text("No.")]);
+    let mut run = Run::new(with(json!({
+        "approvals": [{ "tool": "*", "then": "allow" }],
+        "parent": { "approvals": [[{ "tool": "acme/*", "then": "deny" }]] },
+    })));
+    run.finish(&host).unwrap();
+    assert_eq!(results(&run), [("the user does not allow calls of this tool".to_owned(), true)]);
+    let mut run = Run::new(with(json!({ "parent": { "permissions": [["execute.tool.other.*"]] } })));
+    run.finish(&host).unwrap();
+    assert!(host.model_requests().last().unwrap().tools.is_empty());
+}
+
+#[test]
+fn a_limit_is_told_and_another_run_continues() {
+    let first = host([call("acme_double", json!({ "n": 1 })), call("acme_double", json!({ "n": 2 }))]);
+    let settings = |more: Value| {
+        let mut settings =
+            with(json!({ "limits": { "turns": 2, "result": 3 }, "tell_failures": true, "history": {} }));
+        settings.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        settings
+    };
+    let mut run = Run::new(settings(json!({})));
+    let answer = run.finish(&first).unwrap();
+    assert_eq!(
+        (&answer["status"], &answer["category"], &answer["cost"]["turns"]),
+        (&json!("error"), &json!("limit"), &json!(2))
+    );
+    assert_eq!(
+        answer["error"],
+        json!("the model was asked 2 times and has not finished; `limits.turns` is 2")
+    );
+    // The results are in the conversation, so that no call is made again.
+    let second = host([text("Eight.")]);
+    let mut run = Run::new(settings(json!({ "message": "And?", "history": answer["history"] })));
+    let answer = run.finish(&second).unwrap();
+    assert_eq!(
+        (&answer["text"], &answer["cost"]["turns"], &answer["thread_length"]),
+        (&json!("Eig\n[3 of 6 characters are left out]"), &json!(3), &json!(7))
+    );
+    assert_eq!(second.model_requests()[0].messages.len(), 5);
+    // What may pass, and what the settings do not want told, stays a failure.
+    let none = host([Err(Failure::transient("no"))]);
+    let failure = Run::new(settings(json!({}))).finish(&none).unwrap_err().failure();
+    assert_eq!(failure.category(), Some(Category::Transient));
+}
+
+#[test]
+fn a_person_cancels() {
+    let host = host([call("acme_double", json!({ "n": 1 }))]).answer("abort");
+    let mut run =
+        Run::new(with(json!({ "approvals": [{ "tool": "*", "then": "ask" }], "tell_failures": true })));
+    let answer = run.finish(&host).unwrap();
+    assert_eq!((&answer["status"], &answer["category"]), (&json!("cancelled"), &json!("denied")));
+    assert_eq!(results(&run), [("the task has ended".to_owned(), true)]);
+}
+
+#[test]
+fn hooks_are_called_at_their_events() {
+    let host = host([call("directive_return", json!({ "n": 4 }))]);
+    let hook = |event: &str, item: &str, params: Value| json!({ "event": event, "id": event, "action": { "item_id": item, "params": params } });
+    let mut run = Run::new(json!({
+        "message": "Count.", "outputs": { "n": "integer" },
+        "hooks_read": { "inputs": { "n": 3 } },
+        "hooks": [
+            hook("after_complete", "acme/double", json!({ "n": "${cost.turns}" })),
+            hook("thread_started", "acme/double", json!({ "n": "${inputs.n}" })),
+            hook("directive_return", "acme/double", json!({ "n": "${result}" })),
+            hook("error", "acme/double", json!({})),
+        ],
+    }));
+    let answer = run.finish(&host).unwrap();
+    assert_eq!(answer["outputs"], json!({ "n": 4 }));
+    // A hook that fails changes nothing.
+    let expected = [("thread_started", true), ("directive_return", false), ("after_complete", true)];
+    assert_eq!(run.hooked, expected.map(|(name, returned)| (json!(name), returned)));
+    let logged = host.lines();
+    assert!(logged.iter().any(|(_, line)| line.contains("the hook `error` is not called")), "{logged:?}");
+}
