@@ -50,6 +50,17 @@ enum Answer {
     Abort,
 }
 
+/// Whether a person decides about a call.
+pub(crate) fn asks(rules: &[Approval], tool: &ToolSettings, call: &ToolCall) -> bool {
+    verdict(rules, tool, call) == Verdict::Ask
+}
+
+/// What the first rule that matches a call says.
+fn verdict(rules: &[Approval], tool: &ToolSettings, call: &ToolCall) -> Verdict {
+    let matches = |rule: &&Approval| matches(&rule.tool, &call.name) || matches(&rule.tool, &tool.item);
+    rules.iter().find(matches).map_or(Verdict::Allow, |rule| rule.then)
+}
+
 /// Decides about a call. If a person has to be asked and has not answered yet, the failure is the question.
 ///
 /// Failures: `invalid-input` for an answer that is none, `denied` if the person ends the task.
@@ -59,8 +70,7 @@ pub(crate) fn decide(
     call: &ToolCall,
     ctx: &Context,
 ) -> Result<Decision, Failure> {
-    let matches = |rule: &&Approval| matches(&rule.tool, &call.name) || matches(&rule.tool, &tool.item);
-    match rules.iter().find(matches).map_or(Verdict::Allow, |rule| rule.then) {
+    match verdict(rules, tool, call) {
         Verdict::Allow => Ok(Decision::Perform),
         Verdict::Deny => Ok(Decision::Refuse("the user does not allow calls of this tool".to_owned())),
         Verdict::Ask => ask(tool, call, ctx),

@@ -3,7 +3,7 @@
 use graph_sdk::model::{self, Message, Request, Response, Role, StopReason, Tool, ToolChoice};
 use graph_sdk::prelude::*;
 
-use crate::calls::{Performed, Plan};
+use crate::calls::Plan;
 use crate::outputs::{Outputs, RETURN};
 use crate::result::{Answer, Used};
 use crate::settings::{Limits, Said, Settings};
@@ -56,9 +56,9 @@ pub(crate) struct Params {
     /// What is done about the calls of the last message.
     #[serde(default)]
     calls: Option<Plan>,
-    /// What the graph has performed of it.
+    /// The results of those that the graph has performed, in order.
     #[serde(default)]
-    results: Option<Vec<Performed>>,
+    results: Option<Vec<Value>>,
 }
 
 /// What a call of the model is for.
@@ -93,6 +93,31 @@ struct End<'o> {
     truncated: bool,
 }
 
+/// What an activation has changed.
+struct Step {
+    /// Messages that are not in the thread yet.
+    added: Vec<Message>,
+    turns: u64,
+    used: Used,
+    context: u64,
+    phase: Phase,
+}
+
+impl Step {
+    /// The command that leads on to a node.
+    fn to(&self, node: &str) -> Command {
+        let command = Command::new();
+        let command =
+            if self.added.is_empty() { command } else { command.write("thread", json!(self.added)) };
+        command
+            .write("turns", self.turns)
+            .write("used", json!(self.used))
+            .write("context", self.context)
+            .write("phase", json!(self.phase))
+            .goto(node)
+    }
+}
+
 struct Turn<'c> {
     params: Params,
     outputs: Option<Outputs>,
@@ -106,7 +131,9 @@ impl Turn<'_> {
             (None, ..) => self.ask_model(None),
             (Some(_), Some(plan), Some(performed)) => {
                 let results = plan.results(settings, thread, performed)?;
-                Ok(self.ask_model(Some(results))?.write("calls", Value::Null).write("results", Value::Null))
+                let command = self.ask_model(Some(results))?.write("results", Value::Null);
+                let calls_tools = command.writes().iter().any(|(channel, _)| channel == "calls");
+                Ok(if calls_tools { command } else { command.write("calls", Value::Null) })
             }
             (Some(asked), ..) => self.plan_calls(asked),
         }
@@ -117,27 +144,57 @@ impl Turn<'_> {
         self.params.settings.message.as_ref().filter(|said| Some(*said) != self.params.heard.as_ref())
     }
 
-    /// Decides about the calls of the last message.
+    /// Decides about the calls of the last message in an activation of its own, in which a person may be asked.
     fn plan_calls(&self, asked: &Message) -> Result<Command, Failure> {
-        let Params { settings, thread, phase, turns, used, .. } = &self.params;
+        let Params { settings, thread, phase, turns, used, context, .. } = &self.params;
         let plan = calls::plan(settings, self.outputs.as_ref(), asked, self.ctx)?;
         if let Some(problems) = plan.wrong_outputs.as_ref().filter(|_| *phase == Phase::Finishing) {
             let message =
                 format!("the outputs that the model has returned in its last call are wrong: {problems}");
             return Err(self.limit(&message, *turns, used));
         }
+        let mut step =
+            Step { added: Vec::new(), turns: *turns, used: *used, context: *context, phase: *phase };
         if !plan.perform.is_empty() {
-            return Ok(Command::new().write("calls", json!(plan)).goto(CALL));
+            return Ok(step.to(CALL).write("calls", json!(plan)));
         }
-        let results = plan.results(settings, thread, &[])?;
+        step.added.push(plan.results(settings, thread, &[])?);
         match &plan.outputs {
-            Some(outputs) if self.said().is_none() => {
-                let early = *phase == Phase::Finishing;
-                let end = End { text: asked.text(), outputs: Some(outputs), early, truncated: false };
-                Ok(self.end(&[results], *turns, used, &end))
-            }
-            _ => Ok(Command::new().write("thread", json!([results])).goto(TURN)),
+            Some(outputs) if self.said().is_none() => Ok(self.returned(&step, asked, outputs)),
+            _ => Ok(step.to(TURN)),
         }
+    }
+
+    /// Decides about the calls of an answer in the activation that has asked for it. What may end the task otherwise than with outputs, and
+    /// what a person decides, is left to the next activation: the answer is on record then.
+    fn plan_at_once(&self, mut step: Step) -> Command {
+        let settings = &self.params.settings;
+        let outputs = self.outputs.as_ref();
+        let Some(asked) = step.added.last().cloned() else { return step.to(TURN) };
+        if calls::asks_a_person(settings, outputs, &asked) {
+            return step.to(TURN);
+        }
+        let Ok(plan) = calls::plan(settings, outputs, &asked, self.ctx) else { return step.to(TURN) };
+        if !plan.perform.is_empty() {
+            return step.to(CALL).write("calls", json!(plan));
+        }
+        if plan.wrong_outputs.is_some() && step.phase == Phase::Finishing {
+            return step.to(TURN);
+        }
+        let thread = [self.params.thread.as_slice(), step.added.as_slice()].concat();
+        let Ok(results) = plan.results(settings, &thread, &[]) else { return step.to(TURN) };
+        step.added.push(results);
+        match &plan.outputs {
+            Some(outputs) => self.returned(&step, &asked, outputs).write("context", step.context),
+            None => step.to(TURN),
+        }
+    }
+
+    /// The end of a task whose outputs the model has returned.
+    fn returned(&self, step: &Step, asked: &Message, outputs: &Value) -> Command {
+        let early = step.phase == Phase::Finishing;
+        let end = End { text: asked.text(), outputs: Some(outputs), early, truncated: false };
+        self.end(&step.added, step.turns, &step.used, &end)
     }
 
     /// Asks the model for the next message, or for a summary if the window is nearly full.
@@ -268,7 +325,9 @@ impl Turn<'_> {
                 let message = "the model asks for tools in its last call, in which it may not";
                 return Err(self.limit(message, turns, &used));
             }
-            (true, _, phase) => (added, phase),
+            (true, _, phase) => {
+                return Ok(self.plan_at_once(Step { added, turns, used, context, phase }));
+            }
             (false, None, phase) => {
                 let early = phase == Phase::Finishing;
                 let end = End { text, outputs: None, early, truncated: stop == StopReason::MaxOutput };
@@ -290,13 +349,7 @@ impl Turn<'_> {
                 return Err(self.limit(&message, turns, &used));
             }
         };
-        Ok(Command::new()
-            .write("thread", json!(added))
-            .write("turns", turns)
-            .write("used", json!(used))
-            .write("context", context)
-            .write("phase", json!(phase))
-            .goto(TURN))
+        Ok(Step { added, turns, used, context, phase }.to(TURN))
     }
 
     /// The command that ends the task.
