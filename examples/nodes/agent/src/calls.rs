@@ -168,8 +168,7 @@ impl Plan {
             let content = bounded(result.content, settings.limits.tool_result);
             results.blocks.push(Block::ToolResult(ToolResult { content, ..result }));
         }
-        let all = [thread, std::slice::from_ref(&results)].concat();
-        match loops::repeated(&all, settings.limits.repeats) {
+        match loops::repeated(thread, &results, settings.limits.repeats) {
             Repeated::No => Ok(results),
             Repeated::Warn(times) => {
                 results.blocks.push(Block::Text(format!(

@@ -103,21 +103,6 @@ struct Step {
     phase: Phase,
 }
 
-impl Step {
-    /// The command that leads on to a node.
-    fn to(&self, node: &str) -> Command {
-        let command = Command::new();
-        let command =
-            if self.added.is_empty() { command } else { command.write("thread", json!(self.added)) };
-        command
-            .write("turns", self.turns)
-            .write("used", json!(self.used))
-            .write("context", self.context)
-            .write("phase", json!(self.phase))
-            .goto(node)
-    }
-}
-
 struct Turn<'c> {
     params: Params,
     outputs: Option<Outputs>,
@@ -131,9 +116,7 @@ impl Turn<'_> {
             (None, ..) => self.ask_model(None),
             (Some(_), Some(plan), Some(performed)) => {
                 let results = plan.results(settings, thread, performed)?;
-                let command = self.ask_model(Some(results))?.write("results", Value::Null);
-                let calls_tools = command.writes().iter().any(|(channel, _)| channel == "calls");
-                Ok(if calls_tools { command } else { command.write("calls", Value::Null) })
+                Ok(self.ask_model(Some(results))?.write("results", Value::Null))
             }
             (Some(asked), ..) => self.plan_calls(asked),
         }
@@ -156,12 +139,12 @@ impl Turn<'_> {
         let mut step =
             Step { added: Vec::new(), turns: *turns, used: *used, context: *context, phase: *phase };
         if !plan.perform.is_empty() {
-            return Ok(step.to(CALL).write("calls", json!(plan)));
+            return Ok(self.lead(&step, CALL).write("calls", json!(plan)));
         }
         step.added.push(plan.results(settings, thread, &[])?);
         match &plan.outputs {
             Some(outputs) if self.said().is_none() => Ok(self.returned(&step, asked, outputs)),
-            _ => Ok(step.to(TURN)),
+            _ => Ok(self.lead(&step, TURN)),
         }
     }
 
@@ -170,24 +153,43 @@ impl Turn<'_> {
     fn plan_at_once(&self, mut step: Step) -> Command {
         let settings = &self.params.settings;
         let outputs = self.outputs.as_ref();
-        let Some(asked) = step.added.last().cloned() else { return step.to(TURN) };
+        let Some(asked) = step.added.last().cloned() else { return self.lead(&step, TURN) };
         if calls::asks_a_person(settings, outputs, &asked) {
-            return step.to(TURN);
+            return self.lead(&step, TURN);
         }
-        let Ok(plan) = calls::plan(settings, outputs, &asked, self.ctx) else { return step.to(TURN) };
+        let Ok(plan) = calls::plan(settings, outputs, &asked, self.ctx) else {
+            return self.lead(&step, TURN);
+        };
         if !plan.perform.is_empty() {
-            return step.to(CALL).write("calls", json!(plan));
+            return self.lead(&step, CALL).write("calls", json!(plan));
         }
         if plan.wrong_outputs.is_some() && step.phase == Phase::Finishing {
-            return step.to(TURN);
+            return self.lead(&step, TURN);
         }
         let thread = [self.params.thread.as_slice(), step.added.as_slice()].concat();
-        let Ok(results) = plan.results(settings, &thread, &[]) else { return step.to(TURN) };
+        let Ok(results) = plan.results(settings, &thread, &[]) else { return self.lead(&step, TURN) };
         step.added.push(results);
         match &plan.outputs {
             Some(outputs) => self.returned(&step, &asked, outputs).write("context", step.context),
-            None => step.to(TURN),
+            None => self.lead(&step, TURN),
         }
+    }
+
+    /// The command that leads on to a node.
+    fn lead(&self, step: &Step, node: &str) -> Command {
+        let mut command = Command::new();
+        if !step.added.is_empty() {
+            command = command.write("thread", json!(step.added));
+        }
+        if node != CALL && self.params.calls.is_some() {
+            command = command.write("calls", Value::Null);
+        }
+        command
+            .write("turns", step.turns)
+            .write("used", json!(step.used))
+            .write("context", step.context)
+            .write("phase", json!(step.phase))
+            .goto(node)
     }
 
     /// The end of a task whose outputs the model has returned.
@@ -215,8 +217,7 @@ impl Turn<'_> {
         let (turns, phase) =
             if new.is_some() { (0, Phase::Working) } else { (self.params.turns, self.params.phase) };
         let mut added: Vec<Message> = results.into_iter().chain(new).collect();
-        let all = [thread.as_slice(), added.as_slice()].concat();
-        match all.last() {
+        match added.last().or(thread.last()) {
             None => {
                 return Err(Failure::invalid_input(
                     "settings.message: is missing: say what the agent has to do",
@@ -234,7 +235,9 @@ impl Turn<'_> {
         }
         let mut phase = if self.has_to_finish(turns) { Phase::Finishing } else { phase };
         if phase != Phase::Finishing
-            && let Some(cut) = context::due(settings.context.as_ref(), &all, *context)
+            && let Some(window) = &settings.context
+            && let all = [thread.as_slice(), added.as_slice()].concat()
+            && let Some(cut) = context::due(window, &all, *context)
         {
             let superstep = self.ctx.activation().superstep;
             let summarised = context::summarise(settings, &all, cut, *used, superstep)?;
@@ -263,7 +266,7 @@ impl Turn<'_> {
         if phase == Phase::Finishing {
             added.push(Message::user(if self.outputs.is_some() { FINISH_WITH_OUTPUTS } else { FINISH }));
         }
-        let conversation = thread::merged(&[self.params.thread.as_slice(), added.as_slice()].concat());
+        let conversation = thread::merged(self.params.thread.iter().chain(added.iter()));
         model::complete(&self.request(conversation, phase)?)
     }
 
@@ -349,7 +352,7 @@ impl Turn<'_> {
                 return Err(self.limit(&message, turns, &used));
             }
         };
-        Ok(Step { added, turns, used, context, phase }.to(TURN))
+        Ok(self.lead(&Step { added, turns, used, context, phase }, TURN))
     }
 
     /// The command that ends the task.
@@ -364,7 +367,12 @@ impl Turn<'_> {
             finished_early: end.early,
             truncated: end.truncated,
         };
-        Command::new()
+        let command = if self.params.calls.is_some() {
+            Command::new().write("calls", Value::Null)
+        } else {
+            Command::new()
+        };
+        command
             .write("thread", json!(added))
             .write("turns", turns)
             .write("used", json!(used))
