@@ -50,7 +50,23 @@ enum Answer {
     Abort,
 }
 
-/// Decides about a call, by the rules of the thread and those of the threads above: the strictest verdict counts. If a person has to be asked and has not answered yet, the failure is the question.
+/// Whether a person decides about a call.
+pub(crate) fn asks<'r>(
+    rules: impl Iterator<Item = &'r [Approval]>,
+    tool: &ToolSettings,
+    call: &ToolCall,
+) -> bool {
+    verdict(rules, tool, call) == Verdict::Ask
+}
+
+/// What the rules of the thread and those of the threads above say of a call: the strictest verdict counts, and of each list the first rule that matches.
+fn verdict<'r>(rules: impl Iterator<Item = &'r [Approval]>, tool: &ToolSettings, call: &ToolCall) -> Verdict {
+    let matches = |rule: &&Approval| matches(&rule.tool, &call.name) || matches(&rule.tool, &tool.item);
+    let verdict = |rules: &[Approval]| rules.iter().find(matches).map_or(Verdict::Allow, |rule| rule.then);
+    rules.map(verdict).max().unwrap_or(Verdict::Allow)
+}
+
+/// Decides about a call, by the rules of the thread and those of the threads above. If a person has to be asked and has not answered yet, the failure is the question.
 ///
 /// Failures: `invalid-input` for an answer that is none, `denied` if the person ends the task.
 pub(crate) fn decide<'r>(
@@ -59,9 +75,7 @@ pub(crate) fn decide<'r>(
     call: &ToolCall,
     ctx: &Context,
 ) -> Result<Decision, Failure> {
-    let matches = |rule: &&Approval| matches(&rule.tool, &call.name) || matches(&rule.tool, &tool.item);
-    let verdict = |rules: &[Approval]| rules.iter().find(matches).map_or(Verdict::Allow, |rule| rule.then);
-    match rules.map(verdict).max().unwrap_or(Verdict::Allow) {
+    match verdict(rules, tool, call) {
         Verdict::Allow => Ok(Decision::Perform),
         Verdict::Deny => Ok(Decision::Refuse("the user does not allow calls of this tool".to_owned())),
         Verdict::Ask => ask(tool, call, ctx),

@@ -51,28 +51,32 @@ impl Perform {
     }
 }
 
-/// What the graph `rye/agent/call` gives for a call.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+/// What the graph has in the place of the result of a call that has failed: `on_item_error: keep_error`.
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Performed {
-    /// The id of the call.
-    id: String,
-    /// What the item has returned.
-    #[serde(default)]
-    result: Value,
-    /// Why it has failed.
-    #[serde(default)]
-    failed: Option<Failed>,
+struct Failed {
+    #[serde(rename = "_error")]
+    error: WhyFailed,
 }
 
 /// Why a call has failed.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Failed {
+struct WhyFailed {
     /// The category of the failure, such as `timeout`.
     category: String,
     /// The message.
-    message: String,
+    error: String,
+}
+
+/// Whether a person has to be asked about a call of a message.
+pub(crate) fn asks_a_person(settings: &Settings, outputs: Option<&Outputs>, asked: &Message) -> bool {
+    asked.tool_calls().filter(|call| outputs.is_none() || call.name != RETURN).any(|call| {
+        let tool = settings.offered().find(|tool| tool.name() == call.name);
+        tool.is_some_and(|tool| {
+            call.arguments.is_object() && approvals::asks(settings.all_approvals(), tool, call)
+        })
+    })
 }
 
 /// The results of calls that are not performed because the task has ended.
@@ -137,9 +141,7 @@ impl Plan {
             self.refuse(call, why);
             return Ok(());
         }
-        let above = settings.parent.approvals.iter().map(Vec::as_slice);
-        let rules = std::iter::once(settings.approvals.as_slice()).chain(above);
-        let (arguments, edited) = match approvals::decide(rules, tool, call, ctx)? {
+        let (arguments, edited) = match approvals::decide(settings.all_approvals(), tool, call, ctx)? {
             Decision::Perform => (call.arguments.clone(), false),
             Decision::PerformWith(arguments) => (arguments, true),
             Decision::Refuse(why) => {
@@ -173,23 +175,21 @@ impl Plan {
     }
 
     /// What was used, with the threads that the calls have started.
-    pub(crate) fn used(&self, used: Used, performed: &[Performed]) -> Used {
-        let of_threads = self.perform.iter().filter(|call| threads::is_thread(&call.item));
-        of_threads.fold(used, |used, call| {
-            let found = performed.iter().find(|performed| performed.id == call.id);
-            threads::with_thread(used, found.map_or(&Value::Null, |performed| &performed.result))
-        })
+    pub(crate) fn used(&self, used: Used, performed: &[Value]) -> Used {
+        let of_threads =
+            self.perform.iter().zip(performed).filter(|(call, _)| threads::is_thread(&call.item));
+        of_threads.fold(used, |used, (_, given)| threads::with_thread(used, given))
     }
 
     /// The message with the results of all calls of the last message of a thread, in their order, and with a warning to a model that
-    /// repeats itself.
+    /// repeats itself. `performed` are the results of [`Self::perform`], in its order.
     ///
     /// Failures: `limit` for a model that continues to repeat itself; `internal` if a call has no result.
     pub(crate) fn results(
         &self,
         settings: &Settings,
         thread: &[Message],
-        performed: &[Performed],
+        performed: &[Value],
     ) -> Result<Message, Failure> {
         let mut results = Message::results([]);
         for call in thread.last().into_iter().flat_map(Message::tool_calls) {
@@ -200,8 +200,7 @@ impl Plan {
             let content = bounded(result.content, settings.limits.tool_result);
             results.blocks.push(Block::ToolResult(ToolResult { content, ..result }));
         }
-        let all = [thread, std::slice::from_ref(&results)].concat();
-        match loops::repeated(&all, settings.limits.repeats) {
+        match loops::repeated(thread, &results, settings.limits.repeats) {
             Repeated::No => Ok(results),
             Repeated::Warn(times) => {
                 results.blocks.push(Block::Text(format!(
@@ -228,23 +227,26 @@ impl Plan {
         }
     }
 
-    fn result(&self, call: &ToolCall, performed: &[Performed]) -> Result<ToolResult, Failure> {
-        let found = performed.iter().find(|performed| performed.id == call.id);
-        let Some(Performed { id, result, failed }) = found else {
+    fn result(&self, call: &ToolCall, performed: &[Value]) -> Result<ToolResult, Failure> {
+        let found = self.perform.iter().zip(performed).find(|(perform, _)| perform.id == call.id);
+        let Some((perform, result)) = found else {
             let message =
                 format!("the graph has brought no result of the call `{}` of `{}`", call.id, call.name);
             return Err(Failure::internal(message));
         };
-        let edited = self.perform.iter().find(|perform| perform.id == call.id && perform.edited);
-        let note = edited.map_or_else(String::new, |perform| {
+        let note = if perform.edited {
             format!("(A person has changed the arguments to {}.)\n", perform.arguments)
-        });
-        let (content, failed) = match (failed, result) {
-            (Some(Failed { category, message }), _) => (format!("{note}{category}: {message}"), true),
-            (None, Value::String(text)) => (note + text, false),
-            (None, other) => (note + &other.to_string(), false),
+        } else {
+            String::new()
         };
-        Ok(ToolResult { id: id.clone(), content, failed })
+        let (content, failed) = match (Failed::deserialize(result), result) {
+            (Ok(Failed { error: WhyFailed { category, error } }), _) => {
+                (format!("{note}{category}: {error}"), true)
+            }
+            (Err(_), Value::String(text)) => (note + text, false),
+            (Err(_), other) => (note + &other.to_string(), false),
+        };
+        Ok(ToolResult { id: call.id.clone(), content, failed })
     }
 }
 

@@ -32,8 +32,7 @@ pub(crate) struct Summarised {
 /// Where the older messages end, if the window is nearly full and there are older messages that can be replaced.
 ///
 /// `context` is what the last call used: tokens of its request and its answer. What was added since is estimated at 4 bytes a token.
-pub(crate) fn due(settings: Option<&ContextSettings>, thread: &[Message], context: u64) -> Option<usize> {
-    let settings = settings?;
+pub(crate) fn due(settings: &ContextSettings, thread: &[Message], context: u64) -> Option<usize> {
     if context == 0 {
         return None;
     }
@@ -152,12 +151,11 @@ mod tests {
     #[test]
     fn a_summary_is_due_at_a_part_of_the_window() {
         let thread = [Message::user("a"), Message::assistant("b"), Message::user("c"), call(), result(4000)];
-        let due = |context: u64, window: u64| due(Some(&settings(window, 0.9, 10)), &thread, context);
+        let due = |context: u64, window: u64| due(&settings(window, 0.9, 10), &thread, context);
         // The newest result has about 1000 tokens that the last call did not count.
         assert_eq!(due(7_000, 10_000), None);
         assert_eq!(due(8_100, 10_000), Some(3));
         assert_eq!(due(0, 1), None);
-        assert_eq!(super::due(None, &thread, u64::MAX), None);
-        assert_eq!(super::due(Some(&settings(10, 1.0, 1)), &thread[..1], u64::MAX), None);
+        assert_eq!(super::due(&settings(10, 1.0, 1), &thread[..1], u64::MAX), None);
     }
 }

@@ -18,13 +18,13 @@ type Performed<'m> = (&'m str, String, &'m str, bool);
 /// The calls of one message.
 type Round<'m> = Vec<Performed<'m>>;
 
-/// Compares the calls of a conversation whose last two messages are an assistant's with calls and the results of those calls.
+/// Compares the calls of a conversation whose last message is an assistant's with calls; `results` are those of these calls.
 ///
 /// Calls are the same if tool, arguments, result and failure are. They are counted one by one, and by message, for a model that asks for
-/// the same set of calls again and again.
-pub(crate) fn repeated(thread: &[Message], limit: usize) -> Repeated {
-    let rounds = rounds(thread);
-    let Some((_, earlier)) = rounds.split_last() else { return Repeated::No };
+/// the same set of calls again and again. Only the newest rounds are read, as far as they repeat each other: a conversation is long.
+pub(crate) fn repeated(thread: &[Message], results: &Message, limit: usize) -> Repeated {
+    let rounds = newest(thread, results);
+    let Some((_, earlier)) = rounds.split_first() else { return Repeated::No };
     let (before, after) = (in_a_row(earlier), in_a_row(&rounds));
     if before >= limit && after > before {
         Repeated::Stop(after)
@@ -35,35 +35,40 @@ pub(crate) fn repeated(thread: &[Message], limit: usize) -> Repeated {
     }
 }
 
-/// The calls with their results, by message.
-fn rounds(thread: &[Message]) -> Vec<Round<'_>> {
-    let mut rounds = Vec::new();
-    for pair in thread.windows(2) {
-        let [asked, answered] = pair else { continue };
-        let performed = |call: &'_ ToolCall| {
-            let result = answered.tool_results().find(|result| result.id == call.id);
-            result.map(|ToolResult { content, failed, .. }| {
-                (call.arguments.to_string(), content.as_str(), *failed)
-            })
-        };
-        let round: Round<'_> = asked
-            .tool_calls()
-            .filter_map(|call| {
-                performed(call)
-                    .map(|(arguments, result, failed)| (call.name.as_str(), arguments, result, failed))
-            })
-            .collect();
-        if !round.is_empty() {
-            rounds.push(round);
+/// The newest rounds, the newest first: that of `results`, and the earlier ones back to the first that continues none.
+fn newest<'m>(thread: &'m [Message], results: &'m Message) -> Vec<Round<'m>> {
+    let pairs = thread.windows(2).rev().map(|pair| (&pair[0], &pair[1]));
+    let pairs = thread.last().map(|asked| (asked, results)).into_iter().chain(pairs);
+    let mut newest: Vec<Round<'m>> = Vec::new();
+    for round in pairs.map(|(asked, answered)| round(asked, answered)).filter(|round| !round.is_empty()) {
+        let is_last = newest.len() > 1 && newest.last().is_some_and(|newer| !continues(&round, newer));
+        newest.push(round);
+        if is_last {
+            break;
         }
     }
-    rounds
+    newest
+}
+
+/// The calls of a message with their results, which the next message has.
+fn round<'m>(asked: &'m Message, answered: &'m Message) -> Round<'m> {
+    let performed = |call: &'m ToolCall| {
+        let result = answered.tool_results().find(|result| result.id == call.id)?;
+        let ToolResult { content, failed, .. } = result;
+        Some((call.name.as_str(), call.arguments.to_string(), content.as_str(), *failed))
+    };
+    asked.tool_calls().filter_map(performed).collect()
+}
+
+/// Whether the newer round may count together with the older one: they are equal, or the calls next to each other are.
+fn continues(older: &Round<'_>, newer: &Round<'_>) -> bool {
+    older == newer || older.last() == newer.first()
 }
 
 /// How many of the newest calls are the same, one by one or by message, whichever is more.
-fn in_a_row(rounds: &[Round<'_>]) -> usize {
-    let messages = trailing(rounds.iter().rev());
-    let calls = trailing(rounds.iter().rev().flat_map(|round| round.iter().rev()));
+fn in_a_row(newest_first: &[Round<'_>]) -> usize {
+    let messages = trailing(newest_first.iter());
+    let calls = trailing(newest_first.iter().flat_map(|round| round.iter().rev()));
     messages.max(calls)
 }
 
@@ -118,16 +123,18 @@ mod tests {
             (vec![&many], 3, Repeated::Warn(4)),
             (vec![&many, &a], 3, Repeated::Stop(5)),
         ] {
-            assert_eq!(repeated(&thread(&messages), limit), expected, "{messages:?}");
+            let thread = thread(&messages);
+            let (results, asked) = thread.split_last().unwrap();
+            assert_eq!(repeated(asked, results, limit), expected, "{messages:?}");
         }
     }
 
     #[test]
     fn another_result_is_progress() {
         let mut of = thread(&[&[("a", "1")], &[("a", "1")]]);
-        assert_eq!(repeated(&of, 2), Repeated::Warn(2));
+        assert_eq!(repeated(&of[..4], &of[4], 2), Repeated::Warn(2));
         of[4] =
             Message::results([ToolResult { id: "call-1".to_owned(), content: "1".to_owned(), failed: true }]);
-        assert_eq!(repeated(&of, 2), Repeated::No);
+        assert_eq!(repeated(&of[..4], &of[4], 2), Repeated::No);
     }
 }

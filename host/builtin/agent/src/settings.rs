@@ -212,6 +212,12 @@ pub(crate) fn without_nulls<'de, D: Deserializer<'de>>(deserializer: D) -> Resul
 }
 
 impl Settings {
+    /// The rules about calls of the thread, and those of the threads above.
+    pub(crate) fn all_approvals(&self) -> impl Iterator<Item = &[Approval]> {
+        let above = self.parent.approvals.iter().map(Vec::as_slice);
+        std::iter::once(self.approvals.as_slice()).chain(above)
+    }
+
     /// Checks what their types alone do not say, and reads the outputs.
     ///
     /// Failures: `invalid-input` that names the setting.

@@ -4,8 +4,8 @@ use graph_sdk::model::{Block, Message, Role};
 
 /// The messages as a model gets them: messages of the user that follow each other are one, as every provider requires of results of
 /// tools and what the user says next to them.
-pub(crate) fn merged(messages: &[Message]) -> Vec<Message> {
-    let mut merged: Vec<Message> = Vec::with_capacity(messages.len());
+pub(crate) fn merged<'m>(messages: impl Iterator<Item = &'m Message>) -> Vec<Message> {
+    let mut merged: Vec<Message> = Vec::new();
     for message in messages {
         match merged.last_mut() {
             Some(last) if last.role == Role::User && message.role == Role::User => {

@@ -3,7 +3,7 @@
 use graph_sdk::model::{self, Message, Request, Response, Role, StopReason, Tool, ToolChoice};
 use graph_sdk::prelude::*;
 
-use crate::calls::{Performed, Plan};
+use crate::calls::Plan;
 use crate::hooks::Due;
 use crate::outputs::{Outputs, RETURN};
 use crate::result::{Answer, History, Used};
@@ -59,9 +59,9 @@ pub(crate) struct Params {
     /// What is done about the calls of the last message.
     #[serde(default)]
     calls: Option<Plan>,
-    /// What the graph has performed of it.
+    /// The results of those that the graph has performed, in order.
     #[serde(default)]
-    results: Option<Vec<Performed>>,
+    results: Option<Vec<Value>>,
     /// The hooks that were called last.
     #[serde(default)]
     hooks: Option<Due>,
@@ -108,6 +108,16 @@ struct End<'o> {
     failure: Option<(&'static str, &'static str, String)>,
 }
 
+/// What an activation has changed.
+struct Step {
+    /// Messages that are not in the thread yet.
+    added: Vec<Message>,
+    turns: u64,
+    used: Used,
+    context: u64,
+    phase: Phase,
+}
+
 struct Turn<'c> {
     params: Params,
     outputs: Option<Outputs>,
@@ -132,7 +142,7 @@ impl Turn<'_> {
                 };
                 let command = self.ask_model(Some(results.clone()));
                 let command = command.or_else(|failure| self.tell(failure, Some(results)))?;
-                Ok(command.write("calls", Value::Null).write("results", Value::Null))
+                Ok(command.write("results", Value::Null))
             }
             (Some(asked), ..) => self
                 .plan_calls(asked)
@@ -206,33 +216,78 @@ impl Turn<'_> {
         self.params.settings.message.as_ref().filter(|said| Some(*said) != self.params.heard.as_ref())
     }
 
-    /// Decides about the calls of the last message.
+    /// Decides about the calls of the last message in an activation of its own, in which a person may be asked.
     fn plan_calls(&self, asked: &Message) -> Result<Command, Failure> {
-        let Params { settings, thread, phase, turns, used, .. } = &self.params;
+        let Params { settings, thread, phase, turns, used, context, .. } = &self.params;
         let plan = calls::plan(settings, self.outputs.as_ref(), asked, used, self.ctx)?;
         if let Some(problems) = plan.wrong_outputs.as_ref().filter(|_| *phase == Phase::Finishing) {
             let message =
                 format!("the outputs that the model has returned in its last call are wrong: {problems}");
             return Err(self.limit(&message, *turns, used));
         }
+        let mut step =
+            Step { added: Vec::new(), turns: *turns, used: *used, context: *context, phase: *phase };
         if !plan.perform.is_empty() {
-            return Ok(Command::new().write("calls", json!(plan)).goto(CALL));
+            return Ok(self.lead(&step, CALL).write("calls", json!(plan)));
         }
-        let results = plan.results(settings, thread, &[])?;
+        step.added.push(plan.results(settings, thread, &[])?);
         match &plan.outputs {
-            Some(outputs) if self.said().is_none() => {
-                let early = *phase == Phase::Finishing;
-                let end = End {
-                    text: asked.text(),
-                    outputs: Some(outputs),
-                    early,
-                    truncated: false,
-                    failure: None,
-                };
-                Ok(self.end(&[results], *turns, used, &end))
-            }
-            _ => Ok(Command::new().write("thread", json!([results])).goto(TURN)),
+            Some(outputs) if self.said().is_none() => Ok(self.returned(&step, asked, outputs)),
+            _ => Ok(self.lead(&step, TURN)),
         }
+    }
+
+    /// Decides about the calls of an answer in the activation that has asked for it. What may end the task otherwise than with outputs, and
+    /// what a person decides, is left to the next activation: the answer is on record then.
+    fn plan_at_once(&self, mut step: Step) -> Command {
+        let settings = &self.params.settings;
+        let outputs = self.outputs.as_ref();
+        let Some(asked) = step.added.last().cloned() else { return self.lead(&step, TURN) };
+        if calls::asks_a_person(settings, outputs, &asked) {
+            return self.lead(&step, TURN);
+        }
+        let Ok(plan) = calls::plan(settings, outputs, &asked, &step.used, self.ctx) else {
+            return self.lead(&step, TURN);
+        };
+        if !plan.perform.is_empty() {
+            return self.lead(&step, CALL).write("calls", json!(plan));
+        }
+        if plan.wrong_outputs.is_some() && step.phase == Phase::Finishing {
+            return self.lead(&step, TURN);
+        }
+        let thread = [self.params.thread.as_slice(), step.added.as_slice()].concat();
+        let Ok(results) = plan.results(settings, &thread, &[]) else { return self.lead(&step, TURN) };
+        step.added.push(results);
+        match &plan.outputs {
+            Some(outputs) => self.returned(&step, &asked, outputs).write("context", step.context),
+            None => self.lead(&step, TURN),
+        }
+    }
+
+    /// The command that leads on to a node.
+    fn lead(&self, step: &Step, node: &str) -> Command {
+        let mut command = if node == CALL { Command::new() } else { self.forget_calls(Command::new()) };
+        if !step.added.is_empty() {
+            command = command.write("thread", json!(step.added));
+        }
+        command
+            .write("turns", step.turns)
+            .write("used", json!(step.used))
+            .write("context", step.context)
+            .write("phase", json!(step.phase))
+            .goto(node)
+    }
+
+    /// Forgets the calls of the last message, whose results the model has or does not get any more.
+    fn forget_calls(&self, command: Command) -> Command {
+        if self.params.calls.is_some() { command.write("calls", Value::Null) } else { command }
+    }
+
+    /// The end of a task whose outputs the model has returned.
+    fn returned(&self, step: &Step, asked: &Message, outputs: &Value) -> Command {
+        let early = step.phase == Phase::Finishing;
+        let end = End { text: asked.text(), outputs: Some(outputs), early, truncated: false, failure: None };
+        self.end(&step.added, step.turns, &step.used, &end)
     }
 
     /// Asks the model for the next message, or for a summary if the window is nearly full.
@@ -253,8 +308,7 @@ impl Turn<'_> {
         let (turns, phase) =
             if new.is_some() { (0, Phase::Working) } else { (self.params.turns, self.params.phase) };
         let mut added: Vec<Message> = results.into_iter().chain(new).collect();
-        let all = [thread.as_slice(), added.as_slice()].concat();
-        match all.last() {
+        match added.last().or(thread.last()) {
             None => {
                 return Err(Failure::invalid_input(
                     "settings.message: is missing: say what the agent has to do",
@@ -272,7 +326,9 @@ impl Turn<'_> {
         }
         let mut phase = if self.has_to_finish(turns) { Phase::Finishing } else { phase };
         if phase != Phase::Finishing
-            && let Some(cut) = context::due(settings.context.as_ref(), &all, *context)
+            && let Some(window) = &settings.context
+            && let all = [thread.as_slice(), added.as_slice()].concat()
+            && let Some(cut) = context::due(window, &all, *context)
         {
             let superstep = self.ctx.activation().superstep;
             let summarised = context::summarise(settings, &all, cut, *used, superstep)?;
@@ -282,7 +338,8 @@ impl Turn<'_> {
                 Some(due) => Command::new().write("hooks", json!(due)).goto(HOOK),
                 None => Command::new().goto(TURN),
             };
-            return Ok(command
+            return Ok(self
+                .forget_calls(command)
                 .write("thread", json!({ "overwrite": summarised.thread }))
                 .write("turns", turns)
                 .write("used", json!(summarised.used))
@@ -307,7 +364,7 @@ impl Turn<'_> {
         if phase == Phase::Finishing {
             added.push(Message::user(if self.outputs.is_some() { FINISH_WITH_OUTPUTS } else { FINISH }));
         }
-        let conversation = thread::merged(&[self.params.thread.as_slice(), added.as_slice()].concat());
+        let conversation = thread::merged(self.params.thread.iter().chain(added.iter()));
         model::complete(&self.request(conversation, phase)?)
     }
 
@@ -369,7 +426,9 @@ impl Turn<'_> {
                 let message = "the model asks for tools in its last call, in which it may not";
                 return Err(self.limit(message, turns, &used));
             }
-            (true, _, phase) => (added, phase),
+            (true, _, phase) => {
+                return Ok(self.plan_at_once(Step { added, turns, used, context, phase }));
+            }
             (false, None, phase) => {
                 let early = phase == Phase::Finishing;
                 let truncated = stop == StopReason::MaxOutput;
@@ -392,13 +451,7 @@ impl Turn<'_> {
                 return Err(self.limit(&message, turns, &used));
             }
         };
-        Ok(Command::new()
-            .write("thread", json!(added))
-            .write("turns", turns)
-            .write("used", json!(used))
-            .write("context", context)
-            .write("phase", json!(phase))
-            .goto(TURN))
+        Ok(self.lead(&Step { added, turns, used, context, phase }, TURN))
     }
 
     /// The command that ends the task.
@@ -440,7 +493,7 @@ impl Turn<'_> {
             Some(due) => Command::new().write("hooks", json!(due)).goto(HOOK),
             None => Command::new().goto(DONE),
         };
-        command
+        self.forget_calls(command)
             .write("thread", json!(added))
             .write("turns", turns)
             .write("used", json!(used))

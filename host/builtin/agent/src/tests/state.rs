@@ -128,20 +128,19 @@ impl Run {
         }
     }
 
-    /// The graph's node `call`: each call is a run of `rye/agent/call`.
+    /// The graph's node `call`: a failure is in the place of a result.
     fn perform(&mut self) {
         let calls = self.state["calls"]["perform"].as_array().unwrap();
         let results = calls.iter().map(|call| {
-            match tools::call::<Value>(call["item"].as_str().unwrap(), &call["arguments"]) {
-                Ok(result) => json!({ "id": call["id"], "result": result }),
-                Err(failure) => {
-                    let category = match failure.category().unwrap() {
+            tools::call::<Value>(call["item"].as_str().unwrap(), &call["arguments"]).unwrap_or_else(
+                |failure| {
+                    let category = match failure.category().unwrap_or_else(|| panic!("{failure:?}")) {
                         Category::InvalidInput => "invalid_input",
                         _ => "denied",
                     };
-                    json!({ "id": call["id"], "failed": { "category": category, "message": failure.to_string() } })
-                }
-            }
+                    json!({ "_error": { "category": category, "error": failure.to_string() } })
+                },
+            )
         });
         let results: Vec<Value> = results.collect();
         self.supersteps += 1;

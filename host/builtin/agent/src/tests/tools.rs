@@ -20,8 +20,8 @@ fn tools_are_called_between_two_calls_of_the_model() {
         answer["cost"],
         json!({ "turns": 2, "input_tokens": 200, "output_tokens": 20, "spend": 0.003 })
     );
-    // A call of the model, the decision about the tools, the tools, and a call of the model.
-    assert_eq!(run.supersteps(), 4);
+    // A call of the model, the tool, and a call of the model.
+    assert_eq!(run.supersteps(), 3);
     let requests = host.model_requests();
     let tool = &requests[0].tools[0];
     assert_eq!((tool.name.as_str(), tool.description.as_str()), ("acme_double", "Doubles."));
@@ -100,7 +100,6 @@ fn a_model_without_tools_is_told_so() {
 fn a_call_without_a_result_is_a_mistake_of_the_graph() {
     let host = host([call("acme_double", json!({ "n": 4 }))]);
     let mut run = Run::new(settings());
-    run.activate(&host).unwrap();
     run.activate(&host).unwrap();
     run.set("results", json!([]));
     let failure = run.activate(&host).unwrap_err().failure();
