@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::built_graphs::{graph, input, is};
 
-const AGENT: &str = "examples/agent";
+const AGENT: &str = "rye/agent/agent";
 const FEEDBACK: &str =
     "Prior visit's output is provided above; refine your response based on it. The editor says: ";
 const TURN_OF: &str = "What was said so far, oldest first: ${state.offers}\n\nIt is your turn.";

@@ -150,7 +150,7 @@ config:
     a: { action: { item_id: rye/agent/agent, params: { message: Hello } } }
 "#;
 const MODELS: &str =
-    "dispatch: [execute.tool.rye.agent.agent, execute.tool.rye.agent.call, execute.tool.rye.agent.turn]
+    "dispatch: [execute.tool.rye.agent.agent, execute.tool.rye.agent.turn]
 models: { m: { api: openai-chat, url: 'http://127.0.0.1:1/v1', model: m, addresses: [127.0.0.1] } }
 items:
   rye/agent/turn: { model: [m] }
@@ -235,7 +235,7 @@ fn a_bundle_takes_what_is_built_in_along() {
     assert_eq!(bundled.code, 0, "{}", bundled.stderr);
     let bundle: serde_json::Value = serde_json::from_str(&place.read("site/bundle.json")).unwrap();
     let graphs: Vec<_> = bundle["graphs"].as_array().unwrap().iter().map(|graph| &graph["id"]).collect();
-    assert_eq!(graphs, [AGENT, "rye/agent/call"]);
+    assert_eq!(graphs, [AGENT]);
     let component = &bundle["components"][0];
     assert_eq!(component["item"], json!("rye/agent/turn"));
     let (envelope, trust) = (component["envelope"].as_str().unwrap(), bundle["trust"].as_str().unwrap());

@@ -44,14 +44,10 @@ enum Content {
 /// The digests of the graphs that the program lists, a line each: the digest, and the id.
 const GRAPHS: &str = include_str!("../../assets/graphs.sha256");
 
-static ITEMS: [BuiltIn; 5] = [
+static ITEMS: [BuiltIn; 4] = [
     BuiltIn {
         id: "rye/agent/agent",
         content: Content::Graph(include_str!("../../../builtin/agent/graphs/agent.yaml")),
-    },
-    BuiltIn {
-        id: "rye/agent/call",
-        content: Content::Graph(include_str!("../../../builtin/agent/graphs/call.yaml")),
     },
     BuiltIn {
         id: "rye/agent/threads/thread_directive",
