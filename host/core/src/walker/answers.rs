@@ -98,6 +98,15 @@ pub(super) fn resolve(
             }
         }
     }
+    accepted(open, resolved, now)
+}
+
+/// The answers as their questions take them, and the defaults of those whose time is over.
+fn accepted(
+    open: &[InterruptRecord],
+    mut resolved: BTreeMap<String, Value>,
+    now: Timestamp,
+) -> Result<BTreeMap<String, Value>, HandleError> {
     let refuse = |asked: &InterruptRecord, error: &dyn Display| {
         let message = format!("the answer to `{}` ({}) is not accepted: {error}", asked.id, asked.node);
         Err(refused(ErrorCode::AnswerNeeded, message))

@@ -18,7 +18,7 @@ use crate::graph::{Action, ItemType, Node, NodeKind, OnItemError, Primary, Retry
 use crate::hook::is_control_item;
 use crate::limits::{Budget, HostUse, TaskLimits, smaller_floor};
 use crate::node::{Activation, Category, Failure, Outcome};
-use crate::record::{ErrorCode, RunError, ShortRecord};
+use crate::record::{ErrorCode, RunError};
 use crate::time::Timestamp;
 use crate::work::{Meter, rates, size};
 use crate::written_graph::{self, GraphItem};
@@ -167,9 +167,8 @@ impl Walker {
         }
         let fuel = dispatch.limits.fuel.min(task.account().left_to_components());
         if fuel == 0 {
-            let most = self.allowance.fuel_share().unwrap_or_default();
-            let message = format!("the fuel of {most} that a node above leaves to its graph is used up");
-            return self.failed(now, at, Failure::new(Category::Limit, message), fx);
+            let failure = self.without_fuel();
+            return self.failed(now, at, failure, fx);
         }
         let task = superstep.task_mut(at);
         // A component that makes no calls of the host can run even if none are left.
@@ -179,9 +178,7 @@ impl Walker {
         let smaller = |floor| smaller_floor((dispatch.limits.model, floor), (of_run, of_run.floor()));
         let model_floor = dispatch.limits.model_floor.map(smaller);
         if let Some(short) = task.answers_mut().take_stopped() {
-            task.account_mut().begin_and_end();
-            let ShortRecord { failure, figure, of_run, .. } = *short;
-            return self.end_short(now, at, figure, of_run, failure, fx);
+            return self.end_stopped(now, at, *short, fx);
         }
         if is_control_item(dispatch.primary, dispatch.item_type, &dispatch.item_id) {
             task.account_mut().begin_and_end();
@@ -265,6 +262,13 @@ impl Walker {
             }
             Err(refusal) => self.troubled(now, at, refusal.into(), fx),
         }
+    }
+
+    /// The failure of an attempt whose component may use no fuel.
+    fn without_fuel(&self) -> Failure {
+        let most = self.allowance.fuel_share().unwrap_or_default();
+        let message = format!("the fuel of {most} that a node above leaves to its graph is used up");
+        Failure::new(Category::Limit, message)
     }
 
     /// What an attempt of a task is given.

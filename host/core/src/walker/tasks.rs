@@ -147,8 +147,22 @@ impl Walker {
         self.settled(now, at, fx);
     }
 
+    /// A dispatch ends at once, without its component: an answer has added nothing to a budget that is used up.
+    pub(super) fn end_stopped(
+        &mut self,
+        now: Timestamp,
+        at: usize,
+        short: ShortRecord,
+        fx: &mut Vec<Effect>,
+    ) {
+        let Some(superstep) = &mut self.superstep else { return };
+        superstep.task_mut(at).account_mut().begin_and_end();
+        let ShortRecord { failure, figure, of_run, .. } = short;
+        self.end_short(now, at, figure, of_run, failure, fx);
+    }
+
     /// A budget of language models has ended a running attempt, and nothing is added to it.
-    pub(super) fn end_short(
+    fn end_short(
         &mut self,
         now: Timestamp,
         at: usize,
