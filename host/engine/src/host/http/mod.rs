@@ -27,7 +27,7 @@ use wasmtime_wasi_http::{
 
 use body::Unfinished;
 pub(crate) use body::add_to_linker;
-pub(super) use problem::{Kind, Problem};
+pub(super) use problem::Kind;
 pub(super) use received::Received;
 pub use resolver::{Resolver, Resolving, SystemResolver};
 pub use secrets::SecretError;
