@@ -149,8 +149,7 @@ config:
   nodes:
     a: { action: { item_id: rye/agent/agent, params: { message: Hello } } }
 "#;
-const MODELS: &str =
-    "dispatch: [execute.tool.rye.agent.agent, execute.tool.rye.agent.turn]
+const MODELS: &str = "dispatch: [execute.tool.rye.agent.agent, execute.tool.rye.agent.turn]
 models: { m: { api: openai-chat, url: 'http://127.0.0.1:1/v1', model: m, addresses: [127.0.0.1] } }
 items:
   rye/agent/turn: { model: [m] }
