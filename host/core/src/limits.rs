@@ -164,6 +164,19 @@ impl TaskLimits {
     }
 }
 
+/// Reads limits that the author of a component states. They can only lower what a manifest says: whether a task asks for more of a budget, and
+/// what answers have added to it, is not the author's to say.
+pub(crate) fn stated<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<TaskLimits>, D::Error> {
+    let limits = Option::<TaskLimits>::deserialize(deserializer)?;
+    if limits.is_some_and(|limits| limits.model_asks || !limits.model_added.is_nothing()) {
+        let message = "`model_asks` and `model_added` are not among the limits of a statement";
+        return Err(serde::de::Error::custom(message));
+    }
+    Ok(limits)
+}
+
 impl Default for TaskLimits {
     fn default() -> Self {
         Self::DEFAULT

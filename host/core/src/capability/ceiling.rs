@@ -15,7 +15,7 @@ pub struct Ceiling {
     /// The kinds that may be granted. [`CapabilityKind::Log`] is always among them.
     pub kinds: BTreeSet<CapabilityKind>,
     /// The most that a task may use up; without it, only the manifest limits a task.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "crate::limits::stated", skip_serializing_if = "Option::is_none")]
     pub limits: Option<TaskLimits>,
 }
 

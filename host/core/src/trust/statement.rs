@@ -43,7 +43,7 @@ pub struct Predicate {
     /// The most that it may be granted.
     pub ceiling: Ceiling,
     /// The limits that a task of it needs, if its author states them; `timeout` in milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "crate::limits::stated", skip_serializing_if = "Option::is_none")]
     pub limits: Option<TaskLimits>,
 }
 

@@ -268,6 +268,8 @@ fn malformed_statements_are_refused_with_the_reason() {
         changed(&|it| it["predicate"]["ceiling"]["more"] = json!([])),
         changed(&|it| it["predicate"]["ceiling"]["limits"]["more"] = json!(1)),
         changed(&|it| it["predicate"]["ceiling"]["limits"]["fuel"] = json!(-1)),
+        changed(&|it| it["predicate"]["ceiling"]["limits"]["model_added"] = json!({"calls": 9})),
+        changed(&|it| it["predicate"]["ceiling"]["limits"]["model_asks"] = json!(true)),
         changed(&|it| it["predicate"]["limits"] = json!({"fuel": 1})),
         changed(&|it| it["predicate"]["limits"] = json!(null)),
         changed(&|it| it["predicate"]["ceiling"] = json!([["log"]])),

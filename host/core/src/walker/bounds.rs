@@ -25,9 +25,9 @@ const MOST_PATTERNS: usize = 1_000;
 #[derive(Debug)]
 pub(super) struct Bounds {
     /// The limits: what is written out, and what templates give.
-    pub(super) limits: NodeLimits,
+    pub limits: NodeLimits,
     /// What templates leave of what may be dispatched; none leaves everything.
-    pub(super) narrowing: Option<Arc<DispatchPatterns>>,
+    pub narrowing: Option<Arc<DispatchPatterns>>,
 }
 
 impl Bounds {
