@@ -31,21 +31,21 @@ fn the_registry_has_the_figures_of_a_run_with_its_child_runs() {
         assert_eq!(words(&without)[0], header, "{without}");
 
         assert_eq!(place.run(&[&RUN[..], &["--store", store]].concat()).code, 0);
-        let all = json!([[4, 48, 12, 0.000072, "fast"], [0, 0, 0, 0, null]]);
+        let all = json!([[4, 48, 12, 0.000_072, "fast"], [0, 0, 0, 0, null]]);
         assert_eq!(json!(listed(&place, &[])), all, "{store}");
-        let child = json!([[2, 24, 6, 0.000036, null]]);
+        let child = json!([[2, 24, 6, 0.000_036, null]]);
         assert_eq!(json!(listed(&place, &["--parent", "r1"])), child, "{store}");
 
         let table = place.run(&["runs", "list"]).stdout;
         let lines = words(&table);
         assert_eq!(lines[0], [&header[..], &["TURNS", "IN", "OUT", "SPEND", "MODEL"]].concat(), "{table}");
         // The time of the start is two words.
-        assert_eq!(lines[1][7..], ["4", "48", "12", "0.000072", "fast"], "{table}");
+        assert_eq!(lines[1][7..], ["4", "48", "12", "0.000_072", "fast"], "{table}");
         assert_eq!(lines[2].len(), 7, "{table}");
 
         // A fork begins with what the run had used up to there.
         assert_eq!(place.run(&["runs", "fork", "r1", "--at", "step:1", "--run-id", "r2"]).code, 0);
-        assert_eq!(json!(listed(&place, &["-n", "1"])), json!([[2, 24, 6, 0.000036, "fast"]]), "{store}");
+        assert_eq!(json!(listed(&place, &["-n", "1"])), json!([[2, 24, 6, 0.000_036, "fast"]]), "{store}");
         assert_eq!(place.run(&["runs", "fork", "r1", "--at", "step:0", "--run-id", "r3"]).code, 0);
         assert_eq!(json!(listed(&place, &["-n", "1"])), json!([[0, 0, 0, 0, null]]), "{store}");
     }
@@ -64,7 +64,7 @@ fn child_runs_count_by_model_too() {
     assert_eq!(columns[..4], [json!(4), json!(48), json!(12), json!(0.000_072)]);
     assert_eq!((&shown["last_model"], &shown["child_runs"][0]["model"]), (&json!("fast"), &half));
     let told = place.run(&["runs", "show", "r1"]).stdout;
-    let child = "2 model calls, 24 tokens in, 6 out, cost 0.000036";
+    let child = "2 model calls, 24 tokens in, 6 out, cost 0.000_036";
     assert!(told.lines().any(|line| line.contains('└') && line.ends_with(child)), "{told}");
 
     let events = place.run(&["runs", "events", "r1"]).stdout;

@@ -118,7 +118,7 @@ async fn cut(
         let gone_on = if later == at {
             Box::pin(session.perform_cut(&step.operation, write, intended)).await
         } else {
-            session.perform(&step.operation).await.map(Some)
+            Box::pin(session.perform(&step.operation)).await.map(Some)
         };
         let Some(mut actual) = gone_on.map_err(fault)? else { continue };
         if step.expect.wants_events() {
@@ -181,7 +181,7 @@ impl Session<'_> {
         let asked_before = self.stored_summary()?.map(|summary| summary.interrupts).unwrap_or_default();
         let (dispatched, recorded) = (self.doubles.by_path(), self.recorded()?);
         self.crash = Some(write);
-        self.perform(operation).await?;
+        Box::pin(self.perform(operation)).await?;
         if !self.store.is_broken() {
             return Err(format!(
                 "it persisted fewer than {write} writes, and more when nothing disturbed it"

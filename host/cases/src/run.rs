@@ -101,7 +101,7 @@ fn perform(
             let before = session.store.taken();
             let fault = |message| Problem::Fault { step: number, operation, line, message };
             let mark = session.history_mark().map_err(fault)?;
-            let done = session.perform(&step.operation).await;
+            let done = Box::pin(session.perform(&step.operation)).await;
             *recorded = session.servers.recorded();
             let mut actual = done.map_err(fault)?;
             if step.expect.wants_events() {

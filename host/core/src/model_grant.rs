@@ -205,8 +205,8 @@ mod tests {
 
     use super::*;
 
-    fn read(answer: Value) -> Result<ModelUse, String> {
-        ModelGrant::read(&answer, ModelFigure::OutputTokens)
+    fn read(answer: impl Into<Value>) -> Result<ModelUse, String> {
+        ModelGrant::read(&answer.into(), ModelFigure::OutputTokens)
             .map(ModelGrant::added)
             .map_err(|error| error.to_string())
     }

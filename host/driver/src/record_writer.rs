@@ -246,7 +246,7 @@ impl RecordWriter {
         if let Some(model) = asked_last(&persist.record).filter(|model| self.model.as_deref() != Some(model))
         {
             self.model = Some(model.to_owned());
-            update.model = self.model.clone();
+            update.model.clone_from(&self.model);
         }
         describe(&persist.record, &mut update);
         // A commit costs time for every page that it touches, so the row changes with the status, not with each

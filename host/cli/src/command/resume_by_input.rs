@@ -83,5 +83,5 @@ pub(super) async fn resume(
     resume.state_item = args.state_item;
     resume.quiet = args.quiet;
     resume.observe = args.observe.clone();
-    resume::resume(resume, None, context).await
+    Box::pin(resume::resume(resume, None, context)).await
 }

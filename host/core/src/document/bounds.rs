@@ -18,15 +18,33 @@ pub(super) struct Templates<'a, 'n> {
     pub(super) variable: Option<&'a str>,
 }
 
+/// A value of a node that may be a template.
+enum Given {
+    /// It is to be read as a constant.
+    Constant,
+    Template(ValueTemplate),
+    /// A template that cannot be read; the problem is reported.
+    Unreadable,
+}
+
+impl Given {
+    fn template(self) -> Option<ValueTemplate> {
+        match self {
+            Self::Template(template) => Some(template),
+            Self::Constant | Self::Unreadable => None,
+        }
+    }
+}
+
 impl Templates<'_, '_> {
-    /// A text with a template. The outer `None` is anything else, which is to be read as a constant; the inner one, a template that could
-    /// not be read.
-    fn read(&self, node: &Node) -> Option<Option<ValueTemplate>> {
-        node.as_text().filter(|text| text.contains("${"))?;
-        let template = self.reader.template(node, IN_ACTION, self.variable);
-        match template {
-            Some(template) if template.literal().is_some() => None,
-            template => Some(template),
+    fn read(&self, node: &Node) -> Given {
+        if node.as_text().is_none_or(|text| !text.contains("${")) {
+            return Given::Constant;
+        }
+        match self.reader.template(node, IN_ACTION, self.variable) {
+            Some(template) if template.literal().is_some() => Given::Constant,
+            Some(template) => Given::Template(template),
+            None => Given::Unreadable,
         }
     }
 }
@@ -56,8 +74,8 @@ pub(super) fn of_node(
     let mut limits = constants(fields);
     if let Some(node) = fields.get("timeout") {
         match templates.read(node) {
-            Some(template) => found.timeout = template,
-            None => limits.timeout = positive(Some(node), "`timeout`", problems),
+            Given::Constant => limits.timeout = positive(Some(node), "`timeout`", problems),
+            given => found.timeout = given.template(),
         }
     }
     let budgets = fields.filled("limits");
@@ -94,9 +112,9 @@ fn figures(
     let mut limits = ModelLimits::default();
     for figure in ModelFigure::ALL {
         let key = figure.key();
-        let template = fields.get(key).zip(templates).and_then(|(node, templates)| templates.read(node));
-        if let Some(template) = template {
-            found.model.extend(template.map(|template| (figure, template)));
+        let given = fields.get(key).zip(templates).map(|(node, templates)| templates.read(node));
+        if let Some(given @ (Given::Template(_) | Given::Unreadable)) = given {
+            found.model.extend(given.template().map(|template| (figure, template)));
             continue;
         }
         let most = match figure {
@@ -126,8 +144,8 @@ pub(super) fn capabilities(
     found: &mut NodeTemplates,
 ) -> Option<NodeCapabilities> {
     let problems = templates.reader.problems;
-    if let Some(template) = templates.read(node) {
-        found.dispatch = template;
+    if let given @ (Given::Template(_) | Given::Unreadable) = templates.read(node) {
+        found.dispatch = given.template();
         return None;
     }
     if matches!(node.value, Yaml::List(_)) {
@@ -138,11 +156,11 @@ pub(super) fn capabilities(
     }
     let mut fields = Fields::open(node, &keys::graph::CAPABILITIES, "`capabilities`", problems)?;
     let dispatch = fields.get("dispatch").and_then(|node| match templates.read(node) {
-        Some(template) => {
-            found.dispatch = template;
+        Given::Constant => patterns(node, "`dispatch`", problems),
+        given => {
+            found.dispatch = given.template();
             None
         }
-        None => patterns(node, "`dispatch`", problems),
     });
     let interfaces = fields.get("interfaces").and_then(|node| {
         for item in node.list("`interfaces`", problems)? {

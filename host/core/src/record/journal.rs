@@ -236,20 +236,20 @@ pub fn model_uses(
     journal: &[AttemptJournal],
     lost: &BTreeMap<String, ModelUse>,
 ) -> BTreeMap<String, ModelUse> {
-    let mut uses = lost.clone();
+    let mut by_model = lost.clone();
     for entry in journal.iter().flat_map(|attempt| &attempt.entries) {
         let Some(name) = entry.model() else { continue };
         let used = entry.model_use();
         if used.is_nothing() {
             continue;
         }
-        if let Some(known) = uses.get_mut(name) {
+        if let Some(known) = by_model.get_mut(name) {
             *known = known.plus(used);
         } else {
-            uses.insert(name.to_owned(), used);
+            by_model.insert(name.to_owned(), used);
         }
     }
-    uses
+    by_model
 }
 
 /// A call that a component made of the host.

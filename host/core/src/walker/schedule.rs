@@ -134,16 +134,7 @@ impl Walker {
         };
         let mut warnings = Vec::new();
         let meter = superstep.tasks()[at].account().meter();
-        let params = {
-            let Some(superstep) = &self.superstep else { return };
-            let active = &superstep.activated()[place];
-            let task = &superstep.tasks()[at];
-            let variable = match &node.kind {
-                NodeKind::Foreach(foreach) => Some(foreach.variable.as_str()),
-                _ => None,
-            };
-            self.params(node, active, variable.zip(task.item()), action, &mut warnings, &meter)
-        };
+        let params = self.params_of(at, node, action, &mut warnings, &meter);
         self.count_task_work(at, meter.spent());
         let Some(superstep) = &mut self.superstep else { return };
         let active = &superstep.activated()[place];
@@ -272,6 +263,25 @@ impl Walker {
     }
 
     /// What an attempt of a task is given.
+    fn params_of(
+        &self,
+        at: usize,
+        node: &Node,
+        action: &Action,
+        warnings: &mut Vec<String>,
+        meter: &Meter,
+    ) -> Result<Value, Trouble> {
+        let Some(superstep) = &self.superstep else { return Ok(Value::Null) };
+        let task = &superstep.tasks()[at];
+        let active = &superstep.activated()[task.activated()];
+        let variable = match &node.kind {
+            NodeKind::Foreach(foreach) => Some(foreach.variable.as_str()),
+            _ => None,
+        };
+        self.params(node, active, variable.zip(task.item()), action, warnings, meter)
+    }
+
+    /// What an attempt is given for an active node, or an item of one.
     fn params(
         &self,
         node: &Node,

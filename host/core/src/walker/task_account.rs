@@ -309,7 +309,10 @@ impl TaskAccount {
     /// for the host's work: how far the task had got depends on the other tasks.
     pub(super) fn forfeit(&mut self) {
         let used = self.spent().saturating_sub(self.spent_before());
-        let model = self.used.host.model.plus(self.host.model);
+        // A figure without a limit was not reserved.
+        let reserved =
+            self.host.model.each(ModelUse::NOTHING, |most, none| if most == u64::MAX { none } else { most });
+        let model = self.used.host.model.plus(reserved);
         let granted = self.used.granted;
         self.used = self.start.used;
         self.used.granted = granted;

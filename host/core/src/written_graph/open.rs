@@ -72,7 +72,7 @@ impl RunCall {
         };
         let limits = limits.map_err(|name| {
             let message =
-                format!("`{name}` among the `limits` of `graph/run` is no figure that can be counted to");
+                format!("`{name}` among the `limits` of `graph/run` is not a number that this host can use: it is too large, or has too many decimals");
             Refusal::Failed(Failure::new(Category::InvalidInput, message))
         })?;
         let graph = params.remove("graph").unwrap_or_default();

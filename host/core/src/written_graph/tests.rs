@@ -35,7 +35,8 @@ fn what_is_too_large_too_deep_or_a_bomb_is_refused_and_charged() {
     let long = format!("{SMALL}description: {}\n", "x".repeat(MAX_TEXT));
     let deep = format!("tool_type: graph\nconfig: {}1{}\n", "[".repeat(300), "]".repeat(300));
     let list = vec!["1"; 2000].join(",");
-    let many: String = (0..2000).map(|number| format!("  k{number}: *a\n")).collect();
+    let many: Vec<_> = (0..2000).map(|number| format!("  k{number}: *a\n")).collect();
+    let many = many.concat();
     let bomb = format!("tool_type: graph\nx: &a [{list}]\ny:\n{many}");
     for text in [long.as_str(), &deep, &bomb] {
         let report = checked(text);
@@ -56,8 +57,9 @@ fn what_is_too_large_too_deep_or_a_bomb_is_refused_and_charged() {
 
 #[test]
 fn a_result_is_bounded_and_safe_to_show() {
-    let nodes: String =
+    let nodes: Vec<_> =
         (0..1500).map(|number| format!("    n{number}: {{ \"nex\\u001b[31mt{number}\": 1 }}\n")).collect();
+    let nodes = nodes.concat();
     let report = checked(format!("tool_type: graph\nconfig:\n  start: n0\n  nodes:\n{nodes}"));
     let text = report.to_string();
     assert!(text.len() < 128 << 10, "{}", text.len());

@@ -211,12 +211,11 @@ mod tests {
     fn another_version_is_refused() {
         for item in ["rye/bash/bash", "rye/agent/agent"] {
             let (known, other) = (format!("{item}@1.0.0"), format!("{item}@99.0.0"));
-            let error = match item {
-                "rye/bash/bash" => verify(&other, &TrustStore::default()).unwrap_err(),
-                _ => {
-                    assert!(graph(&known).is_ok());
-                    graph(&other).unwrap_err()
-                }
+            let error = if item == "rye/bash/bash" {
+                verify(&other, &TrustStore::default()).unwrap_err()
+            } else {
+                assert!(graph(&known).is_ok());
+                graph(&other).unwrap_err()
             };
             assert!(error.message().contains("the version that is built in is"), "{}", error.message());
         }

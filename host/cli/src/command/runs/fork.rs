@@ -107,7 +107,7 @@ async fn carry_out(args: Args, project: &Path, context: &Context) -> Result<Exit
         resume.quiet = args.quiet;
         resume.observe = args.observe;
         resume.project = Some(project.to_path_buf());
-        return resume::resume(resume, None, context).await.map_err(|error| {
+        return Box::pin(resume::resume(resume, None, context)).await.map_err(|error| {
             let help = error.help_text().map(str::to_owned).unwrap_or_default();
             let kept = format!(
                 "{help}\nthe fork is kept; resume it with: graph-host resume {}",

@@ -240,6 +240,7 @@ fn assignments(shape: &Shape, foreach: bool) -> Vec<Assignment> {
 }
 
 /// Makes a graph of a sketch.
+#[allow(clippy::too_many_lines, reason = "one table of fields")]
 pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
     let count = sketch.nodes.len();
     let node = |byte: u8| NodeIndex(u32::try_from(usize::from(byte) % count).unwrap());

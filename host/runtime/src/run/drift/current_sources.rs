@@ -39,16 +39,13 @@ impl CurrentSources<'_> {
             || load_snapshot(&self.kept.graph.document).map_err(|error| Error::integrity(error.to_string()));
         let path = &self.kept.pins.graph_file;
         let id = &self.kept.graph.id;
-        let (text, standing) = match built_in::id_at(path) {
-            Some(built_in) => {
-                let Ok(text) = built_in::graph(built_in) else { return keep() };
-                (text.to_owned(), built_in_text(built_in, self.trust))
-            }
-            None => {
-                let Ok(text) = crate::project::text_file::read(path) else { return keep() };
-                let standing = verify_text(TextKind::Graph, id, &text, self.trust, self.judged);
-                (text, standing)
-            }
+        let (text, standing) = if let Some(built_in) = built_in::id_at(path) {
+            let Ok(text) = built_in::graph(built_in) else { return keep() };
+            (text.to_owned(), built_in_text(built_in, self.trust))
+        } else {
+            let Ok(text) = crate::project::text_file::read(path) else { return keep() };
+            let standing = verify_text(TextKind::Graph, id, &text, self.trust, self.judged);
+            (text, standing)
         };
         let shown = project::shown(path);
         match &standing {
