@@ -37,6 +37,65 @@ fn text(description: &str) -> Value {
     json!({ "type": "string", "description": description })
 }
 
+pub(super) fn graph_writer() -> GraphBuilder {
+    let mut builder = graph(&json!({
+        "task": input(
+            "string",
+            "What the graph is to do",
+            "Count the .rs files below /src/host and below /src/tests, at the same time, and give both numbers.",
+        ),
+        "turns": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 100,
+            "description": "How often the model may be asked",
+            "default": 20,
+        },
+    }));
+    let tool = |item: &str, name: &str, description: &str, more: Value| {
+        let mut properties = json!({ "graph": { "type": "string", "description": "The document, in YAML" } });
+        properties.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let parameters = json!({
+            "type": "object",
+            "additionalProperties": false,
+            "required": ["graph"],
+            "properties": properties,
+        });
+        json!({ "item": item, "name": name, "description": description, "parameters": parameters })
+    };
+    let checks = "Checks a graph document without running it, and gives its problems with their places.";
+    let runs = json!({
+        "inputs": { "type": "object", "description": "The inputs of the graph" },
+        "limits": { "type": "object", "description": "The most that it may use: steps, fuel, calls" },
+    });
+    let settings = json!({
+        "message": "${inputs.task}",
+        "model": "fast",
+        "system": "You solve a task by writing a graph-host graph and running it. First check the document with `validate` and correct what it\n\
+            reports, then call `run`. A node is `{action: {item_id, params}, assign: {channel: \"$${result}\"}, next: node}`, and the last one is\n\
+            `{type: return, output: ...}`; `start` names one node or a list of nodes that run at the same time. The only item is\n\
+            examples/files with the params {op: count, folder, ending}; its result has `files` and `lines`.",
+        "tools": [
+            tool("graph/validate", "validate", checks, json!({})),
+            tool("graph/run", "run", "Runs a graph document and gives its output.", runs),
+        ],
+        "outputs": { "answer": { "type": "string", "required": true, "description": "The answer to the task" } },
+        "limits": { "turns": "${inputs.turns}", "finish": true },
+    });
+    builder
+        .start("write")
+        .timeout(Duration::from_hours(1))
+        .node("write", NodeBuilder::tool(AGENT, settings).assign("given", "${result}"))
+        .node(
+            "answer",
+            NodeBuilder::end_with(
+                json!({ "answer": "${state.given.outputs.answer}", "cost": "${state.given.cost}" }),
+            ),
+        )
+        .edge("write", "answer");
+    builder
+}
+
 pub(super) fn model_router() -> GraphBuilder {
     let mut builder = graph(&json!({
         "question": input(

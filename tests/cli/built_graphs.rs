@@ -8,7 +8,7 @@ use graph_core::document;
 use graph_core::graph::{OnItemError, Reducer};
 use serde_json::{Value, json};
 
-use super::built_agents::{agents_negotiate, look, model_router, research, writer_and_critic};
+use super::built_agents::{agents_negotiate, graph_writer, look, model_router, research, writer_and_critic};
 
 /// A graph with the inputs that it describes, all texts or numbers.
 pub(super) fn graph(inputs: &Value) -> GraphBuilder {
@@ -652,6 +652,7 @@ fn the_examples_built_by_a_program_have_the_digests_of_their_documents() {
         ("approval/graph.yaml", approval()),
         ("code-review/graph.yaml", code_review()),
         ("etl/graph.yaml", etl()),
+        ("graph-writer/graph.yaml", graph_writer()),
         ("map-reduce/graph.yaml", map_reduce()),
         ("model-router/graph.yaml", model_router()),
         ("multi-file-review/graph.yaml", multi_file_review()),

@@ -180,7 +180,7 @@ fn a_graph_is_shown_as_built_in() {
     let (plan, code) = plan(&place);
     assert_eq!(code, 0, "{plan}");
     let spaces: Vec<_> = plan["graphs"].as_array().unwrap().iter().map(|graph| &graph["space"]).collect();
-    assert_eq!(spaces, [&json!("built_in"), &json!("built_in")], "{plan}");
+    assert_eq!(spaces, [&json!("built_in")], "{plan}");
     let (items, _) = place.json(&["run", AGENT, "--input", "message=Hello", "--caps", "caps.yaml", "--plan"]);
     assert_eq!(items["items"][0]["id"], json!("rye/agent/turn"), "{items}");
 }
@@ -203,6 +203,7 @@ fn a_graph_of_the_project_replaces_it_if_it_is_signed() {
         "{ action: { item_id: rye/agent/agent, params: { message: Hello } } }",
         "{ assign: { own: true } }",
     );
+    std::fs::create_dir_all(place.path(".ai/tools/rye/agent")).unwrap();
     place.write(".ai/tools/rye/agent/agent.yaml", &own);
     let (unsigned, _) = plan(&place);
     let agent = |plan: &serde_json::Value| {

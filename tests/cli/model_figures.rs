@@ -40,7 +40,7 @@ fn the_registry_has_the_figures_of_a_run_with_its_child_runs() {
         let lines = words(&table);
         assert_eq!(lines[0], [&header[..], &["TURNS", "IN", "OUT", "SPEND", "MODEL"]].concat(), "{table}");
         // The time of the start is two words.
-        assert_eq!(lines[1][7..], ["4", "48", "12", "0.000_072", "fast"], "{table}");
+        assert_eq!(lines[1][7..], ["4", "48", "12", "0.000072", "fast"], "{table}");
         assert_eq!(lines[2].len(), 7, "{table}");
 
         // A fork begins with what the run had used up to there.
@@ -64,7 +64,7 @@ fn child_runs_count_by_model_too() {
     assert_eq!(columns[..4], [json!(4), json!(48), json!(12), json!(0.000_072)]);
     assert_eq!((&shown["last_model"], &shown["child_runs"][0]["model"]), (&json!("fast"), &half));
     let told = place.run(&["runs", "show", "r1"]).stdout;
-    let child = "2 model calls, 24 tokens in, 6 out, cost 0.000_036";
+    let child = "2 model calls, 24 tokens in, 6 out, cost 0.000036";
     assert!(told.lines().any(|line| line.contains('└') && line.ends_with(child)), "{told}");
 
     let events = place.run(&["runs", "events", "r1"]).stdout;

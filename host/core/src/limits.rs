@@ -388,10 +388,11 @@ impl HostUse {
         self.each(self, |of, _| of.saturating_mul(count))
     }
 
-    /// One of `count` equal shares; `count` is not 0.
+    /// One of `count` equal shares; `count` is not 0. A figure of language models without a limit has none in its shares.
     #[must_use]
     pub fn share(self, count: u64) -> Self {
-        self.each(self, |of, _| of / count.max(1))
+        let of_models = |of: u64, _| if of == u64::MAX { of } else { of / count.max(1) };
+        Self { model: self.model.each(self.model, of_models), ..self.each(self, |of, _| of / count.max(1)) }
     }
 }
 
