@@ -38,8 +38,11 @@ impl Undisturbed {
             .is_some_and(|asked| asked.iter().any(|one| Question::of(&one["payload"]).overdue(now).is_some()))
     }
 
+    /// Whether it ended at a budget, or asks for more of one.
     fn has_used_a_budget_up(&self) -> bool {
+        let asks = |asked: &Vec<Value>| asked.iter().any(|one| !one["budget"].is_null());
         self.actual.error.as_ref().is_some_and(|error| error.used_up)
+            || self.actual.result["interrupts"].as_array().is_some_and(asks)
     }
 }
 

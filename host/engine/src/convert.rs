@@ -1,10 +1,8 @@
 //! Converts host types to the contract's and back. What a component returns is checked: strict JSON, within the output
 //! limit.
 
-use std::fmt::Write as _;
-
 use graph_core::diagnostic::escape;
-use graph_core::json::{MAX_DEPTH, parse_strict};
+use graph_core::json::{MAX_DEPTH, parse_strict, write_canonical};
 use graph_core::node::{Activation, Category, Failure, Goto, Outcome};
 use serde_json::Value;
 
@@ -14,12 +12,12 @@ use crate::call::Classification;
 /// The longest failure message that is kept, in bytes.
 const MAX_MESSAGE: usize = 8 << 10;
 
-/// The JSON text of a value. Memory for its whole length is reserved at once, as a growing string may end with twice
-/// that.
+/// The JSON text of a value, as records have it: a component may answer `0.0`, which a record keeps as `0`, and what another component is given must
+/// not depend on whether the run was restored in between. Memory for its whole length is reserved at once, as a growing string may end
+/// with twice that.
 pub(crate) fn text(value: &Value) -> String {
     let mut text = String::with_capacity(length_without_escapes(value));
-    // Writing to a string does not fail.
-    let _ = write!(text, "{value}");
+    write_canonical(value, &mut text);
     text
 }
 
@@ -186,5 +184,17 @@ pub(crate) fn failure(failure: Failure) -> wit::Failure {
         },
         message: failure.message,
         details: failure.details.map(|details| details.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::text;
+
+    #[test]
+    fn components_are_given_numbers_as_records_have_them() {
+        assert_eq!(text(&json!({ "spend": 0.0, "parts": [1.5, -2.0] })), r#"{"parts":[1.5,-2],"spend":0}"#);
     }
 }

@@ -97,7 +97,8 @@ impl Run {
         answered.and_then(|task| self.under_way.remove(&task));
         looked_up.and_then(|task| self.lookups.remove(&task));
         let written = effects.into_iter().map(|effect| self.effect(effect));
-        Ok(Value::Array(written.collect::<Result<_, _>>()?).to_string())
+        // A page passes params on as they are written: as records have them.
+        Ok(json::canonical_string(&Value::Array(written.collect::<Result<_, _>>()?)))
     }
 
     /// The run as it is now.
