@@ -183,7 +183,7 @@ pub(crate) fn failure(failure: Failure) -> wit::Failure {
             Category::Internal => wit::Category::Internal,
         },
         message: failure.message,
-        details: failure.details.map(|details| details.to_string()),
+        details: failure.details.as_ref().map(text),
     }
 }
 

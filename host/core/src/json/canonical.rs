@@ -232,11 +232,10 @@ fn write_number(number: &Number, out: &mut impl Sink) {
     if let Some(float) = number.as_f64().filter(|_| number.is_f64()) {
         // A `Number` is finite by construction.
         out.push(ryu_js::Buffer::new().format_finite(float));
-    } else if let Some(small) = number.as_i64().filter(|n| (0..10).contains(n)) {
-        const DIGITS: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
-        out.push(usize::try_from(small).ok().and_then(|n| DIGITS.get(n)).copied().unwrap_or("0"));
-    } else {
-        out.push(&number.to_string());
+    } else if let Some(number) = number.as_u64() {
+        out.push(itoa::Buffer::new().format(number));
+    } else if let Some(number) = number.as_i64() {
+        out.push(itoa::Buffer::new().format(number));
     }
 }
 

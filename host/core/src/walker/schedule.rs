@@ -163,8 +163,8 @@ impl Walker {
         }
         let task = superstep.task_mut(at);
         // A component that makes no calls of the host can run even if none are left.
-        let own = task.own_limits().unwrap_or(dispatch.limits);
-        let HostUse { calls, bytes, model, .. } = own.host().min(task.account().left_of_host());
+        let own = HostUse { model: task.own_models().unwrap_or_default(), ..dispatch.limits.host() };
+        let HostUse { calls, bytes, model, .. } = own.min(task.account().left_of_host());
         let of_run = self.setup.manifest.run_limits().model;
         let smaller = |floor| smaller_floor((dispatch.limits.model, floor), (of_run, of_run.floor()));
         let model_floor = dispatch.limits.model_floor.map(smaller);

@@ -198,12 +198,12 @@ impl Task {
         self.dispatch = Some(dispatch);
     }
 
-    /// What its next attempt, or the one that is running, may use if the run has enough: of language models what earlier attempts have left of
-    /// the node's budget. None for a node without an action.
-    pub(super) fn own_limits(&self) -> Option<TaskLimits> {
+    /// What its next attempt, or the one that is running, may use of language models if the run has enough: what earlier attempts have left of the
+    /// node's budget. None for a node without an action.
+    #[inline]
+    pub(super) fn own_models(&self) -> Option<ModelUse> {
         let Dispatch { limits, budget, .. } = self.dispatch.as_ref()?;
-        let left = budget.less(self.account.used().host.model);
-        Some(TaskLimits { model: limits.model.min(left), ..*limits })
+        Some(limits.model.min(budget.less(self.account.used().host.model)))
     }
 
     /// Whether it is a child run.

@@ -34,8 +34,9 @@ impl Walker {
         let host_used = superstep.tasks().iter().map(|task| task.start().used.host);
         let host_used = host_used.fold(self.totals.host().plus(self.hooks.counted_host()), HostUse::plus);
         let granted = superstep.tasks().iter().map(|task| task.used().granted);
-        let granted = granted.fold(self.totals.granted(), ModelUse::plus);
-        let host_most = HostUse { model: self.models_with(granted), ..limits.host() };
+        let granted = granted.fold(ModelUse::NOTHING, ModelUse::plus);
+        let host_most =
+            HostUse { model: self.models_with(self.totals.granted().plus(granted)), ..limits.host() };
         let mut host_left = host_most.less(host_used);
         let (for_hooks, host_for_hooks, retries) = self.fuel_of_error_hooks();
         let hooks = self.has_hooks(HookEvent::Error);
@@ -50,14 +51,18 @@ impl Walker {
         };
         // What answers have added for a task is for that task first.
         let mut added = Vec::new();
+        let mut sharers = 0_u64;
         for task in superstep.tasks().iter().filter(|task| takes_part(task)) {
-            let own = task.used().granted.min(host_left.model);
-            host_left.model = host_left.model.less(own);
-            added.push(own);
+            sharers += 1;
+            if !granted.is_nothing() {
+                let own = task.used().granted.min(host_left.model);
+                host_left.model = host_left.model.less(own);
+                added.push(own);
+            }
         }
-        let mut sharers = superstep.tasks().iter().filter(|task| takes_part(task)).count() as u64;
-        let tasks = superstep.tasks_with_nodes_mut().filter(|(task, _)| takes_part(task));
-        for ((task, node), added) in tasks.zip(added) {
+        let mut added = added.into_iter();
+        for (task, node) in superstep.tasks_with_nodes_mut().filter(|(task, _)| takes_part(task)) {
+            let added = added.next().unwrap_or(ModelUse::NOTHING);
             let node = self.graph.node(node);
             let attempts =
                 u64::from(node.retry.max_attempts.saturating_sub(task.start().attempts).max(1)) + retries;

@@ -56,8 +56,8 @@ impl Walker {
         let shortage = last.and_then(JournalEntry::shortage);
         let figure = shortage.map(|short| short.figure);
         let had = account.left_of_host();
-        let own = found.own_limits();
-        let of_item = own.map_or(ModelUse::UNBOUNDED, |own| own.model);
+        let own_models = found.own_models();
+        let of_item = own_models.unwrap_or(ModelUse::UNBOUNDED);
         found.account_mut().end_attempt(report.fuel, host);
         if !report.lost.is_nothing() {
             found.account_mut().lose(report.lost, report.lost_models);
@@ -93,6 +93,9 @@ impl Walker {
                 self.exhaust(now, at, Budget::Work, None, fx);
             }
             Err(failure) => {
+                let Some(superstep) = &self.superstep else { return Ok(()) };
+                let limits = superstep.tasks()[at].dispatch().map(|dispatch| dispatch.limits);
+                let own = limits.zip(own_models).map(|(limits, model)| TaskLimits { model, ..limits });
                 let own = own.filter(|_| failure.category == Category::Limit);
                 let short = own.and_then(|own| {
                     short_of(&own, had_fuel, had, report.fuel, host, refused)

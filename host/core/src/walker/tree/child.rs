@@ -274,7 +274,7 @@ impl RunTree {
             manifest = manifest.narrowed_to(Some(&patterns), None);
         }
         // Where the node's budget is the smallest one, what uses it up is a failure of the node.
-        let own = task.and_then(Task::own_limits).map_or(ModelUse::UNBOUNDED, |own| own.model);
+        let own = task.and_then(Task::own_models).unwrap_or(ModelUse::UNBOUNDED);
         let budget = task.and_then(Task::dispatch).map_or(ModelUse::UNBOUNDED, |dispatch| dispatch.budget);
         let of_node = own.each(spec.limits.model, |own, had| if had < own { u64::MAX } else { own });
         let models_of_node = of_node.each(budget, |own, budget| if own == u64::MAX { own } else { budget });
