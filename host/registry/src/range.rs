@@ -8,7 +8,7 @@ use graph_core::diagnostic::printable;
 use semver::{Version, VersionReq};
 
 use crate::manifest::shown;
-use crate::reference::{Location, Reference, ReferenceError, version_of_tag};
+use crate::reference::{Location, Reference, ReferenceError, is_name, is_tag, version_of_tag};
 
 /// The most bytes of a range.
 const MOST_RANGE: usize = 200;
@@ -180,7 +180,15 @@ pub fn satisfying(
     range: &Range,
 ) -> Result<Vec<Reference>, RangeError> {
     let prefix = versions.tag.as_ref().map(|name| format!("{name}:")).unwrap_or_default();
+    // A listing can name what no reference can.
+    let can_be_named = match versions.place {
+        Location::Registry { .. } => is_tag,
+        Location::Layout { .. } => is_name,
+    };
     let version = |tag: &String| {
+        if !can_be_named(tag) {
+            return None;
+        }
         let version = tag.strip_prefix(&prefix).filter(|rest| version_of_tag(rest) == Some(*rest))?;
         // Tags have `_` in the place of `+`.
         Some((Version::parse(&version.replace('_', "+")).ok()?, tag.clone()))
@@ -261,6 +269,17 @@ mod tests {
             ["acme/fetch:1.0.0", "acme/fetch:1.1.0", "acme/other:1.2.0", "other/acme/fetch:1.3.0", "1.4.0"];
         let found = select("oci-layout:out:acme/fetch", &names, "^1").unwrap();
         assert_eq!(found, ["oci-layout:out:acme/fetch:1.1.0", "oci-layout:out:acme/fetch:1.0.0"]);
+    }
+
+    #[test]
+    fn what_no_reference_can_name_is_no_version() {
+        let found = select(AT, &["1.2.0", "1.3.0+b", "1.4.0_b", "sub:1.5.0"], "*").unwrap();
+        assert_eq!(found, [format!("{AT}:1.4.0_b"), format!("{AT}:1.2.0")]);
+        let long = format!("1.6.0-{}", "a".repeat(130));
+        assert_eq!(select(AT, &[long.as_str()], "*"), Err(RangeError::NoVersions(AT.to_owned())));
+        let names = ["acme/fetch:1.0.0+b", "acme/fetch:1.1.0+b_c", "acme/fetch:1.2.0-"];
+        let found = select("oci-layout:out:acme/fetch", &names, "*").unwrap();
+        assert!(found.iter().all(|found| found.parse::<Reference>().is_ok()), "{found:?}");
     }
 
     #[test]

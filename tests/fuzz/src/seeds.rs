@@ -29,6 +29,7 @@ const REFERENCES: &[&str] = &[
     "oci://localhost",
     "oci-layout:a@1/out:acme/fetch:1.2.0_b",
     "oci://r.example/acme/fetch@>=1.2, <2\n1.2.0\n1.3.0_b\n2.0.0-rc.1\nlatest\n1.2.0",
+    "oci://r.example/a@>=1\n1.2.0+rc.1\nla.0_b\n3.0.0",
     "oci-layout:out:acme/fetch@^1\nacme/fetch:1.0.0\nacme/other:1.1.0\n1.4.0",
     "acme/fetch@~1.2",
     ">=1.2, <1.5",
