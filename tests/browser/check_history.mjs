@@ -201,8 +201,6 @@ export async function hooks(given) {
       checkpoints += await compared({ ...given, page }, name, ["start", "update"]);
       await page.close();
     } finally {
-      // Other checks compare what examples read of this tree with bundles that were made before.
-      rmSync(join(tree, folder, `${name}.yaml`));
       if (project) rmSync(file);
     }
   }
