@@ -197,6 +197,18 @@ fn a_graph_needs_its_lines_in_a_manifest() {
 }
 
 #[test]
+fn a_key_that_is_not_there_is_a_problem_of_a_run_and_not_of_its_files() {
+    let place = asking();
+    let keyed = MODELS.replace("model: m,", "model: m, secret: { env: NO_SUCH_KEY },");
+    assert_ne!(keyed, MODELS);
+    place.write("caps.yaml", &keyed);
+    let validated = place.run(&["validate", "g.yaml", "caps.yaml", "--caps", "caps.yaml"]);
+    assert_eq!(validated.code, 0, "{}", validated.stdout);
+    let (plan, code) = plan(&place);
+    assert!(code == 4 && plan.to_string().contains("NO_SUCH_KEY"), "{plan}");
+}
+
+#[test]
 fn a_graph_of_the_project_replaces_it_if_it_is_signed() {
     let place = asking();
     let own = ASKING.replace(

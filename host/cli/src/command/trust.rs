@@ -94,7 +94,7 @@ struct Add {
     #[arg(long, value_name = "PATTERN", required = true, num_args = 1..)]
     items: Vec<String>,
     /// The kinds of capability that its components may be granted at most, besides logging: clocks, random, filesystem,
-    /// http, secrets, knowledge, tools
+    /// http, secrets, knowledge, tools, model
     #[arg(long, value_name = "KIND", num_args = 1.., value_delimiter = ',', value_parser = kind)]
     may: Vec<CapabilityKind>,
     /// The time from which it is valid: 2030-01-31 (its first moment in UTC) or 2030-01-31T12:00:00Z

@@ -37,7 +37,8 @@ use crate::command::args::SourceArgs;
 /// Check files without running anything: graphs, manifests, cases, hooks, trust stores, knowledge and directives
 ///
 /// Every problem of every file is reported. The kind of a file is recognised by its name and its keys; `--kind` sets it.
-/// With --items, --caps, --trust or --project, what a graph dispatches is checked as well, as `run --plan` does.
+/// With --items, --caps, --trust or --project, what a graph dispatches is checked as well, as `run --plan` does;
+/// no secret is read.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The files, or references to items (`oci://…`, `oci-layout:…`)
@@ -239,6 +240,8 @@ fn item_problems(path: &Path, args: &Args, context: &Context) -> Result<Vec<Item
     let (sources, project) = (args.sources.sources(), named_project(args.sources.project.as_deref())?);
     let name = path.display().to_string();
     let mut scene = RunContext::open(&name, args.caps.as_deref(), &sources, &project, &context.host)?;
+    // Files are checked where a run has its secrets, and where it has none, as before a change is merged.
+    scene.components.without_secrets = true;
     let graph = Arc::clone(&scene.file.graph);
     if args.caps.is_none() {
         let all = DispatchPatterns::parse(["execute.*", "search.*", "load.*", "sign.*"])
