@@ -2,9 +2,14 @@
 
 use std::fmt::Display;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{Bounds, DecodeError, halves};
+
+/// An object of these fields, which are moved into it: `json!` copies the values that it is given.
+pub(crate) fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    Value::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>())
+}
 
 /// Reads a text. A value takes far more memory than the bytes that denote it, so that the values are counted first; `serde_json` bounds
 /// the nesting.

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::check::is_name_byte;
 use crate::encode::{Body, parameters, reasoning_item, tool_name};
+use crate::json::object;
 use crate::{Api, Block, EncodeError, Media, Message, Request, Role, Target, ToolChoice};
 
 const API: Api = Api::Anthropic;
@@ -25,7 +26,7 @@ pub(crate) fn encode(body: &mut Body, request: &Request, target: &Target<'_>) ->
         };
         // A message without content is refused, and one of which only another API's reasoning was said has none.
         if !content.is_empty() {
-            messages.push(json!({"role": role, "content": content}));
+            messages.push(object([("role", role.into()), ("content", Value::Array(content))]));
         }
     }
     body.set("messages", messages);
@@ -104,13 +105,9 @@ fn file(body: &mut Body, media: &Media) -> Result<Value, &'static str> {
     let kind = media.media_type.as_str();
     match kind {
         "image/jpeg" | "image/png" | "image/gif" | "image/webp" => {
-            let source = json!({"type": "base64", "media_type": kind, "data": body.base64(media)});
-            Ok(json!({"type": "image", "source": source}))
+            Ok(object([("type", "image".into()), ("source", base64(body, media))]))
         }
-        "application/pdf" => {
-            let source = json!({"type": "base64", "media_type": kind, "data": body.base64(media)});
-            Ok(json!({"type": "document", "source": source}))
-        }
+        "application/pdf" => Ok(object([("type", "document".into()), ("source", base64(body, media))])),
         "text/plain" => {
             // It is text, and counts as text.
             let text = str::from_utf8(&media.data).map_err(|_| "takes text in UTF-8 only")?;
@@ -118,6 +115,11 @@ fn file(body: &mut Body, media: &Media) -> Result<Value, &'static str> {
         }
         _ => Err("takes JPEG, PNG, GIF, WebP, PDF and plain text only"),
     }
+}
+
+fn base64(body: &mut Body, media: &Media) -> Value {
+    let data = body.base64(media).into();
+    object([("type", "base64".into()), ("media_type", media.media_type.as_str().into()), ("data", data)])
 }
 
 fn assistant(message: &Message) -> Vec<Value> {

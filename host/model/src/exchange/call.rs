@@ -24,6 +24,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 pub struct Call {
     model: Model,
     request: Request,
+    /// The body of the first try, as it was checked, and whether its answer is to be streamed.
+    checked: Option<(bool, Encoded)>,
     /// What the budget had used before the first try.
     before: Option<ModelUse>,
     /// How many tries were started.
@@ -46,9 +48,9 @@ impl Call {
     pub fn open(model: Model, request: Request) -> Result<Self, Failure> {
         let invalid = |message| Failure::new(Category::InvalidInput, message);
         request.check().map_err(|error| invalid(error.to_string()))?;
-        let max_output = model.max_output(&request);
+        let (max_output, streamed) = (model.max_output(&request), model.rule().stream);
         let encoded =
-            model.encode(&request, max_output, false).map_err(|error| invalid(error.to_string()))?;
+            model.encode(&request, max_output, streamed).map_err(|error| invalid(error.to_string()))?;
         if encoded.media_blocks() > 0 && model.rule().media_tokens.is_none() {
             let name = &model.rule().name;
             let message = format!(
@@ -57,7 +59,8 @@ impl Call {
             );
             return Err(Failure::new(Category::Denied, message));
         }
-        Ok(Self { model, request, before: None, attempt: 0, reserved: ModelUse::NOTHING })
+        let checked = Some((streamed, encoded));
+        Ok(Self { model, request, checked, before: None, attempt: 0, reserved: ModelUse::NOTHING })
     }
 
     /// The model.
@@ -89,12 +92,16 @@ impl Call {
     /// nothing is sent.
     pub fn begin(&mut self, budget: &mut ModelBudget, streamed: bool) -> Result<Encoded, Box<Ended>> {
         self.before.get_or_insert_with(|| budget.used());
+        let checked = self.checked.take().filter(|(as_streamed, _)| *as_streamed == streamed);
         let Self { model, request, .. } = &*self;
         let wanted = model.max_output(request);
-        let encoded = model.encode(request, wanted, streamed).map_err(|error| {
-            let failure = Failure::new(Category::InvalidInput, error.to_string());
-            Box::new(self.ended(Outcome::Failed(failure), None, budget))
-        })?;
+        let encoded = match checked {
+            Some((_, encoded)) => encoded,
+            None => model.encode(request, wanted, streamed).map_err(|error| {
+                let failure = Failure::new(Category::InvalidInput, error.to_string());
+                Box::new(self.ended(Outcome::Failed(failure), None, budget))
+            })?,
+        };
         let rule = model.rule();
         let input = encoded.bound_input(rule.media_tokens.unwrap_or(0));
         let last = request.is_without_tools();

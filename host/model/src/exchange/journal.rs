@@ -8,6 +8,7 @@ use graph_core::node::Failure;
 use graph_core::record::journal::{digested, fault_after, model_fault, with_used};
 use serde_json::{Value, json};
 
+use crate::json::object;
 use crate::{Block, Media, Request, Response};
 
 /// How a call has ended.
@@ -101,13 +102,13 @@ pub fn recorded(kept: Result<&Value, &Value>) -> Option<Result<Answered, Failure
 
 /// A request as its entry in a journal has it: whole, with digests of files.
 pub(super) fn asked(request: &Request) -> Value {
-    let blocks = |blocks: &[Block]| blocks.iter().map(asked_block).collect::<Vec<_>>();
-    let messages = request.messages.iter();
-    let messages =
-        messages.map(|message| json!({ "role": message.role, "blocks": blocks(&message.blocks) })).collect();
+    let messages = request.messages.iter().map(|message| {
+        let blocks = message.blocks.iter().map(asked_block).collect();
+        object([("role", json!(message.role)), ("blocks", Value::Array(blocks))])
+    });
     let mut asked = json!(without_messages(request));
-    asked["messages"] = Value::Array(messages);
-    json!({ "model": request.model, "request": asked })
+    asked["messages"] = Value::Array(messages.collect());
+    object([("model", request.model.as_str().into()), ("request", asked)])
 }
 
 fn asked_block(block: &Block) -> Value {

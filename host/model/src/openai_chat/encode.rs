@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::encode::{Body, can_be_strict, parameters, tool_name};
+use crate::json::object;
 use crate::{Api, Block, MaxTokensKey, Media, Message, Reasoning, Request, Role, Target, ToolChoice};
 
 /// The fields of a message in which servers put what the model has thought.
@@ -60,7 +61,7 @@ fn tool(tool: &crate::Tool) -> Value {
         function.insert("description".to_owned(), json!(tool.description));
     }
     function.insert("parameters".to_owned(), parameters(&tool.parameters));
-    json!({"type": "function", "function": function})
+    object([("type", "function".into()), ("function", Value::Object(function))])
 }
 
 /// Results of tools are messages of their own, and come first: they have to follow the calls at once.
@@ -77,7 +78,7 @@ fn user(body: &mut Body, message: &Message, messages: &mut Vec<Value>) {
         }
     }
     if !parts.is_empty() {
-        messages.push(json!({"role": "user", "content": content(parts)}));
+        messages.push(object([("role", "user".into()), ("content", content(parts))]));
     }
 }
 
@@ -99,12 +100,15 @@ fn file(body: &mut Body, media: &Media) -> Value {
         _ => None,
     };
     if let Some(format) = audio {
-        json!({"type": "input_audio", "input_audio": {"data": body.base64(media), "format": format}})
+        let audio = object([("data", body.base64(media).into()), ("format", format.into())]);
+        object([("type", "input_audio".into()), ("input_audio", audio)])
     } else if media.media_type.starts_with("image/") {
-        json!({"type": "image_url", "image_url": {"url": body.data_url(media)}})
+        let url = object([("url", body.data_url(media).into())]);
+        object([("type", "image_url".into()), ("image_url", url)])
     } else {
-        let name = crate::encode::file_name(media);
-        json!({"type": "file", "file": {"filename": name, "file_data": body.data_url(media)}})
+        let name = crate::encode::file_name(media).into();
+        let file = object([("filename", name), ("file_data", body.data_url(media).into())]);
+        object([("type", "file".into()), ("file", file)])
     }
 }
 
@@ -120,7 +124,8 @@ fn assistant(message: &Message, send_reasoning: bool) -> Option<Value> {
             Block::ToolCall(call) => {
                 let function =
                     json!({"name": tool_name(&call.name), "arguments": call.arguments.to_string()});
-                calls.push(json!({"id": call.id, "type": "function", "function": function}));
+                let id = call.id.as_str().into();
+                calls.push(object([("id", id), ("type", "function".into()), ("function", function)]));
             }
             Block::Reasoning(_) | Block::ToolResult(_) | Block::Media(_) => {}
         }

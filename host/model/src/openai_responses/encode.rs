@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::encode::{Body, can_be_strict, file_name, parameters, reasoning_item, tool_name};
+use crate::json::object;
 use crate::{Api, Block, EncodeError, Media, Message, Request, Role, Target, ToolChoice};
 
 const API: Api = Api::OpenAiResponses;
@@ -96,7 +97,11 @@ fn user(body: &mut Body, index: usize, message: &Message, items: &mut Vec<Value>
         }
     }
     if !parts.is_empty() {
-        items.push(json!({"type": "message", "role": "user", "content": parts}));
+        items.push(object([
+            ("type", "message".into()),
+            ("role", "user".into()),
+            ("content", Value::Array(parts)),
+        ]));
     }
     Ok(())
 }
@@ -105,11 +110,12 @@ fn file(body: &mut Body, media: &Media) -> Option<Value> {
     match media.media_type.split_once('/') {
         Some(("audio" | "video", _)) => None,
         Some(("image", _)) => {
-            Some(json!({"type": "input_image", "detail": "auto", "image_url": body.data_url(media)}))
+            let url = body.data_url(media).into();
+            Some(object([("type", "input_image".into()), ("detail", "auto".into()), ("image_url", url)]))
         }
         _ => {
-            let name = file_name(media);
-            Some(json!({"type": "input_file", "filename": name, "file_data": body.data_url(media)}))
+            let (name, data) = (file_name(media).into(), body.data_url(media).into());
+            Some(object([("type", "input_file".into()), ("filename", name), ("file_data", data)]))
         }
     }
 }
