@@ -85,6 +85,21 @@ impl TaskExecutor for CaseExecutor {
         .boxed()
     }
 
+    fn prepare(&self, spec: &TaskSpec, is_hook: bool) -> Option<BoxFuture<'static, Result<(), Failure>>> {
+        if self.store.is_broken() || self.doubles.has(&spec.item_id) {
+            return None;
+        }
+        let preparation = self.real.as_ref()?.prepare(spec, is_hook)?;
+        let standstill = Arc::clone(&self.standstill);
+        Some(
+            async move {
+                let _held = standstill.hold();
+                preparation.await
+            }
+            .boxed(),
+        )
+    }
+
     fn execute_hook(&self, spec: HookSpec) -> BoxFuture<'static, TaskReport> {
         match &self.real {
             Some(real) if !self.store.is_broken() && !self.doubles.has(&spec.call.item_id) => {

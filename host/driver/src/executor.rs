@@ -45,6 +45,13 @@ pub trait TaskExecutor: fmt::Debug + Send + Sync + 'static {
     /// timeout.
     fn execute(&self, spec: TaskSpec) -> BoxFuture<'static, TaskReport>;
 
+    /// Makes ready what an attempt needs, such as a component that has yet to be compiled: an attempt's timeout begins after that. None if
+    /// everything is ready. An error is the attempt's own, which is then not performed.
+    fn prepare(&self, spec: &TaskSpec, is_hook: bool) -> Option<BoxFuture<'static, Result<(), Failure>>> {
+        let _ = (spec, is_hook);
+        None
+    }
+
     /// Performs a hook's dispatch, as an attempt of a task.
     fn execute_hook(&self, spec: HookSpec) -> BoxFuture<'static, TaskReport> {
         self.execute(spec.call)

@@ -31,6 +31,32 @@ enum Work {
     Lookup(BoxFuture<'static, Event>),
 }
 
+/// An attempt that is about to start.
+enum Attempt {
+    Task(TaskSpec),
+    Hook(HookSpec),
+}
+
+impl Attempt {
+    const fn spec(&self) -> &TaskSpec {
+        match self {
+            Self::Task(spec) => spec,
+            Self::Hook(spec) => &spec.call,
+        }
+    }
+
+    fn prepare(&self, executor: &dyn TaskExecutor) -> Option<BoxFuture<'static, Result<(), Failure>>> {
+        executor.prepare(self.spec(), matches!(self, Self::Hook(_)))
+    }
+
+    fn execute(self, executor: &dyn TaskExecutor) -> BoxFuture<'static, TaskReport> {
+        match self {
+            Self::Task(spec) => executor.execute(spec),
+            Self::Hook(spec) => executor.execute_hook(spec),
+        }
+    }
+}
+
 /// Work that has ended.
 enum Ended {
     Attempt(TaskReport),
@@ -117,19 +143,15 @@ impl Tasks {
         while self.running.len() < self.parallelism {
             let (name, work) = self.waiting.pop_front()?;
             let alone = self.running.is_empty() && self.waiting.is_empty();
-            let (limits, here) = match &work {
-                Work::Task(spec) => (spec.limits, alone || self.executor.is_brief(spec)),
-                Work::Hook(spec) => (spec.call.limits, alone),
-                Work::Lookup(_) => (TaskLimits::default(), true),
-            };
             let began = self.stopwatch.origin.elapsed();
             let mut context = Context::from_waker(Waker::noop());
-            let mut attempt = match work {
+            let (attempt, is_brief) = match work {
                 Work::Task(spec) => {
                     begins(&spec);
-                    self.executor.execute(spec)
+                    let is_brief = self.executor.is_brief(&spec);
+                    (Attempt::Task(spec), is_brief)
                 }
-                Work::Hook(spec) => self.executor.execute_hook(spec),
+                Work::Hook(spec) => (Attempt::Hook(spec), false),
                 Work::Lookup(mut answer) => {
                     if let Poll::Ready(found) = answer.as_mut().poll(&mut context) {
                         return Some(found);
@@ -139,13 +161,30 @@ impl Tasks {
                     continue;
                 }
             };
-            if here {
+            let limits = attempt.spec().limits;
+            let (executor, stopwatch) = (Arc::clone(&self.executor), self.stopwatch.clone());
+            // What is expected to be brief has been performed before.
+            let preparation = if is_brief { None } else { attempt.prepare(&*executor) };
+            if let Some(preparation) = preparation {
+                let handle = self.running.spawn(async move {
+                    let prepared = preparation.await;
+                    let began = stopwatch.origin.elapsed();
+                    let report = match prepared {
+                        Ok(()) => bounded(attempt.execute(&*executor), executor, limits).await,
+                        Err(failure) => TaskReport::new(Err(failure), 0),
+                    };
+                    Ended::Attempt(stopwatch.timed(began, report))
+                });
+                self.begun(name, handle);
+                continue;
+            }
+            let mut attempt = attempt.execute(&*executor);
+            if alone || is_brief {
                 // A task that waits is polled again by the thread that continues it, with that thread's waker.
                 if let Poll::Ready(report) = attempt.as_mut().poll(&mut context) {
                     return Some(done(name, self.stopwatch.timed(began, report)));
                 }
             }
-            let (executor, stopwatch) = (Arc::clone(&self.executor), self.stopwatch.clone());
             let handle = self.running.spawn(async move {
                 Ended::Attempt(stopwatch.timed(began, bounded(attempt, executor, limits).await))
             });

@@ -12,7 +12,7 @@ use graph_core::capability::{DispatchPatterns, Manifest};
 use graph_core::digest::Digest;
 use graph_core::document;
 use graph_core::graph::{Durability, Graph};
-use graph_core::node::{Failure, Outcome};
+use graph_core::node::{Category, Failure, Outcome};
 use graph_core::record::{ErrorCode, RecordKind, SignedRecord, Status};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
@@ -104,6 +104,8 @@ impl Front for Watched {
 struct Counting {
     calls: Arc<AtomicU64>,
     takes: Duration,
+    /// How long a preparation takes, and what comes of it; without one, everything is ready.
+    prepares: Option<(Duration, Result<(), Failure>)>,
 }
 
 impl TaskExecutor for Counting {
@@ -119,6 +121,11 @@ impl TaskExecutor for Counting {
             TaskReport::new(result, 1)
         }
         .boxed()
+    }
+
+    fn prepare(&self, _: &TaskSpec, _: bool) -> Option<BoxFuture<'static, Result<(), Failure>>> {
+        let (takes, result) = self.prepares.clone()?;
+        Some(tokio::time::sleep(takes).map(|()| result).boxed())
     }
 
     fn is_brief(&self, _: &TaskSpec) -> bool {
@@ -214,6 +221,30 @@ fn sync_presses_every_boundary_into_the_disk() {
     assert_eq!(status, Ok(Status::Completed));
     assert_eq!(pressed_with(&store, RecordKind::Checkpoint), [Synchronous::Full; 5]);
     assert!(store.pressed().iter().all(|(_, pressed)| *pressed == Synchronous::Full));
+}
+
+#[test]
+fn the_timeout_of_an_attempt_begins_when_what_it_needs_is_ready() {
+    let text = "tool_type: graph\nconfig:\n  start: a\n  durability: exit\n  nodes:\n    a: { action: { item_id: t/x }, limits: { timeout: 1s }, \
+                assign: { of: \"${result}\" } }\n";
+    let long = Duration::from_secs(30);
+    let refused = Failure::new(Category::Denied, "it cannot be loaded");
+    for (prepares, takes, ends, calls) in [
+        (Some((long, Ok(()))), Duration::ZERO, Status::Completed, 1),
+        (Some((long, Ok(()))), long, Status::Failed, 1),
+        (Some((Duration::ZERO, Err(refused))), Duration::ZERO, Status::Failed, 0),
+        (None, long, Status::Failed, 1),
+    ] {
+        let store = Watched::new(u64::MAX, Duration::ZERO);
+        let graph = Arc::new(document::load("graph.yaml", text, "graph").unwrap().graph);
+        let executor = Counting { prepares, takes, ..Counting::default() };
+        let made = Arc::clone(&executor.calls);
+        let mut driver = driver_of(&store, graph, Durability::Exit, executor);
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+        let status = runtime.block_on(driver.drive(Event::Started, &mut ()));
+        assert_eq!((status, made.load(Ordering::SeqCst)), (Ok(ends), calls));
+    }
 }
 
 #[test]

@@ -138,9 +138,7 @@ impl Engine {
     /// Whether the cache has a component, as far as can be known without reading the code.
     pub fn has_compiled(&self, verified: &VerifiedComponent) -> bool {
         let digest = verified.digest();
-        let loaded = self.inner.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        loaded.get(digest).is_some_and(|known| known.strong_count() > 0)
-            || self.inner.cache.as_ref().is_some_and(|cache| cache.has(digest))
+        self.loaded(digest).is_some() || self.inner.cache.as_ref().is_some_and(|cache| cache.has(digest))
     }
 
     /// The imports of a component, read from its bytes without compiling. Its structure is counted first, so that a
@@ -157,31 +155,46 @@ impl Engine {
     pub fn load(&self, verified: &VerifiedComponent) -> Result<LoadedComponent, LoadError> {
         let id = verified.id().to_string();
         let digest = *verified.digest();
-        let known = || self.inner.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(inner) = known().get(&digest).and_then(Weak::upgrade) {
+        if let Some(inner) = self.loaded(&digest) {
             return Ok(LoadedComponent { id, inner });
         }
+        let cache = self.inner.cache.as_ref().map(|cache| (cache, cache.open()));
         let engine = &self.inner.wasmtime;
-        let known_cache = self.inner.cache.as_ref().map(|cache| (cache, cache.open()));
-        let cached =
-            known_cache.as_ref().and_then(|(cache, key)| cache.read(engine, key.as_ref().ok()?, &digest));
-        let (component, status) = if let Some(component) = cached {
+        let cached = cache.as_ref().and_then(|(cache, key)| cache.read(engine, key.as_ref().ok()?, &digest));
+        if let Some(component) = cached {
             // It was counted before it was compiled, and the tag covers the caps of that time.
-            (component, CacheStatus::Hit)
-        } else {
-            let bytes = verified.bytes();
-            structure::count(bytes).map_err(|exceeded| LoadError::Exceeded { id: id.clone(), exceeded })?;
-            let keep = |code: &[u8]| match &known_cache {
-                Some((cache, key)) => cache.keep(key, &digest, code),
-                None => CacheStatus::Off,
-            };
-            self.compile(verified, keep).map_err(|source| LoadError::Compile { id: id.clone(), source })?
+            return Ok(LoadedComponent { id, inner: self.add(digest, component, CacheStatus::Hit) });
+        }
+        structure::count(verified.bytes())
+            .map_err(|exceeded| LoadError::Exceeded { id: id.clone(), exceeded })?;
+        // Held until others can find what was compiled.
+        let _slot = self.inner.crew.place(digest);
+        if let Some(inner) = self.loaded(&digest) {
+            return Ok(LoadedComponent { id, inner });
+        }
+        let keep = |code: &[u8]| match &cache {
+            Some((cache, key)) => cache.keep(key, &digest, code),
+            None => CacheStatus::Off,
         };
-        let imports = interface::imports(engine, &component);
-        let has_action = functions::has_action(engine, &component);
-        let inner = Arc::new(Loaded { digest, component, imports, has_action, status });
-        known().insert(digest, Arc::downgrade(&inner));
-        Ok(LoadedComponent { id, inner })
+        match self.compile(verified, keep) {
+            Ok((component, status)) => Ok(LoadedComponent { id, inner: self.add(digest, component, status) }),
+            Err(source) => Err(LoadError::Compile { id, source }),
+        }
+    }
+
+    /// The component, if it is in memory.
+    fn loaded(&self, digest: &Digest) -> Option<Arc<Loaded>> {
+        let loaded = self.inner.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        loaded.get(digest).and_then(Weak::upgrade)
+    }
+
+    fn add(&self, digest: Digest, component: Component, status: CacheStatus) -> Arc<Loaded> {
+        let imports = interface::imports(&self.inner.wasmtime, &component);
+        let has_action = functions::has_action(&self.inner.wasmtime, &component);
+        let added = Arc::new(Loaded { digest, component, imports, has_action, status });
+        let mut loaded = self.inner.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        loaded.insert(digest, Arc::downgrade(&added));
+        added
     }
 }
 
@@ -216,7 +229,6 @@ impl Engine {
                 Ok((component, status))
             }
             Compiler::Child(program) => {
-                let _place = inner.crew.place();
                 let slow = || {
                     if let Some(observer) = &inner.compile_observer {
                         observer.slow(id, bytes.len());

@@ -39,6 +39,18 @@ async fn the_second_load_is_a_hit_and_works() {
 }
 
 #[test]
+fn a_component_that_several_threads_need_is_compiled_once() {
+    let engine = Engine::new(EngineConfig { concurrency: Some(1), ..EngineConfig::default() }).unwrap();
+    let loaded: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            (0..4).map(|_| scope.spawn(|| engine.load(&component(TESTKIT)).unwrap())).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    // All have what one of them has compiled.
+    assert!(loaded.iter().all(|each| each.imports().as_ptr() == loaded[0].imports().as_ptr()));
+}
+
+#[test]
 fn a_changed_file_is_never_loaded() {
     let folder = tempfile::tempdir().unwrap();
     load(folder.path(), TESTKIT);

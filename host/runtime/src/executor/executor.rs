@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use graph_core::capability::{CapabilityKind, DispatchPatterns, EffectiveGrant};
+use graph_core::capability::{CapabilityKind, DispatchPatterns, EffectiveGrant, Manifest};
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::graph::{Graph, ItemType, NodeCapabilities, NodeIndex, NodeLimits, Primary};
 use graph_core::limits::TaskLimits;
@@ -125,6 +125,23 @@ impl CallSite {
             }
             Self::Hook => (None, graph.limits),
         }
+    }
+}
+
+/// A component that becomes known when a task dispatches it.
+struct Late {
+    graph: Arc<Graph>,
+    manifest: Arc<Manifest>,
+    place: CallSite,
+    item: String,
+    /// The recorded time of its superstep.
+    clock: Timestamp,
+}
+
+impl Late {
+    fn of(spec: &TaskSpec, place: CallSite) -> Self {
+        let (graph, manifest) = (Arc::clone(&spec.graph), Arc::clone(&spec.manifest));
+        Self { graph, manifest, place, item: spec.item_id.clone(), clock: spec.clock }
     }
 }
 
@@ -256,6 +273,16 @@ impl TaskExecutor for ComponentExecutor {
         self.dispatch(spec, place)
     }
 
+    fn prepare(&self, spec: &TaskSpec, is_hook: bool) -> Option<BoxFuture<'static, Result<(), Failure>>> {
+        let place = if is_hook { CallSite::Hook } else { CallSite::Node(spec.node) };
+        let is_component = (spec.primary, spec.item_type) == (Primary::Execute, ItemType::Tool);
+        if !is_component || self.shared.is_function(spec) || self.shared.known(spec, place).is_some() {
+            return None;
+        }
+        let (shared, late) = (Arc::clone(&self.shared), Late::of(spec, place));
+        Some(async move { shared.make_ready(late).await.map(drop) }.boxed())
+    }
+
     fn execute_hook(&self, spec: HookSpec) -> BoxFuture<'static, TaskReport> {
         self.dispatch(spec.call, CallSite::Hook)
     }
@@ -348,22 +375,33 @@ impl Shared {
         if let Some(ready) = self.known(spec, place) {
             return Ok(ready);
         }
-        let (shared, item) = (Arc::clone(self), spec.item_id.clone());
-        let (graph, manifest) = (Arc::clone(&spec.graph), Arc::clone(&spec.manifest));
-        let clock = spec.clock;
-        let prepared = tokio::task::spawn_blocking(move || {
-            let (capabilities, limits) = place.restrictions(&graph);
-            shared.components.prepare_late(&item, &manifest, capabilities, limits, clock, None)
+        Arc::clone(self).make_ready(Late::of(spec, place)).await
+    }
+
+    /// Verifies, compiles and links a component that was not known before the run.
+    async fn make_ready(self: Arc<Self>, late: Late) -> Result<Arc<CallableItem>, Failure> {
+        let shared = Arc::clone(&self);
+        let (late, prepared) = tokio::task::spawn_blocking(move || {
+            let (capabilities, limits) = late.place.restrictions(&late.graph);
+            let prepared = shared.components.prepare_late(
+                &late.item,
+                &late.manifest,
+                capabilities,
+                limits,
+                late.clock,
+                None,
+            );
+            (late, prepared)
         })
         .await
         .map_err(|error| {
             Failure::new(Category::Internal, format!("the item could not be loaded: {error}"))
-        })??;
-        let ready = Arc::new(CallableItem::new(prepared, &self.components.engine.digest()));
+        })?;
+        let ready = Arc::new(CallableItem::new(prepared?, &self.components.engine.digest()));
         let mut known = self.ready.write().unwrap_or_else(PoisonError::into_inner);
-        let scopes = known.entry(spec.graph.digest).or_default();
-        let scope = scopes.entry(spec.manifest.narrowing().to_owned()).or_default();
-        scope.insert((place, spec.item_id.clone()), Arc::clone(&ready));
+        let scopes = known.entry(late.graph.digest).or_default();
+        let scope = scopes.entry(late.manifest.narrowing().to_owned()).or_default();
+        scope.insert((late.place, late.item), Arc::clone(&ready));
         drop(known);
         Ok(ready)
     }
