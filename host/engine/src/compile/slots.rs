@@ -26,7 +26,7 @@ impl CompileSlots {
         Self { processors, under_way: Mutex::default(), ended: Condvar::new() }
     }
 
-    /// Waits for a free slot, and until nobody else compiles this component: it may be there then.
+    /// Waits for a free slot, and until no other thread compiles this component: it may be there then.
     pub(crate) fn place(&self, component: Digest) -> CompileSlot<'_> {
         let under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
         let has_to_wait =
