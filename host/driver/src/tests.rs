@@ -225,7 +225,7 @@ fn sync_presses_every_boundary_into_the_disk() {
 
 #[test]
 fn the_timeout_of_an_attempt_begins_when_what_it_needs_is_ready() {
-    let text = "tool_type: graph\nconfig:\n  start: a\n  durability: exit\n  nodes:\n    a: { action: { item_id: t/x }, limits: { timeout: 1s }, \
+    let text = "tool_type: graph\nconfig:\n  start: a\n  durability: exit\n  nodes:\n    a: { action: { item_id: t/x }, timeout: 1s, \
                 assign: { of: \"${result}\" } }\n";
     let long = Duration::from_secs(30);
     let refused = Failure::new(Category::Denied, "it cannot be loaded");
