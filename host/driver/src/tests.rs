@@ -237,7 +237,7 @@ fn the_timeout_of_an_attempt_begins_when_what_it_needs_is_ready() {
     ] {
         let store = Watched::new(u64::MAX, Duration::ZERO);
         let graph = Arc::new(document::load("graph.yaml", text, "graph").unwrap().graph);
-        let executor = Counting { prepares, takes, ..Counting::default() };
+        let executor = Counting { takes, prepares, ..Counting::default() };
         let made = Arc::clone(&executor.calls);
         let mut driver = driver_of(&store, graph, Durability::Exit, executor);
         let runtime =
