@@ -112,6 +112,7 @@ const HOOKED = {
     - { id: again, event: error, condition: { path: attempt, op: lt, value: 3 }, action: { item_id: examples/testkit, params: { op: echo, value: { action: retry, max_retries: 2 } } } }
     - { id: past, event: error, action: { continue: true } }
     - { id: after, event: after_step, action: { item_id: examples/testkit, params: { op: echo, value: { of: "\${node}" } } } }
+    - { id: logs, event: after_step, action: { item_id: examples/testkit, params: { op: log, lines: 3, bytes: 20 } } }
     - { id: ends, event: graph_completed, action: { item_id: examples/testkit, params: { op: echo, value: "\${status}" } } }
   nodes:
     a: { action: { item_id: examples/testkit, params: { op: fail, category: transient, message: it fails } }, assign: { a: "\${result}" }, next: b }

@@ -166,6 +166,42 @@ fn a_journal_answers_for_files_that_are_gone_and_live_asks_the_world() {
     assert_eq!(place.run(&["runs", "verify", "r"]).code, 0);
 }
 
+/// Hooks of a run and of a failed task read files, too.
+const READING_HOOKS: &str = r#"start: one
+hooks:
+  - { id: looks, event: after_step, action: { item_id: t/io, params: { op: read, path: /in/one.txt } } }
+  - { id: failed, event: error, action: { item_id: t/io, params: { op: read, path: /in/two.txt } } }
+  - { id: past, event: error, action: { continue: true } }
+  - { id: ends, event: graph_completed, action: { item_id: t/io, params: { op: read, path: /in/one.txt } } }
+nodes:
+  one: { action: { item_id: t/io, params: { op: read, path: /in/none.txt } }, assign: { one: "${result}" }, next: two }
+  two: { action: { item_id: t/io, params: { op: read, path: /in/two.txt } }, assign: { two: "${result}" } }
+"#;
+
+#[test]
+fn what_hooks_use_of_the_host_is_in_the_history() {
+    let place = reading();
+    place.graph("hooked.yaml", READING_HOOKS);
+    let run = ["run", "hooked.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "h"];
+    let (ran, _) = place.json(&run);
+    assert_eq!(
+        (&ran["status"], &ran["state"]["two"]),
+        (&json!("completed_with_errors"), &json!("second")),
+        "{ran}"
+    );
+    let (shown, _) = place.json(&["runs", "show", "h"]);
+    let hooks =
+        shown["history"].as_array().unwrap().iter().flat_map(|step| step["hooks"].as_array().unwrap());
+    let read: Vec<_> = hooks.filter(|hook| hook["host"]["bytes"].as_u64() > Some(0)).collect();
+    assert_eq!(read.len(), 3, "{shown}");
+    ok(&place.run(&["replay", "h"]));
+    // Nothing is read again.
+    std::fs::remove_dir_all(place.path("in")).unwrap();
+    std::fs::create_dir(place.path("in")).unwrap();
+    ok(&place.run(&["replay", "h"]));
+    assert_eq!(place.run(&["runs", "verify", "h"]).code, 0);
+}
+
 #[test]
 fn another_component_is_a_difference_with_its_step_task_and_key() {
     let place = reading();

@@ -163,7 +163,7 @@ impl<'c> Session<'c> {
         self.models.begin_operation();
         let held = self.held.take();
         let done = match operation {
-            Operation::Run(options) => self.run(options).await,
+            Operation::Run(options) => Box::pin(self.run(options)).await,
             Operation::Resume(options) => self.resume(options).await,
             Operation::Cancel => {
                 self.cancel = true;

@@ -142,6 +142,9 @@ pub struct HookSummary {
     pub fuel: u64,
     /// The name of the hook: its `id`, or its layer and index.
     pub hook: String,
+    /// What the call used of the host.
+    #[serde(default, skip_serializing_if = "HostUse::is_nothing")]
+    pub host: HostUse,
     /// The item that was dispatched, if one was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<String>,
@@ -160,6 +163,7 @@ impl HookSummary {
             failure: record.failure.clone(),
             fuel: record.fuel,
             hook: record.hook.clone(),
+            host: record.host,
             item: record.item.clone(),
             layer: record.layer,
         }

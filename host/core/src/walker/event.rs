@@ -12,7 +12,7 @@ use super::setup::Restored;
 use crate::capability::{DispatchPatterns, Manifest};
 use crate::digest::Digest;
 use crate::graph::{Graph, ItemType, NodeIndex, Primary};
-use crate::limits::{ModelUse, TaskLimits};
+use crate::limits::{HostUse, ModelUse, TaskLimits};
 use crate::node::{Activation, Failure, Outcome};
 use crate::record::{
     CacheEntry, ChannelValue, EncodeError, HookSummary, JournalEntry, Record, RunError, SignedRecord, Status,
@@ -109,6 +109,8 @@ pub struct TaskReport {
     pub events: Vec<CustomEvent>,
     /// The calls that its component made of the host, with their answers, in order.
     pub journal: Vec<JournalEntry>,
+    /// What a hook has used of the host, where that does not follow from `work` and `journal`: a replay has it from the history.
+    pub host: Option<HostUse>,
     /// What earlier attempts have used of language models that left no result: a replay has it from the record of the task.
     pub lost: ModelUse,
     /// The same by the model that was asked last, as far as its name is known.
@@ -127,6 +129,7 @@ impl TaskReport {
             warnings: Vec::new(),
             events: Vec::new(),
             journal: Vec::new(),
+            host: None,
             lost: ModelUse::NOTHING,
             lost_models: BTreeMap::new(),
             timing: Timing::default(),

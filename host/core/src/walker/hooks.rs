@@ -312,14 +312,14 @@ impl Walker {
         let Some(queue) = self.queue_of(&subject) else { return Ok(()) };
         queue.running = None;
         let planned = queue.planned[queue.at].clone();
-        let TaskReport { result, fuel, work, warnings, journal, .. } = report;
+        let TaskReport { result, fuel, work, warnings, journal, host, .. } = report;
         let is_limit = result.as_ref().is_err_and(|failure: &Failure| failure.category == Category::Limit);
         let budget =
             if is_limit { self.budget_that_stopped(&subject, &planned, fuel, work, &journal) } else { None };
         let answer = self.answer_of_hook(&planned, result);
         let mut record = self.hook_record(&subject, &planned, answer, fuel, now);
         record.budget = budget;
-        record.host = HostUse { fuel: work, ..JournalEntry::used_by(&journal) };
+        record.host = host.unwrap_or_else(|| HostUse { fuel: work, ..JournalEntry::used_by(&journal) });
         record.host_total = record.host_total.plus(record.host);
         record.dispatches += 1;
         record.warnings = warnings;

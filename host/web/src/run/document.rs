@@ -10,7 +10,7 @@ use graph_core::document::load_hooks;
 use graph_core::graph::{Durability, Graph};
 use graph_core::hook::{Hook, HookLayer};
 use graph_core::json;
-use graph_core::limits::ModelUse;
+use graph_core::limits::{HostUse, ModelUse};
 use graph_core::node::{Failure, Outcome};
 use graph_core::parameters;
 use graph_core::record::{JournalEntry, SignedCacheEntry};
@@ -294,6 +294,8 @@ pub(super) struct ReportDocument {
     #[serde(default)]
     journal: Vec<JournalEntry>,
     #[serde(default)]
+    host: Option<HostUse>,
+    #[serde(default)]
     lost: ModelUse,
     #[serde(default)]
     lost_models: BTreeMap<String, ModelUse>,
@@ -351,6 +353,7 @@ impl ReportDocument {
             warnings: self.warnings,
             events: events.map(|event| CustomEvent { name: event.name, payload: event.payload }).collect(),
             journal: self.journal,
+            host: self.host,
             lost: self.lost,
             lost_models: self.lost_models,
             timing: Timing {
