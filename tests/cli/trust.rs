@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use graph_core::capability::CapabilityKind;
 use serde_json::{Value, json};
 
 use crate::place::{Place, Ran};
@@ -54,6 +55,15 @@ fn in_time(after: Duration) -> String {
     let at = SystemTime::now() + after;
     let millis = u64::try_from(at.duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap();
     graph_core::time::Timestamp(millis).to_string()
+}
+
+#[test]
+fn the_help_names_every_kind_of_capability_that_a_key_may_have() {
+    let help = Place::new().run(&["trust", "add", "--help"]).stdout;
+    let words: Vec<_> = help.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+    for kind in CapabilityKind::ALL.into_iter().filter(|kind| *kind != CapabilityKind::Log) {
+        assert!(words.contains(&kind.as_str()), "{kind}: {help}");
+    }
 }
 
 #[test]

@@ -128,7 +128,7 @@ impl CallSite {
     }
 }
 
-/// A component that becomes known when a task dispatches it.
+/// A component that becomes known when a task dispatches it, or when another component calls it.
 struct Late {
     graph: Arc<Graph>,
     manifest: Arc<Manifest>,
@@ -136,12 +136,14 @@ struct Late {
     item: String,
     /// The recorded time of its superstep.
     clock: Timestamp,
+    /// What the component that calls it is granted.
+    caller: Option<Arc<EffectiveGrant>>,
 }
 
 impl Late {
     fn of(spec: &TaskSpec, place: CallSite) -> Self {
         let (graph, manifest) = (Arc::clone(&spec.graph), Arc::clone(&spec.manifest));
-        Self { graph, manifest, place, item: spec.item_id.clone(), clock: spec.clock }
+        Self { graph, manifest, place, item: spec.item_id.clone(), clock: spec.clock, caller: None }
     }
 }
 
@@ -379,29 +381,27 @@ impl Shared {
     }
 
     /// Verifies, compiles and links a component that was not known before the run.
-    async fn make_ready(self: Arc<Self>, late: Late) -> Result<Arc<CallableItem>, Failure> {
-        let shared = Arc::clone(&self);
-        let (late, prepared) = tokio::task::spawn_blocking(move || {
-            let (capabilities, limits) = late.place.restrictions(&late.graph);
-            let prepared = shared.components.prepare_late(
-                &late.item,
-                &late.manifest,
-                capabilities,
-                limits,
-                late.clock,
-                None,
-            );
-            (late, prepared)
-        })
-        .await
-        .map_err(|error| {
+    async fn made_ready(self: &Arc<Self>, late: &Arc<Late>) -> Result<Arc<CallableItem>, Failure> {
+        let (shared, late) = (Arc::clone(self), Arc::clone(late));
+        let prepared = tokio::task::spawn_blocking(move || {
+            let Late { graph, manifest, place, item, clock, caller } = &*late;
+            let (capabilities, limits) = place.restrictions(graph);
+            shared.components.prepare_late(item, manifest, capabilities, limits, *clock, caller.as_deref())
+        });
+        let prepared = prepared.await.map_err(|error| {
             Failure::new(Category::Internal, format!("the item could not be loaded: {error}"))
         })?;
-        let ready = Arc::new(CallableItem::new(prepared?, &self.components.engine.digest()));
+        Ok(Arc::new(CallableItem::new(prepared?, &self.components.engine.digest())))
+    }
+
+    /// The same for an item that a task dispatches, which is then known.
+    async fn make_ready(self: Arc<Self>, late: Late) -> Result<Arc<CallableItem>, Failure> {
+        let late = Arc::new(late);
+        let ready = self.made_ready(&late).await?;
         let mut known = self.ready.write().unwrap_or_else(PoisonError::into_inner);
         let scopes = known.entry(late.graph.digest).or_default();
         let scope = scopes.entry(late.manifest.narrowing().to_owned()).or_default();
-        scope.insert((late.place, late.item), Arc::clone(&ready));
+        scope.insert((late.place, late.item.clone()), Arc::clone(&ready));
         drop(known);
         Ok(ready)
     }
@@ -473,19 +473,8 @@ impl Shared {
         if let Some(ready) = known {
             return Ok(ready);
         }
-        let (shared, item) = (Arc::clone(self), item.to_owned());
-        let (graph, manifest, caller) =
-            (Arc::clone(&spec.graph), Arc::clone(&spec.manifest), Arc::clone(caller));
-        let clock = spec.clock;
-        let prepared = tokio::task::spawn_blocking(move || {
-            let (capabilities, limits) = place.restrictions(&graph);
-            shared.components.prepare_late(&item, &manifest, capabilities, limits, clock, Some(&caller))
-        })
-        .await
-        .map_err(|error| {
-            Failure::new(Category::Internal, format!("the item could not be loaded: {error}"))
-        })??;
-        let ready = Arc::new(CallableItem::new(prepared, &self.components.engine.digest()));
+        let late = Late { item: item.to_owned(), caller: Some(Arc::clone(caller)), ..Late::of(spec, place) };
+        let ready = self.made_ready(&Arc::new(late)).await?;
         self.callees.write().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(&ready));
         Ok(ready)
     }

@@ -51,8 +51,8 @@ pub struct Components {
     pub log: Option<TrustLog>,
     /// The key with which the user lets the run sign.
     pub signing_key: Option<SigningKey>,
-    /// Whether the values of secrets are entered elsewhere, as in a page: then none is read here, and nothing that is linked can
-    /// send one.
+    /// Whether no secret is read: its value is entered elsewhere, as in a page, or nothing is executed, as where files are checked. Nothing
+    /// that is linked can send one then.
     pub without_secrets: bool,
     /// The items that the program performs itself.
     pub functions: Arc<Functions>,

@@ -10,7 +10,7 @@ use crate::document;
 use crate::graph::{Durability, Graph};
 use crate::limits::RunLimits;
 use crate::node::{Category, Failure, Outcome};
-use crate::record::{HookSummary, Record, Status};
+use crate::record::{HookSummary, JournalEntry, Record, Status};
 use crate::time::Timestamp;
 use crate::walker::{Effect, Event, Resume, RunTree, Setup, TaskReport, TaskSpec, TimerId};
 
@@ -31,7 +31,19 @@ fn drive(
     walker: &mut RunTree,
     stored: &mut Stored,
     first: Event,
-    mut answer: impl FnMut(&TaskSpec) -> Result<Outcome, Failure>,
+    answer: impl FnMut(&TaskSpec) -> Result<Outcome, Failure>,
+    stop: impl FnMut(&Record) -> bool,
+) -> bool {
+    let of_hook = TaskReport::new(Ok(Outcome::Result(json!(null))), 100);
+    drive_with(walker, stored, first, (answer, &of_hook), stop)
+}
+
+/// The same, with the report of every hook.
+fn drive_with(
+    walker: &mut RunTree,
+    stored: &mut Stored,
+    first: Event,
+    (mut answer, of_hook): (impl FnMut(&TaskSpec) -> Result<Outcome, Failure>, &TaskReport),
     mut stop: impl FnMut(&Record) -> bool,
 ) -> bool {
     let mut waiting = vec![first];
@@ -44,7 +56,7 @@ fn drive(
                     waiting.insert(0, Event::TaskDone { task, attempt, report });
                 }
                 Effect::RunHook(spec) => {
-                    let report = TaskReport::new(Ok(Outcome::Result(json!(null))), 100);
+                    let report = of_hook.clone();
                     let hook = spec.call.activation.task.as_str().into();
                     waiting.insert(0, Event::HookDone { hook, report });
                 }
@@ -206,5 +218,49 @@ fn results_of_error_hooks_outlast_a_crash() {
                 "{durability:?}, killed after {kill} of {records}"
             );
         }
+    }
+}
+
+/// A replay has no journal of a hook, but what the history says that it has used.
+#[test]
+fn what_a_hook_has_used_of_the_host_is_in_the_history() {
+    let action = |item: &str| format!("action: {{item_id: {item}}}");
+    for event in ["after_step", "graph_started", "error"] {
+        let graph = graph(&format!(
+            "{{tool_type: graph, config: {{start: a, hooks: [{{id: h, event: {event}, {}}}, {{id: on, event: error, action: {{continue: \
+             true}}}}], nodes: {{a: {{{}, next: b}}, b: {{{}}}}}}}}}",
+            action("t/hook"),
+            action("t/fails"),
+            action("t/echo"),
+        ));
+        let run = |of_hook: &TaskReport| {
+            let mut stored = Stored::default();
+            let mut tree = RunTree::new(Arc::clone(&graph), only_t(&graph, Durability::Sync));
+            let answer = |spec: &TaskSpec| match &*spec.item_id {
+                "t/fails" => Err(Failure::new(Category::Permanent, "broken")),
+                _ => Ok(Outcome::Result(json!(1))),
+            };
+            assert!(drive_with(&mut tree, &mut stored, Event::Started, (answer, of_hook), |_| false));
+            let host = tree.summary().host;
+            (history(&stored), host)
+        };
+        let entry = JournalEntry {
+            function: "read".to_owned(),
+            interface: "wasi:filesystem/types".to_owned(),
+            ok: true,
+            request: json!({ "path": "/in" }).into(),
+            result: json!("text").into(),
+        };
+        let lived = TaskReport {
+            journal: vec![entry],
+            work: 7,
+            ..TaskReport::new(Ok(Outcome::Result(json!(null))), 100)
+        };
+        let (told, host) = run(&lived);
+        let used = told.iter().flatten().find(|hook| hook.hook == "h").unwrap().host;
+        assert_eq!((used.calls, used.fuel), (1, 7), "{event}");
+        assert!(used.bytes > 0 && host.bytes >= used.bytes, "{event}: {host:?}");
+        let replayed = TaskReport { journal: Vec::new(), work: 0, host: Some(used), ..lived };
+        assert_eq!(run(&replayed), (told, host), "{event}");
     }
 }
