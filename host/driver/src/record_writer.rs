@@ -240,7 +240,8 @@ impl RecordWriter {
             && hook.event != HookEvent::Error
         {
             spent.fuel = spent.fuel.max(hook.fuel_total);
-            spent.model = spent.model.max(hook.host_total.model);
+            let reserved = if hook.reserved { hook.host.model } else { ModelUse::NOTHING };
+            spent.model = spent.model.max(hook.host_total.model.plus(hook.lost).plus(reserved));
         }
         // It is written when it changes, and at no other time.
         if let Some(model) = asked_last(&persist.record).filter(|model| self.model.as_deref() != Some(model))

@@ -24,6 +24,8 @@ use crate::tasks::Tasks;
 
 /// After this number of events the driver yields to other work of its thread.
 const TURNS: u32 = 64;
+/// The number of the attempt under which a hook, which has only one, asks language models.
+const FIRST: u32 = 1;
 
 /// What a driver works with.
 pub struct Parts {
@@ -254,6 +256,9 @@ impl Driver {
             observer.done(now, task, *attempt, report);
             self.desk.forget(task, *attempt);
         }
+        if let Event::HookDone { hook, .. } = &event {
+            self.desk.forget(hook, FIRST);
+        }
         let effects = self.walker.handle(now, event).map_err(|error| match error {
             HandleError::Refused { code, message } => DriveError::Refused { code, message },
             HandleError::Illegal { .. } => DriveError::Fault(error.to_string()),
@@ -278,7 +283,10 @@ impl Driver {
                     self.desk.forget(&task, attempt);
                     observer.aborted(&task, attempt);
                 }
-                Effect::AbortHook { hook } => self.tasks.abort_hook(&hook),
+                Effect::AbortHook { hook } => {
+                    self.tasks.abort_hook(&hook);
+                    self.desk.forget(&hook, FIRST);
+                }
                 Effect::Persist(persist) => {
                     self.results.handed_out(&persist.results);
                     let texts = self.new_texts(&persist.record);

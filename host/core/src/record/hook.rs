@@ -7,7 +7,7 @@ use super::value::Canonical;
 use crate::digest::Digest;
 use crate::graph::{ItemType, Primary};
 use crate::hook::{Control, HookEvent};
-use crate::limits::{Budget, HostUse};
+use crate::limits::{Budget, HostUse, ModelUse};
 use crate::node::Failure;
 use crate::time::Timestamp;
 
@@ -60,7 +60,7 @@ pub enum PlannedAction {
     },
 }
 
-/// The result of a hook. It is void as soon as a newer checkpoint is persisted, whose `hooked` contains it.
+/// The result of a hook, or what its call may use of language models until it has one. It is void as soon as a newer checkpoint is persisted, whose `hooked` contains it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HookRecord {
@@ -102,11 +102,19 @@ pub struct HookRecord {
     pub item: Option<String>,
     /// The hook's layer, from 1 to 3.
     pub layer: u8,
+    /// What earlier dispatches of this call may have used of language models until the host crashed. It counts as used by the run, and is not in
+    /// the other figures.
+    #[serde(default, skip_serializing_if = "ModelUse::is_nothing")]
+    pub lost: ModelUse,
     /// The namespace of the run that was asked about; empty for the root run.
     pub namespace: String,
     /// Whether the run fails if the hook fails.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub required: bool,
+    /// The call has no result yet: this was written before it asked a language model, and `host` is what it has used and may use of models. That
+    /// counts as used if the host crashes before there is a result.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reserved: bool,
     /// The answer of its item; null if it failed.
     pub result: Canonical,
     /// How often the run had continued after a failure or a limit under its checkpoint.
@@ -150,6 +158,9 @@ pub struct HookSummary {
     pub item: Option<String>,
     /// The hook's layer, from 1 to 3.
     pub layer: u8,
+    /// What earlier dispatches of the call may have used of language models until the host crashed.
+    #[serde(default, skip_serializing_if = "ModelUse::is_nothing")]
+    pub lost: ModelUse,
 }
 
 impl HookSummary {
@@ -166,6 +177,7 @@ impl HookSummary {
             host: record.host,
             item: record.item.clone(),
             layer: record.layer,
+            lost: record.lost,
         }
     }
 }

@@ -16,7 +16,7 @@ use super::machine::illegal;
 use super::setup::HandleError;
 use crate::graph::Durability;
 use crate::hook::{Control, HookEvent};
-use crate::limits::HostUse;
+use crate::limits::{HostUse, ModelUse};
 use crate::node::{Category, Failure, Outcome};
 use crate::record::{Canonical, HookRecord, HookSummary, JournalEntry, PlannedAction, PlannedHook, Record};
 use crate::time::Timestamp;
@@ -47,6 +47,10 @@ pub(super) struct Hooks {
     host: HostUse,
     /// The part of that which counts for what is reserved for tasks.
     counted_host: HostUse,
+    /// What calls that are under way may use of language models, by call, as far as it is on record.
+    reserved: BTreeMap<String, ModelUse>,
+    /// What calls may have used of language models, by call, until they were abandoned or the host crashed. It is in none of the figures above but `counted_host`.
+    lost: BTreeMap<String, ModelUse>,
     /// The hooks that are due at the newest boundary.
     planned: Vec<PlannedHook>,
     /// The hooks of the newest boundary have been asked.
@@ -199,8 +203,14 @@ impl Hooks {
     }
 
     /// The run stops, or is resumed: from here on, everything that hooks have used counts.
-    pub(super) const fn count_all(&mut self) {
-        (self.counted, self.counted_host) = (self.fuel, self.host);
+    pub(super) fn count_all(&mut self) {
+        (self.counted, self.counted_host) = (self.fuel, self.used_of_host());
+    }
+
+    /// What hooks have used of the host, with what crashes have cut off.
+    fn used_of_host(&self) -> HostUse {
+        let lost = self.lost.values().copied().fold(ModelUse::NOTHING, ModelUse::plus);
+        self.host.plus(HostUse { model: lost, ..HostUse::default() })
     }
 
     /// The results that no checkpoint contains, for the next one.
@@ -301,18 +311,15 @@ impl Walker {
         if self.hooks.aborted.remove(call) {
             return Ok(());
         }
-        let waits = |queue: &Queue| queue.running.as_deref() == Some(call);
-        let subject = if self.hooks.queue.as_ref().is_some_and(waits) {
-            Subject::Run
-        } else {
-            let found =
-                self.hooks.tasks.iter().find(|(_, queue)| waits(queue)).map(|(task, _)| Arc::clone(task));
-            Subject::Task(found.ok_or_else(|| illegal("no hook with that id is running"))?)
-        };
+        let subject = self.subject_of(call).ok_or_else(|| illegal("no hook with that id is running"))?;
         let Some(queue) = self.queue_of(&subject) else { return Ok(()) };
         queue.running = None;
         let planned = queue.planned[queue.at].clone();
-        let TaskReport { result, fuel, work, warnings, journal, host, .. } = report;
+        let TaskReport { result, fuel, work, warnings, journal, host, lost, .. } = report;
+        self.hooks.reserved.remove(call);
+        if !lost.is_nothing() {
+            self.hooks.lost.insert(call.to_owned(), lost);
+        }
         let is_limit = result.as_ref().is_err_and(|failure: &Failure| failure.category == Category::Limit);
         let budget =
             if is_limit { self.budget_that_stopped(&subject, &planned, fuel, work, &journal) } else { None };
@@ -330,10 +337,51 @@ impl Walker {
         Ok(())
     }
 
+    /// What a hook that is running is asked about.
+    fn subject_of(&self, call: &str) -> Option<Subject> {
+        let waits = |queue: &Queue| queue.running.as_deref() == Some(call);
+        if self.hooks.queue.as_ref().is_some_and(waits) {
+            return Some(Subject::Run);
+        }
+        let mut tasks = self.hooks.tasks.iter();
+        tasks.find(|(_, queue)| waits(queue)).map(|(task, _)| Subject::Task(Arc::clone(task)))
+    }
+
+    /// A hook is about to ask a language model: what it may use is put on record, as for the attempt of a task.
+    pub(super) fn reserve_model_of_hook(
+        &mut self,
+        now: Timestamp,
+        (call, attempt): (Arc<str>, u32),
+        model: ModelUse,
+        fx: &mut Vec<Effect>,
+    ) {
+        // One that was abandoned meanwhile is not answered.
+        let Some(subject) = self.subject_of(&call) else { return };
+        let Some(planned) = self.queue_of(&subject).map(|queue| queue.planned[queue.at].clone()) else {
+            return;
+        };
+        if !self.stores_hooks() {
+            fx.push(Effect::ModelRecorded { task: call, attempt });
+            return;
+        }
+        let mut record = self.hook_record(&subject, &planned, Ok((Value::Null, None)), 0, now);
+        record.dispatches += 1;
+        record.host.model = model;
+        record.reserved = true;
+        self.hooks.reserved.insert(record.call.clone(), model);
+        let id = self.persist(Record::Hook(record), fx);
+        self.line.waits_for(id, call, attempt);
+    }
+
+    /// Whether what becomes known of hooks is stored at once.
+    fn stores_hooks(&self) -> bool {
+        let stored = self.line.last().is_some() && self.line.unwritten().is_none();
+        stored && (self.setup.durability != Durability::Exit || self.stop.has_ended())
+    }
+
     /// Keeps the result of a hook, and persists it if the run's durability does not leave that to its end.
     fn keep_result(&mut self, record: HookRecord, persists: bool, fx: &mut Vec<Effect>) {
-        let stored = self.line.last().is_some() && self.line.unwritten().is_none();
-        if persists && stored && (self.setup.durability != Durability::Exit || self.stop.has_ended()) {
+        if persists && self.stores_hooks() {
             self.hooks.handed_out = Some(self.persist(Record::Hook(record.clone()), fx));
             self.hooks.recorded.insert(record.call.clone());
         } else {
@@ -377,7 +425,8 @@ impl Walker {
         now: Timestamp,
     ) -> HookRecord {
         let (so_far, host_so_far) = match subject {
-            Subject::Run => (self.fuel_so_far(), self.host_so_far()),
+            // What crashes have cut off is counted by itself.
+            Subject::Run => (self.fuel_so_far(), self.totals.host().plus(self.hooks.host)),
             Subject::Task(task) => self
                 .superstep
                 .as_ref()
@@ -409,8 +458,10 @@ impl Walker {
             hook: planned.hook.clone(),
             item,
             layer: planned.layer,
+            lost: self.hooks.lost.get(&planned.call).copied().unwrap_or_default(),
             namespace: self.setup.identity.namespace.clone(),
             required: planned.required,
+            reserved: false,
             result: Canonical::from(result),
             resumes: self.hooks.resumes,
             run: self.setup.identity.record_run().to_owned(),
@@ -479,6 +530,10 @@ impl Walker {
         for queue in self.hooks.queue.take().into_iter().chain(tasks) {
             if let Some(hook) = queue.running {
                 fx.push(Effect::AbortHook { hook: hook.as_str().into() });
+                if let Some(reserved) = self.hooks.reserved.remove(&hook) {
+                    let lost = self.hooks.lost.entry(hook.clone()).or_default();
+                    *lost = lost.plus(reserved);
+                }
                 self.hooks.aborted.insert(hook);
             }
         }

@@ -60,8 +60,10 @@ impl Walker {
         (model, name): (ModelUse, Option<Arc<str>>),
         fx: &mut Vec<Effect>,
     ) {
-        let Some(superstep) = &mut self.superstep else { return };
-        let Some(at) = superstep.find(&task) else { return };
+        let at = self.superstep.as_ref().and_then(|superstep| superstep.find(&task));
+        let (Some(superstep), Some(at)) = (&mut self.superstep, at) else {
+            return self.reserve_model_of_hook(now, (task, attempt), model, fx);
+        };
         let is_running =
             |task: &Task| matches!(task.state(), TaskState::Running) && task.attempt() == attempt;
         // One that was abandoned meanwhile is not answered.

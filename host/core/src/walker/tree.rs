@@ -120,6 +120,12 @@ impl RunTree {
         Ok(Self::with(Walker::fork(graph, setup, of, visited)?))
     }
 
+    /// The namespace of the run that waits for a call of a hook.
+    fn awaiting_hook(&self, call: &str) -> Option<Arc<str>> {
+        let child = self.children.iter().find(|(_, child)| child.walker.awaits_hook(call));
+        child.map(|(name, _)| Arc::clone(name)).or_else(|| self.root.awaits_hook(call).then(|| "".into()))
+    }
+
     /// Handles an event that happened at `now`, and returns the effects.
     pub fn handle(&mut self, now: Timestamp, event: Event) -> Result<Vec<Effect>, HandleError> {
         if !self.nests && !self.is_stored_at_stops() {
@@ -127,9 +133,7 @@ impl RunTree {
         }
         let mut route = route::Route::new(now);
         match event {
-            Event::TaskDone { ref task, .. }
-            | Event::ModelReserved { ref task, .. }
-            | Event::TimerFired(TimerId::Retry { ref task, .. }) => {
+            Event::TaskDone { ref task, .. } | Event::TimerFired(TimerId::Retry { ref task, .. }) => {
                 let namespace: Arc<str> = names::namespace_of(task).into();
                 self.deliver(&namespace, event, &mut route)?;
             }
@@ -140,11 +144,14 @@ impl RunTree {
                 let event = Event::LookedUp { task, attempt, key, found, trouble };
                 self.deliver(&namespace, event, &mut route)?;
             }
+            Event::ModelReserved { ref task, .. } => {
+                let of_hook = self.awaiting_hook(task);
+                let namespace = of_hook.unwrap_or_else(|| names::namespace_of(task).into());
+                self.deliver(&namespace, event, &mut route)?;
+            }
             Event::HookDone { ref hook, .. } => {
-                let waits = self.children.iter().find(|(_, child)| child.walker.awaits_hook(hook));
-                let namespace: Arc<str> = waits.map_or_else(|| "".into(), |(name, _)| Arc::clone(name));
                 // The superstep around its run may have committed meanwhile.
-                if self.walker(&namespace).is_some_and(|walker| walker.awaits_hook(hook)) {
+                if let Some(namespace) = self.awaiting_hook(hook) {
                     self.deliver(&namespace, event, &mut route)?;
                 }
             }

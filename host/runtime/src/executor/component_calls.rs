@@ -86,7 +86,7 @@ impl Caller {
             depth,
             seed: *seed.as_bytes(),
         };
-        let ledger = self.shared.ledger(&self.spec, self.place);
+        let ledger = self.shared.ledger(&self.spec);
         let services = Services { tools: Some(Arc::new(tools)), meter, ledger, ..self.shared.services() };
         let report = ready
             .node()

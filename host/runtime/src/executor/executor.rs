@@ -440,10 +440,9 @@ impl Shared {
         }
     }
 
-    /// What puts on record what an attempt of a task may use of language models. For a hook nothing does: nothing is known
-    /// of a hook that a crash ends.
-    pub(crate) fn ledger(&self, spec: &TaskSpec, place: CallSite) -> Option<Arc<dyn ModelLedger>> {
-        if place == CallSite::Hook || self.tape.is_some() {
+    /// What puts on record what an attempt of a task, or a hook, may use of language models.
+    pub(crate) fn ledger(&self, spec: &TaskSpec) -> Option<Arc<dyn ModelLedger>> {
+        if self.tape.is_some() {
             return None;
         }
         let reservations = self.reservations.read().unwrap_or_else(PoisonError::into_inner);
@@ -530,7 +529,7 @@ impl Shared {
         let params = std::mem::take(&mut spec.params);
         let spec = Arc::new(spec);
         let mut services = self.services();
-        services.ledger = self.ledger(&spec, place);
+        services.ledger = self.ledger(&spec);
         if ready.grant.kinds.contains(&CapabilityKind::Tools) {
             services.tools = Some(Arc::new(Caller {
                 shared: Arc::clone(self),

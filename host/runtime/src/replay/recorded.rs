@@ -148,6 +148,7 @@ impl Recorded {
                             longer(known, used.journal);
                         }
                     }
+                    Record::Hook(hook) if hook.reserved => {}
                     Record::Hook(hook) => {
                         hooks.insert(hook.call.clone(), HookSummary::of(&hook));
                     }

@@ -447,7 +447,8 @@ impl<'r> Walk<'r> {
             (None, Some(control)) => Ok(Outcome::Result(serde_json::to_value(control).unwrap_or_default())),
             (None, None) => Ok(Outcome::Result(serde_json::Value::Null)),
         };
-        let report = TaskReport { host: Some(found.host), ..TaskReport::new(result, found.fuel) };
+        let report =
+            TaskReport { host: Some(found.host), lost: found.lost, ..TaskReport::new(result, found.fuel) };
         self.handle(&namespace, Event::HookDone { hook: call.into(), report })
     }
 

@@ -110,7 +110,7 @@ export class Driver {
           break;
         }
         case "abort_hook":
-          this.performer.abort(`${effect.get("hook")} 0`);
+          this.performer.abort(`${effect.get("hook")} 1`);
           break;
         case "persist":
           persisted.push(this.persist(effect));
@@ -138,7 +138,7 @@ export class Driver {
 
   private async perform(effect: Map<string, string>, hook: boolean): Promise<void> {
     const activation = members(effect.get("activation") ?? "{}");
-    const attempt = hook ? "0" : (activation.get("attempt") ?? "1");
+    const attempt = activation.get("attempt") ?? "1";
     const name = `${activation.get("task")} ${attempt}`;
     const reserve = (model: string, asked: string): Promise<void> =>
       new Promise((resolve) => {
@@ -146,8 +146,7 @@ export class Driver {
         const task = activation.get("task");
         this.tell(object({ event: '"model_reserved"', task, attempt, model, name: JSON.stringify(asked) }));
       });
-    // What a hook uses is not put on record before it has ended.
-    const report = await this.performer.perform(this.run, effect, activation, name, hook ? {} : { reserve });
+    const report = await this.performer.perform(this.run, effect, activation, name, { reserve });
     this.reserving.delete(name);
     if (report === undefined) return;
     this.tell(

@@ -135,7 +135,8 @@ export class Recorded {
         return;
       }
       case "hook":
-        this.hooks.set(record.task, fields);
+        // A call that has only asked a language model has no result.
+        if (fields.get("reserved") !== "true") this.hooks.set(record.task, fields);
         return;
       default:
     }

@@ -260,7 +260,7 @@ class Walk {
     }
     const failure = found.get("failure");
     const outcome = failure === undefined ? object({ result: found.get("control") ?? "null" }) : undefined;
-    const report = object({ outcome, failure, fuel: found.get("fuel"), host: found.get("host") });
+    const report = object({ outcome, failure, fuel: found.get("fuel"), host: found.get("host"), lost: found.get("lost") });
     this.handle(namespace, object({ event: '"hook_done"', hook: JSON.stringify(call), report }));
   }
 

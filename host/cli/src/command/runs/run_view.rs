@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use graph_core::digest::Digest;
 use graph_core::hook::HookEvent;
-use graph_core::limits::HostUse;
+use graph_core::limits::{HostUse, ModelUse};
 use graph_core::record::{
     Accepted, Checkpoint, HookSummary, Pruning, Record, SignedRecord, Source, StatusRecord, TaskCache,
 };
@@ -61,6 +61,8 @@ struct Pending {
     /// Fuel and use of the host in them, if they are about the whole run.
     fuel: u64,
     host: HostUse,
+    /// What hooks may use of language models until they have ended, or crashes have cut off.
+    lost: ModelUse,
     /// What tasks have used, by task, with their nodes.
     tasks: BTreeMap<String, (String, TaskUsed)>,
     /// How many of them were found in the cache, by node.
@@ -79,7 +81,12 @@ impl Pending {
                     self.fuel = self.fuel.max(hook.fuel_total);
                     self.host = self.host.max(hook.host_total);
                 }
-                self.hooked.push(HookSummary::of(&hook));
+                self.lost = self.lost.plus(hook.lost);
+                if hook.reserved {
+                    self.lost = self.lost.plus(hook.host.model);
+                } else {
+                    self.hooked.push(HookSummary::of(&hook));
+                }
             }
             Record::Task(task) => {
                 if let Some(TaskCache::Hit(_)) = task.cache {
@@ -412,7 +419,8 @@ impl RunView {
     /// What the run has used of the host: calls that asked the world, and the bytes of what was asked and answered.
     pub(super) fn host(&self) -> HostUse {
         let committed = self.newest.as_ref().map_or(HostUse::default(), |newest| newest.host);
-        let with_hooks = committed.max(self.pending.host);
+        let mut with_hooks = committed.max(self.pending.host);
+        with_hooks.model = with_hooks.model.plus(self.pending.lost);
         self.uses().into_iter().fold(with_hooks, |host, (_, used)| host.plus(used.2))
     }
 

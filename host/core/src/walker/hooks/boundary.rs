@@ -1,8 +1,10 @@
 //! What remains of hooks when the run reaches a boundary, goes back to one, or is restored.
 
+use std::collections::BTreeMap;
+
 use super::Hooks;
 use crate::hook::HookEvent;
-use crate::limits::HostUse;
+use crate::limits::{HostUse, ModelUse};
 use crate::record::{HookRecord, HookSummary, PlannedHook, Record, StatusRecord};
 use crate::walker::Walker;
 use crate::walker::event::Effect;
@@ -15,12 +17,13 @@ impl Walker {
 
     /// What was used of the host by everything that has committed, and by the hooks that were asked about the run since.
     pub(in crate::walker) fn host_so_far(&self) -> HostUse {
-        self.totals.host().plus(self.hooks.host)
+        self.totals.host().plus(self.hooks.used_of_host())
     }
 
     /// At a new boundary: the results so far become history.
     pub(in crate::walker) fn begin_boundary_of_hooks(&mut self) {
-        self.totals.add_hooks(self.hooks.fuel, self.hooks.host);
+        self.totals.add_hooks(self.hooks.fuel, self.hooks.used_of_host());
+        self.hooks.lost.clear();
         (self.hooks.fuel, self.hooks.counted) = (0, 0);
         (self.hooks.host, self.hooks.counted_host) = (HostUse::default(), HostUse::default());
         let results = std::mem::take(&mut self.hooks.results);
@@ -40,6 +43,7 @@ impl Walker {
             counted: of.hooks.counted,
             host: of.hooks.host,
             counted_host: of.hooks.counted_host,
+            lost: of.hooks.lost.clone(),
             results: of.hooks.results.clone(),
             recorded: of.hooks.recorded.clone(),
             unwritten: of.hooks.unwritten.clone(),
@@ -58,6 +62,14 @@ impl Walker {
         max_steps: Option<u64>,
         status: Option<&StatusRecord>,
     ) {
+        let mut lost: BTreeMap<String, ModelUse> = BTreeMap::new();
+        for record in &results {
+            let cut_off = if record.reserved { record.lost.plus(record.host.model) } else { record.lost };
+            if !cut_off.is_nothing() {
+                lost.insert(record.call.clone(), cut_off);
+            }
+        }
+        let results: Vec<HookRecord> = results.into_iter().filter(|record| !record.reserved).collect();
         let of_run = results.iter().filter(|record| record.event != HookEvent::Error);
         let fuel = of_run.clone().map(|record| record.fuel_total).fold(self.totals.fuel(), u64::max);
         let host = of_run.map(|record| record.host_total).fold(self.totals.host(), HostUse::max);
@@ -69,6 +81,7 @@ impl Walker {
             counted: status.map_or(0, |status| status.hooks_fuel),
             host: host.less(self.totals.host()),
             counted_host: status.map_or(HostUse::default(), |status| status.hooks_host),
+            lost,
             planned,
             passed: status.is_some_and(|status| status.hooks_passed),
             resumes: status.map_or(0, |status| status.resumes),

@@ -38,6 +38,7 @@ fn setup_of(graph: &Graph, model: ModelUse) -> Setup {
 #[derive(Default)]
 struct Asked {
     tasks: Vec<TaskSpec>,
+    hooks: Vec<TaskSpec>,
     recorded: Vec<(Arc<str>, u32)>,
 }
 
@@ -52,6 +53,7 @@ fn handle(tree: &mut RunTree, stored: &mut Stored, event: Event) -> Asked {
                 }
                 Effect::Continue => waiting.push_back(Event::Continued),
                 Effect::RunTask(spec) => asked.tasks.push(*spec),
+                Effect::RunHook(spec) => asked.hooks.push(spec.call),
                 Effect::ModelRecorded { task, attempt } => asked.recorded.push((task, attempt)),
                 _ => {}
             }
@@ -375,4 +377,73 @@ fn a_provider_that_counts_more_than_the_run_has_ends_the_run() {
     });
     assert_eq!((summary.status, summary.state.len()), (Status::Limit, 0));
     assert_eq!(summary.error.unwrap().budget, Some(Budget::ModelOutputTokens));
+}
+
+/// The report of a hook that has used this.
+fn hook_done(spec: &TaskSpec, used: ModelUse, lost: ModelUse) -> Event {
+    let Event::TaskDone { task, report, .. } = done(spec, used, lost) else { panic!("a report") };
+    Event::HookDone { hook: task, report }
+}
+
+/// Runs up to the hook of an event: the hook is asked about a step, about the run of a child, or about the failure of a task.
+fn up_to_hook(tree: &mut RunTree, stored: &mut Stored, first: Event) -> TaskSpec {
+    let mut asked = handle(tree, stored, first);
+    while asked.hooks.is_empty() {
+        let spec = asked.tasks.remove(0);
+        let fails = spec.item_id == "t/fails";
+        let failed = || Err(Failure::new(Category::Permanent, "broken"));
+        let result = if fails { failed() } else { Ok(Outcome::Result(json!(1))) };
+        asked = handle(tree, stored, ended(&spec, TaskReport::new(result, 1)));
+    }
+    asked.hooks.remove(0)
+}
+
+#[test]
+fn what_a_hook_asks_of_a_model_counts_after_a_crash_too() {
+    let continues = "{id: on, event: error, action: {continue: true}}";
+    for (hook, item) in [("after_step", "t/double"), ("graph_started", "t/double"), ("error", "t/fails")] {
+        let graph = graph_of(&format!(
+            "start: a, hooks: [{{id: h, event: {hook}, action: {{item_id: t/hook}}}}, {continues}], nodes: {{a: {{action: {{item_id: {item}}}, next: \
+             b}}, b: {{action: {{item_id: t/double}}}}}}"
+        ));
+        let setup = || setup_of(&graph, ModelUse::OF_RUN);
+        let mut stored = Stored::default();
+        let mut tree = RunTree::new(Arc::clone(&graph), setup());
+        let first = up_to_hook(&mut tree, &mut stored, Event::Started);
+        assert_eq!(reserve(&mut tree, &mut stored, &first, LOST), 1, "{hook}: it may ask");
+
+        // The host crashes twice. The hook is asked again, with less left.
+        let mut again = first.clone();
+        for crashes in 1..=2_u64 {
+            tree = stored.restore(&graph, setup()).unwrap();
+            again = up_to_hook(&mut tree, &mut stored, Event::Resumed(Resume::default()));
+            assert_eq!(again.activation.task, first.activation.task);
+            let lost = (0..crashes).fold(ModelUse::NOTHING, |sum, _| sum.plus(LOST));
+            assert_eq!(tree.summary().host.model, lost, "{hook}");
+            assert_eq!(reserve(&mut tree, &mut stored, &again, LOST), 1);
+        }
+        let lost = LOST.plus(LOST);
+        let asked = handle(&mut tree, &mut stored, hook_done(&again, USED_LATER, ModelUse::NOTHING));
+        assert_eq!(tree.summary().host.model, lost.plus(USED_LATER), "{hook}");
+        // A crash after that changes nothing.
+        drop(asked);
+        tree = stored.restore(&graph, setup()).unwrap();
+        assert_eq!(tree.summary().host.model, lost.plus(USED_LATER), "{hook}");
+    }
+}
+
+#[test]
+fn a_hook_that_is_killed_counts_what_it_might_have_used() {
+    let graph = graph_of(
+        "start: a, hooks: [{id: h, event: after_step, action: {item_id: t/hook}}], nodes: {a: {action: {item_id: t/double}}}",
+    );
+    let setup = || setup_of(&graph, ModelUse::OF_RUN);
+    let mut stored = Stored::default();
+    let mut tree = RunTree::new(Arc::clone(&graph), setup());
+    let spec = up_to_hook(&mut tree, &mut stored, Event::Started);
+    reserve(&mut tree, &mut stored, &spec, LOST);
+    handle(&mut tree, &mut stored, Event::KillRequested);
+    assert_eq!(tree.summary().host.model, LOST);
+    assert_eq!(reserve(&mut tree, &mut stored, &spec, LOST), 0, "it may not ask any more");
+    assert_eq!(stored.restore(&graph, setup()).unwrap().summary().host.model, LOST);
 }
