@@ -48,6 +48,36 @@ def killed_and_resumed(project, api, durability, after, call):
     project.command("runs", "verify", run)
 
 
+def killed_in_a_hook(project, event):
+    """Kills the host during the second call of a hook; then resumes the run, which asks the hook again."""
+    provider = project.provider
+    provider.script({"match": {}, "response": {"content": TEXT, "usage": USAGE}, "chunkSize": 5})
+    relay = provider.scripted
+    params = {"op": "spend", "model": "m", "questions": [{"text": text, "max_output": 50} for text in ("One", "Two")]}
+    # A model that is not granted fails the task without a request.
+    refused = {"op": "spend", "model": "other", "questions": [{"text": "None"}]}
+    failing = {"action": {"item_id": ITEM, "params": refused}} if event == "error" else {}
+    document = graph({"a": {**failing, "assign": {"n": 1}}}, "a")
+    hooks = [{"id": "asks", "event": event, "action": {"item_id": ITEM, "params": params}}]
+    document["config"]["hooks"] = [*hooks, {"id": "goes_on", "event": "error", "action": {"continue": True}}]
+    release = threading.Event()
+    relay.faults = [None, {"hold": release, "after": 20}]
+    run, process = project.start(document, manifest({"m": model(relay.port)}, timeout="60s"), "--durability", "sync")
+    try:
+        relay.wait_for(2)
+        check(relay.exchanges[1].is_held.wait(PATIENCE), "the answer is not held")
+    finally:
+        process.send_signal(signal.SIGKILL)
+        project.printed += process.communicate()
+        release.set()
+    project.command("resume", run, "--json")
+    exchanges = relay.take()
+    equal([one.question for one in exchanges], ["One", "Two"] * 2, "the questions")
+    equal(project.show(run)["model"], spend(exchanges), "what was spent")
+    project.command("replay", run)
+    project.command("runs", "verify", run)
+
+
 def rows(project):
     def kill(api, durability, after, call):
         return lambda: killed_and_resumed(project, api, durability, after, call)
@@ -56,6 +86,12 @@ def rows(project):
     for name, after in places.items():
         for api, durability, call in (("openai-chat", "sync", 1), ("anthropic", "async", 2), ("openai-responses", "sync", 3)):
             yield f"killed during call {call}, {name}, {api}, {durability}: no request is hidden", kill(api, durability, after, call)
+
+    def kill_in_a_hook(event):
+        return lambda: killed_in_a_hook(project, event)
+
+    for event in ("after_step", "error", "graph_completed"):
+        yield f"killed while a hook asks, {event}: no request is hidden", kill_in_a_hook(event)
 
     def changed_component():
         """Another component in place of the one that the run was made with asks something else."""
