@@ -54,9 +54,8 @@ def killed_in_a_hook(project, event):
     provider.script({"match": {}, "response": {"content": TEXT, "usage": USAGE}, "chunkSize": 5})
     relay = provider.scripted
     params = {"op": "spend", "model": "m", "questions": [{"text": text, "max_output": 50} for text in ("One", "Two")]}
-    # A model that is not granted fails the task without a request.
-    refused = {"op": "spend", "model": "other", "questions": [{"text": "None"}]}
-    failing = {"action": {"item_id": ITEM, "params": refused}} if event == "error" else {}
+    # Params that the component does not take fail the task without a request.
+    failing = {"action": {"item_id": ITEM, "params": {"op": "${inputs.nothing}"}}} if event == "error" else {}
     document = graph({"a": {**failing, "assign": {"n": 1}}}, "a")
     hooks = [{"id": "asks", "event": event, "action": {"item_id": ITEM, "params": params}}]
     document["config"]["hooks"] = [*hooks, {"id": "goes_on", "event": "error", "action": {"continue": True}}]
