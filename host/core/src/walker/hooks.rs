@@ -209,6 +209,9 @@ impl Hooks {
 
     /// What hooks have used of the host, with what crashes have cut off.
     fn used_of_host(&self) -> HostUse {
+        if self.lost.is_empty() {
+            return self.host;
+        }
         let lost = self.lost.values().copied().fold(ModelUse::NOTHING, ModelUse::plus);
         self.host.plus(HostUse { model: lost, ..HostUse::default() })
     }
