@@ -98,6 +98,11 @@ pub fn canonical_length(value: &Value, meter: &Meter) -> Result<usize, Exhausted
     Ok(own)
 }
 
+/// The length of a value's canonical text ([`canonical_string`]) in bytes, found without writing it. It charges nothing.
+pub fn canonical_size(value: &Value) -> u64 {
+    canonical_length(value, &Meter::new(u64::MAX)).map_or(u64::MAX, |length| length as u64)
+}
+
 fn text_length(text: &str, meter: &Meter) -> Result<usize, Exhausted> {
     meter.charge_each(text.len() + 2, BYTE)?;
     let escaped = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
@@ -404,6 +409,7 @@ mod tests {
         fn the_length_is_that_of_the_text(value in any_json()) {
             let meter = Meter::of_one_step();
             prop_assert_eq!(canonical_length(&value, &meter), Ok(canonical_string(&value).len()));
+            prop_assert_eq!(canonical_size(&value), canonical_string(&value).len() as u64);
         }
 
         #[test]

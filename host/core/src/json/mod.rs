@@ -7,7 +7,7 @@ mod parse;
 #[cfg(test)]
 pub(crate) use parse::tests::any_json;
 
-pub use canonical::{Sink, canonical_length, canonical_string, digest, write_canonical};
+pub use canonical::{Sink, canonical_length, canonical_size, canonical_string, digest, write_canonical};
 pub use number::{compare_numbers, equal_metered};
 pub use parse::{
     MAX_DEPTH, MAX_ENVELOPE_DEPTH, MeteredJsonError, StrictJsonError, depth, is_json, parse_envelope,

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::value::Canonical;
 use crate::digest::Digest;
+use crate::json::canonical_size;
 use crate::limits::{HostUse, ModelFigure, ModelUse};
 use crate::model_budget::ShortFigure;
 use crate::node::{Category, Failure};
@@ -77,8 +78,7 @@ impl JournalEntry {
     /// The bytes that the entry adds to the size of its journal. The answer to a request counts as many bytes as the
     /// server sent, interim responses and framing included, if that is more than its text.
     pub fn size(&self) -> u64 {
-        let texts =
-            [&self.request, &self.result].map(|part| crate::json::canonical_string(&part.0).len() as u64);
+        let texts = [&self.request, &self.result].map(|part| canonical_size(&part.0));
         let is_request = (&*self.interface, &*self.function) == REQUEST;
         let received = self.result.0.get(RECEIVED).filter(|_| is_request).and_then(Value::as_u64);
         let answer = received.unwrap_or(0).max(texts[1]);
@@ -190,7 +190,7 @@ pub fn as_fault(result: &Value) -> Option<Failure> {
 
 /// The answer to a request, with the number of bytes that the server sent if its own text is shorter.
 pub fn with_received(mut answer: Value, bytes: u64) -> Value {
-    let shown = crate::json::canonical_string(&answer).len() as u64;
+    let shown = canonical_size(&answer);
     if let Some(fields) = answer.as_object_mut().filter(|_| bytes > shown) {
         fields.insert(RECEIVED.to_owned(), bytes.into());
     }

@@ -16,6 +16,7 @@ use super::task::{Dispatch, TaskState, outcome_size};
 use crate::digest::DomainHasher;
 use crate::graph::{Action, ItemType, Node, NodeKind, OnItemError, Primary, RetryPolicy};
 use crate::hook::is_control_item;
+use crate::json::canonical_size;
 use crate::limits::{Budget, HostUse, TaskLimits, smaller_floor};
 use crate::node::{Activation, Category, Failure, Outcome};
 use crate::record::{ErrorCode, RunError};
@@ -238,7 +239,7 @@ impl Walker {
         self.count_task_work(at, meter.spent());
         match result {
             Ok(result) => {
-                let length = crate::json::canonical_string(&result).len() as u64;
+                let length = canonical_size(&result);
                 if length > most {
                     let message =
                         format!("the result has {length} bytes, and the task's limit `output` is {most}");

@@ -14,7 +14,7 @@ use graph_core::capability::Manifest;
 use graph_core::digest::Digest;
 use graph_core::graph::NodeCapabilities;
 use graph_core::id::ItemId;
-use graph_core::json::canonical_string;
+use graph_core::json::canonical_size;
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Activation, Category, Failure, Outcome};
 use graph_core::time::Timestamp;
@@ -129,11 +129,11 @@ impl Functions {
 /// The answer, or a failure where it is larger than the answer of a component may be.
 fn within(result: std::result::Result<Outcome, Failure>, most: u64) -> std::result::Result<Outcome, Failure> {
     let size = match &result {
-        Ok(Outcome::Result(value)) => canonical_string(value).len(),
-        Ok(other) => canonical_string(&json!(other)).len(),
+        Ok(Outcome::Result(value)) => canonical_size(value),
+        Ok(other) => canonical_size(&json!(other)),
         Err(_) => 0,
     };
-    if size as u64 > most {
+    if size > most {
         let message = format!("its answer has {size} bytes, and {most} are allowed (`output` of its limits)");
         return Err(Failure::new(Category::Limit, message));
     }

@@ -148,6 +148,8 @@ impl TaskState {
                     most,
                     received: received.clone(),
                     connect: options.connect_timeout,
+                    // Components must not share what a server knows of a connection.
+                    destination: None,
                     within: options.first_byte_timeout,
                 };
                 let end = |journal: &SharedJournal, failure: Failure| {

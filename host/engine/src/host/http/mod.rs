@@ -8,13 +8,17 @@
 #![allow(unreachable_pub)]
 
 mod body;
+mod connection;
 mod handler;
+mod kept;
 mod problem;
 mod received;
 mod resolver;
 mod secrets;
 mod send;
 mod sender;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
@@ -27,6 +31,7 @@ use wasmtime_wasi_http::{
 
 use body::Unfinished;
 pub(crate) use body::add_to_linker;
+pub(super) use kept::Destination;
 pub(super) use problem::Kind;
 pub(super) use received::Received;
 pub use resolver::{Resolver, Resolving, SystemResolver};

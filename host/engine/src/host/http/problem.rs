@@ -54,6 +54,10 @@ impl Problem {
         Self { kind, message: message.into() }
     }
 
+    pub(super) fn terminated() -> Self {
+        Self::new(Kind::Terminated, "the server ended the connection before its response was complete")
+    }
+
     /// The journal's form of the problem.
     pub(super) fn kept(&self) -> Value {
         let name = KINDS.iter().find(|(kind, _)| *kind == self.kind).map_or("", |(_, name)| name);

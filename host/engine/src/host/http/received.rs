@@ -6,8 +6,8 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -18,7 +18,7 @@ use super::send::MAX_HEAD;
 /// are not tiny, their sizes and line ends, trailers, an interim response or two.
 const FRAMING: u64 = 64 << 10;
 
-/// How many bytes were read from one connection, after TLS, and the limit.
+/// How many bytes were read for one request, after TLS, and the limit.
 #[derive(Clone, Debug)]
 pub(in crate::host) struct Received {
     bytes: Arc<AtomicU64>,
@@ -48,15 +48,38 @@ impl Received {
     }
 }
 
+/// What the bytes of a connection count for: the request that is sent over it.
+#[derive(Clone)]
+pub(super) struct Counter(Arc<Mutex<Received>>);
+
+impl Counter {
+    pub(super) fn new(received: &Received) -> Self {
+        Self(Arc::new(Mutex::new(received.clone())))
+    }
+
+    /// From here on, the bytes count for another request.
+    pub(super) fn count_for(&self, received: &Received) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = received.clone();
+    }
+
+    fn is_too_much(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_too_much()
+    }
+
+    fn add(&self, bytes: u64) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
 /// A connection whose bytes are counted. Once there are too many, reading fails.
 pub(super) struct Counted<S> {
     stream: S,
-    received: Received,
+    counter: Counter,
 }
 
 impl<S> Counted<S> {
-    pub(super) fn new(stream: S, received: &Received) -> Self {
-        Self { stream, received: received.clone() }
+    pub(super) const fn new(stream: S, counter: Counter) -> Self {
+        Self { stream, counter }
     }
 }
 
@@ -66,13 +89,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.received.is_too_much() {
+        if self.counter.is_too_much() {
             return Poll::Ready(Err(io::Error::other("too many bytes were received")));
         }
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         let count = buffer.filled().len().saturating_sub(before) as u64;
-        self.received.bytes.fetch_add(count, Ordering::Relaxed);
+        self.counter.add(count);
         read
     }
 }
@@ -121,7 +144,7 @@ mod tests {
         let (mut server, client) = tokio::io::duplex(1 << 20);
         let most = usize::try_from(received.most()).unwrap();
         server.write_all(&vec![b'x'; most]).await.unwrap();
-        let mut counted = Counted::new(client, &received);
+        let mut counted = Counted::new(client, Counter::new(&received));
         counted.read_exact(&mut vec![0; most]).await.unwrap();
         assert_eq!((received.bytes(), received.is_too_much()), (received.most(), false));
         server.write_all(b"yy").await.unwrap();

@@ -6,9 +6,10 @@ use std::time::Duration;
 use graph_core::capability::{HttpResponse as Response, Outgoing, permit};
 use graph_core::node::{Category, Failure};
 
+use super::kept::Destination;
 use super::problem::{Kind, Problem};
 use super::received::Received;
-use super::send::{Arriving, Client, Request, Unwatched};
+use super::send::{Arriving, Bounds, Client, Request, Unwatched};
 use crate::services::{DoubledAnswer, HttpAnswer, HttpDoubles, HttpRequest};
 
 /// What requests leave by: what is granted, and the bounds of one request.
@@ -23,6 +24,8 @@ pub(in crate::host) struct Sender {
     pub(in crate::host) received: Received,
     /// How long it may take to connect; none: as long as the host allows.
     pub(in crate::host) connect: Option<Duration>,
+    /// What the connection is kept for after the response; none: it is closed.
+    pub(in crate::host) destination: Option<Destination>,
     /// How long the whole exchange may take; none: no limit of its own.
     pub(in crate::host) within: Option<Duration>,
 }
@@ -40,13 +43,13 @@ impl Sender {
             .outgoing
             .prepare(*scheme, host, *port, method, fields)
             .map_err(|denied| Problem::new(Kind::Denied, denied.to_string()))?;
-        let host = request.host.clone();
-        let sent = self.client.send(request, rule, self.connect, self.most, &self.received, arriving);
+        let bounds = Bounds { connect: self.connect, most: self.most, received: &self.received };
+        let sent = self.client.send(&request, rule, bounds, self.destination.as_ref(), arriving);
         let response = tokio::time::timeout(self.within.unwrap_or(Duration::MAX), sent)
             .await
             .map_err(|_| Problem::new(Kind::ResponseTimeout, "the server did not answer in time"))??;
         self.outgoing
-            .receive(&host, response)
+            .receive(&request.host, response)
             .map_err(|error| Problem::new(Kind::Encoding, error.to_string()))
     }
 
@@ -78,7 +81,8 @@ impl Sender {
             }
             DoubledAnswer::Missing(message) => Err(Failure::new(Category::Denied, message)),
             DoubledAnswer::Send => {
-                let sender = self.clone();
+                // A connection works in its own runtime only, which ends with the exchange.
+                let sender = Self { destination: None, ..self.clone() };
                 let sent = move || {
                     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
                     Ok(runtime.block_on(sender.send(request, &mut Unwatched)))

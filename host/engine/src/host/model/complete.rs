@@ -13,7 +13,7 @@ use crate::bindings::graph_host::host::model as wit;
 use crate::bindings::graph_host::node::types::Failure as WitFailure;
 use crate::classify::GuestFault;
 use crate::convert::failure as given_failure;
-use crate::host::http::{Received, Sender};
+use crate::host::http::{Destination, Received, Sender};
 use crate::host::output::Level;
 use crate::journal::Answer;
 use crate::state::TaskState;
@@ -99,6 +99,7 @@ impl TaskState {
                 most,
                 received: Received::for_body_of(most),
                 connect: None,
+                destination: Some(Destination::of(provider.model().rule())),
                 within: Some(provider.model().rule().timeout),
             },
             deadline: self.deadline.into(),

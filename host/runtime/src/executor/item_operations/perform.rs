@@ -7,6 +7,7 @@ use std::sync::Arc;
 use graph_core::capability::DispatchPatterns;
 use graph_core::digest::Digest;
 use graph_core::graph::{ItemType, Primary};
+use graph_core::json::canonical_size;
 use graph_core::node::{Category, Failure, Outcome};
 use graph_core::schema::{InputSchema, SchemaFailure};
 use graph_core::text_item::{Directive, SEARCH_FIELDS};
@@ -83,7 +84,7 @@ impl Primaries {
         let meter = Meter::of_one_step();
         let result = self.done(request, &mut warnings, &meter).and_then(|value| {
             size::charge(&value, &meter).map_err(|exhausted| too_much(request, exhausted))?;
-            let length = graph_core::json::canonical_string(&value).len() as u64;
+            let length = canonical_size(&value);
             if length > request.most_output {
                 let most = request.most_output;
                 let message =
