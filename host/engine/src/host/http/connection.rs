@@ -30,13 +30,8 @@ pub(super) struct Connection {
 
 /// What a request over a connection has come to.
 pub(super) enum Exchanged {
-    /// The server has answered.
-    Answered {
-        response: Response,
-        /// The whole response was read, so that another request can follow.
-        is_whole: bool,
-    },
-    /// The connection had been closed: nothing of the request was sent.
+    Answered(Response),
+    /// The connection was closed, or could not be used any more, before anything of the request was sent.
     Unsent,
 }
 
@@ -88,12 +83,6 @@ impl Connection {
         Ok(Self { requests, work: Work(Some(Box::pin(connection))), counter })
     }
 
-    /// Whether another request can be sent: the server has left the connection open, and has sent nothing that it was not asked for.
-    pub(super) async fn is_open(&mut self) -> bool {
-        std::future::poll_fn(|context| Poll::Ready(self.work.poll(context).is_pending())).await
-            && self.requests.is_ready()
-    }
-
     /// Sends a request and reads its response, which `arriving` sees part by part. The body may have `most` bytes;
     /// `received` counts and limits everything that the server sends.
     pub(super) async fn exchange(
@@ -106,6 +95,12 @@ impl Connection {
         let message = message(request)?;
         let Self { requests, work, .. } = self;
         work.until(answer(requests, message, (most, received), arriving)).await
+    }
+
+    /// Whether another request can be sent: nothing of the last exchange is left, on either side.
+    pub(super) async fn is_idle(&mut self) -> bool {
+        std::future::poll_fn(|context| Poll::Ready(self.work.poll(context).is_pending())).await
+            && self.requests.is_ready()
     }
 }
 
@@ -153,7 +148,6 @@ async fn answer(
     arriving.head(status, &fields);
     let mut arrives = Limited::new(body, usize::try_from(most).unwrap_or(usize::MAX));
     let mut body = Vec::new();
-    let mut is_whole = true;
     while let Some(frame) = arrives.frame().await {
         let frame = frame.map_err(|error| {
             if error.is::<LengthLimitError>() {
@@ -168,11 +162,10 @@ async fn answer(
         let Ok(bytes) = frame.into_data() else { continue };
         body.extend_from_slice(&bytes);
         if let ControlFlow::Break(()) = arriving.chunk(&bytes) {
-            is_whole = false;
             break;
         }
     }
-    Ok(Exchanged::Answered { response: Response { status, fields, body }, is_whole })
+    Ok(Exchanged::Answered(Response { status, fields, body }))
 }
 
 fn broken(error: &hyper::Error, received: &Received) -> Problem {

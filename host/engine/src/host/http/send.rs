@@ -130,32 +130,38 @@ impl Client {
         arriving: &mut dyn Arriving,
     ) -> Result<Response, Problem> {
         let amount = (bounds.most, bounds.received);
-        while let Some(mut connection) = destination.and_then(|destination| self.kept.take(destination)) {
-            if connection.is_open().await
-                && let Exchanged::Answered { response, is_whole } =
-                    connection.exchange(request, amount, arriving).await?
-            {
-                self.keep(connection, destination.filter(|_| is_whole));
+        let kept = || destination.and_then(|destination| self.kept.take(destination));
+        while let Some(connection) = kept() {
+            if let Some(response) = self.exchange(connection, request, amount, destination, arriving).await? {
                 return Ok(response);
             }
         }
         let within = bounds.connect.map_or(CONNECT, |connect| connect.min(CONNECT));
-        let connected = tokio::time::timeout(within, self.connect(request, rule, bounds.received));
+        let connected = tokio::time::timeout(within, self.connect(request, rule, bounds.received)).await;
         let late = || Problem::new(Kind::ConnectTimeout, "no connection was made in time");
-        let mut connection = connected.await.map_err(|_| late())??;
-        match connection.exchange(request, amount, arriving).await? {
-            Exchanged::Answered { response, is_whole } => {
-                self.keep(connection, destination.filter(|_| is_whole));
-                Ok(response)
-            }
-            Exchanged::Unsent => Err(Problem::terminated()),
-        }
+        let connection = connected.map_err(|_| late())??;
+        let response = self.exchange(connection, request, amount, destination, arriving).await?;
+        response.ok_or_else(Problem::terminated)
     }
 
-    fn keep(&self, connection: Connection, destination: Option<&Destination>) {
-        if let Some(destination) = destination {
+    /// Sends a request over a connection, and keeps that for the destination if it can be used again. None if nothing was sent.
+    async fn exchange(
+        &self,
+        mut connection: Connection,
+        request: &Request,
+        amount: (u64, &Received),
+        destination: Option<&Destination>,
+        arriving: &mut dyn Arriving,
+    ) -> Result<Option<Response>, Problem> {
+        let Exchanged::Answered(response) = connection.exchange(request, amount, arriving).await? else {
+            return Ok(None);
+        };
+        if let Some(destination) = destination
+            && connection.is_idle().await
+        {
             self.kept.put(destination.clone(), connection);
         }
+        Ok(Some(response))
     }
 
     async fn connect(

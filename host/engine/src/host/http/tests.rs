@@ -23,9 +23,14 @@ enum Does {
     Answers(&'static str),
     /// Sends this, and closes the connection.
     Ends(&'static str),
+    /// Sends this, and reads nothing more.
+    Ignores(&'static str),
 }
 
 const OK: Does = Does::Answers("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+
+/// The path of a request whose body is longer than what is under way between two sockets.
+const LONG: &str = "/long";
 
 /// A server that treats its requests one after the other as it is told, and remembers by which connection each of them came.
 struct Server {
@@ -56,6 +61,10 @@ impl Server {
                             Does::Ends(text) => {
                                 stream.write_all(text.as_bytes()).await.unwrap();
                                 break;
+                            }
+                            Does::Ignores(text) => {
+                                stream.write_all(text.as_bytes()).await.unwrap();
+                                std::future::pending::<()>().await;
                             }
                         }
                     }
@@ -98,7 +107,10 @@ impl Server {
             port: self.port,
             path: path.to_owned(),
             fields: Vec::new(),
-            body: "body".into(),
+            body: match path {
+                LONG => vec![b'b'; 16 << 20].into(),
+                _ => "body".into(),
+            },
         };
         let rule = HttpRule {
             host: "127.0.0.1".to_owned(),
@@ -117,10 +129,10 @@ impl Server {
     }
 }
 
-/// The path of a request, when the whole request has come; none at the end of the connection.
+/// The path of a request, when the whole request has come, or the head of a long one; none at the end of the connection.
 async fn read_request(stream: &mut TcpStream) -> Option<String> {
     let mut bytes = Vec::new();
-    while !bytes.ends_with(b"\r\n\r\nbody") {
+    while !bytes.ends_with(b"\r\n\r\nbody") && !bytes.starts_with(b"POST /long") {
         let mut buffer = [0; 1024];
         let count = stream.read(&mut buffer).await.ok().filter(|count| *count > 0)?;
         bytes.extend_from_slice(&buffer[..count]);
@@ -217,6 +229,16 @@ async fn the_rest_of_an_answer_does_not_become_the_next_one() {
     server.asked(&client, "/1", 1000, Some(&destination), &mut Enough).await.unwrap();
     server.ask(&client, "/2").await.unwrap();
     assert_eq!(paths(&server.heard()), [(0, "/1"), (1, "/2")]);
+}
+
+#[tokio::test]
+async fn a_connection_whose_request_was_not_read_is_not_used() {
+    let early = Does::Ignores("HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\n\r\nno");
+    let server = Server::doing(Box::leak(Box::new([early, OK]))).await;
+    let client = client();
+    assert_eq!(server.ask(&client, LONG).await.unwrap().status, 413);
+    server.ask(&client, "/2").await.unwrap();
+    assert_eq!(paths(&server.heard()), [(0, LONG), (1, "/2")]);
 }
 
 #[tokio::test]
