@@ -28,7 +28,7 @@ pub(super) struct Connection {
     counter: Counter,
 }
 
-/// What a request over a connection has come to.
+/// The result of a request over a connection.
 pub(super) enum Exchanged {
     Answered(Response),
     /// The connection was closed, or could not be used any more, before anything of the request was sent.
