@@ -4,6 +4,7 @@ What the host sends and gets is read from the bytes on the wire, so that it is k
 form of it.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -92,7 +93,7 @@ def tokens(usage):
 
 
 class Relay:
-    """Passes requests on to a port, one for each connection, and records them.
+    """Passes requests on to a port, and records them. A connection is kept for the next request, unless a fault has ended it.
 
     `faults` are taken by the requests in order: `{"cut": N}` closes the connection after N bytes of the answer, `{"reset": N}` resets it,
     `{"hold": event, "after": N}` waits for an event after N bytes, `{"answer": bytes}` answers instead of the provider, None does nothing.
@@ -128,39 +129,46 @@ class Relay:
             threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
 
     def serve(self, connection):
-        with connection:
-            received = b""
-            while b"\r\n\r\n" not in received:
-                more = connection.recv(65536)
-                if not more:
-                    return
-                received += more
-            head, _, body = received.partition(b"\r\n\r\n")
-            length = next(int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:"))
-            while len(body) < length:
-                body += connection.recv(65536)
-            exchange = Exchange(head, body)
-            with self.lock:
-                exchange.before = [one for one in self.exchanges if not one.ended.is_set()]
-                exchange.done = [one for one in self.exchanges if one.ended.is_set()]
-                self.exchanges.append(exchange)
-                fault = (self.faults.pop(0) if self.faults else None) or {}
-            try:
-                self.exchange(connection, head, exchange, fault)
-            except OSError:
-                pass  # The host has closed its side.
-            finally:
-                exchange.ended.set()
+        # The host may reset a connection that it does not need any more.
+        with connection, contextlib.suppress(OSError):
+            while self.serve_next(connection):
+                pass
+
+    def serve_next(self, connection):
+        """Serves one request. Whether another one may follow."""
+        received = b""
+        while b"\r\n\r\n" not in received:
+            more = connection.recv(65536)
+            if not more:
+                return False
+            received += more
+        head, _, body = received.partition(b"\r\n\r\n")
+        length = next(int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:"))
+        while len(body) < length:
+            body += connection.recv(65536)
+        exchange = Exchange(head, body)
+        with self.lock:
+            exchange.before = [one for one in self.exchanges if not one.ended.is_set()]
+            exchange.done = [one for one in self.exchanges if one.ended.is_set()]
+            self.exchanges.append(exchange)
+            fault = (self.faults.pop(0) if self.faults else None) or {}
+        try:
+            return self.exchange(connection, head, exchange, fault)
+        except OSError:
+            return False  # The host has closed its side.
+        finally:
+            exchange.ended.set()
 
     def exchange(self, connection, head, exchange, fault):
+        """Passes a request and its answer on. Whether the connection stays open."""
         if "answer" in fault:
             exchange.answer = fault["answer"]
             exchange.sent = len(exchange.answer)
             connection.sendall(exchange.answer)
-            return
+            return False
         lines = [line for line in head.split(b"\r\n") if not line.lower().startswith((b"connection:", b"keep-alive:"))]
         with socket.create_connection(("127.0.0.1", self.upstream)) as upstream:
-            upstream.sendall(b"\r\n".join([*lines, b"connection: close"]) + b"\r\n\r\n" + exchange.raw)
+            upstream.sendall(b"\r\n".join(lines) + b"\r\n\r\n" + exchange.raw)
             most = fault.get("cut", fault.get("reset"))
             if "hold" in fault:
                 while not is_complete(exchange.answer):
@@ -169,18 +177,19 @@ class Relay:
                 connection.sendall(exchange.answer[: exchange.sent])
                 exchange.is_held.set()
                 assert fault["hold"].wait(PATIENCE), "an answer is held for ever"
-                return
+                return False
             while not is_complete(exchange.answer) and (more := upstream.recv(65536)):
                 exchange.answer += more
                 rest = more if most is None else more[: max(0, most - exchange.sent)]
                 if is_closed(connection):
-                    return
+                    return False
                 connection.sendall(rest)
                 exchange.sent += len(rest)
             if most is not None and most >= len(exchange.answer):
                 raise AssertionError(f"an answer of {len(exchange.answer)} bytes cannot be cut after {most}")
         if "reset" in fault:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        return most is None and is_complete(exchange.answer)
 
 
 def is_complete(answer):

@@ -157,6 +157,7 @@ impl Client {
             return Ok(None);
         };
         if let Some(destination) = destination
+            && promises_to_wait(&response)
             && connection.is_idle().await
         {
             self.kept.put(destination.clone(), connection);
@@ -185,6 +186,16 @@ impl Client {
         })?;
         Connection::open(stream, received).await
     }
+}
+
+/// Whether a server says that it waits for another request. One that says nothing may close the connection at any time, and a request that meets that
+/// is lost: it may have been read, so it counts.
+fn promises_to_wait(response: &Response) -> bool {
+    response.fields.iter().any(|(name, value)| {
+        let tokens = || value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+        name == "keep-alive"
+            || name == "connection" && tokens().any(|token| token.eq_ignore_ascii_case(b"keep-alive"))
+    })
 }
 
 /// Connects to the first of the checked addresses that answers.

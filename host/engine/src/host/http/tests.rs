@@ -27,7 +27,7 @@ enum Does {
     Ignores(&'static str),
 }
 
-const OK: Does = Does::Answers("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+const OK: Does = Does::Answers("HTTP/1.1 200 OK\r\nconnection: keep-alive\r\ncontent-length: 2\r\n\r\nok");
 
 /// The path of a request whose body is longer than what is under way between two sockets.
 const LONG: &str = "/long";
@@ -175,7 +175,8 @@ async fn requests_for_one_destination_go_over_one_connection() {
 #[tokio::test]
 async fn a_connection_that_the_server_has_closed_is_not_used() {
     const SAYS_SO: Does = Does::Ends("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok");
-    const SILENTLY: Does = Does::Ends("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+    const SILENTLY: Does =
+        Does::Ends("HTTP/1.1 200 OK\r\nkeep-alive: timeout=5\r\ncontent-length: 2\r\n\r\nok");
     let server = Server::doing(&[SAYS_SO, SILENTLY, OK, OK]).await;
     let client = client();
     for path in ["/1", "/2", "/3", "/4"] {
@@ -183,6 +184,21 @@ async fn a_connection_that_the_server_has_closed_is_not_used() {
         if ["/1", "/2"].contains(&path) {
             server.closed.notified().await;
         }
+    }
+    assert_eq!(paths(&server.heard()), [(0, "/1"), (1, "/2"), (2, "/3"), (2, "/4")]);
+}
+
+#[tokio::test]
+async fn a_connection_is_kept_only_if_the_server_says_that_it_waits() {
+    const SAYS_NOTHING: Does = Does::Answers("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+    const OTHERWISE: Does =
+        Does::Answers("HTTP/1.1 200 OK\r\nconnection: x-keep-alive\r\ncontent-length: 2\r\n\r\nok");
+    const AMONG_OTHERS: Does =
+        Does::Answers("HTTP/1.1 200 OK\r\nconnection: x-a, Keep-Alive\r\ncontent-length: 2\r\n\r\nok");
+    let server = Server::doing(&[SAYS_NOTHING, OTHERWISE, AMONG_OTHERS, OK]).await;
+    let client = client();
+    for path in ["/1", "/2", "/3", "/4"] {
+        server.ask(&client, path).await.unwrap();
     }
     assert_eq!(paths(&server.heard()), [(0, "/1"), (1, "/2"), (2, "/3"), (2, "/4")]);
 }
@@ -200,7 +216,7 @@ async fn a_request_that_may_have_been_read_is_not_sent_again() {
 #[tokio::test]
 async fn an_answer_that_was_sent_too_early_answers_nothing() {
     let two = Does::Answers(
-        "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nokHTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nforged",
+        "HTTP/1.1 200 OK\r\nconnection: keep-alive\r\ncontent-length: 2\r\n\r\nokHTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nforged",
     );
     let server = Server::doing(Box::leak(Box::new([two, OK]))).await;
     let client = client();
@@ -222,7 +238,9 @@ impl Arriving for Enough {
 
 #[tokio::test]
 async fn the_rest_of_an_answer_does_not_become_the_next_one() {
-    let part = Does::Answers("HTTP/1.1 200 OK\r\ncontent-length: 400\r\n\r\nthe first part");
+    let part = Does::Answers(
+        "HTTP/1.1 200 OK\r\nkeep-alive: timeout=5\r\ncontent-length: 400\r\n\r\nthe first part",
+    );
     let server = Server::doing(Box::leak(Box::new([part, OK]))).await;
     let client = client();
     let destination = server.destination(None);
@@ -233,7 +251,8 @@ async fn the_rest_of_an_answer_does_not_become_the_next_one() {
 
 #[tokio::test]
 async fn a_connection_whose_request_was_not_read_is_not_used() {
-    let early = Does::Ignores("HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\n\r\nno");
+    let early =
+        Does::Ignores("HTTP/1.1 413 Too Large\r\nconnection: keep-alive\r\ncontent-length: 2\r\n\r\nno");
     let server = Server::doing(Box::leak(Box::new([early, OK]))).await;
     let client = client();
     assert_eq!(server.ask(&client, LONG).await.unwrap().status, 413);
@@ -245,8 +264,9 @@ async fn a_connection_whose_request_was_not_read_is_not_used() {
 async fn each_request_has_its_own_bounds() {
     // Interim responses, of which a request without a body takes no more than 128 KiB.
     let early = "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(3000);
-    let long =
-        Does::Answers(Box::leak(format!("{early}HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").into()));
+    let long = Does::Answers(Box::leak(
+        format!("{early}HTTP/1.1 200 OK\r\nconnection: keep-alive\r\ncontent-length: 2\r\n\r\nok").into(),
+    ));
     let server = Server::doing(Box::leak(Box::new([long, long, OK, OK]))).await;
     let client = client();
     let destination = server.destination(None);
