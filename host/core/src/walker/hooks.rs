@@ -47,10 +47,15 @@ pub(super) struct Hooks {
     host: HostUse,
     /// The part of that which counts for what is reserved for tasks.
     counted_host: HostUse,
-    /// What calls that are under way may use of language models, by call, as far as it is on record.
-    reserved: BTreeMap<String, ModelUse>,
-    /// What calls may have used of language models, by call, until they were abandoned or the host crashed. It is in none of the figures above but `counted_host`.
-    lost: BTreeMap<String, ModelUse>,
+    /// What calls that are under way may use of language models, by call.
+    reserved: BTreeMap<String, Reserved>,
+    /// What calls may have used of language models, by call, until they were abandoned or the host crashed. It is in none of
+    /// the figures above.
+    lost: BTreeMap<String, Lost>,
+    /// Reservations of calls that were abandoned, which are not on record.
+    cut_off: Vec<HookRecord>,
+    /// How often calls were asked until they had a result, by call, where the host has crashed when they were asked again.
+    dispatched: BTreeMap<String, u32>,
     /// The hooks that are due at the newest boundary.
     planned: Vec<PlannedHook>,
     /// The hooks of the newest boundary have been asked.
@@ -78,6 +83,22 @@ pub(super) struct Hooks {
     aborted: BTreeSet<String>,
     /// The newest record of a hook that was handed out to be persisted.
     handed_out: Option<PersistId>,
+}
+
+/// What a call that is under way may use of language models.
+#[derive(Clone, Debug)]
+struct Reserved {
+    record: HookRecord,
+    /// The record is persisted, or handed out to be.
+    is_recorded: bool,
+}
+
+/// What a call may have used of language models without a result.
+#[derive(Clone, Copy, Debug)]
+struct Lost {
+    model: ModelUse,
+    /// The call is about a task, and not about the whole run.
+    of_task: bool,
 }
 
 /// Hooks that are asked one after the other.
@@ -203,17 +224,40 @@ impl Hooks {
     }
 
     /// The run stops, or is resumed: from here on, everything that hooks have used counts.
-    pub(super) fn count_all(&mut self) {
-        (self.counted, self.counted_host) = (self.fuel, self.used_of_host());
+    pub(super) const fn count_all(&mut self) {
+        (self.counted, self.counted_host) = (self.fuel, self.host);
     }
 
-    /// What hooks have used of the host, with what crashes have cut off.
+    /// What hooks have used of the host, with what calls without a result may have used.
     fn used_of_host(&self) -> HostUse {
+        self.host.plus(self.lost_where(|_| true))
+    }
+
+    /// What calls about the whole run may have used without a result: the next superstep has as much less.
+    pub(super) fn lost_of_run(&self) -> HostUse {
+        self.lost_where(|lost| !lost.of_task)
+    }
+
+    fn lost_where(&self, counts: impl Fn(&Lost) -> bool) -> HostUse {
         if self.lost.is_empty() {
-            return self.host;
+            return HostUse::default();
         }
-        let lost = self.lost.values().copied().fold(ModelUse::NOTHING, ModelUse::plus);
-        self.host.plus(HostUse { model: lost, ..HostUse::default() })
+        let lost = self.lost.values().filter(|lost| counts(lost)).map(|lost| lost.model);
+        HostUse { model: lost.fold(ModelUse::NOTHING, ModelUse::plus), ..HostUse::default() }
+    }
+
+    /// A call may have used so much without a result.
+    fn lose(&mut self, call: &str, model: ModelUse, of_task: bool) {
+        if !model.is_nothing() {
+            let known = self.lost.get(call).map_or(ModelUse::NOTHING, |lost| lost.model);
+            self.lost.insert(call.to_owned(), Lost { model: known.plus(model), of_task });
+        }
+    }
+
+    /// How often a call was asked until it had a result.
+    fn dispatches_of(&self, call: &str) -> u32 {
+        let known = self.results.get(call).map(|record| record.dispatches);
+        known.or_else(|| self.dispatched.get(call).copied()).unwrap_or_default()
     }
 
     /// The results that no checkpoint contains, for the next one.
@@ -320,9 +364,7 @@ impl Walker {
         let planned = queue.planned[queue.at].clone();
         let TaskReport { result, fuel, work, warnings, journal, host, lost, .. } = report;
         self.hooks.reserved.remove(call);
-        if !lost.is_nothing() {
-            self.hooks.lost.insert(call.to_owned(), lost);
-        }
+        self.hooks.lose(call, lost, matches!(subject, Subject::Task(_)));
         let is_limit = result.as_ref().is_err_and(|failure: &Failure| failure.category == Category::Limit);
         let budget =
             if is_limit { self.budget_that_stopped(&subject, &planned, fuel, work, &journal) } else { None };
@@ -363,17 +405,19 @@ impl Walker {
         let Some(planned) = self.queue_of(&subject).map(|queue| queue.planned[queue.at].clone()) else {
             return;
         };
-        if !self.stores_hooks() {
-            fx.push(Effect::ModelRecorded { task: call, attempt });
-            return;
-        }
         let mut record = self.hook_record(&subject, &planned, Ok((Value::Null, None)), 0, now);
         record.dispatches += 1;
         record.host.model = model;
         record.reserved = true;
-        self.hooks.reserved.insert(record.call.clone(), model);
-        let id = self.persist(Record::Hook(record), fx);
-        self.line.waits_for(id, call, attempt);
+        let is_recorded = self.stores_hooks();
+        let reserved = Reserved { record: record.clone(), is_recorded };
+        self.hooks.reserved.insert(record.call.clone(), reserved);
+        if is_recorded {
+            let id = self.persist(Record::Hook(record), fx);
+            self.line.waits_for(id, call, attempt);
+        } else {
+            fx.push(Effect::ModelRecorded { task: call, attempt });
+        }
     }
 
     /// Whether what becomes known of hooks is stored at once.
@@ -428,7 +472,7 @@ impl Walker {
         now: Timestamp,
     ) -> HookRecord {
         let (so_far, host_so_far) = match subject {
-            // What crashes have cut off is counted by itself.
+            // What calls may have used without a result is counted by itself.
             Subject::Run => (self.fuel_so_far(), self.totals.host().plus(self.hooks.host)),
             Subject::Task(task) => self
                 .superstep
@@ -451,7 +495,7 @@ impl Walker {
             call: planned.call.clone(),
             checkpoint,
             control,
-            dispatches: self.hooks.results.get(&planned.call).map_or(0, |known| known.dispatches),
+            dispatches: self.hooks.dispatches_of(&planned.call),
             event: planned.event,
             failure,
             fuel,
@@ -461,7 +505,7 @@ impl Walker {
             hook: planned.hook.clone(),
             item,
             layer: planned.layer,
-            lost: self.hooks.lost.get(&planned.call).copied().unwrap_or_default(),
+            lost: self.hooks.lost.get(&planned.call).map_or(ModelUse::NOTHING, |lost| lost.model),
             namespace: self.setup.identity.namespace.clone(),
             required: planned.required,
             reserved: false,
@@ -529,13 +573,17 @@ impl Walker {
 
     /// Abandons every hook that is running.
     pub(super) fn abort_hooks(&mut self, fx: &mut Vec<Effect>) {
-        let tasks = std::mem::take(&mut self.hooks.tasks).into_values();
-        for queue in self.hooks.queue.take().into_iter().chain(tasks) {
+        let of_tasks = std::mem::take(&mut self.hooks.tasks).into_values().map(|queue| (queue, true));
+        for (queue, of_task) in
+            self.hooks.queue.take().map(|queue| (queue, false)).into_iter().chain(of_tasks)
+        {
             if let Some(hook) = queue.running {
                 fx.push(Effect::AbortHook { hook: hook.as_str().into() });
-                if let Some(reserved) = self.hooks.reserved.remove(&hook) {
-                    let lost = self.hooks.lost.entry(hook.clone()).or_default();
-                    *lost = lost.plus(reserved);
+                if let Some(Reserved { record, is_recorded }) = self.hooks.reserved.remove(&hook) {
+                    self.hooks.lose(&hook, record.host.model, of_task);
+                    if !is_recorded {
+                        self.hooks.cut_off.push(record);
+                    }
                 }
                 self.hooks.aborted.insert(hook);
             }

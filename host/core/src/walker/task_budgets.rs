@@ -32,7 +32,8 @@ impl Walker {
         let components = components.saturating_add(self.totals.fuel()).saturating_add(self.hooks.counted());
         let mut components_left = self.allowance.fuel_share().map(|share| share.saturating_sub(components));
         let host_used = superstep.tasks().iter().map(|task| task.start().used.host);
-        let host_used = host_used.fold(self.totals.host().plus(self.hooks.counted_host()), HostUse::plus);
+        let of_hooks = self.hooks.counted_host().plus(self.hooks.lost_of_run());
+        let host_used = host_used.fold(self.totals.host().plus(of_hooks), HostUse::plus);
         let granted = superstep.tasks().iter().map(|task| task.used().granted);
         let granted = granted.fold(ModelUse::NOTHING, ModelUse::plus);
         let host_most =

@@ -147,7 +147,10 @@ impl RunTree {
             Event::ModelReserved { ref task, .. } => {
                 let of_hook = self.awaiting_hook(task);
                 let namespace = of_hook.unwrap_or_else(|| names::namespace_of(task).into());
-                self.deliver(&namespace, event, &mut route)?;
+                // Its run may have ended meanwhile, and does not let it ask.
+                if self.walker(&namespace).is_some() {
+                    self.deliver(&namespace, event, &mut route)?;
+                }
             }
             Event::HookDone { ref hook, .. } => {
                 // The superstep around its run may have committed meanwhile.

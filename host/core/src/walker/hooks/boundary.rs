@@ -1,10 +1,8 @@
 //! What remains of hooks when the run reaches a boundary, goes back to one, or is restored.
 
-use std::collections::BTreeMap;
-
 use super::Hooks;
 use crate::hook::HookEvent;
-use crate::limits::{HostUse, ModelUse};
+use crate::limits::HostUse;
 use crate::record::{HookRecord, HookSummary, PlannedHook, Record, StatusRecord};
 use crate::walker::Walker;
 use crate::walker::event::Effect;
@@ -24,6 +22,8 @@ impl Walker {
     pub(in crate::walker) fn begin_boundary_of_hooks(&mut self) {
         self.totals.add_hooks(self.hooks.fuel, self.hooks.used_of_host());
         self.hooks.lost.clear();
+        self.hooks.cut_off.clear();
+        self.hooks.dispatched.clear();
         (self.hooks.fuel, self.hooks.counted) = (0, 0);
         (self.hooks.host, self.hooks.counted_host) = (HostUse::default(), HostUse::default());
         let results = std::mem::take(&mut self.hooks.results);
@@ -44,6 +44,8 @@ impl Walker {
             host: of.hooks.host,
             counted_host: of.hooks.counted_host,
             lost: of.hooks.lost.clone(),
+            cut_off: of.hooks.cut_off.clone(),
+            dispatched: of.hooks.dispatched.clone(),
             results: of.hooks.results.clone(),
             recorded: of.hooks.recorded.clone(),
             unwritten: of.hooks.unwritten.clone(),
@@ -62,17 +64,19 @@ impl Walker {
         max_steps: Option<u64>,
         status: Option<&StatusRecord>,
     ) {
-        let mut lost: BTreeMap<String, ModelUse> = BTreeMap::new();
-        for record in &results {
-            let cut_off = if record.reserved { record.lost.plus(record.host.model) } else { record.lost };
-            if !cut_off.is_nothing() {
-                lost.insert(record.call.clone(), cut_off);
-            }
-        }
-        let results: Vec<HookRecord> = results.into_iter().filter(|record| !record.reserved).collect();
+        // A reservation takes the place of an earlier result of its call: its totals have what that had used.
         let of_run = results.iter().filter(|record| record.event != HookEvent::Error);
         let fuel = of_run.clone().map(|record| record.fuel_total).fold(self.totals.fuel(), u64::max);
         let host = of_run.map(|record| record.host_total).fold(self.totals.host(), HostUse::max);
+        let mut known = Hooks::default();
+        for record in &results {
+            let cut_off = if record.reserved { record.lost.plus(record.host.model) } else { record.lost };
+            known.lose(&record.call, cut_off, record.event == HookEvent::Error);
+            if record.reserved && record.dispatches > 1 {
+                known.dispatched.insert(record.call.clone(), record.dispatches - 1);
+            }
+        }
+        let results: Vec<HookRecord> = results.into_iter().filter(|record| !record.reserved).collect();
         if let Some(total) = max_steps {
             self.allowance.set_max_steps(total);
         }
@@ -81,7 +85,6 @@ impl Walker {
             counted: status.map_or(0, |status| status.hooks_fuel),
             host: host.less(self.totals.host()),
             counted_host: status.map_or(HostUse::default(), |status| status.hooks_host),
-            lost,
             planned,
             passed: status.is_some_and(|status| status.hooks_passed),
             resumes: status.map_or(0, |status| status.resumes),
@@ -89,7 +92,7 @@ impl Walker {
             results: results.into_iter().map(|record| (record.call.clone(), record)).collect(),
             max_steps,
             max_steps_at_boundary: max_steps,
-            ..Hooks::default()
+            ..known
         };
         self.warnings.reach_boundary();
     }
@@ -106,6 +109,9 @@ impl Walker {
     /// those that came without a dispatch. Whoever resumes the run in another process does not ask these hooks again.
     pub(in crate::walker) fn write_hooks(&mut self, fx: &mut Vec<Effect>) {
         let (checkpoint, sequence) = self.line.under();
+        for record in std::mem::take(&mut self.hooks.cut_off) {
+            self.persist(Record::Hook(HookRecord { checkpoint, sequence, ..record }), fx);
+        }
         let recorded = &self.hooks.recorded;
         let left = self.hooks.results.values().filter(|record| !recorded.contains(&record.call));
         for record in left.cloned().collect::<Vec<_>>() {

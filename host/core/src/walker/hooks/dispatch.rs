@@ -159,9 +159,11 @@ impl Walker {
         match subject {
             Subject::Task(task) => {
                 let Some(superstep) = &self.superstep else { return HostUse::default() };
-                superstep
+                let left = superstep
                     .find(task)
-                    .map_or(HostUse::default(), |at| superstep.tasks()[at].account().left_of_host())
+                    .map_or(HostUse::default(), |at| superstep.tasks()[at].account().left_of_host());
+                // The account does not have what calls about tasks may have used without a result.
+                left.less(self.hooks.lost_where(|lost| lost.of_task))
             }
             Subject::Run => {
                 let under_way = self.superstep.iter().flat_map(Superstep::tasks);

@@ -447,3 +447,123 @@ fn a_hook_that_is_killed_counts_what_it_might_have_used() {
     assert_eq!(reserve(&mut tree, &mut stored, &spec, LOST), 0, "it may not ask any more");
     assert_eq!(stored.restore(&graph, setup()).unwrap().summary().host.model, LOST);
 }
+
+fn hook_failed(spec: &TaskSpec, used: ModelUse) -> Event {
+    let mut report = TaskReport::new(Err(Failure::new(Category::Permanent, "broken")), 5);
+    report.journal.push(asked(true, json!({ USED: used }).into()));
+    Event::HookDone { hook: spec.activation.task.as_str().into(), report }
+}
+
+#[test]
+fn what_a_hook_had_used_before_it_is_asked_again_survives_a_crash() {
+    let graph = graph_of(
+        "start: a, hooks: [{id: h, event: graph_started, required: true, action: {item_id: t/hook}}], nodes: {a: {action: {item_id: t/double}}}",
+    );
+    let setup = || setup_of(&graph, ModelUse::OF_RUN);
+    for is_killed in [false, true] {
+        let mut stored = Stored::default();
+        let mut tree = RunTree::new(Arc::clone(&graph), setup());
+        let spec = up_to_hook(&mut tree, &mut stored, Event::Started);
+        handle(&mut tree, &mut stored, hook_failed(&spec, USED_LATER));
+        let again = up_to_hook(&mut tree, &mut stored, Event::Resumed(Resume::default()));
+        assert_eq!(again.activation.task, spec.activation.task);
+        reserve(&mut tree, &mut stored, &again, LOST);
+        if is_killed {
+            handle(&mut tree, &mut stored, Event::KillRequested);
+        }
+        let tree = stored.restore(&graph, setup()).unwrap();
+        assert_eq!((tree.summary().host.model, tree.summary().fuel), (USED_LATER.plus(LOST), 5));
+    }
+}
+
+#[test]
+fn a_hook_that_is_killed_counts_also_if_nothing_was_stored_until_then() {
+    for event in ["after_step", "graph_started"] {
+        let graph = graph_of(&format!(
+            "start: a, hooks: [{{id: h, event: {event}, action: {{item_id: t/hook}}}}], \
+             nodes: {{a: {{action: {{item_id: t/double}}, next: b}}, b: {{action: {{item_id: t/double}}}}}}"
+        ));
+        let setup = || Setup { durability: Durability::Exit, ..setup_of(&graph, ModelUse::OF_RUN) };
+        let mut stored = Stored::default();
+        let mut tree = RunTree::new(Arc::clone(&graph), setup());
+        let spec = up_to_hook(&mut tree, &mut stored, Event::Started);
+        assert_eq!(reserve(&mut tree, &mut stored, &spec, LOST), 1, "it need not wait");
+        handle(&mut tree, &mut stored, Event::KillRequested);
+        assert_eq!(tree.summary().host.model, LOST, "{event}");
+        assert_eq!(stored.restore(&graph, setup()).unwrap().summary().host.model, LOST, "{event}");
+    }
+}
+
+#[test]
+fn a_hook_that_is_asked_again_may_use_what_is_left() {
+    let most = ModelUse { calls: 10, input: 100, output: 20, cost: 100 };
+    for event in ["error", "after_step"] {
+        let fails = if event == "error" { "t/fails" } else { "t/double" };
+        let graph = graph_of(&format!(
+            "start: a, hooks: [{{id: h, event: {event}, action: {{item_id: t/hook}}}}], nodes: {{a: {{action: {{item_id: {fails}}}}}}}"
+        ));
+        let setup = || setup_of(&graph, most);
+        let mut stored = Stored::default();
+        let mut tree = RunTree::new(Arc::clone(&graph), setup());
+        let mut spec = up_to_hook(&mut tree, &mut stored, Event::Started);
+        let mut left = spec.limits.model;
+        for _ in 0..2 {
+            reserve(&mut tree, &mut stored, &spec, LOST);
+            tree = stored.restore(&graph, setup()).unwrap();
+            spec = up_to_hook(&mut tree, &mut stored, Event::Resumed(Resume::default()));
+            left = left.less(LOST);
+            assert_eq!(spec.limits.model, left, "{event}");
+        }
+    }
+}
+
+/// What tasks may use is the same after a crash, after a kill, and in a replay.
+#[test]
+fn what_a_hook_has_lost_is_left_out_of_what_tasks_may_use() {
+    let most = ModelUse { calls: 10, input: 100, output: 20, cost: 100 };
+    let graph = graph_of(
+        "start: a, hooks: [{id: h, event: graph_started, action: {item_id: t/hook}}], nodes: {a: {action: {item_id: t/double}, next: b}, b: {action: {item_id: t/double}}}",
+    );
+    let setup = || setup_of(&graph, most);
+    for how in ["crash", "kill", "replay"] {
+        let mut stored = Stored::default();
+        let mut tree = RunTree::new(Arc::clone(&graph), setup());
+        let mut spec = up_to_hook(&mut tree, &mut stored, Event::Started);
+        let mut lost = LOST;
+        if how != "replay" {
+            reserve(&mut tree, &mut stored, &spec, LOST);
+            if how == "kill" {
+                handle(&mut tree, &mut stored, Event::KillRequested);
+            }
+            tree = stored.restore(&graph, setup()).unwrap();
+            spec = up_to_hook(&mut tree, &mut stored, Event::Resumed(Resume::default()));
+            lost = ModelUse::NOTHING;
+        }
+        let first = handle(&mut tree, &mut stored, hook_done(&spec, USED_LATER, lost)).tasks.remove(0);
+        assert_eq!(tree.model_use(), LOST.plus(USED_LATER), "{how}");
+        let left = most.less(LOST).less(USED_LATER);
+        assert_eq!(first.limits.model, left, "{how}");
+        let next = handle(&mut tree, &mut stored, done(&first, ModelUse::NOTHING, ModelUse::NOTHING));
+        assert_eq!(next.tasks[0].limits.model, left, "{how}");
+    }
+}
+
+#[test]
+fn a_reservation_that_comes_when_its_run_has_ended_is_dropped() {
+    let child = "{tool_type: graph, config: {start: x, hooks: [{id: h, event: graph_started, action: {item_id: t/hook}}], nodes: {x: {action: {item_id: t/double}}}}}";
+    let child = Arc::new(crate::document::load("c.yaml", child, "t/child").unwrap().graph);
+    let graph = graph_of(
+        "start: a, nodes: {a: {action: {item_id: t/child}, next: b}, b: {action: {item_id: t/double}}}",
+    );
+    let graphs: crate::walker::Graphs = [("t/child".into(), child)].into_iter().collect();
+    let setup = super::simulation::setup_with(&graph, Arc::new(graphs), Durability::Sync);
+    let mut stored = Stored::default();
+    let mut tree = RunTree::new(Arc::clone(&graph), setup);
+    let hook = up_to_hook(&mut tree, &mut stored, Event::Started);
+    let task =
+        handle(&mut tree, &mut stored, hook_done(&hook, USED_LATER, ModelUse::NOTHING)).tasks.remove(0);
+    handle(&mut tree, &mut stored, done(&task, USED_LATER, ModelUse::NOTHING));
+    for late in [&hook, &task] {
+        assert_eq!(reserve(&mut tree, &mut stored, late, LOST), 0, "{}", late.activation.task);
+    }
+}

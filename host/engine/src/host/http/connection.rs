@@ -11,6 +11,7 @@ use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::Instant;
 
 use super::problem::{Kind, Problem};
 use super::received::{Counted, Counter, Received};
@@ -26,6 +27,7 @@ pub(super) struct Connection {
     requests: http1::SendRequest<Full<Bytes>>,
     work: Work,
     counter: Counter,
+    opened: Instant,
 }
 
 /// The result of a request over a connection.
@@ -80,7 +82,12 @@ impl Connection {
             .handshake(TokioIo::new(Counted::new(stream, counter.clone())))
             .await
             .map_err(|error| broken(&error, received))?;
-        Ok(Self { requests, work: Work(Some(Box::pin(connection))), counter })
+        Ok(Self { requests, work: Work(Some(Box::pin(connection))), counter, opened: Instant::now() })
+    }
+
+    /// When it was opened.
+    pub(super) const fn opened(&self) -> Instant {
+        self.opened
     }
 
     /// Sends a request and reads its response, which `arriving` sees part by part. The body may have `most` bytes;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use graph_core::capability::{AddressRange, ModelRule, Scheme, SecretSource};
+use tokio::runtime::{Handle, Id};
 use tokio::time::Instant;
 
 use super::connection::Connection;
@@ -13,6 +14,8 @@ use super::connection::Connection;
 /// How long a connection is kept. It is far less than servers wait for another request, since a request that is sent while the server closes the
 /// connection fails, and may have been read.
 const KEPT: Duration = Duration::from_secs(1);
+/// How long a connection is used: then the name of its server is looked up again, and the addresses are checked again.
+const USED: Duration = Duration::from_secs(60);
 /// How many connections are kept.
 const MOST: usize = 16;
 
@@ -40,28 +43,46 @@ impl Destination {
     }
 }
 
+/// A connection that is kept.
+struct Idle {
+    destination: Destination,
+    /// The runtime that it belongs to: no other one learns of what arrives.
+    runtime: Id,
+    connection: Connection,
+    since: Instant,
+}
+
 /// The connections that are kept, the oldest first.
 #[derive(Default)]
 pub(super) struct Kept {
-    connections: Mutex<VecDeque<(Destination, Connection, Instant)>>,
+    idle: Mutex<VecDeque<Idle>>,
 }
 
 impl Kept {
     /// The newest connection to a destination.
     pub(super) fn take(&self, destination: &Destination) -> Option<Connection> {
-        let mut connections = self.young();
-        let at = connections.iter().rposition(|(of, ..)| of == destination)?;
-        connections.remove(at).map(|(_, connection, _)| connection)
+        let mut idle = self.young();
+        let runtime = Handle::current().id();
+        let at = idle.iter().rposition(|one| one.runtime == runtime && one.destination == *destination)?;
+        idle.remove(at).map(|one| one.connection)
     }
 
     /// Keeps a connection, for a short time.
     pub(super) fn put(self: &Arc<Self>, destination: Destination, connection: Connection) {
-        let mut connections = self.young();
-        if connections.len() == MOST {
-            connections.pop_front();
+        if connection.opened().elapsed() >= USED {
+            return;
         }
-        connections.push_back((destination, connection, Instant::now()));
-        drop(connections);
+        let mut idle = self.young();
+        if idle.len() == MOST {
+            idle.pop_front();
+        }
+        idle.push_back(Idle {
+            destination,
+            runtime: Handle::current().id(),
+            connection,
+            since: Instant::now(),
+        });
+        drop(idle);
         let kept = Arc::downgrade(self);
         tokio::spawn(async move {
             tokio::time::sleep(KEPT).await;
@@ -71,13 +92,13 @@ impl Kept {
         });
     }
 
-    /// Closes those that were kept too long; the others.
-    fn young(&self) -> MutexGuard<'_, VecDeque<(Destination, Connection, Instant)>> {
-        let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
-        while connections.front().is_some_and(|(_, _, since)| since.elapsed() >= KEPT) {
-            connections.pop_front();
+    /// Closes the connections that were kept too long, and returns the others.
+    fn young(&self) -> MutexGuard<'_, VecDeque<Idle>> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        while idle.front().is_some_and(|one| one.since.elapsed() >= KEPT) {
+            idle.pop_front();
         }
-        connections
+        idle
     }
 }
 

@@ -21,6 +21,8 @@ use super::resolver::Resolver;
 const CONNECT: Duration = Duration::from_secs(10);
 /// Bytes of the head of a response.
 pub(super) const MAX_HEAD: usize = 64 << 10;
+/// The least that a server has to wait for another request, in seconds, if it says for how long: far longer than a connection is kept.
+const SHORTEST: u64 = 3;
 /// Addresses of one host that are tried.
 const MAX_TRIES: usize = 4;
 
@@ -191,11 +193,26 @@ impl Client {
 /// Whether a server says that it waits for another request. One that says nothing may close the connection at any time, and a request that meets that
 /// is lost: it may have been read, so it counts.
 fn promises_to_wait(response: &Response) -> bool {
-    response.fields.iter().any(|(name, value)| {
-        let tokens = || value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
-        name == "keep-alive"
-            || name == "connection" && tokens().any(|token| token.eq_ignore_ascii_case(b"keep-alive"))
-    })
+    let mut promises = false;
+    for (name, value) in &response.fields {
+        for token in value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
+            if name == "connection" {
+                promises |= token.eq_ignore_ascii_case(b"keep-alive");
+            }
+            if name == "keep-alive"
+                && let Some((key, seconds)) =
+                    std::str::from_utf8(token).ok().and_then(|token| token.split_once('='))
+                && key.trim().eq_ignore_ascii_case("timeout")
+            {
+                let seconds = seconds.trim().parse::<u64>().ok();
+                if seconds.is_none_or(|seconds| seconds < SHORTEST) {
+                    return false;
+                }
+                promises = true;
+            }
+        }
+    }
+    promises
 }
 
 /// Connects to the first of the checked addresses that answers.

@@ -195,12 +195,16 @@ async fn a_connection_is_kept_only_if_the_server_says_that_it_waits() {
         Does::Answers("HTTP/1.1 200 OK\r\nconnection: x-keep-alive\r\ncontent-length: 2\r\n\r\nok");
     const AMONG_OTHERS: Does =
         Does::Answers("HTTP/1.1 200 OK\r\nconnection: x-a, Keep-Alive\r\ncontent-length: 2\r\n\r\nok");
-    let server = Server::doing(&[SAYS_NOTHING, OTHERWISE, AMONG_OTHERS, OK]).await;
+    const TOO_SHORT: Does = Does::Answers(
+        "HTTP/1.1 200 OK\r\nconnection: keep-alive\r\nkeep-alive: max=9, timeout=1\r\ncontent-length: 2\r\n\r\nok",
+    );
+    let server = Server::doing(&[SAYS_NOTHING, OTHERWISE, AMONG_OTHERS, OK, TOO_SHORT, OK]).await;
     let client = client();
-    for path in ["/1", "/2", "/3", "/4"] {
+    for path in ["/1", "/2", "/3", "/4", "/5", "/6"] {
         server.ask(&client, path).await.unwrap();
     }
-    assert_eq!(paths(&server.heard()), [(0, "/1"), (1, "/2"), (2, "/3"), (2, "/4")]);
+    let expected = [(0, "/1"), (1, "/2"), (2, "/3"), (2, "/4"), (2, "/5"), (3, "/6")];
+    assert_eq!(paths(&server.heard()), expected);
 }
 
 #[tokio::test]
@@ -279,6 +283,33 @@ async fn each_request_has_its_own_bounds() {
         (Kind::ResponseBody, "the response is longer than 1 bytes")
     );
     assert_eq!(paths(&server.heard()), [(0, "/1"), (0, "/2"), (0, "/3"), (0, "/4")]);
+}
+
+#[test]
+fn a_connection_stays_with_its_runtime() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (of_server, first, second) = (tokio::runtime::Runtime::new().unwrap(), runtime(), runtime());
+    let server = of_server.block_on(Server::doing(&[OK; 3]));
+    let client = client();
+    first.block_on(server.ask(&client, "/1")).unwrap();
+    second.block_on(server.ask(&client, "/2")).unwrap();
+    first.block_on(server.ask(&client, "/3")).unwrap();
+    assert_eq!(paths(&server.heard()), [(0, "/1"), (1, "/2"), (0, "/3")]);
+}
+
+#[tokio::test]
+async fn a_connection_is_not_used_for_ever() {
+    let server = Server::doing(&[OK; 100]).await;
+    let client = client();
+    for _ in 0..100 {
+        server.ask(&client, "/").await.unwrap();
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_millis(900)).await;
+        tokio::time::resume();
+    }
+    let connections: Vec<usize> = server.heard().into_iter().map(|(connection, _)| connection).collect();
+    let first = connections.iter().filter(|connection| **connection == 0).count();
+    assert!((60..=70).contains(&first), "a connection was used {first} times: {connections:?}");
 }
 
 #[tokio::test]
