@@ -15,7 +15,7 @@ use super::connection::Connection;
 /// connection fails, and may have been read.
 const KEPT: Duration = Duration::from_secs(1);
 /// How long a connection is used: then the name of its server is looked up again, and the addresses are checked again.
-const USED: Duration = Duration::from_secs(60);
+const USED: Duration = Duration::from_mins(1);
 /// How many connections are kept.
 const MOST: usize = 16;
 
