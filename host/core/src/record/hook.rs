@@ -102,7 +102,7 @@ pub struct HookRecord {
     pub item: Option<String>,
     /// The hook's layer, from 1 to 3.
     pub layer: u8,
-    /// What earlier dispatches of this call may have used of language models until the host crashed. It counts as used by the run, and is not in
+    /// What earlier dispatches of this call may have used of language models before a crash, a kill or a deadline. It counts as used by the run, and is not in
     /// the other figures.
     #[serde(default, skip_serializing_if = "ModelUse::is_nothing")]
     pub lost: ModelUse,
@@ -112,7 +112,7 @@ pub struct HookRecord {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub required: bool,
     /// The call has no result yet: this was written before it asked a language model, and `host` is what it has used and may use of models. That
-    /// counts as used if the host crashes before there is a result.
+    /// counts as used if the call ends without a result.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reserved: bool,
     /// The answer of its item; null if it failed.
@@ -158,7 +158,7 @@ pub struct HookSummary {
     pub item: Option<String>,
     /// The hook's layer, from 1 to 3.
     pub layer: u8,
-    /// What earlier dispatches of the call may have used of language models until the host crashed.
+    /// What earlier dispatches of the call may have used of language models before a crash, a kill or a deadline.
     #[serde(default, skip_serializing_if = "ModelUse::is_nothing")]
     pub lost: ModelUse,
 }

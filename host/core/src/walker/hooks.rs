@@ -54,7 +54,7 @@ pub(super) struct Hooks {
     lost: BTreeMap<String, Lost>,
     /// Reservations of calls that were abandoned, which are not on record.
     cut_off: Vec<HookRecord>,
-    /// How often calls were asked until they had a result, by call, where the host has crashed when they were asked again.
+    /// How often calls had been asked before a crash, by call, where a reservation has taken the place of their result.
     dispatched: BTreeMap<String, u32>,
     /// The hooks that are due at the newest boundary.
     planned: Vec<PlannedHook>,

@@ -61,7 +61,7 @@ struct Pending {
     /// Fuel and use of the host in them, if they are about the whole run.
     fuel: u64,
     host: HostUse,
-    /// What hooks may use of language models until they have ended, or crashes have cut off.
+    /// What hooks that have no result yet may use of language models, and what calls without a result may have used.
     lost: ModelUse,
     /// What tasks have used, by task, with their nodes.
     tasks: BTreeMap<String, (String, TaskUsed)>,
