@@ -17,6 +17,8 @@ pub(super) struct Answer {
     text: String,
     refusal: String,
     calls: Vec<Call>,
+    /// The answer comes at once, so that each call that it has is one of its own.
+    is_whole: bool,
     finish: Option<Finish>,
     pub(super) usage: Option<Usage>,
 }
@@ -38,13 +40,20 @@ enum Finish {
 }
 
 impl Answer {
-    pub(super) fn new(bounds: &Bounds) -> Self {
+    /// An answer that comes in pieces.
+    pub(super) fn in_pieces(bounds: &Bounds) -> Self {
+        Self { is_whole: false, ..Self::whole(bounds) }
+    }
+
+    /// An answer that comes at once, in one message.
+    pub(super) fn whole(bounds: &Bounds) -> Self {
         Self {
             meter: Meter::new(bounds),
             reasoning: Default::default(),
             text: String::new(),
             refusal: String::new(),
             calls: Vec::new(),
+            is_whole: true,
             finish: None,
             usage: None,
         }
@@ -154,8 +163,11 @@ impl Answer {
     }
 
     /// Which call a piece continues; `None`: it begins one. A piece has the index of its call, but some servers leave it out, or give
-    /// every call the same one; then another id means another call.
+    /// every call the same one; then another id, or another tool, means another call.
     fn position(&self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
+        if self.is_whole {
+            return None;
+        }
         let position = match index {
             Some(index) => self.calls.iter().rposition(|call| call.index == index)?,
             None if id.is_empty() && name.is_empty() => self.calls.len().checked_sub(1)?,
@@ -163,7 +175,9 @@ impl Answer {
             None => self.calls.iter().rposition(|call| call.id == id)?,
         };
         let call = &self.calls[position];
-        let begins = !id.is_empty() && !name.is_empty() && !call.id.is_empty() && call.id != id;
+        let differs = |known: &str, said: &str| !known.is_empty() && !said.is_empty() && known != said;
+        let begins =
+            !id.is_empty() && !name.is_empty() && (differs(&call.id, id) || differs(&call.name, name));
         (!begins).then_some(position)
     }
 

@@ -18,7 +18,7 @@ pub(crate) fn decode(body: &[u8], bounds: &Bounds) -> Result<Response, DecodeErr
         let Some(message) = json::field(choice, "message") else {
             return Err(DecodeError::shape("choices[0].message".to_owned(), "an object"));
         };
-        let mut answer = Answer::new(bounds);
+        let mut answer = Answer::whole(bounds);
         answer.usage = usage;
         answer.message(message, "choices[0].message", &mut Vec::new())?;
         answer.choice(choice, "choices[0]")?;

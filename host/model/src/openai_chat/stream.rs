@@ -11,7 +11,7 @@ pub(crate) struct Events {
 
 impl Events {
     pub(crate) fn new(bounds: &Bounds) -> Self {
-        Self { answer: Answer::new(bounds), done: false }
+        Self { answer: Answer::in_pieces(bounds), done: false }
     }
 
     pub(crate) fn event(

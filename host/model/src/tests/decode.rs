@@ -67,6 +67,12 @@ fn chat_servers_differ() {
             StopReason::ToolCalls,
         ),
         (
+            json!({"tool_calls": [call("1", json!("")), call("1", json!("{\"a\": 1}")), call("1", json!("{\"a\": 2}"))]}),
+            "tool_calls",
+            json!([told("1", json!({})), told("call_1", json!({"a": 1})), told("call_2", json!({"a": 2}))]),
+            StopReason::ToolCalls,
+        ),
+        (
             json!({"content": "a", "reasoning": "b", "reasoning_content": "b"}),
             "stop",
             json!([{"reasoning": {"api": "openai-chat", "item": {"reasoning": "b", "reasoning_content": "b"}}}, {"text": "a"}]),
@@ -123,6 +129,17 @@ fn pieces_of_calls_find_their_call() {
         let response = stream(Api::OpenAiChat, &[list.clone(), vec![end.clone()]].concat()).unwrap();
         assert_eq!(blocks(&response), expected, "{list:?}");
     }
+    // Calls of two tools with the same id.
+    let list = [
+        delta(json!([{"id": "1", "function": {"name": "f", "arguments": "{\"a\": 1}"}}])),
+        delta(json!([{"id": "1", "function": {"name": "g", "arguments": "{}"}}])),
+        end,
+    ];
+    let expected = json!([
+        {"tool_call": {"id": "1", "name": "f", "arguments": {"a": 1}}},
+        {"tool_call": {"id": "call_1", "name": "g", "arguments": {}}},
+    ]);
+    assert_eq!(blocks(&stream(Api::OpenAiChat, &list).unwrap()), expected);
 }
 
 #[test]
