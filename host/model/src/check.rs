@@ -201,7 +201,7 @@ fn check_message(path: &str, message: &Message) -> Result<(), CheckError> {
                     return fail(format!("{path}.id"), Rule::Repeated);
                 }
                 short(&format!("{path}.name"), &call.name)?;
-                if !call.arguments.is_object() {
+                if !call.arguments.is_object() && !call.arguments.is_string() {
                     return fail(format!("{path}.arguments"), Rule::NotAnObject);
                 }
             }

@@ -4,10 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use crate::error::one_line;
-use crate::{
-    Api, Block, Bounds, DecodeError, Message, Reasoning, Response, Role, StopReason, ToolCall, Usage, json,
-};
+use crate::{Api, Block, Bounds, Message, Reasoning, Response, Role, StopReason, ToolCall, Usage, json};
 
 /// The arguments of a call, as an API says them.
 #[derive(Debug)]
@@ -47,24 +44,14 @@ impl Draft {
     }
 
     /// The answer. Servers that are not exact about why it ends do not matter: it asks for tools if it has calls.
-    pub(crate) fn finish(
-        self,
-        stop: StopReason,
-        usage: Option<Usage>,
-        bounds: &Bounds,
-    ) -> Result<Response, DecodeError> {
+    pub(crate) fn finish(self, stop: StopReason, usage: Option<Usage>, bounds: &Bounds) -> Response {
         let mut ids = BTreeSet::new();
         let mut blocks = Vec::with_capacity(self.parts.len());
         for part in self.parts {
             blocks.push(match part {
                 Part::Block(block) => block,
                 Part::Call { id, name, arguments } => {
-                    let arguments = object(arguments, bounds).map_err(|problem| DecodeError::Arguments {
-                        tool: one_line(&name, 64),
-                        problem,
-                        truncated: stop == StopReason::MaxOutput,
-                        usage,
-                    })?;
+                    let arguments = object_or_text(arguments, bounds);
                     let id = unique(id, &ids);
                     ids.insert(id.clone());
                     Block::ToolCall(ToolCall { id, name, arguments })
@@ -76,7 +63,7 @@ impl Draft {
             StopReason::ToolCalls if ids.is_empty() => StopReason::End,
             stop => stop,
         };
-        Ok(Response { message: Message { role: Role::Assistant, blocks }, stop, usage })
+        Response { message: Message { role: Role::Assistant, blocks }, stop, usage }
     }
 }
 
@@ -95,23 +82,15 @@ fn unique(id: String, taken: &BTreeSet<String>) -> String {
     }
 }
 
-/// A model that has nothing to say to a tool can leave out the arguments.
-fn object(arguments: Arguments, bounds: &Bounds) -> Result<Value, String> {
-    let value = match arguments {
+/// The object, or else a string with what the model has written. A model that has nothing to say to a tool can leave out the arguments.
+fn object_or_text(arguments: Arguments, bounds: &Bounds) -> Value {
+    match arguments {
         Arguments::Text(text) if text.trim().is_empty() => Value::Object(Map::new()),
-        Arguments::Text(text) => json::parse(text.as_bytes(), bounds).map_err(|error| match error {
-            DecodeError::Json { problem, .. } => problem,
-            error => error.to_string(),
-        })?,
-        Arguments::Value(value) => value,
-    };
-    let kind = match &value {
-        Value::Object(_) => return Ok(value),
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a text",
-        Value::Array(_) => "an array",
-    };
-    Err(format!("found {kind}"))
+        Arguments::Text(text) => match json::parse(text.as_bytes(), bounds) {
+            Ok(object @ Value::Object(_)) => object,
+            Ok(_) | Err(_) => Value::String(text),
+        },
+        Arguments::Value(object @ Value::Object(_)) => object,
+        Arguments::Value(other) => Value::String(other.to_string()),
+    }
 }

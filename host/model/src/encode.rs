@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use crate::check::{MAX_TOOL_NAME, is_name_byte};
-use crate::{Api, EncodeError, Media, Reasoning};
+use crate::{Api, EncodeError, Media, Reasoning, ToolCall};
 
 /// The body of a request, while it is written.
 #[derive(Default)]
@@ -107,6 +107,15 @@ pub(crate) fn tool_name(name: &str) -> Cow<'_, str> {
     let allowed =
         |character: char| if character.is_ascii_alphanumeric() || character == '-' { character } else { '_' };
     name.chars().map(allowed).take(MAX_TOOL_NAME).collect()
+}
+
+/// The arguments of a call of the conversation, as every API takes them: one of them, and many servers of the others, refuse what is no
+/// object.
+pub(crate) fn sent_arguments(call: &ToolCall) -> Cow<'_, Value> {
+    if call.arguments.is_object() {
+        return Cow::Borrowed(&call.arguments);
+    }
+    Cow::Owned(json!({ "invalid_arguments": call.arguments }))
 }
 
 /// The item of a reasoning block, if it is this API's and one of these types. Components choose what is in a block, so nothing else may

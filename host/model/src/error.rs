@@ -132,8 +132,7 @@ impl ErrorAnswer {
             Ok(value) => code_and_message(&value),
             Err(_) => (None, plain(body)),
         };
-        let message =
-            if message.is_empty() { format!("the provider answered with status {status}") } else { message };
+        let message = if message.is_empty() { "the provider gives no reason".to_owned() } else { message };
         let category = match (Category::of_status(status), code.as_deref()) {
             // Waiting does not help when the account has nothing left to spend.
             (Category::RateLimited, Some(code))
@@ -178,10 +177,16 @@ fn code_and_message(value: &Value) -> (Option<String>, String) {
     (code.map(|code| one_line(code, 64)), one_line(message, MAX_MESSAGE))
 }
 
-/// A body that is no JSON. Pages of proxies say nothing that a line could show.
+/// A body that is no JSON. Of a page of a proxy, the title.
 fn plain(body: &[u8]) -> String {
     let start = String::from_utf8_lossy(&body[..body.len().min(4 * MAX_MESSAGE)]);
-    if start.trim_start().starts_with('<') { String::new() } else { one_line(&start, MAX_MESSAGE) }
+    let text = if start.trim_start().starts_with('<') { title(&start) } else { &start };
+    one_line(text, MAX_MESSAGE)
+}
+
+fn title(page: &str) -> &str {
+    let after = page.split_once("<title>").map_or("", |(_, after)| after);
+    after.split_once("</title>").map_or("", |(title, _)| title)
 }
 
 /// A stranger's text on one line, without characters that change how a terminal shows others.
@@ -257,19 +262,6 @@ pub enum DecodeError {
         /// What the provider has said until then; of the answer's tokens, this can be less than those that were sent.
         usage: Option<Usage>,
     },
-    /// The arguments of a call are no JSON object, so that there is nothing to call the tool with. The model has made a mistake, or the
-    /// answer has reached the most tokens within them.
-    #[error("the model's arguments for the tool `{tool}` are not a JSON object{}: {problem}", if *.truncated { ", because the answer has reached `max_output`" } else { "" })]
-    Arguments {
-        /// The tool, on one line.
-        tool: String,
-        /// What is wrong.
-        problem: String,
-        /// Whether the answer has reached the most tokens.
-        truncated: bool,
-        /// What the call has used.
-        usage: Option<Usage>,
-    },
     /// The provider reports an error in the midst of the answer.
     #[error("{answer}")]
     Provider {
@@ -300,7 +292,6 @@ impl DecodeError {
             | Self::Shape { usage, .. }
             | Self::Bound { usage, .. }
             | Self::Cut { usage }
-            | Self::Arguments { usage, .. }
             | Self::Provider { usage, .. } => *usage,
         }
     }
@@ -313,22 +304,17 @@ impl DecodeError {
             | Self::Shape { usage, .. }
             | Self::Bound { usage, .. }
             | Self::Cut { usage }
-            | Self::Arguments { usage, .. }
             | Self::Provider { usage, .. } => *usage = usage.or(known),
         }
         self
     }
 
-    /// Which kind of failure it is. An answer that was cut off, or whose arguments are wrong because the model has made a mistake, can
-    /// be whole and right the next time; one that has reached its bounds cannot.
+    /// Which kind of failure it is. An answer that was cut off can be whole the next time; one that has reached its bounds cannot.
     pub fn category(&self) -> Category {
         match self {
-            Self::Cut { .. } | Self::Arguments { truncated: false, .. } => Category::Transient,
+            Self::Cut { .. } => Category::Transient,
             Self::Provider { answer, .. } => answer.category,
-            Self::Json { .. }
-            | Self::Shape { .. }
-            | Self::Bound { .. }
-            | Self::Arguments { truncated: true, .. } => Category::Permanent,
+            Self::Json { .. } | Self::Shape { .. } | Self::Bound { .. } => Category::Permanent,
         }
     }
 }

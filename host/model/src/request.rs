@@ -137,7 +137,8 @@ pub struct ToolCall {
     pub id: String,
     /// The name of a tool. It is the model's text: a model can name a tool that does not exist.
     pub name: String,
-    /// The arguments, a JSON object. They need not fit the tool's schema.
+    /// The arguments, a JSON object. They need not fit the tool's schema. Where the model has not written an object, a string with what it
+    /// has written: models make mistakes, and an answer can reach the most tokens within the arguments.
     pub arguments: Value,
 }
 

@@ -131,8 +131,8 @@ impl Plan {
             );
             return Ok(());
         };
-        if !call.arguments.is_object() {
-            self.refuse(call, "the arguments must be a JSON object".to_owned());
+        if let Some(problem) = no_object(call) {
+            self.refuse(call, problem);
             return Ok(());
         }
         let starts_thread = threads::is_thread(&tool.item);
@@ -162,7 +162,10 @@ impl Plan {
                 format!("`{RETURN}` has to be called alone, once the results of the other tools are known");
             return self.refuse(call, why);
         }
-        let problems = outputs.problems(&call.arguments);
+        let problems = match no_object(call) {
+            Some(problem) => vec![problem],
+            None => outputs.problems(&call.arguments),
+        };
         if problems.is_empty() {
             self.outputs = Some(call.arguments.clone());
             let content = "The outputs are returned.".to_owned();
@@ -248,6 +251,23 @@ impl Plan {
         };
         Ok(ToolResult { id: call.id.clone(), content, failed })
     }
+}
+
+/// What is wrong with the arguments of a call that are no JSON object, for the model: it can write them again.
+fn no_object(call: &ToolCall) -> Option<String> {
+    let written = match &call.arguments {
+        Value::Object(_) => return None,
+        Value::String(text) => text.as_str(),
+        _ => "null",
+    };
+    Some(match graph_sdk::serde_json::from_str::<Value>(written) {
+        Err(error) if error.is_eof() => format!(
+            "the arguments are not whole: {error}; they may be longer than an answer may be: call the tool again with shorter ones"
+        ),
+        Err(error) => format!("the arguments are not JSON: {error}"),
+        Ok(Value::Object(_)) => "the arguments are too large, or nested too deep".to_owned(),
+        Ok(_) => "the arguments must be a JSON object".to_owned(),
+    })
 }
 
 /// The text, cut to a number of characters.

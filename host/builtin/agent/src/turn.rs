@@ -441,13 +441,16 @@ impl Turn<'_> {
             }
             (false, Some(_), Phase::Reminded) => {
                 let message = format!(
-                    "the model does not return the outputs with `{RETURN}`, although it was reminded"
+                    "the model does not return the outputs with `{RETURN}`, although it was reminded{}",
+                    cut_off(stop)
                 );
                 return Err(Failure::permanent(message).with_details(self.progress(turns, &used)));
             }
             (false, Some(_), Phase::Finishing) => {
-                let message =
-                    format!("the model has not returned the outputs with `{RETURN}` in its last call");
+                let message = format!(
+                    "the model has not returned the outputs with `{RETURN}` in its last call{}",
+                    cut_off(stop)
+                );
                 return Err(self.limit(&message, turns, &used));
             }
         };
@@ -511,6 +514,16 @@ impl Turn<'_> {
         let said = self.params.thread.iter().rev().filter(|message| message.role == Role::Assistant);
         let text = said.map(Message::text).find(|text| !text.is_empty());
         json!({ "turns": turns, "cost": used.shown(), "thread_length": self.params.thread.len(), "text": text })
+    }
+}
+
+/// What explains that an answer lacks something.
+const fn cut_off(stop: StopReason) -> &'static str {
+    match stop {
+        StopReason::MaxOutput => {
+            ": its answer has reached the most tokens, `max_output` of the task or of the model in the manifest"
+        }
+        _ => "",
     }
 }
 

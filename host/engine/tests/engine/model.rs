@@ -391,7 +391,10 @@ async fn what_may_work_later_is_tried_again_and_each_try_is_a_call() {
     let refused = call(&node(ModelRule { attempts: 2, ..rule(provider.port) }, 1)).await;
     let (category, message) = failure(&refused);
     assert_eq!(category, Category::RateLimited);
-    let shown = format!("the model `fast` at http://127.0.0.1:{}/v1: slow down (status 429)", provider.port);
+    let shown = format!(
+        "the model `fast` at http://127.0.0.1:{}/v1: slow down (status 429); 2 requests were sent",
+        provider.port
+    );
     assert_eq!(message, shown);
     assert_eq!((provider.heard().len(), used(&refused)), (2, ModelUse { calls: 2, ..ModelUse::NOTHING }));
 }

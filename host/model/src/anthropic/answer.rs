@@ -199,7 +199,7 @@ impl Answer {
                 Open::Other => {}
             }
         }
-        draft.finish(stop, usage, bounds)
+        Ok(draft.finish(stop, usage, bounds))
     }
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use crate::check::is_name_byte;
-use crate::encode::{Body, parameters, reasoning_item, tool_name};
+use crate::encode::{Body, parameters, reasoning_item, sent_arguments, tool_name};
 use crate::json::object;
 use crate::{Api, Block, EncodeError, Media, Message, Request, Role, Target, ToolChoice};
 
@@ -136,7 +136,7 @@ fn assistant(message: &Message) -> Vec<Value> {
                 "type": "tool_use",
                 "id": call_id(&call.id),
                 "name": tool_name(&call.name),
-                "input": call.arguments,
+                "input": sent_arguments(call),
             })),
             Block::ToolResult(_) | Block::Media(_) => {}
         }

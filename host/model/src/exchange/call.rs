@@ -180,8 +180,15 @@ impl Call {
     /// How long to wait before the next try, or the failure of the call.
     fn next_try(&self, unanswered: Unanswered, left: Duration) -> Result<Duration, Failure> {
         let Unanswered { failure, again, wait } = unanswered;
-        if !again || self.attempt >= self.model.rule().attempts {
+        if !again {
             return Err(failure);
+        }
+        if self.attempt >= self.model.rule().attempts {
+            let message = match self.attempt {
+                1 => failure.message,
+                tries => format!("{}; {tries} requests were sent", failure.message),
+            };
+            return Err(Failure { message, ..failure });
         }
         let wait = wait.map_or_else(|| own_wait(self.attempt), Duration::from_millis);
         if wait >= left {

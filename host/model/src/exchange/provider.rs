@@ -7,6 +7,7 @@ use graph_core::diagnostic::escape;
 use graph_core::json::depth;
 use graph_core::node::{Category, Failure};
 
+use super::advice;
 use super::given::MAX_NESTING;
 use super::model::Model;
 use super::tried::{Spent, Tried, TryResult, Unanswered};
@@ -119,7 +120,7 @@ impl Provider {
         }
         match answer(&response.body).and_then(|answer| self.cleaned(&answer)) {
             Ok(answer) => Tried::answered(answer),
-            Err(error) => self.unreadable(&error),
+            Err(error) => self.unreadable(&error, response),
         }
     }
 
@@ -157,29 +158,30 @@ impl Provider {
             .iter()
             .filter_map(|(name, value)| Some((name.as_str(), std::str::from_utf8(value).ok()?)));
         let answer = ErrorAnswer::new(response.status, fields, &response.body);
-        self.provider_failed(&answer, Spent::Call)
+        self.provider_failed(&answer, advice::of_refused(self.model.rule(), &answer), Spent::Call)
     }
 
     /// An answer that cannot be read, or that is an error in its midst.
-    fn unreadable(&self, error: &DecodeError) -> Tried {
+    fn unreadable(&self, error: &DecodeError, response: &HttpResponse) -> Tried {
         let usage = error.usage();
         if let DecodeError::Provider { answer, .. } = error {
-            return self.provider_failed(answer, Spent::Unknown(usage));
+            return self.provider_failed(answer, None, Spent::Unknown(usage));
         }
-        let failure = self.failure(error.category().into(), &error.to_string());
-        // These answers were whole, so that the provider has said all.
-        let is_whole = matches!(error, DecodeError::Arguments { .. });
-        let spent = match usage {
-            Some(usage) if is_whole => Spent::Said(usage),
-            usage => Spent::Unknown(usage),
-        };
-        Tried::failed(failure, error.category().can_retry(), spent)
+        let mut text = error.to_string();
+        if let Some(instead) = advice::of_unreadable(error, response) {
+            text = format!("{text}; {instead}");
+        }
+        let failure = self.failure(error.category().into(), &text);
+        Tried::failed(failure, error.category().can_retry(), Spent::Unknown(usage))
     }
 
-    fn provider_failed(&self, answer: &ErrorAnswer, spent: Spent) -> Tried {
+    fn provider_failed(&self, answer: &ErrorAnswer, advice: Option<String>, spent: Spent) -> Tried {
         let mut text = answer.message.clone();
         if let Some(status) = answer.status {
             text = format!("{text} (status {status})");
+        }
+        if let Some(advice) = advice {
+            text = format!("{text}; {advice}");
         }
         let failure = self.failure(answer.category.into(), &text);
         let unanswered =

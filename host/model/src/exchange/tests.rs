@@ -1,13 +1,14 @@
 //! Requests and answers of components, and their entries in a journal.
 #![allow(clippy::unwrap_used)]
 
+use graph_core::capability::{HttpResponse, SecretValue};
 use graph_core::json::canonical_string;
 use graph_core::record::journal::digested;
 use serde_json::{Value, json};
 
 use super::journal::asked;
 use super::*;
-use crate::{Block, Message, Reasoning, Request, Response, Role, StopReason, ToolCall};
+use crate::{Block, Bounds, Message, Reasoning, Request, Response, Role, StopReason, ToolCall};
 
 fn read(request: Value) -> Result<Request, String> {
     serde_json::from_value::<GivenRequest>(request).unwrap().read()
@@ -111,4 +112,114 @@ fn encrypted_reasoning_is_asked_for_unless_the_manifest_says_otherwise() {
         let body: Value = serde_json::from_slice(&encoded.body).unwrap();
         assert_eq!(body.get("include").is_some(), asked, "{more}: {body}");
     }
+}
+
+#[test]
+fn refusals_say_what_the_manifest_can_say_otherwise() {
+    let provider = |api: &str, more: &str| {
+        let text = format!(
+            "models: {{ fast: {{ api: {api}, url: \"https://api.acme.com/v1\", model: m{more} }} }}\nitems: {{ \"a/b\": {{ model: [fast] }} }}\n"
+        );
+        let (manifest, _) = graph_core::capability::Manifest::parse(&text, "caps.yaml", "/p").unwrap();
+        Provider::new(manifest.models()[0].clone(), |rule| SecretValue::new(rule, "0123456789".to_owned()))
+            .unwrap()
+    };
+    let message = |provider: &Provider, status, kind: &str, body: &str| {
+        let fields = vec![("content-type".to_owned(), kind.as_bytes().to_vec())];
+        let response = HttpResponse { status, fields, body: body.as_bytes().to_vec() };
+        let model = provider.model();
+        let tried = provider.read(&response, |body| model.api().decode(body, &Bounds::default()));
+        let TryResult::Unanswered(unanswered) = tried.result else { panic!("it was answered: {tried:?}") };
+        unanswered.failure.message
+    };
+    let unknown = |name: &str| {
+        json!({ "error": { "message": format!("Unsupported parameter: {name}"), "code": "unsupported" } })
+            .to_string()
+    };
+    for (api, more, status, body, expected) in [
+        (
+            "openai-chat",
+            "",
+            301,
+            String::new(),
+            "the provider gives no reason (status 301); the request went to https://api.acme.com/v1/chat/completions, and redirects are not followed: `url` has to name the API itself",
+        ),
+        (
+            "anthropic",
+            "",
+            404,
+            String::new(),
+            "the provider gives no reason (status 404); the request went to https://api.acme.com/v1/messages: `url` is what precedes `/messages`",
+        ),
+        ("openai-chat", "", 404, unknown("m"), "Unsupported parameter: m (status 404)"),
+        (
+            "openai-chat",
+            "",
+            401,
+            String::new(),
+            "the provider gives no reason (status 401); the manifest has no `secret` for this model",
+        ),
+        (
+            "openai-chat",
+            ", secret: { env: ACME_KEY }",
+            401,
+            String::new(),
+            "the provider gives no reason (status 401); its key is the value of the environment variable `ACME_KEY`",
+        ),
+        (
+            "openai-chat",
+            ", secret: { file: /k }",
+            403,
+            String::new(),
+            "the provider gives no reason (status 403); its key is what the file /k has",
+        ),
+        (
+            "openai-chat",
+            "",
+            400,
+            unknown("max_completion_tokens"),
+            "Unsupported parameter: max_completion_tokens (status 400); `max_tokens_key: max_tokens` sends the older name",
+        ),
+        (
+            "openai-chat",
+            ", max_tokens_key: max_tokens",
+            422,
+            unknown("max_tokens"),
+            "Unsupported parameter: max_tokens (status 422); without `max_tokens_key: max_tokens`, the newer name `max_completion_tokens` is sent",
+        ),
+        (
+            "anthropic",
+            "",
+            400,
+            unknown("max_completion_tokens"),
+            "Unsupported parameter: max_completion_tokens (status 400)",
+        ),
+        (
+            "openai-responses",
+            "",
+            400,
+            unknown("include: reasoning.encrypted_content"),
+            "Unsupported parameter: include: reasoning.encrypted_content (status 400); `encrypted_reasoning: false` does not ask for it",
+        ),
+    ] {
+        let shown = message(&provider(api, more), status, "application/json", &body);
+        assert_eq!(shown, format!("the model `fast` at https://api.acme.com/v1: {expected}"));
+    }
+    let fast = provider("openai-chat", "");
+    for (kind, body, expected) in [
+        (
+            "text/html; charset=utf-8",
+            "<!doctype html>\n<title>Log in</title>",
+            "its type is `text/html; charset=utf-8`, and it begins with `<!doctype html> <title>Log in</title>`",
+        ),
+        ("application/json", "", "its type is `application/json`, and it is empty"),
+    ] {
+        let shown = message(&fast, 200, kind, body);
+        assert!(
+            shown.contains("the provider's answer is not JSON: ") && shown.ends_with(expected),
+            "{shown}"
+        );
+    }
+    let shape = message(&fast, 200, "application/json", "{}");
+    assert!(!shape.contains("begins with"), "{shape}");
 }

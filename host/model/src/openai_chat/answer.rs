@@ -231,7 +231,7 @@ impl Answer {
         for call in self.calls {
             draft.call(call.id, call.name, Arguments::Text(call.arguments));
         }
-        draft.finish(stop, self.usage, bounds)
+        Ok(draft.finish(stop, self.usage, bounds))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::encode::{Body, can_be_strict, parameters, tool_name};
+use crate::encode::{Body, can_be_strict, parameters, sent_arguments, tool_name};
 use crate::json::object;
 use crate::{Api, Block, MaxTokensKey, Media, Message, Reasoning, Request, Role, Target, ToolChoice};
 
@@ -123,7 +123,7 @@ fn assistant(message: &Message, send_reasoning: bool) -> Option<Value> {
             Block::Reasoning(reasoning) if send_reasoning => add_reasoning(&mut fields, reasoning),
             Block::ToolCall(call) => {
                 let function =
-                    json!({"name": tool_name(&call.name), "arguments": call.arguments.to_string()});
+                    json!({"name": tool_name(&call.name), "arguments": sent_arguments(call).to_string()});
                 let id = call.id.as_str().into();
                 calls.push(object([("id", id), ("type", "function".into()), ("function", function)]));
             }

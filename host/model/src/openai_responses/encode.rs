@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::encode::{Body, can_be_strict, file_name, parameters, reasoning_item, tool_name};
+use crate::encode::{Body, can_be_strict, file_name, parameters, reasoning_item, sent_arguments, tool_name};
 use crate::json::object;
 use crate::{Api, Block, EncodeError, Media, Message, Request, Role, Target, ToolChoice};
 
@@ -135,7 +135,7 @@ fn assistant(message: &Message, items: &mut Vec<Value>) {
                     "type": "function_call",
                     "call_id": call.id,
                     "name": tool_name(&call.name),
-                    "arguments": call.arguments.to_string(),
+                    "arguments": sent_arguments(call).to_string(),
                 }));
             }
             Block::ToolResult(_) | Block::Media(_) => {}

@@ -232,43 +232,31 @@ fn usage_of_a_stream_comes_in_parts() {
 }
 
 #[test]
-fn arguments_that_are_no_object_are_an_error_that_says_the_usage() {
+fn arguments_that_are_no_object_are_the_text_that_the_model_has_written() {
     let usage = json!({"prompt_tokens": 5, "completion_tokens": 3});
-    for (text, reason, category, message) in [
-        (
-            "{\"a\": ",
-            "tool_calls",
-            Category::Transient,
-            "the model's arguments for the tool `f` are not a JSON object: EOF while parsing a value at line 1 column 6",
-        ),
-        (
-            "[]",
-            "tool_calls",
-            Category::Transient,
-            "the model's arguments for the tool `f` are not a JSON object: found an array",
-        ),
-        (
-            "null",
-            "stop",
-            Category::Transient,
-            "the model's arguments for the tool `f` are not a JSON object: found null",
-        ),
-        (
-            "{\"a",
-            "length",
-            Category::Permanent,
-            "the model's arguments for the tool `f` are not a JSON object, because the answer has reached `max_output`: EOF while parsing a string at line 1 column 3",
-        ),
+    let deep = format!("{{\"a\":{}1{}}}", "[".repeat(200), "]".repeat(200));
+    for (text, reason, stop) in [
+        ("{\"a\": ", "tool_calls", StopReason::ToolCalls),
+        ("[]", "tool_calls", StopReason::ToolCalls),
+        ("null", "stop", StopReason::ToolCalls),
+        ("\"a\"", "stop", StopReason::ToolCalls),
+        (&deep, "stop", StopReason::ToolCalls),
+        ("{\"a", "length", StopReason::MaxOutput),
     ] {
-        let mut body =
-            chat(&json!({"tool_calls": [{"id": "1", "function": {"name": "f", "arguments": text}}]}), reason);
+        let call = |arguments: &str| json!({"id": "1", "function": {"name": "f", "arguments": arguments}});
+        let mut good = call("{}");
+        good["id"] = json!("2");
+        let mut body = chat(&json!({"tool_calls": [call(text), good]}), reason);
         body["usage"] = usage.clone();
-        let error = decode(Api::OpenAiChat, &body).unwrap_err();
-        assert_eq!((error.to_string().as_str(), error.category()), (message, category));
-        assert_eq!(error.usage(), Some(Usage { input: 5, output: 3, ..Usage::default() }));
+        let response = decode(Api::OpenAiChat, &body).unwrap();
+        let arguments: Vec<_> = response.message.tool_calls().map(|call| &call.arguments).collect();
+        assert_eq!(arguments, [&json!(text), &json!({})]);
+        assert_eq!(response.stop, stop, "{text}");
+        assert_eq!(response.usage, Some(Usage { input: 5, output: 3, ..Usage::default() }));
     }
     let body = json!({"content": [{"type": "tool_use", "id": "1", "name": "f", "input": [1]}], "stop_reason": "tool_use"});
-    assert!(matches!(decode(Api::Anthropic, &body), Err(DecodeError::Arguments { .. })));
+    let response = decode(Api::Anthropic, &body).unwrap();
+    assert_eq!(response.message.tool_calls().next().unwrap().arguments, json!("[1]"));
 }
 
 #[test]

@@ -357,3 +357,21 @@ fn the_input_is_bounded_before_it_is_sent() {
         assert_eq!((tokens, files), (bytes - 8000 + 1400, 2));
     }
 }
+
+#[test]
+fn arguments_that_are_no_object_are_sent_within_one() {
+    let request = with(&json!({"messages": [
+        {"role": "user", "blocks": [{"text": "a"}]},
+        {"role": "assistant", "blocks": [{"tool_call": {"id": "1", "name": "f", "arguments": "{\"a\": "}}]},
+        {"role": "user", "blocks": [{"tool_result": {"id": "1", "content": "not JSON", "failed": true}}]},
+    ]}));
+    request.check().unwrap();
+    let wrapped = json!({"invalid_arguments": "{\"a\": "});
+    let text = json!(wrapped.to_string());
+    let sent = body(Api::Anthropic, &request);
+    assert_eq!(sent["messages"][1]["content"][0]["input"], wrapped);
+    let sent = body(Api::OpenAiChat, &request);
+    assert_eq!(sent["messages"][1]["tool_calls"][0]["function"]["arguments"], text);
+    let sent = body(Api::OpenAiResponses, &request);
+    assert_eq!(sent["input"][1]["arguments"], text);
+}

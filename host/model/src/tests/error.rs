@@ -43,7 +43,7 @@ fn errors_of_all_apis_are_read() {
             Some("invalid_request_error"),
             "messages: too long",
         ),
-        (413, "", InvalidInput, None, "the provider answered with status 413"),
+        (413, "", InvalidInput, None, "the provider gives no reason"),
         (422, r#"{"detail":"Unprocessable"}"#, InvalidInput, None, "Unprocessable"),
         (401, r#"{"error":"no key"}"#, Denied, None, "no key"),
         (403, "forbidden\n  by\tthe proxy\u{7}", Denied, None, "forbidden by the proxy"),
@@ -52,18 +52,13 @@ fn errors_of_all_apis_are_read() {
             r#"{"error":{"type":"billing_error","message":""}}"#,
             Permanent,
             Some("billing_error"),
-            "the provider answered with status 402",
+            "the provider gives no reason",
         ),
         (404, r#"{"object":"error","message":"no such model","code":404}"#, Permanent, None, "no such model"),
-        (408, "{}", Timeout, None, "the provider answered with status 408"),
-        (
-            502,
-            "<html><body>Bad gateway</body></html>",
-            Transient,
-            None,
-            "the provider answered with status 502",
-        ),
-        (301, "[]", Permanent, None, "the provider answered with status 301"),
+        (408, "{}", Timeout, None, "the provider gives no reason"),
+        (502, "<html><body>Bad gateway</body></html>", Transient, None, "the provider gives no reason"),
+        (404, "<!doctype html>\n<title>Not\nFound</title><p>nginx", Permanent, None, "Not Found"),
+        (301, "[]", Permanent, None, "the provider gives no reason"),
     ] {
         let answer = ErrorAnswer::new(status, [], body.as_bytes());
         assert_eq!(answer.category, category, "{body}");

@@ -222,8 +222,9 @@ fn whole_answers_are_bounded() {
     ] {
         is_bound(&api.decode(body.to_string().as_bytes(), &SMALL));
     }
-    let error = Api::OpenAiChat.decode(arguments.to_string().as_bytes(), &SMALL).unwrap_err();
-    assert!(error.to_string().ends_with("more than 100 JSON values of an answer"), "{error}");
+    // Arguments with too many values are not read: they stay text.
+    let response = Api::OpenAiChat.decode(arguments.to_string().as_bytes(), &SMALL).unwrap();
+    assert_eq!(response.message.tool_calls().next().unwrap().arguments, json!(values));
     // Nesting.
     let deep = format!("{{\"choices\": {}{}}}", "[".repeat(50_000), "]".repeat(50_000));
     for api in Api::ALL {

@@ -1,6 +1,6 @@
 //! Typed outputs.
 
-use graph_sdk::model::ToolChoice;
+use graph_sdk::model::{StopReason, ToolChoice};
 
 use super::*;
 
@@ -72,7 +72,11 @@ fn an_answer_without_outputs_is_followed_by_a_reminder() {
     let stubborn = host([text("It is 8."), text("As I said: 8.")]);
     let failure = Run::new(typed(json!({}))).finish(&stubborn).unwrap_err().failure();
     assert_eq!(failure.category(), Some(Category::Permanent));
-    assert!(failure.to_string().contains("although it was reminded"), "{failure}");
+    assert!(failure.to_string().ends_with("although it was reminded"), "{failure}");
+
+    let cut = || used(Response { stop: StopReason::MaxOutput, ..Response::text("It is") });
+    let failure = Run::new(typed(json!({}))).finish(&host([cut(), cut()])).unwrap_err().failure();
+    assert!(failure.to_string().contains("its answer has reached the most tokens"), "{failure}");
 }
 
 #[test]
@@ -84,6 +88,10 @@ fn the_last_call_returns_outputs() {
     assert_eq!(finished.model_requests()[0].tool_choice, ToolChoice::Named("directive_return".to_owned()));
     for (wrong, message) in [
         (call("directive_return", json!({})), "in its last call are wrong: n: is missing"),
+        (
+            call("directive_return", json!("{\"n\"")),
+            "in its last call are wrong: the arguments are not whole",
+        ),
         (text("8"), "has not returned the outputs"),
     ] {
         let failure = Run::new(typed(last.clone())).finish(&host([wrong])).unwrap_err().failure();

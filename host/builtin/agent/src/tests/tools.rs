@@ -42,6 +42,10 @@ fn calls_are_performed_in_order_and_failures_are_results() {
         ("say", json!({ "n": 2 })),
         ("denied", json!({})),
         ("acme_double", json!([1])),
+        ("acme_double", json!("{\"n\": ")),
+        ("acme_double", json!("{n: 1}")),
+        ("acme_double", json!("[1]")),
+        ("acme_double", json!("{\"n\": 1}")),
     ]);
     let order = Rc::new(Cell::new(0));
     let seen = Rc::clone(&order);
@@ -72,6 +76,13 @@ fn calls_are_performed_in_order_and_failures_are_results() {
             ("said", false),
             ("denied: `acme/denied` may not be called", true),
             ("the arguments must be a JSON object", true),
+            (
+                "the arguments are not whole: EOF while parsing a value at line 1 column 6; they may be longer than an answer may be: call the tool again with shorter ones",
+                true
+            ),
+            ("the arguments are not JSON: key must be a string at line 1 column 2", true),
+            ("the arguments must be a JSON object", true),
+            ("the arguments are too large, or nested too deep", true),
         ]
     );
 }

@@ -1,0 +1,63 @@
+//! What the user can do about a provider that does not answer.
+
+use graph_core::capability::{HttpResponse, ModelApi, ModelRule, SecretSource};
+
+use crate::error::one_line;
+use crate::{Api, DecodeError, ErrorAnswer};
+
+/// How much of an answer that cannot be read a message shows, in bytes.
+const MAX_BEGINNING: usize = 60;
+
+/// What the manifest can say otherwise, so that a request that was refused is answered.
+pub(super) fn of_refused(rule: &ModelRule, answer: &ErrorAnswer) -> Option<String> {
+    let (url, path) = (rule.url(), Api::from(rule.api).path());
+    match answer.status? {
+        300..400 => Some(format!(
+            "the request went to {url}{path}, and redirects are not followed: `url` has to name the API itself"
+        )),
+        401 | 403 => Some(match &rule.secret {
+            None => "the manifest has no `secret` for this model".to_owned(),
+            Some(SecretSource::Env(name)) => {
+                format!("its key is the value of the environment variable `{name}`")
+            }
+            Some(SecretSource::File(path)) => format!("its key is what the file {path} has"),
+        }),
+        404 | 405 if answer.code.is_none() => {
+            Some(format!("the request went to {url}{path}: `url` is what precedes `{path}`"))
+        }
+        400 | 422 => of_parameter(rule, &answer.message).map(str::to_owned),
+        _ => None,
+    }
+}
+
+/// What the manifest can say about a parameter of the request that the provider does not know.
+fn of_parameter(rule: &ModelRule, message: &str) -> Option<&'static str> {
+    match rule.api {
+        ModelApi::OpenAiChat if !rule.max_tokens && message.contains("max_completion_tokens") => {
+            Some("`max_tokens_key: max_tokens` sends the older name")
+        }
+        ModelApi::OpenAiChat if rule.max_tokens && message.contains("max_tokens") => {
+            Some("without `max_tokens_key: max_tokens`, the newer name `max_completion_tokens` is sent")
+        }
+        ModelApi::OpenAiResponses if rule.encrypted_reasoning && message.contains("encrypted_content") => {
+            Some("`encrypted_reasoning: false` does not ask for it")
+        }
+        _ => None,
+    }
+}
+
+/// What an answer that is not JSON is instead.
+pub(super) fn of_unreadable(error: &DecodeError, response: &HttpResponse) -> Option<String> {
+    let kind = response.fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+    let kind = kind.map(|(_, value)| one_line(&String::from_utf8_lossy(value), MAX_BEGINNING));
+    let is_stream = kind.as_ref().is_some_and(|kind| kind.starts_with("text/event-stream"));
+    if is_stream || !matches!(error, DecodeError::Json { .. }) {
+        return None;
+    }
+    let body = &response.body;
+    let beginning =
+        one_line(&String::from_utf8_lossy(&body[..body.len().min(4 * MAX_BEGINNING)]), MAX_BEGINNING);
+    let content =
+        if beginning.is_empty() { "it is empty".to_owned() } else { format!("it begins with `{beginning}`") };
+    Some(kind.map_or_else(|| content.clone(), |kind| format!("its type is `{kind}`, and {content}")))
+}
