@@ -77,6 +77,35 @@ def killed_in_a_hook(project, event):
     project.command("runs", "verify", run)
 
 
+def overdue_in_a_hook(project):
+    """The deadline of a child run passes while its hook about a failure asks: what was set aside counts, and a replay counts it, too."""
+    provider = project.provider
+    provider.script({"match": {}, "response": {"content": TEXT, "usage": USAGE}, "chunkSize": 5})
+    relay = provider.scripted
+    params = {"op": "spend", "model": "m", "questions": [{"text": "One", "max_output": 50}]}
+    child = graph({"a": {"action": {"item_id": ITEM, "params": {"op": "${inputs.nothing}"}}}}, "a")
+    child["config"]["hooks"] = [{"id": "asks", "event": "error", "action": {"item_id": ITEM, "params": params}}]
+    (project.folder / ".ai/tools/checks").mkdir(parents=True, exist_ok=True)
+    project.write(".ai/tools/checks/overdue.yaml", child)
+    document = graph({"run": {"action": {"item_id": "checks/overdue"}, "timeout": "1s", "on_error": "late"}, "late": {"type": "return"}}, "run")
+    caps = manifest({"m": model(relay.port)}, timeout="60s")
+    caps["dispatch"].append("execute.tool.checks.overdue")
+    release = threading.Event()
+    relay.faults = [{"hold": release, "after": 20}]
+    run, process = project.start(document, caps)
+    try:
+        relay.wait_for(1)
+        project.printed += process.communicate(timeout=PATIENCE)
+    finally:
+        process.kill()
+        release.set()
+    equal(process.returncode, 0, "the exit code")
+    shown = project.show(run)["model"]
+    equal((shown["calls"], shown["output_tokens"]), (1, 50), "calls and tokens that were set aside")
+    project.command("replay", run)
+    project.command("runs", "verify", run)
+
+
 def rows(project):
     def kill(api, durability, after, call):
         return lambda: killed_and_resumed(project, api, durability, after, call)
@@ -91,6 +120,8 @@ def rows(project):
 
     for event in ("after_step", "error", "graph_completed"):
         yield f"killed while a hook asks, {event}: no request is hidden", kill_in_a_hook(event)
+
+    yield "a deadline while a hook about a failure asks: a replay counts what was set aside", lambda: overdue_in_a_hook(project)
 
     def changed_component():
         """Another component in place of the one that the run was made with asks something else."""

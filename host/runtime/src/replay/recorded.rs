@@ -77,6 +77,8 @@ pub(super) struct Recorded {
     pending: BTreeMap<String, Known>,
     /// The results of hooks that no checkpoint contains, by call.
     hooks: BTreeMap<String, HookSummary>,
+    /// What hooks had set aside for a call of a language model that was cut off, by call.
+    reserved: BTreeMap<String, ModelUse>,
     /// How child runs stopped.
     stops: Stops,
 }
@@ -102,7 +104,7 @@ impl Recorded {
         }
         let stops = if namespaces.len() > 1 { stops(store, run, key)? } else { Stops::default() };
         let mut first_release = false;
-        let (mut lines, mut hooks) = (BTreeMap::new(), BTreeMap::new());
+        let (mut lines, mut hooks, mut reserved) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let mut pending = BTreeMap::<String, Known>::new();
         for namespace in namespaces {
             let (mut verifier, _) = restore::verifier(store, run, &namespace, *key)?;
@@ -148,7 +150,9 @@ impl Recorded {
                             longer(known, used.journal);
                         }
                     }
-                    Record::Hook(hook) if hook.reserved => {}
+                    Record::Hook(hook) if hook.reserved => {
+                        reserved.insert(hook.call, hook.host.model);
+                    }
                     Record::Hook(hook) => {
                         hooks.insert(hook.call.clone(), HookSummary::of(&hook));
                     }
@@ -160,7 +164,7 @@ impl Recorded {
         }
         let (store, row) = (Arc::clone(from), row.clone());
         let (held, failed) = (Mutex::default(), Mutex::default());
-        Ok(Self { row, store, first_release, lines, held, failed, pending, hooks, stops })
+        Ok(Self { row, store, first_release, lines, held, failed, pending, hooks, reserved, stops })
     }
 
     /// The error of a checkpoint that could not be read, if there is one: results that followed are then invalid.
@@ -251,6 +255,11 @@ impl Recorded {
         let next = self.next(namespace, after);
         let committed = next.iter().flat_map(|next| &next.checkpoint.hooked).find(|hook| hook.call == call);
         committed.or_else(|| self.hooks.get(call)).cloned()
+    }
+
+    /// What a hook had set aside for a call of a language model that was cut off.
+    pub(super) fn reserved_of_hook(&self, call: &str) -> Option<ModelUse> {
+        self.reserved.get(call).copied()
     }
 
     /// The calls of hooks of a run, and of the runs below it, whose results no checkpoint contains.

@@ -423,8 +423,11 @@ impl<'r> Walk<'r> {
             if self.overdue_around(&namespace).is_some()
                 || self.late.iter().any(|late| is_below(&namespace, late))
             {
-                // The hook was abandoned together with its run.
-                return Ok(());
+                // The hook was abandoned together with its run: what it had set aside counts.
+                let Some(model) = self.recorded.reserved_of_hook(call) else { return Ok(()) };
+                // A hook has one attempt.
+                let event = Event::ModelReserved { task: call.into(), attempt: 1, model, name: None };
+                return self.handle(&namespace, event);
             }
             let next = self.recorded.next(&namespace, reached);
             self.differs(
