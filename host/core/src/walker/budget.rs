@@ -136,7 +136,7 @@ impl Walker {
                 "{at}the run's budget `{key}` is used up: {used}{} {unit} ({whose}); `{}` in the manifest (--caps FILE) \
                  allows more",
                 budget.written(most),
-                budget.line(raised(most))
+                budget.line(raised(budget, most))
             )
         };
         let error = RunError { budget: Some(budget), ..limit(node, message) };
@@ -152,7 +152,11 @@ impl Walker {
         let (task, budget, within) = found?;
         let name = &self.graph.node(superstep.node_of(task)).name;
         let node = within.as_ref().map_or_else(|| name.clone(), |within| format!("{name}/{within}"));
-        Some(self.used_up(budget, self.most_of(budget), Some(node)))
+        let (code, mut error) = self.used_up(budget, self.most_of(budget), Some(node));
+        if budget == Budget::Results && within.is_some() {
+            error.message.push_str("; a child run may hold half of what its parent may");
+        }
+        Some((code, error))
     }
 
     /// A running task has used a budget of the run up: the superstep does not commit. Its siblings finish, as at every
@@ -213,7 +217,24 @@ pub(super) const fn budget_of(exhausted: Exhausted) -> Budget {
     }
 }
 
-/// A figure to write in a manifest instead.
-const fn raised(most: u64) -> u64 {
-    most.saturating_mul(2)
+/// A figure of a budget to write in a manifest in place of `most`.
+const fn raised(budget: Budget, most: u64) -> u64 {
+    match most {
+        0 if budget.of(&RunLimits::DEFAULT) == u64::MAX => 1_000_000,
+        0 => budget.of(&RunLimits::DEFAULT),
+        most => most.saturating_mul(2),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_figure_to_write_allows_more() {
+        assert_eq!(raised(Budget::Fuel, 5), 10);
+        assert_eq!(raised(Budget::ModelCalls, 0), RunLimits::DEFAULT.model.calls);
+        assert_eq!(raised(Budget::ModelCost, 0), 1_000_000);
+        assert_eq!(raised(Budget::Results, u64::MAX), u64::MAX);
+    }
 }
