@@ -173,7 +173,7 @@ fn a_graph_is_shown_as_built_in() {
         (&json!("graph"), &json!("built_in"), &json!("built_in"))
     );
     let shown = place.run(&["inspect", AGENT]);
-    for text in ["built into graph-host", "trust     built in"] {
+    for text in ["built into graph-host", "trust     built in", "  inputs    {", "\"max_output\": {"] {
         assert!(shown.stdout.contains(text), "{}", shown.stdout);
     }
     assert!(place.run(&["graph", "show", AGENT]).stdout.contains("turn"));
@@ -194,6 +194,37 @@ fn a_graph_needs_its_lines_in_a_manifest() {
     for line in ["execute.tool.rye.agent.agent", "execute.tool.rye.agent.turn", "\"rye/agent/turn\":"] {
         assert!(suggested.contains(line), "{suggested}");
     }
+}
+
+#[test]
+fn models_that_params_name_are_suggested_and_looked_for_before_a_run() {
+    let place = asking();
+    let two = ASKING.replace(
+        "params: { message: Hello }",
+        "params: { message: Hello, model: small, context: { window: 100, summary: { model: other } } }",
+    );
+    assert_ne!(two, ASKING);
+    place.write("g.yaml", &two);
+    let suggested = place.run(&["caps", "suggest", "g.yaml"]).stdout;
+    assert!(suggested.contains("    model: [\"small\",\"other\"]\n"), "{suggested}");
+    place.write("suggested.yaml", &suggested);
+    let validated = place.run(&["validate", "g.yaml", "suggested.yaml", "--caps", "suggested.yaml"]);
+    assert_eq!(validated.code, 0, "{}", validated.stdout);
+    // The manifest names one of them in another way, and grants the other to nobody.
+    let misspelt =
+        suggested.replace("  \"small\":", "  \"smal\":").replace("[\"small\",\"other\"]", "[smal]");
+    place.write("misspelt.yaml", &misspelt);
+    let (plan, code) = place.json(&["run", "g.yaml", "--caps", "misspelt.yaml", "--plan"]);
+    let missing = plan["missing"].to_string();
+    assert_eq!(code, 4, "{plan}");
+    for text in [
+        "the model `small`, which is not among `models`",
+        "did you mean `smal`?",
+        "the model `other`, which the manifest grants to no item",
+    ] {
+        assert!(missing.contains(text), "{missing}");
+    }
+    assert_ne!(place.run(&["validate", "g.yaml", "--caps", "misspelt.yaml"]).code, 0);
 }
 
 #[test]

@@ -45,9 +45,9 @@ impl Api {
     /// What follows the provider's base URL (`https://api.openai.com/v1`, `https://api.anthropic.com/v1`).
     pub const fn path(self) -> &'static str {
         match self {
-            Self::OpenAiChat => "/chat/completions",
-            Self::OpenAiResponses => "/responses",
-            Self::Anthropic => "/messages",
+            Self::OpenAiChat => ModelApi::OpenAiChat.path(),
+            Self::OpenAiResponses => ModelApi::OpenAiResponses.path(),
+            Self::Anthropic => ModelApi::Anthropic.path(),
         }
     }
 

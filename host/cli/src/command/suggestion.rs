@@ -2,15 +2,19 @@
 
 use std::sync::Arc;
 
-use graph_core::capability::{DispatchPatterns, DispatchUse, ItemNeeds, Manifest, Suggestion, suggest};
+use graph_core::capability::{
+    DispatchPatterns, DispatchUse, ItemNeeds, MODEL_FORMAT, Manifest, Suggestion, suggest,
+};
 use graph_core::graph::{Action as Dispatch, Graph, ItemType, Primary};
 use graph_core::hook::{Hook, HookAction, is_control_item};
-use graph_core::id::without_version;
+use graph_core::id::{function_of, without_version};
+use graph_core::schema::texts_of_format;
 use graph_core::walker::Graphs;
 use graph_core::written_graph::GraphItem;
 use graph_runtime::error::Result;
 use graph_runtime::items::subgraphs::Subgraphs;
 use graph_runtime::plan::admission::{Admitted, Components};
+use graph_runtime::trust::describe::ComponentDescription;
 use serde_json::Value;
 
 /// A suggested manifest, and what is not known about it.
@@ -27,7 +31,7 @@ struct Named {
     /// The id in the graph, with the function that it may name.
     item: String,
     admitted: Admitted,
-    wanted: Vec<graph_core::node::WantedInterface>,
+    description: ComponentDescription,
     guest_folder: Option<String>,
 }
 
@@ -59,8 +63,8 @@ pub(crate) async fn of(graph: &Arc<Graph>, outer: &[Hook], components: &Componen
         }
         match components.examine(used.item_id, None) {
             Ok(admitted) => {
-                let wanted = components.description(&admitted).await?.description.interfaces;
-                named.push(Named { item: used.item_id.to_owned(), admitted, wanted, guest_folder });
+                let description = components.description(&admitted).await?;
+                named.push(Named { item: used.item_id.to_owned(), admitted, description, guest_folder });
             }
             Err(error) => unknown.push(format!("what `{}` needs is not known: {error}", used.item_id)),
         }
@@ -80,12 +84,48 @@ pub(crate) async fn of(graph: &Arc<Graph>, outer: &[Hook], components: &Componen
         .map(|named| ItemNeeds {
             item_id: &named.item,
             interfaces: &named.admitted.declared,
-            wanted: &named.wanted,
+            wanted: &named.description.description.interfaces,
             guest_folder: named.guest_folder.as_deref(),
         })
         .collect();
-    let suggestion = suggest(&graph.id, &dispatches, &needs);
+    let schema = |id: &str| {
+        let described = || named.iter().find(|named| named.item == id);
+        match inside.graphs.get(&*without_version(id)) {
+            Some(graph) => graph.input_schema.as_ref(),
+            None => described().and_then(|named| named.description.params(function_of(&without_version(id)))),
+        }
+    };
+    let models = models_of(actions(&graphs, &hooks), schema);
+    let suggestion = suggest(&graph.id, &dispatches, &needs, &models);
     Ok(Suggested { suggestion, unknown, templates })
+}
+
+/// The actions of nodes and hooks.
+fn actions<'a>(graphs: &'a [Arc<Graph>], hooks: &'a [&'a Hook]) -> impl Iterator<Item = &'a Dispatch> {
+    let nodes = graphs.iter().flat_map(|graph| &graph.nodes).filter_map(|node| node.action.as_ref());
+    nodes.chain(hooks.iter().filter_map(|hook| match &hook.action {
+        HookAction::Item(action) => Some(action),
+        HookAction::Control(_) | HookAction::Nothing => None,
+    }))
+}
+
+/// The models that written-out params name, each once. `schema` gives that of an item's params.
+fn models_of<'a, 's>(
+    actions: impl Iterator<Item = &'a Dispatch>,
+    schema: impl Fn(&str) -> Option<&'s Value>,
+) -> Vec<&'a str> {
+    let mut models = Vec::new();
+    for action in actions {
+        let Some(schema) = action.item_id.literal().and_then(Value::as_str).and_then(&schema) else {
+            continue;
+        };
+        for name in texts_of_format(schema, action.params.source(), MODEL_FORMAT) {
+            if !models.contains(&name) {
+                models.push(name);
+            }
+        }
+    }
+    models
 }
 
 /// A graph, and those that it and they name by written-out ids.

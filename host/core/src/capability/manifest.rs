@@ -234,6 +234,16 @@ impl Manifest {
         &self.models
     }
 
+    /// Whether an item may ask a model that the manifest names; without an item, whether any may.
+    pub fn grants_model(&self, name: &str, item_id: Option<&str>) -> bool {
+        let grants = |entry: &ItemEntry| entry.model.iter().any(|granted| granted == name);
+        let granted = match item_id {
+            Some(item_id) => self.entry_for(item_id).is_some_and(grants),
+            None => self.items.iter().any(grants),
+        };
+        granted && self.models.iter().any(|model| model.name == name)
+    }
+
     /// The language models that an item may ask, in the order of its entry.
     pub(super) fn models_for(&self, item_id: &str) -> impl Iterator<Item = &ModelRule> {
         let names = self.entry_for(item_id).map_or(&[][..], |entry| &entry.model);

@@ -38,6 +38,15 @@ impl ModelApi {
             Self::Anthropic => "anthropic",
         }
     }
+
+    /// The path that follows the one of the provider's URL.
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::OpenAiChat => "/chat/completions",
+            Self::OpenAiResponses => "/responses",
+            Self::Anthropic => "/messages",
+        }
+    }
 }
 
 /// What a model costs: millionths of the manifest's currency for a million tokens.
@@ -184,6 +193,9 @@ impl ModelRule {
         format!("{}://{host}{port}{}", self.scheme, self.path)
     }
 }
+
+/// The `format` that a schema of params gives those that are names of models in a manifest.
+pub const MODEL_FORMAT: &str = "model";
 
 /// Whether a text can name a model in a manifest: letters, digits, `_` and `-`, at most 64.
 pub(super) fn is_model_name(text: &str) -> bool {

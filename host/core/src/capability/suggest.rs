@@ -7,9 +7,11 @@ use super::dispatch::capability_name;
 use super::effective::{MODELS, line, own_kind};
 use super::grant::{Access, CapabilityKind};
 use super::interface::{InterfaceName, Provision};
+use super::model::is_model_name;
 use crate::diagnostic::excerpt_up_to;
 use crate::graph::{ItemType, Primary};
 use crate::id::{ItemId, without_version};
+use crate::json::canonical_string;
 use crate::node::WantedInterface;
 
 /// A dispatch whose item id is written out in a graph.
@@ -48,8 +50,15 @@ pub struct Suggestion {
 }
 
 /// Writes the smallest manifest that permits the dispatches and grants the components what they declare. A folder is
-/// suggested read-only, as the folder of the manifest; the user has to choose the right one.
-pub fn suggest(graph: &str, dispatches: &[DispatchUse<'_>], items: &[ItemNeeds<'_>]) -> Suggestion {
+/// suggested read-only, as the folder of the manifest; the user has to choose the right one. `models` are the names of models that params
+/// write out: those that a manifest can have are suggested for each item that asks models.
+pub fn suggest(
+    graph: &str,
+    dispatches: &[DispatchUse<'_>],
+    items: &[ItemNeeds<'_>],
+    models: &[&str],
+) -> Suggestion {
+    let models: Vec<_> = models.iter().copied().filter(|name| is_model_name(name)).collect();
     let mut text = format!(
         "# The least that `{}` needs. Read each line before you use it: nothing else is allowed.\n",
         comment(graph)
@@ -61,7 +70,7 @@ pub fn suggest(graph: &str, dispatches: &[DispatchUse<'_>], items: &[ItemNeeds<'
         text.push_str(
             "# choose the provider, the model, and where its key comes from: components never see the key\n",
         );
-        text.push_str(MODELS);
+        write_models(&models, &mut text);
     }
     if !needs.is_empty() {
         text.push_str("items:\n");
@@ -89,7 +98,12 @@ pub fn suggest(graph: &str, dispatches: &[DispatchUse<'_>], items: &[ItemNeeds<'
                 }
                 _ => {}
             }
-            let _ = writeln!(text, "    {}", line(kind, ".", &needs.guest, Access::ReadOnly));
+            let _ = match kind {
+                CapabilityKind::Model if !models.is_empty() => {
+                    writeln!(text, "    model: {}", canonical_string(&models.as_slice().into()))
+                }
+                _ => writeln!(text, "    {}", line(kind, ".", &needs.guest, Access::ReadOnly)),
+            };
         }
     }
     for (id, interface) in &ungrantable {
@@ -101,6 +115,21 @@ pub fn suggest(graph: &str, dispatches: &[DispatchUse<'_>], items: &[ItemNeeds<'
         };
     }
     Suggestion { text, ungrantable }
+}
+
+fn write_models(names: &[&str], text: &mut String) {
+    if names.is_empty() {
+        text.push_str(MODELS);
+        return;
+    }
+    text.push_str("models:\n");
+    for name in names {
+        let name = canonical_string(&(*name).into());
+        let _ = writeln!(
+            text,
+            "  {name}: {{ api: openai-chat, url: \"https://api.example.com/v1\", model: {name}, secret: {{ env: MODEL_KEY }} }}"
+        );
+    }
 }
 
 fn write_dispatch(

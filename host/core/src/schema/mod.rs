@@ -2,6 +2,7 @@
 //! patterns match in linear time, and compiling and checking are charged to a [`Meter`](crate::work::Meter) before the work
 //! is done and before memory is taken.
 
+mod annotated;
 mod check;
 mod compare;
 mod compile;
@@ -17,4 +18,5 @@ mod seen;
 #[cfg(test)]
 mod tests;
 
+pub use annotated::texts_of_format;
 pub use check::{InputSchema, SchemaError, SchemaFailure, SchemaProblem};

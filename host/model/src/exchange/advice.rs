@@ -3,14 +3,14 @@
 use graph_core::capability::{HttpResponse, ModelApi, ModelRule, SecretSource};
 
 use crate::error::one_line;
-use crate::{Api, DecodeError, ErrorAnswer};
+use crate::{DecodeError, ErrorAnswer};
 
 /// How much of an answer that cannot be read a message shows, in bytes.
 const MAX_BEGINNING: usize = 60;
 
 /// What the manifest can say otherwise, so that a request that was refused is answered.
 pub(super) fn of_refused(rule: &ModelRule, answer: &ErrorAnswer) -> Option<String> {
-    let (url, path) = (rule.url(), Api::from(rule.api).path());
+    let (url, path) = (rule.url(), rule.api.path());
     match answer.status? {
         300..400 => Some(format!(
             "the request went to {url}{path}, and redirects are not followed: `url` has to name the API itself"

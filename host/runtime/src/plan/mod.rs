@@ -2,6 +2,7 @@
 
 pub mod admission;
 mod graph_items;
+mod models;
 #[allow(clippy::module_inception, reason = "what it has is re-exported")]
 mod plan;
 mod problem;

@@ -13,6 +13,7 @@ use graph_core::written_graph::GraphItem;
 use graph_engine::PreparedNode;
 
 use super::graph_items;
+use super::models;
 use super::problem::PlanProblem;
 use super::resolve::{Items, check_node, compile_all, examine_all, resolve_item};
 use super::scope::{Inside, Use, is_built_in, names_graph, outline, param_problems};
@@ -152,6 +153,8 @@ impl Plan {
                     let mut planned = outline(index, &node.name, action, &inside);
                     planned.is_graph = true;
                     planned.problems.extend(param_problems(action, &child.graph));
+                    let schema = child.graph.input_schema.as_ref();
+                    planned.problems.extend(models::problems(schema, action, &inside.manifest, None));
                     if node.cache.is_some() {
                         let refused = Error::invalid("`cache` is on a node that runs a graph: the result of a run is not kept for others")
                             .help("take `cache` out, or write it at the nodes inside that graph");

@@ -123,7 +123,10 @@ impl Plan {
                 seen.push(lines);
             }
         }
-        let denied = refusals.iter().any(|(_, problem)| problem.kind == Kind::Denied);
+        // A key that is not there, and what a node above leaves out, are in no suggestion.
+        let suggested =
+            |problem: &PlanProblem| problem.interface.is_some() || problem.manifest_lines.is_some();
+        let denied = refusals.iter().any(|(_, problem)| problem.kind == Kind::Denied && suggested(problem));
         let details: Vec<_> = refusals.iter().map(|(node, problem)| problem.to_json(node)).collect();
         let error = Error::new(first.kind, first.code, message).details(json!({ "refusals": details }));
         Some(if denied { error.help(format!("see what the graph needs: {suggest}")) } else { error })

@@ -7,7 +7,9 @@ use graph_core::graph::{Action, ItemType, Primary};
 use graph_core::id::{function_of, path_of, without_version};
 use graph_core::schema::InputSchema;
 use graph_core::work::Meter;
+use serde_json::Value;
 
+use super::models;
 use super::scope::Use;
 use super::text_items::{self, Texts};
 use super::{PlanProblem, PlannedId, PlannedNode};
@@ -15,6 +17,12 @@ use crate::error::Error;
 use crate::executor::functions;
 use crate::items::locate::judged;
 use crate::plan::admission::{Admitted, Components, cannot_prepare};
+
+/// The schema of an item's params.
+pub(super) struct ParamsSchema {
+    compiled: InputSchema,
+    written: Value,
+}
 
 /// Items by id: the admitted component, or why it was not admitted.
 pub(super) type Items = BTreeMap<String, Result<Admitted, PlanProblem>>;
@@ -94,7 +102,7 @@ pub(super) async fn check_node(
     used: Use<'_>,
     action: &Action,
     planned: &mut PlannedNode,
-    schemas: &mut HashMap<String, Option<InputSchema>>,
+    schemas: &mut HashMap<String, Option<ParamsSchema>>,
 ) {
     let PlannedId::Literal(item) = &planned.item else { return };
     let item = item.clone();
@@ -125,7 +133,7 @@ pub(super) async fn check_node(
                 // Linking has said that there is no such function, or no node action.
                 None => None,
                 Some(params) => match InputSchema::compile(params, &Meter::of_one_step()) {
-                    Ok(schema) => Some(schema),
+                    Ok(compiled) => Some(ParamsSchema { compiled, written: params.clone() }),
                     Err(errors) => {
                         let reasons: Vec<_> = errors.iter().map(ToString::to_string).collect();
                         let message =
@@ -143,8 +151,12 @@ pub(super) async fn check_node(
         schemas.insert(id.to_owned(), schema);
     }
     if let Some(Some(schema)) = schemas.get(id) {
+        if planned.grant.is_some() {
+            let written = Some(&schema.written);
+            planned.problems.extend(models::problems(written, action, used.manifest, Some(id)));
+        }
         let help = format!("see what it takes: graph-host inspect {}", path_of(id));
-        match schema.check_literal(&action.params, &Meter::of_one_step()) {
+        match schema.compiled.check_literal(&action.params, &Meter::of_one_step()) {
             Ok(problems) => {
                 for problem in problems {
                     let message = format!("its params are not what `{id}` takes: {problem}");

@@ -47,7 +47,8 @@ pub(super) fn read(models: &Mapping, base: &str, problems: &Problems) -> Vec<Mod
 fn read_model(name: &str, mut fields: Fields<'_>, base: &str, problems: &Problems) -> Option<ModelRule> {
     fields.required("api");
     let api = fields.choice("api", &ModelApi::NAMES);
-    let url = fields.required("url").and_then(|node| {
+    let url_node = fields.required("url");
+    let url = url_node.and_then(|node| {
         let text = node.text("`url`", problems)?;
         read_url(text).map_err(|reason| bad(node, reason, problems)).ok()
     });
@@ -92,6 +93,10 @@ fn read_model(name: &str, mut fields: Fields<'_>, base: &str, problems: &Problem
     let addresses = addresses(&mut fields, problems);
     fields.finish();
     let (scheme, host, port, path) = url?;
+    if let Some(own) = api.map(ModelApi::path).filter(|own| path.ends_with(own)) {
+        bad(url_node?, &format!("the host adds `{own}` itself: leave it out"), problems);
+        return None;
+    }
     if secret_node.is_some() && scheme == super::super::http::Scheme::Http && !is_local(&host) {
         let node = secret_node?;
         bad(node, "a key is sent by `https` alone, except to this machine", problems);

@@ -107,6 +107,13 @@ pub(super) fn addresses(fields: &mut Fields<'_>, problems: &Problems) -> Vec<Add
     addresses
 }
 
+fn is_variable_name(text: &str) -> bool {
+    let is_begin = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
+    text.len() <= 128
+        && text.as_bytes().first().is_some_and(is_begin)
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
 /// Reads where the host reads a secret: `{env: ..}` or `{file: ..}`.
 pub(super) fn secret_source(
     node: &Node,
@@ -120,8 +127,13 @@ pub(super) fn secret_source(
     match (env, file) {
         (Some(node), None) => {
             let name = node.text("`env`", problems)?;
-            if name.is_empty() || name.contains(['=', '\0']) {
-                bad(node, "it cannot be the name of an environment variable", problems);
+            if !is_variable_name(name) {
+                // What is there may be the secret, so the message does not have it.
+                let message = "`env` has to be the name of an environment variable: letters, digits and `_`, at most 128";
+                let help =
+                    "the secret itself is not written into a manifest: the host reads it from that variable";
+                problems
+                    .push(Diagnostic::error(codes::BAD_RULE, node.span, message).label("here").help(help));
                 return None;
             }
             Some(SecretSource::Env(name.to_owned()))

@@ -238,6 +238,8 @@ itms: {}
 models:
   fast: { api: openai, url: \"https://u:p@a.com\", model: \"\", price: { input: 0.0000001 }, stream: no, attempts: 0 }
   \"a b\": { api: anthropic, url: \"http://api.acme.com\", model: m, secret: { env: KEY }, max_tokens_key: max_tokens, encrypted_reasoning: true }
+  long: { api: openai-chat, url: \"https://api.acme.com/v1/chat/completions/\", model: m }
+  key: { api: openai-chat, url: \"https://api.acme.com/v1\", model: m, secret: { env: sk-abc123 } }
 items:
   \"a b\": { clocks: true }
   \"net/fetch\": { http: [{ host: api.example.org }], tools: [x], model: [fast, fast, slow] }

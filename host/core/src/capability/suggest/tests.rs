@@ -71,6 +71,7 @@ fn every_line_has_its_reason() {
             ItemNeeds { item_id: "examples/dice@1.0.0", interfaces: &dice, wanted: &[], guest_folder: None },
             ItemNeeds { item_id: "examples/net", interfaces: &net, wanted: &[], guest_folder: None },
         ],
+        &[],
     );
     insta::assert_snapshot!(suggestion.text);
     assert_eq!(
@@ -82,7 +83,7 @@ fn every_line_has_its_reason() {
 
 #[test]
 fn a_graph_that_needs_nothing_gets_nothing() {
-    let suggestion = suggest("g", &[], &[]);
+    let suggestion = suggest("g", &[], &[], &[]);
     assert_eq!(read(&suggestion.text), Manifest::deny_all());
 }
 
@@ -104,6 +105,7 @@ fn declared() -> impl Strategy<Value = Vec<InterfaceName>> {
 proptest! {
     #[test]
     fn the_suggestion_grants_what_is_needed_and_nothing_else(
+        models in prop::collection::btree_set(prop_oneof!["[a-z0-9_-]{1,3}", "true|null|~|y", any::<String>()], 0..3),
         items in prop::collection::btree_map(item_id(), (declared(), any::<String>(), "[wasi:/\\-a-z@.0-9]{0,20}"), 0..4),
         unused in item_id(), graph in any::<String>(), guest in prop::option::of("/[a-z]{0,4}"),
     ) {
@@ -120,9 +122,15 @@ proptest! {
             .map(|((id, (interfaces, ..)), wanted)| ItemNeeds { item_id: id, interfaces, wanted, guest_folder: guest.as_deref() })
             .collect();
         let uses: Vec<DispatchUse<'_>> = items.keys().map(|id| tool(id, &graph)).collect();
-        let suggestion = suggest(&graph, &uses, &needs);
+        let models: Vec<&str> = models.iter().map(String::as_str).collect();
+        let suggestion = suggest(&graph, &uses, &needs, &models);
         prop_assert!(suggestion.ungrantable.is_empty());
         let manifest = read(&suggestion.text);
+
+        let asks = needs.iter().any(|needs| needed(needs).contains(&CapabilityKind::Model));
+        let named: Vec<&str> = models.into_iter().filter(|name| is_model_name(name)).collect();
+        let known: Vec<&str> = manifest.models().iter().map(|model| model.name.as_str()).collect();
+        prop_assert_eq!(known, if !asks { vec![] } else if named.is_empty() { vec!["fast"] } else { named });
 
         let permits = |id: &str| manifest.dispatch().permits(Primary::Execute, ItemType::Tool, id);
         prop_assert!(items.keys().all(|id| permits(id)));

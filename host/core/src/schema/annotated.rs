@@ -1,0 +1,98 @@
+//! Finds the parts of a value that a schema's `format` describes.
+
+use serde_json::Value;
+
+/// The most places of a schema that are looked at. Real schemas have hundreds.
+const MOST_PLACES: u32 = 10_000;
+/// The most places within another.
+const DEEPEST: u32 = 64;
+
+/// The written-out texts of a value at the places that the schema gives this `format`, in document order, each once. Texts with templates
+/// are left out. `format` is an annotation, so this looks at `properties`, `additionalProperties`, `items`, `allOf`, `anyOf`, `oneOf` and
+/// references within the schema, and at no condition. Of a schema with more than 10,000 places, or deeper than 64, the rest is left out.
+pub fn texts_of_format<'v>(schema: &Value, value: &'v Value, format: &str) -> Vec<&'v str> {
+    let mut search = Search { root: schema, format, left: MOST_PLACES, found: Vec::new() };
+    search.look(schema, value, DEEPEST);
+    search.found
+}
+
+struct Search<'s, 'v> {
+    root: &'s Value,
+    format: &'s str,
+    left: u32,
+    found: Vec<&'v str>,
+}
+
+impl<'v> Search<'_, 'v> {
+    fn look(&mut self, schema: &Value, value: &'v Value, deep: u32) {
+        let Some(keywords) = schema.as_object() else { return };
+        let (Some(left), Some(deep)) = (self.left.checked_sub(1), deep.checked_sub(1)) else { return };
+        self.left = left;
+        if let (Some(Value::String(format)), Value::String(text)) = (keywords.get("format"), value)
+            && format == self.format
+            && !text.contains("${")
+            && !self.found.contains(&text.as_str())
+        {
+            self.found.push(text);
+        }
+        let reference = keywords.get("$ref").and_then(Value::as_str).and_then(|name| name.strip_prefix('#'));
+        if let Some(target) = reference.and_then(|pointer| self.root.pointer(pointer)) {
+            self.look(target, value, deep);
+        }
+        for name in ["allOf", "anyOf", "oneOf"] {
+            for part in keywords.get(name).and_then(Value::as_array).into_iter().flatten() {
+                self.look(part, value, deep);
+            }
+        }
+        match value {
+            Value::Object(fields) => {
+                let (properties, others) = (keywords.get("properties"), keywords.get("additionalProperties"));
+                for (name, field) in fields {
+                    if let Some(schema) = properties.and_then(|known| known.get(name)).or(others) {
+                        self.look(schema, field, deep);
+                    }
+                }
+            }
+            Value::Array(items) => {
+                for (schema, item) in items.iter().filter_map(|item| Some((keywords.get("items")?, item))) {
+                    self.look(schema, item, deep);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn texts_are_found_in_every_part_of_a_value() {
+        let schema = json!({
+            "properties": {
+                "model": { "type": ["string", "null"], "format": "model" },
+                "other": { "format": "date" },
+                "inner": { "$ref": "#/$defs/inner" },
+                "list": { "items": { "anyOf": [{ "type": "null" }, { "format": "model" }] } },
+            },
+            "additionalProperties": { "allOf": [{ "format": "model" }] },
+            "$defs": { "inner": { "oneOf": [{ "properties": { "model": { "format": "model" } } }] } },
+        });
+        let value = json!({
+            "model": "a", "other": "no", "inner": { "model": "b" }, "list": ["c", null, "a", "${inputs.model}"], "more": "d",
+        });
+        assert_eq!(texts_of_format(&schema, &value, "model"), ["b", "c", "a", "d"]);
+        assert!(texts_of_format(&schema, &json!({ "model": null, "list": 3 }), "model").is_empty());
+    }
+
+    #[test]
+    fn a_schema_that_refers_to_itself_ends() {
+        let wide: Vec<Value> = (0..20).map(|_| json!({ "$ref": "#" })).collect();
+        for schema in [json!({ "$ref": "#" }), json!({ "anyOf": wide, "format": "model" })] {
+            assert!(texts_of_format(&schema, &json!("a"), "model").len() < 2);
+        }
+    }
+}
