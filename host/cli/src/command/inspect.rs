@@ -443,6 +443,10 @@ fn graph(
         output.line(format_args!("  trust     {}", standing_text(&standing)))?;
         show_rank(&rank, output)?;
         show_yank(yanked, output)?;
+        if let Some(inputs) = &graph.input_schema {
+            let inputs = run_report::pretty(inputs).replace('\n', "\n            ");
+            output.line(format_args!("  inputs    {inputs}"))?;
+        }
         output.line(format_args!(
             "  {}",
             styled(output::BOLD, run_report::counted(graph.nodes.len() as u64, "node"))
@@ -455,10 +459,6 @@ fn graph(
             output.line(format_args!("    {:<20} {}", printable(&node.name), printable(item)))?;
         }
         if let Some(published) = &published {
-            if let Some(inputs) = &graph.input_schema {
-                let inputs = run_report::pretty(inputs).replace('\n', "\n            ");
-                output.line(format_args!("  inputs    {inputs}"))?;
-            }
             published.show(output)?;
         }
         if !loaded.warnings.is_empty() {

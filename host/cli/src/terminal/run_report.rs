@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use graph_core::diagnostic::printable;
-use graph_core::node::Failure;
+use graph_core::node::{Category, Failure};
 use graph_core::record::{HookSummary, RunError, Status};
 use graph_core::walker::{ChannelChange, Summary};
 use serde_json::Value;
@@ -307,6 +307,11 @@ pub fn error_lines(error: &RunError) -> String {
     report::error_lines(&format!("{}{}", error.code, place.unwrap_or_default()), &error.message, width())
 }
 
+/// Whether a node has failed for something that a manifest or a graph may have to allow: the same again would fail again.
+fn lacks_a_permission(error: &RunError) -> bool {
+    matches!(error.category, Some(Category::Denied | Category::Limit))
+}
+
 /// The command line that resumes the run.
 pub fn resume_command(run: &str, summary: &Summary) -> Option<String> {
     let asked: Vec<_> = summary.interrupts.iter().filter(|open| !open.payload.0.is_null()).collect();
@@ -318,6 +323,9 @@ pub fn resume_command(run: &str, summary: &Summary) -> Option<String> {
             Some(format!("{base} --accept-changes  # once the manifest allows more"))
         }
         (Status::Limit, _) => Some(format!("{base} --max-steps {}", summary.steps.saturating_mul(2).max(1))),
+        (Status::Failed, []) if summary.error.as_ref().is_some_and(lacks_a_permission) => {
+            Some(format!("{base} --accept-changes  # once the manifest or the graph allows it"))
+        }
         (_, []) => Some(base),
         (_, [_]) => Some(format!("{base} --answer ANSWER")),
         (_, many) => {

@@ -165,7 +165,8 @@ impl Block {
 pub struct Answer {
     /// Why the answer ends: `end`, `tool_calls`, `max_output`, `stop_text` or `refused`; none for a call without an answer.
     pub stop: Option<String>,
-    /// The tokens that the provider has counted, by their names: `input`, `output`, `cached`, `cache_write`, `reasoning`.
+    /// The tokens that the provider has counted, by their names: `input`, `output`, `cached`, `cache_write`, `reasoning`. Of a call
+    /// without an answer, those that it is charged.
     pub usage: Map<String, Value>,
     /// The cost by the manifest's prices, in millionths of its currency, failed tries included.
     pub cost: u64,

@@ -298,9 +298,14 @@ fn answer(entry: &JournalEntry, used: ModelUse) -> Answer {
         None => as_fault(result),
     };
     let stop = result.pointer("/response/stop").and_then(Value::as_str).map(str::to_owned);
+    // Of a call that was not answered, what is charged for it.
+    let charged =
+        [("input", used.input), ("output", used.output)].into_iter().filter(|(_, tokens)| *tokens > 0);
+    let charged =
+        || -> Map<_, _> { charged.map(|(name, tokens)| (name.to_owned(), tokens.into())).collect() };
     let usage = result.pointer("/response/usage").and_then(Value::as_object).cloned();
     let cost = used.cost.max(result.get("cost").and_then(Value::as_u64).unwrap_or(0));
-    Answer { stop, usage: usage.unwrap_or_else(Map::new), cost, requests: used.calls, failure }
+    Answer { stop, usage: usage.unwrap_or_else(charged), cost, requests: used.calls, failure }
 }
 
 /// The parts of a request that a transcript has.
