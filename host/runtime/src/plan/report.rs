@@ -123,7 +123,7 @@ impl Plan {
                 seen.push(lines);
             }
         }
-        // A key that is not there, and what a node above leaves out, are in no suggestion.
+        // No suggestion has a key that is missing, or what a node above leaves out.
         let suggested =
             |problem: &PlanProblem| problem.interface.is_some() || problem.manifest_lines.is_some();
         let denied = refusals.iter().any(|(_, problem)| problem.kind == Kind::Denied && suggested(problem));
