@@ -24,7 +24,7 @@ GH_CHOICE(gh_model_role, GH_MODEL_ROLES);
 #define GH_MODEL_CALL(REQUIRED, OPTIONAL)                                \
     REQUIRED(gh_text, id, "The provider's id of the call.")              \
     REQUIRED(gh_text, name, "The name of one of the request's tools.")   \
-    REQUIRED(gh_json, arguments, "An object.")
+    REQUIRED(gh_json, arguments, "An object; a string with what the model has written, if that is none.")
 GH_RECORD(gh_model_call, GH_MODEL_CALL);
 
 /* The result of a tool call, in the message after it. */

@@ -14,7 +14,10 @@ export interface ToolCall {
   id: string;
   /** The name of one of the request's tools. It is the model's text: a model can name a tool that does not exist. */
   name: string;
-  /** The arguments, an object. They need not fit the tool's schema. */
+  /**
+   * The arguments, an object. They need not fit the tool's schema. Where the model has not written an object, a string with what it has
+   * written.
+   */
   arguments: unknown;
 }
 

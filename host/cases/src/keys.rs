@@ -185,7 +185,13 @@ pub static MODEL_CALL: KeyTable = KeyTable {
     title: "a call of a tool by a language model",
     keys: &[
         Key::new("name", Text("a name"), "The name of the tool").required(),
-        Key::new("arguments", Map("names", &Any), "The arguments").or("`{}`").blank(),
+        Key::new(
+            "arguments",
+            Either(&[Map("names", &Any), Text("what a model has written that is no JSON object")]),
+            "The arguments",
+        )
+        .or("`{}`")
+        .blank(),
         Key::new("id", Text("an id"), "The id of the call").or("`call-N`, counted in the case"),
     ],
 };

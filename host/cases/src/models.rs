@@ -95,7 +95,9 @@ fn read_call(node: &Node, number: u64, problems: &Problems) -> Option<ToolCall> 
     let name = fields.required("name").and_then(|node| node.text("`name`", problems)).map(str::to_owned);
     let arguments = match fields.filled("arguments") {
         Some(node) => {
-            node.mapping("`arguments`", problems)?;
+            if node.as_text().is_none() {
+                node.mapping("`arguments`", problems)?;
+            }
             node.to_json()
         }
         None => Value::Object(Map::new()),
@@ -216,7 +218,7 @@ mod tests {
     const CASE: &str = "\
 models:
   fast:
-    - { tool_calls: [{ name: search, arguments: { query: a } }, { name: search, id: x }] }
+    - { tool_calls: [{ name: search, arguments: { query: a } }, { name: search, id: x }, { name: search, arguments: '{' }] }
     - { text: done, usage: { input: 7, output: 2 } }
     - fail: { category: rate_limited, message: slower }
 ";
@@ -233,6 +235,7 @@ models:
         let calls: Vec<_> = response.message.tool_calls().collect();
         assert_eq!((calls[0].id.as_str(), &calls[0].arguments), ("call-1", &json!({ "query": "a" })));
         assert_eq!((calls[1].id.as_str(), &calls[1].arguments), ("x", &json!({})));
+        assert_eq!(calls[2].arguments, json!("{"));
         assert_eq!(response.stop, StopReason::ToolCalls);
         let bytes = json!(request).to_string().len().div_ceil(4) as u64;
         assert_eq!(response.usage.unwrap().input, bytes);

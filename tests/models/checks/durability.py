@@ -77,8 +77,9 @@ def killed_in_a_hook(project, event):
     project.command("runs", "verify", run)
 
 
-def overdue_in_a_hook(project):
-    """The deadline of a child run passes while its hook about a failure asks: what was set aside counts, and a replay counts it, too."""
+def overdue_in_a_hook(project, kills):
+    """The deadline of a child run passes while its hook about a failure asks: what was set aside counts, and a replay counts it, too.
+    `kills`: how often the host was killed before, while the hook asked."""
     provider = project.provider
     provider.script({"match": {}, "response": {"content": TEXT, "usage": USAGE}, "chunkSize": 5})
     relay = provider.scripted
@@ -87,21 +88,26 @@ def overdue_in_a_hook(project):
     child["config"]["hooks"] = [{"id": "asks", "event": "error", "action": {"item_id": ITEM, "params": params}}]
     (project.folder / ".ai/tools/checks").mkdir(parents=True, exist_ok=True)
     project.write(".ai/tools/checks/overdue.yaml", child)
-    document = graph({"run": {"action": {"item_id": "checks/overdue"}, "timeout": "1s", "on_error": "late"}, "late": {"type": "return"}}, "run")
+    document = graph({"run": {"action": {"item_id": "checks/overdue"}, "timeout": "3s", "on_error": "late"}, "late": {"type": "return"}}, "run")
     caps = manifest({"m": model(relay.port)}, timeout="60s")
     caps["dispatch"].append("execute.tool.checks.overdue")
     release = threading.Event()
-    relay.faults = [{"hold": release, "after": 20}]
-    run, process = project.start(document, caps)
+    relay.faults = [{"hold": release, "after": 20}] * (kills + 1)
+    run, process = project.start(document, caps, "--durability", "sync")
     try:
-        relay.wait_for(1)
+        if kills > 0:
+            relay.wait_for(1)
+            check(relay.exchanges[0].is_held.wait(PATIENCE), "the answer is not held")
+            process.send_signal(signal.SIGKILL)
         project.printed += process.communicate(timeout=PATIENCE)
+        for _ in range(kills):
+            project.command("resume", run)
     finally:
         process.kill()
         release.set()
-    equal(process.returncode, 0, "the exit code")
+    equal(process.returncode, 0 if kills == 0 else -signal.SIGKILL, "the exit code")
     shown = project.show(run)["model"]
-    equal((shown["calls"], shown["output_tokens"]), (1, 50), "calls and tokens that were set aside")
+    equal((shown["calls"], shown["output_tokens"]), (kills + 1, 50 * (kills + 1)), "calls and tokens that were set aside")
     project.command("replay", run)
     project.command("runs", "verify", run)
 
@@ -121,7 +127,8 @@ def rows(project):
     for event in ("after_step", "error", "graph_completed"):
         yield f"killed while a hook asks, {event}: no request is hidden", kill_in_a_hook(event)
 
-    yield "a deadline while a hook about a failure asks: a replay counts what was set aside", lambda: overdue_in_a_hook(project)
+    yield "a deadline while a hook about a failure asks: a replay counts what was set aside", lambda: overdue_in_a_hook(project, 0)
+    yield "the same, after the host was killed while the hook asked", lambda: overdue_in_a_hook(project, 1)
 
     def changed_component():
         """Another component in place of the one that the run was made with asks something else."""

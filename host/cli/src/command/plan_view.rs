@@ -30,6 +30,9 @@ pub(super) fn show(scene: &RunContext, plan: &Plan, suggest: &str, context: &Con
     show_items(scene, plan, output)?;
     show_nodes(plan, output)?;
     show_missing(&missing, suggest, output)?;
+    for warning in plan.warnings() {
+        output.warn(warning);
+    }
     Ok(exit)
 }
 
@@ -54,7 +57,7 @@ fn document(scene: &RunContext, plan: &Plan, suggest: &str) -> Value {
             "digest": file.graph.digest,
             "signature": standing_json(&file.standing),
         })).collect::<Vec<_>>(),
-        "warnings": scene.subgraphs.warnings,
+        "warnings": scene.subgraphs.warnings.iter().cloned().chain(plan.warnings()).collect::<Vec<_>>(),
     });
     if let (Value::Object(document), Value::Object(plan)) = (&mut document, plan.to_json()) {
         document.extend(plan);

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use graph_core::capability::{
-    DispatchPatterns, DispatchUse, ItemNeeds, MODEL_FORMAT, Manifest, Suggestion, suggest,
+    DispatchPatterns, DispatchUse, ItemNeeds, MODEL_FORMAT, Manifest, Suggestion, is_model_name, suggest,
 };
+use graph_core::diagnostic::printable;
 use graph_core::graph::{Action as Dispatch, Graph, ItemType, Primary};
 use graph_core::hook::{Hook, HookAction, is_control_item};
 use graph_core::id::{function_of, without_version};
@@ -79,24 +80,38 @@ pub(crate) async fn of(graph: &Arc<Graph>, outer: &[Hook], components: &Componen
         format!("node `{}` names its item by a template: permit what it may name yourself", node.name)
     });
     let templates: Vec<_> = templates.collect();
+    let schema = |id: &str| match inside.graphs.get(&*without_version(id)) {
+        Some(graph) => graph.input_schema.as_ref(),
+        None => named
+            .iter()
+            .find(|named| named.item == id)
+            .and_then(|named| named.description.params(function_of(&without_version(id)))),
+    };
+    let models = models_of(actions(&graphs, &hooks), schema);
+    unknown.extend(models.iter().filter(|(_, name)| !is_model_name(name)).map(|(item, name)| {
+        format!(
+            "params of `{item}` name the model `{}`, which no manifest can: they have a name of `models`",
+            printable(name)
+        )
+    }));
+    // Which component a graph asks is known to it alone.
+    let of_item = |id: &str| -> Vec<&str> {
+        let is_for = |item: &str| item == id || inside.graphs.contains_key(&*without_version(item));
+        models.iter().filter(|(item, _)| is_for(item)).map(|(_, name)| *name).collect()
+    };
+    let models_of_items: Vec<_> = named.iter().map(|named| of_item(&named.item)).collect();
     let needs: Vec<_> = named
         .iter()
-        .map(|named| ItemNeeds {
+        .zip(&models_of_items)
+        .map(|(named, models)| ItemNeeds {
             item_id: &named.item,
             interfaces: &named.admitted.declared,
             wanted: &named.description.description.interfaces,
             guest_folder: named.guest_folder.as_deref(),
+            models,
         })
         .collect();
-    let schema = |id: &str| {
-        let described = || named.iter().find(|named| named.item == id);
-        match inside.graphs.get(&*without_version(id)) {
-            Some(graph) => graph.input_schema.as_ref(),
-            None => described().and_then(|named| named.description.params(function_of(&without_version(id)))),
-        }
-    };
-    let models = models_of(actions(&graphs, &hooks), schema);
-    let suggestion = suggest(&graph.id, &dispatches, &needs, &models);
+    let suggestion = suggest(&graph.id, &dispatches, &needs);
     Ok(Suggested { suggestion, unknown, templates })
 }
 
@@ -109,19 +124,18 @@ fn actions<'a>(graphs: &'a [Arc<Graph>], hooks: &'a [&'a Hook]) -> impl Iterator
     }))
 }
 
-/// The models that written-out params name, each once. `schema` gives that of an item's params.
+/// The models that written-out params name, each once for each item. `schema` gives that of an item's params.
 fn models_of<'a, 's>(
     actions: impl Iterator<Item = &'a Dispatch>,
     schema: impl Fn(&str) -> Option<&'s Value>,
-) -> Vec<&'a str> {
+) -> Vec<(&'a str, &'a str)> {
     let mut models = Vec::new();
     for action in actions {
-        let Some(schema) = action.item_id.literal().and_then(Value::as_str).and_then(&schema) else {
-            continue;
-        };
+        let Some(item) = action.item_id.literal().and_then(Value::as_str) else { continue };
+        let Some(schema) = schema(item) else { continue };
         for name in texts_of_format(schema, action.params.source(), MODEL_FORMAT) {
-            if !models.contains(&name) {
-                models.push(name);
+            if !models.contains(&(item, name)) {
+                models.push((item, name));
             }
         }
     }

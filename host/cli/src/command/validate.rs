@@ -104,7 +104,7 @@ enum What {
     Graph {
         nodes: usize,
         cycles: Vec<String>,
-        problems: Vec<ItemProblem>,
+        items: ItemReport,
     },
     Knowledge,
     Directive {
@@ -122,6 +122,14 @@ enum What {
     Trust {
         keys: usize,
     },
+}
+
+/// What a plan says of the items that a graph names.
+#[derive(Default)]
+struct ItemReport {
+    problems: Vec<ItemProblem>,
+    /// What may make nodes fail.
+    warnings: Vec<String>,
 }
 
 /// What is wrong with an item that a graph names, or missing for it.
@@ -153,15 +161,18 @@ fn check(path: &Path, args: &Args, context: &Context) -> Checked {
     let read = match kind.unwrap_or_else(|| DocumentKind::of(path, &text)) {
         DocumentKind::Graph => match load(&name, &text, &id_of_graph(path)) {
             Ok(loaded) => {
-                let problems =
-                    if args.checks_items() { item_problems(path, args, context) } else { Ok(Vec::new()) };
-                let problems = match problems {
-                    Ok(problems) => problems,
+                let items = if args.checks_items() {
+                    report_items(path, args, context)
+                } else {
+                    Ok(ItemReport::default())
+                };
+                let items = match items {
+                    Ok(items) => items,
                     Err(error) => return Checked::Unread(error),
                 };
                 let nodes = loaded.graph.nodes.len();
                 let cycles = cycles(path, &loaded.graph, context);
-                Ok((What::Graph { nodes, cycles, problems }, loaded.warnings))
+                Ok((What::Graph { nodes, cycles, items }, loaded.warnings))
             }
             Err(problems) => Err(problems),
         },
@@ -236,7 +247,7 @@ impl What {
 }
 
 /// What `run --plan` finds missing. Without a manifest, what items are granted is left out.
-fn item_problems(path: &Path, args: &Args, context: &Context) -> Result<Vec<ItemProblem>> {
+fn report_items(path: &Path, args: &Args, context: &Context) -> Result<ItemReport> {
     let (sources, project) = (args.sources.sources(), named_project(args.sources.project.as_deref())?);
     let name = path.display().to_string();
     let mut scene = RunContext::open(&name, args.caps.as_deref(), &sources, &project, &context.host)?;
@@ -260,7 +271,8 @@ fn item_problems(path: &Path, args: &Args, context: &Context) -> Result<Vec<Item
         node: node.name.clone(),
         problem,
     });
-    Ok(found.collect())
+    let warnings = if args.caps.is_some() { plan.warnings() } else { Vec::new() };
+    Ok(ItemReport { problems: found.collect(), warnings })
 }
 
 /// The cycles of graphs that name each other, as far as the graphs can be found.
@@ -309,8 +321,8 @@ impl Checked {
         match self {
             Self::Unread(error) => Some(exit::of(error)),
             Self::Invalid(_) => Some(Exit::InvalidDocument),
-            Self::Valid { what: What::Graph { problems, .. }, .. } => {
-                problems.first().map(|found| Exit::from(found.problem.kind))
+            Self::Valid { what: What::Graph { items, .. }, .. } => {
+                items.problems.first().map(|found| Exit::from(found.problem.kind))
             }
             Self::Valid { .. } => None,
         }
@@ -329,18 +341,18 @@ impl Checked {
                 output.line(format_args!("{} {file}: {count} problem{s}", styled(output::BAD, "✗")))?;
             }
             Self::Valid { what, warnings } => {
-                if let What::Graph { cycles, .. } = what {
-                    for cycle in cycles {
-                        output.warn(cycle);
+                if let What::Graph { cycles, items, .. } = what {
+                    for warning in cycles.iter().chain(&items.warnings) {
+                        output.warn(warning);
                     }
                 }
                 if !warnings.is_empty() {
                     output.report(warnings);
                 }
-                if let What::Graph { problems, .. } = what
-                    && !problems.is_empty()
+                if let What::Graph { items, .. } = what
+                    && !items.problems.is_empty()
                 {
-                    return show_problems(&file, problems, output);
+                    return show_problems(&file, &items.problems, output);
                 }
                 let count = what.count().map(|(name, count)| format!(", {}", counted(count as u64, name)));
                 let (kind, count) = (what.kind(), count.unwrap_or_default());
@@ -371,10 +383,13 @@ impl Checked {
                 if let Some((name, count)) = what.count() {
                     document[format!("{name}s")] = Value::from(count);
                 }
-                if let What::Graph { cycles, problems, .. } = what {
+                if let What::Graph { cycles, items, .. } = what {
                     document["cycles"] = json!(cycles);
-                    if !problems.is_empty() {
-                        document["items"] = problems.iter().map(ItemProblem::to_json).collect();
+                    if !items.problems.is_empty() {
+                        document["items"] = items.problems.iter().map(ItemProblem::to_json).collect();
+                    }
+                    if !items.warnings.is_empty() {
+                        document["item_warnings"] = json!(items.warnings);
                     }
                 }
                 document

@@ -307,8 +307,8 @@ pub fn error_lines(error: &RunError) -> String {
     report::error_lines(&format!("{}{}", error.code, place.unwrap_or_default()), &error.message, width())
 }
 
-/// Whether a node has failed for something that a manifest or a graph may have to allow: the same again would fail again.
-fn lacks_a_permission(error: &RunError) -> bool {
+/// Whether a node has failed for something that a manifest or a graph may have to allow.
+fn may_lack_a_permission(error: &RunError) -> bool {
     matches!(error.category, Some(Category::Denied | Category::Limit))
 }
 
@@ -323,8 +323,8 @@ pub fn resume_command(run: &str, summary: &Summary) -> Option<String> {
             Some(format!("{base} --accept-changes  # once the manifest allows more"))
         }
         (Status::Limit, _) => Some(format!("{base} --max-steps {}", summary.steps.saturating_mul(2).max(1))),
-        (Status::Failed, []) if summary.error.as_ref().is_some_and(lacks_a_permission) => {
-            Some(format!("{base} --accept-changes  # once the manifest or the graph allows it"))
+        (Status::Failed, []) if summary.error.as_ref().is_some_and(may_lack_a_permission) => {
+            Some(format!("{base}  # with --accept-changes once you have changed the manifest or the graph"))
         }
         (_, []) => Some(base),
         (_, [_]) => Some(format!("{base} --answer ANSWER")),

@@ -198,7 +198,7 @@ impl ModelRule {
 pub const MODEL_FORMAT: &str = "model";
 
 /// Whether a text can name a model in a manifest: letters, digits, `_` and `-`, at most 64.
-pub(super) fn is_model_name(text: &str) -> bool {
+pub fn is_model_name(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= 64
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))

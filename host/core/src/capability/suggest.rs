@@ -38,6 +38,9 @@ pub struct ItemNeeds<'a> {
     pub wanted: &'a [WantedInterface],
     /// The path of the folder in the component, if a node's params show it; `/data` otherwise.
     pub guest_folder: Option<&'a str>,
+    /// The models that params name which it may be asked with. Those that no manifest can have are left out; without any, it gets what
+    /// the others name.
+    pub models: &'a [&'a str],
 }
 
 /// A manifest to be read by a person before it is used.
@@ -50,15 +53,8 @@ pub struct Suggestion {
 }
 
 /// Writes the smallest manifest that permits the dispatches and grants the components what they declare. A folder is
-/// suggested read-only, as the folder of the manifest; the user has to choose the right one. `models` are the names of models that params
-/// write out: those that a manifest can have are suggested for each item that asks models.
-pub fn suggest(
-    graph: &str,
-    dispatches: &[DispatchUse<'_>],
-    items: &[ItemNeeds<'_>],
-    models: &[&str],
-) -> Suggestion {
-    let models: Vec<_> = models.iter().copied().filter(|name| is_model_name(name)).collect();
+/// suggested read-only, as the folder of the manifest; the user has to choose the right one.
+pub fn suggest(graph: &str, dispatches: &[DispatchUse<'_>], items: &[ItemNeeds<'_>]) -> Suggestion {
     let mut text = format!(
         "# The least that `{}` needs. Read each line before you use it: nothing else is allowed.\n",
         comment(graph)
@@ -66,11 +62,15 @@ pub fn suggest(
     let mut ungrantable = Vec::new();
     write_dispatch(dispatches, &mut text, &mut ungrantable);
     let needs = join_needs(items, &mut ungrantable);
+    let mut all_models: Vec<&str> = Vec::new();
+    for needs in needs.values() {
+        add_models(&mut all_models, &needs.models);
+    }
     if needs.values().any(|needs| needs.kinds.contains_key(&CapabilityKind::Model)) {
         text.push_str(
             "# choose the provider, the model, and where its key comes from: components never see the key\n",
         );
-        write_models(&models, &mut text);
+        write_models(&all_models, &mut text);
     }
     if !needs.is_empty() {
         text.push_str("items:\n");
@@ -99,8 +99,9 @@ pub fn suggest(
                 _ => {}
             }
             let _ = match kind {
-                CapabilityKind::Model if !models.is_empty() => {
-                    writeln!(text, "    model: {}", canonical_string(&models.as_slice().into()))
+                CapabilityKind::Model if !all_models.is_empty() => {
+                    let own = if needs.models.is_empty() { &all_models } else { &needs.models };
+                    writeln!(text, "    model: {}", canonical_string(&own.as_slice().into()))
                 }
                 _ => writeln!(text, "    {}", line(kind, ".", &needs.guest, Access::ReadOnly)),
             };
@@ -115,6 +116,11 @@ pub fn suggest(
         };
     }
     Suggestion { text, ungrantable }
+}
+
+fn add_models<'a>(known: &mut Vec<&'a str>, more: &[&'a str]) {
+    let new: Vec<_> = more.iter().copied().filter(|name| !known.contains(name)).collect();
+    known.extend(new);
 }
 
 fn write_models(names: &[&str], text: &mut String) {
@@ -169,17 +175,18 @@ fn write_dispatch(
 }
 
 /// The needs of one item, with reasons.
-struct Needs {
+struct Needs<'a> {
     kinds: BTreeMap<CapabilityKind, Vec<String>>,
     guest: String,
+    models: Vec<&'a str>,
 }
 
 /// What each item needs, by id; items that need nothing but logging are left out.
-fn join_needs(
-    items: &[ItemNeeds<'_>],
+fn join_needs<'a>(
+    items: &[ItemNeeds<'a>],
     ungrantable: &mut Vec<(String, Option<String>)>,
-) -> BTreeMap<String, Needs> {
-    let mut joined: BTreeMap<String, Needs> = BTreeMap::new();
+) -> BTreeMap<String, Needs<'a>> {
+    let mut joined: BTreeMap<String, Needs<'a>> = BTreeMap::new();
     for item in items {
         let id = without_version(item.item_id);
         if !ItemId::is_dispatched(&id, Primary::Execute, ItemType::Tool) {
@@ -196,7 +203,12 @@ fn join_needs(
             let needs = joined.entry(id.clone().into_owned()).or_insert_with(|| Needs {
                 kinds: BTreeMap::new(),
                 guest: guest.unwrap_or_else(|| "/data".to_owned()),
+                models: Vec::new(),
             });
+            if kind == CapabilityKind::Model {
+                let named: Vec<_> = item.models.iter().copied().filter(|name| is_model_name(name)).collect();
+                add_models(&mut needs.models, &named);
+            }
             let known = needs.kinds.entry(kind).or_default();
             for reason in reasons(item, kind) {
                 if !known.contains(&reason) {

@@ -153,8 +153,8 @@ impl Walker {
         let name = &self.graph.node(superstep.node_of(task)).name;
         let node = within.as_ref().map_or_else(|| name.clone(), |within| format!("{name}/{within}"));
         let (code, mut error) = self.used_up(budget, self.most_of(budget), Some(node));
-        if budget == Budget::Results && within.is_some() {
-            error.message.push_str("; a child run may hold half of what its parent may");
+        if budget == Budget::Results && task.is_graph() {
+            error.message.push_str("; child runs that run side by side may hold half of that together");
         }
         Some((code, error))
     }
@@ -197,6 +197,10 @@ impl Walker {
 
     /// Ends a superstep whose tasks hold more than they may.
     pub(super) fn stop_holding(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
+        // How far the only task had got depends on nothing else.
+        if self.superstep.as_ref().is_some_and(|superstep| superstep.tasks().len() == 1) {
+            return self.exhaust(now, 0, Budget::Results, None, fx);
+        }
         let held = self.superstep.as_ref().map_or(0, Superstep::held);
         self.abort_all(fx);
         if let Some(superstep) = &mut self.superstep {

@@ -153,13 +153,9 @@ impl Superstep {
         &self.tasks[active.tasks.clone()]
     }
 
-    /// Drops the results of its tasks, and charges everything that was reserved for them: how far each had got depends on the others. What
-    /// the only task of a superstep has used is known.
+    /// Charges everything that was reserved for its tasks, and drops their results.
     pub(super) fn forfeit(&mut self) {
-        match &mut *self.tasks {
-            [task] => task.give_up(),
-            tasks => tasks.iter_mut().for_each(Task::forfeit),
-        }
+        self.tasks.iter_mut().for_each(Task::forfeit);
     }
 
     /// Moves out the result of the `assign` of an active node; for a `foreach`, that of its list.

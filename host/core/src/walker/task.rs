@@ -388,19 +388,14 @@ impl Task {
     /// Charges everything that was reserved for it, and drops its results since the run was last started or resumed.
     pub(super) fn forfeit(&mut self) {
         self.account.forfeit();
-        if self.dispatch.is_some() && !self.account.start().settled {
-            self.account.count_dispatch();
-        }
-        self.give_up();
-    }
-
-    /// Drops its results since the run was last started or resumed.
-    pub(super) fn give_up(&mut self) {
         let start = self.account.start();
         if start.settled {
             return;
         }
         self.attempt = start.attempts;
+        if self.dispatch.is_some() {
+            self.account.count_dispatch();
+        }
         self.history = TaskHistory::default();
         self.warnings.clear();
         self.caching = Caching::default();

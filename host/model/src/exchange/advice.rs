@@ -9,7 +9,7 @@ use crate::{DecodeError, ErrorAnswer};
 const MAX_BEGINNING: usize = 60;
 
 /// What the manifest can say otherwise, so that a request that was refused is answered.
-pub(super) fn of_refused(rule: &ModelRule, answer: &ErrorAnswer) -> Option<String> {
+pub(super) fn of_refused(rule: &ModelRule, answer: &ErrorAnswer, body: &[u8]) -> Option<String> {
     let (url, path) = (rule.url(), rule.api.path());
     match answer.status? {
         300..400 => Some(format!(
@@ -22,12 +22,29 @@ pub(super) fn of_refused(rule: &ModelRule, answer: &ErrorAnswer) -> Option<Strin
             }
             Some(SecretSource::File(path)) => format!("its key is what the file {path} has"),
         }),
-        404 | 405 if answer.code.is_none() => {
+        404 if is_json(body) && answer.message.contains(&rule.model) => {
+            Some(format!("`model` is what the provider calls the model, and is `{}`", rule.model))
+        }
+        404 | 405 if !is_json(body) => {
             Some(format!("the request went to {url}{path}: `url` is what precedes `{path}`"))
         }
-        400 | 422 => of_parameter(rule, &answer.message).map(str::to_owned),
+        400 | 422 if is_about_a_name(answer) => of_parameter(rule, &answer.message).map(str::to_owned),
         _ => None,
     }
+}
+
+/// An API answers with an object; servers that do not know the path, and proxies, mostly do not.
+fn is_json(body: &[u8]) -> bool {
+    body.trim_ascii_start().starts_with(b"{")
+}
+
+/// Whether a parameter's name is refused, and not its value.
+fn is_about_a_name(answer: &ErrorAnswer) -> bool {
+    let message = answer.message.to_ascii_lowercase();
+    let words =
+        ["unsupported param", "not supported", "unrecognized", "unknown", "not permitted", "unexpected"];
+    answer.code.as_deref().is_some_and(|code| matches!(code, "unsupported_parameter" | "unknown_parameter"))
+        || words.iter().any(|word| message.contains(word))
 }
 
 /// What the manifest can say about a parameter of the request that the provider does not know.

@@ -158,7 +158,11 @@ impl Provider {
             .iter()
             .filter_map(|(name, value)| Some((name.as_str(), std::str::from_utf8(value).ok()?)));
         let answer = ErrorAnswer::new(response.status, fields, &response.body);
-        self.provider_failed(&answer, advice::of_refused(self.model.rule(), &answer), Spent::Call)
+        self.provider_failed(
+            &answer,
+            advice::of_refused(self.model.rule(), &answer, &response.body),
+            Spent::Call,
+        )
     }
 
     /// An answer that cannot be read, or that is an error in its midst.

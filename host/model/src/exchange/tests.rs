@@ -114,97 +114,123 @@ fn encrypted_reasoning_is_asked_for_unless_the_manifest_says_otherwise() {
     }
 }
 
+/// What a manifest says of a provider, what the provider answers, and what is said about that.
+const REFUSALS: [(&str, &str, u16, &str, &str); 13] = [
+    (
+        "openai-chat",
+        "",
+        301,
+        "",
+        "the provider gives no reason (status 301); the request went to https://api.acme.com/v1/chat/completions, and redirects are not followed: `url` has to name the API itself",
+    ),
+    (
+        "anthropic",
+        "",
+        404,
+        "",
+        "the provider gives no reason (status 404); the request went to https://api.acme.com/v1/messages: `url` is what precedes `/messages`",
+    ),
+    ("openai-chat", "", 404, r#"{"detail": "no such thing"}"#, "no such thing (status 404)"),
+    (
+        "openai-chat",
+        "",
+        404,
+        r#"{"error": "model \"m-1\" not found, try pulling it first"}"#,
+        "model \"m-1\" not found, try pulling it first (status 404); `model` is what the provider calls the model, and is `m-1`",
+    ),
+    (
+        "openai-chat",
+        "",
+        401,
+        "",
+        "the provider gives no reason (status 401); the manifest has no `secret` for this model",
+    ),
+    (
+        "openai-chat",
+        ", secret: { env: ACME_KEY }",
+        401,
+        "",
+        "the provider gives no reason (status 401); its key is the value of the environment variable `ACME_KEY`",
+    ),
+    (
+        "openai-chat",
+        ", secret: { file: /k }",
+        403,
+        "",
+        "the provider gives no reason (status 403); its key is what the file /k has",
+    ),
+    (
+        "openai-chat",
+        "",
+        400,
+        r#"{"error": {"message": "Unsupported parameter: max_completion_tokens"}}"#,
+        "Unsupported parameter: max_completion_tokens (status 400); `max_tokens_key: max_tokens` sends the older name",
+    ),
+    (
+        "openai-chat",
+        "",
+        400,
+        r#"{"error": {"message": "max_completion_tokens is too large: 100. It supports at most 16.", "code": "invalid_value"}}"#,
+        "max_completion_tokens is too large: 100. It supports at most 16. (status 400)",
+    ),
+    (
+        "openai-chat",
+        ", max_tokens_key: max_tokens",
+        422,
+        r#"{"error": {"message": "Use another name than max_tokens", "code": "unsupported_parameter"}}"#,
+        "Use another name than max_tokens (status 422); without `max_tokens_key: max_tokens`, the newer name `max_completion_tokens` is sent",
+    ),
+    (
+        "openai-chat",
+        ", max_tokens_key: max_tokens",
+        400,
+        r#"{"error": {"message": "max_tokens is too large"}}"#,
+        "max_tokens is too large (status 400)",
+    ),
+    (
+        "anthropic",
+        "",
+        400,
+        r#"{"error": {"message": "Unknown name: max_completion_tokens"}}"#,
+        "Unknown name: max_completion_tokens (status 400)",
+    ),
+    (
+        "openai-responses",
+        "",
+        400,
+        r#"{"error": {"message": "include: reasoning.encrypted_content is not supported"}}"#,
+        "include: reasoning.encrypted_content is not supported (status 400); `encrypted_reasoning: false` does not ask for it",
+    ),
+];
+
+fn provider(api: &str, more: &str) -> Provider {
+    let text = format!(
+        "models: {{ fast: {{ api: {api}, url: \"https://api.acme.com/v1\", model: m-1{more} }} }}\nitems: {{ \"a/b\": {{ model: [fast] }} }}\n"
+    );
+    let (manifest, _) = graph_core::capability::Manifest::parse(&text, "caps.yaml", "/p").unwrap();
+    Provider::new(manifest.models()[0].clone(), |rule| SecretValue::new(rule, "0123456789".to_owned()))
+        .unwrap()
+}
+
+fn refusal(provider: &Provider, status: u16, kind: &str, body: &str) -> String {
+    let fields = vec![("content-type".to_owned(), kind.as_bytes().to_vec())];
+    let response = HttpResponse { status, fields, body: body.as_bytes().to_vec() };
+    let api = provider.model().api();
+    let tried = provider.read(&response, |body| api.decode(body, &Bounds::default()));
+    let TryResult::Unanswered(unanswered) = tried.result else { panic!("it was answered: {tried:?}") };
+    unanswered.failure.message
+}
+
 #[test]
 fn refusals_say_what_the_manifest_can_say_otherwise() {
-    let provider = |api: &str, more: &str| {
-        let text = format!(
-            "models: {{ fast: {{ api: {api}, url: \"https://api.acme.com/v1\", model: m{more} }} }}\nitems: {{ \"a/b\": {{ model: [fast] }} }}\n"
-        );
-        let (manifest, _) = graph_core::capability::Manifest::parse(&text, "caps.yaml", "/p").unwrap();
-        Provider::new(manifest.models()[0].clone(), |rule| SecretValue::new(rule, "0123456789".to_owned()))
-            .unwrap()
-    };
-    let message = |provider: &Provider, status, kind: &str, body: &str| {
-        let fields = vec![("content-type".to_owned(), kind.as_bytes().to_vec())];
-        let response = HttpResponse { status, fields, body: body.as_bytes().to_vec() };
-        let model = provider.model();
-        let tried = provider.read(&response, |body| model.api().decode(body, &Bounds::default()));
-        let TryResult::Unanswered(unanswered) = tried.result else { panic!("it was answered: {tried:?}") };
-        unanswered.failure.message
-    };
-    let unknown = |name: &str| {
-        json!({ "error": { "message": format!("Unsupported parameter: {name}"), "code": "unsupported" } })
-            .to_string()
-    };
-    for (api, more, status, body, expected) in [
-        (
-            "openai-chat",
-            "",
-            301,
-            String::new(),
-            "the provider gives no reason (status 301); the request went to https://api.acme.com/v1/chat/completions, and redirects are not followed: `url` has to name the API itself",
-        ),
-        (
-            "anthropic",
-            "",
-            404,
-            String::new(),
-            "the provider gives no reason (status 404); the request went to https://api.acme.com/v1/messages: `url` is what precedes `/messages`",
-        ),
-        ("openai-chat", "", 404, unknown("m"), "Unsupported parameter: m (status 404)"),
-        (
-            "openai-chat",
-            "",
-            401,
-            String::new(),
-            "the provider gives no reason (status 401); the manifest has no `secret` for this model",
-        ),
-        (
-            "openai-chat",
-            ", secret: { env: ACME_KEY }",
-            401,
-            String::new(),
-            "the provider gives no reason (status 401); its key is the value of the environment variable `ACME_KEY`",
-        ),
-        (
-            "openai-chat",
-            ", secret: { file: /k }",
-            403,
-            String::new(),
-            "the provider gives no reason (status 403); its key is what the file /k has",
-        ),
-        (
-            "openai-chat",
-            "",
-            400,
-            unknown("max_completion_tokens"),
-            "Unsupported parameter: max_completion_tokens (status 400); `max_tokens_key: max_tokens` sends the older name",
-        ),
-        (
-            "openai-chat",
-            ", max_tokens_key: max_tokens",
-            422,
-            unknown("max_tokens"),
-            "Unsupported parameter: max_tokens (status 422); without `max_tokens_key: max_tokens`, the newer name `max_completion_tokens` is sent",
-        ),
-        (
-            "anthropic",
-            "",
-            400,
-            unknown("max_completion_tokens"),
-            "Unsupported parameter: max_completion_tokens (status 400)",
-        ),
-        (
-            "openai-responses",
-            "",
-            400,
-            unknown("include: reasoning.encrypted_content"),
-            "Unsupported parameter: include: reasoning.encrypted_content (status 400); `encrypted_reasoning: false` does not ask for it",
-        ),
-    ] {
-        let shown = message(&provider(api, more), status, "application/json", &body);
+    for (api, more, status, body, expected) in REFUSALS {
+        let shown = refusal(&provider(api, more), status, "application/json", body);
         assert_eq!(shown, format!("the model `fast` at https://api.acme.com/v1: {expected}"));
     }
+}
+
+#[test]
+fn answers_that_are_not_json_are_described() {
     let fast = provider("openai-chat", "");
     for (kind, body, expected) in [
         (
@@ -214,12 +240,12 @@ fn refusals_say_what_the_manifest_can_say_otherwise() {
         ),
         ("application/json", "", "its type is `application/json`, and it is empty"),
     ] {
-        let shown = message(&fast, 200, kind, body);
+        let shown = refusal(&fast, 200, kind, body);
         assert!(
             shown.contains("the provider's answer is not JSON: ") && shown.ends_with(expected),
             "{shown}"
         );
     }
-    let shape = message(&fast, 200, "application/json", "{}");
+    let shape = refusal(&fast, 200, "application/json", "{}");
     assert!(!shape.contains("begins with"), "{shape}");
 }

@@ -1,34 +1,35 @@
-//! The language models that written-out params name: whether the manifest names and grants them.
+//! The language models that written-out params name: whether the manifest names and grants them. What is missing is a warning: only the
+//! component that gets such a name knows what it does with it, and a graph can handle that it is denied.
 
-use graph_core::capability::{MODEL_FORMAT, Manifest};
+use graph_core::capability::{MODEL_FORMAT, Manifest, is_model_name};
 use graph_core::diagnostic::{nearest, printable};
 use graph_core::graph::Action;
 use graph_core::schema::texts_of_format;
 use serde_json::Value;
 
-use super::PlanProblem;
-use crate::error::Kind;
-
 /// The models that the params of an action name and that nothing can ask under this manifest. `schema` is that of the params. `item` is
 /// the component that asks; of a graph, any item may be the one that does.
-pub(super) fn problems(
+pub(super) fn warnings(
     schema: Option<&Value>,
     action: &Action,
     manifest: &Manifest,
     item: Option<&str>,
-) -> Vec<PlanProblem> {
+) -> Vec<String> {
     let Some(schema) = schema else { return Vec::new() };
     let named = texts_of_format(schema, action.params.source(), MODEL_FORMAT);
-    named.into_iter().filter_map(|name| problem(name, manifest, item)).collect()
+    named.into_iter().filter_map(|name| warning(name, manifest, item)).collect()
 }
 
-fn problem(name: &str, manifest: &Manifest, item: Option<&str>) -> Option<PlanProblem> {
+fn warning(name: &str, manifest: &Manifest, item: Option<&str>) -> Option<String> {
     if manifest.grants_model(name, item) {
         return None;
     }
     let known: Vec<&str> = manifest.models().iter().map(|model| model.name.as_str()).collect();
     let shown = printable(name);
-    let (message, help) = if known.contains(&name) {
+    let (message, help) = if !is_model_name(name) {
+        let help = "params have a name of `models`, whose `model` is what the provider calls the model";
+        (format!("its params name the model `{shown}`, and no manifest can"), help.to_owned())
+    } else if known.contains(&name) {
         let whose = item.map_or_else(|| "to no item".to_owned(), |item| format!("not to `{item}`"));
         let entry = item.map_or_else(|| "of the item that asks it".to_owned(), |item| format!("of `{item}`"));
         let message = format!("its params name the model `{shown}`, which the manifest grants {whose}");
@@ -42,12 +43,5 @@ fn problem(name: &str, manifest: &Manifest, item: Option<&str>) -> Option<PlanPr
             format!("its params name the model `{shown}`, which is not among `models` of the manifest");
         (message, help)
     };
-    Some(PlanProblem {
-        kind: Kind::Denied,
-        code: "denied",
-        message,
-        help: Some(help),
-        interface: None,
-        manifest_lines: None,
-    })
+    Some(format!("{message}: {help}"))
 }

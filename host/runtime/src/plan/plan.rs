@@ -63,6 +63,8 @@ pub struct PlannedNode {
     pub ready: Option<PreparedNode>,
     /// What keeps the node from running.
     pub problems: Vec<PlanProblem>,
+    /// What may make it fail.
+    pub warnings: Vec<String>,
 }
 
 /// A graph under a manifest: a child graph gets what its parents leave of theirs.
@@ -154,7 +156,7 @@ impl Plan {
                     planned.is_graph = true;
                     planned.problems.extend(param_problems(action, &child.graph));
                     let schema = child.graph.input_schema.as_ref();
-                    planned.problems.extend(models::problems(schema, action, &inside.manifest, None));
+                    planned.warnings.extend(models::warnings(schema, action, &inside.manifest, None));
                     if node.cache.is_some() {
                         let refused = Error::invalid("`cache` is on a node that runs a graph: the result of a run is not kept for others")
                             .help("take `cache` out, or write it at the nodes inside that graph");

@@ -45,7 +45,16 @@ impl Plan {
         self.nodes.iter().chain(&self.hooks)
     }
 
-    /// Dispatches that will be denied when their node runs, and items without a signature.
+    /// What may make nodes fail that are dispatched.
+    pub fn warnings(&self) -> Vec<String> {
+        let dispatched = self.all().filter(|node| node.dispatch != Some(false));
+        let warnings = dispatched.flat_map(|node| {
+            node.warnings.iter().map(move |warning| format!("{}: {warning}", node.subject()))
+        });
+        warnings.collect()
+    }
+
+    /// Dispatches that will be denied when their node runs, what may make a node fail, and items without a signature.
     pub fn notices(&self) -> Vec<String> {
         let denied = self.not_permitted().map(|node| {
             let capability = node.capability.as_deref().unwrap_or_default();
@@ -62,7 +71,7 @@ impl Plan {
         let items = self.items.values().filter_map(|item| item.as_ref().ok()).map(|item| &item.precedence);
         let texts = self.texts.values().filter_map(|text| text.as_ref().ok()).map(|text| &text.precedence);
         let warnings = items.chain(texts).flat_map(|precedence| precedence.warnings.iter().cloned());
-        denied.chain(unsigned).chain(warnings).collect()
+        denied.chain(self.warnings()).chain(unsigned).chain(warnings).collect()
     }
 
     /// What keeps the run from starting: every problem of a node that may be dispatched. If no node may be dispatched at

@@ -151,9 +151,9 @@ pub(super) async fn check_node(
         schemas.insert(id.to_owned(), schema);
     }
     if let Some(Some(schema)) = schemas.get(id) {
-        if planned.grant.is_some() {
+        if planned.grant.as_ref().is_some_and(|grant| !grant.models.is_empty()) {
             let written = Some(&schema.written);
-            planned.problems.extend(models::problems(written, action, used.manifest, Some(id)));
+            planned.warnings.extend(models::warnings(written, action, used.manifest, Some(id)));
         }
         let help = format!("see what it takes: graph-host inspect {}", path_of(id));
         match schema.compiled.check_literal(&action.params, &Meter::of_one_step()) {

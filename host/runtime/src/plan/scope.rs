@@ -160,5 +160,6 @@ pub(super) fn outline(index: NodeIndex, name: &str, action: &Action, inside: &In
         grant: None,
         ready: None,
         problems: Vec::new(),
+        warnings: Vec::new(),
     }
 }

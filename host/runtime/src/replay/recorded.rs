@@ -151,7 +151,7 @@ impl Recorded {
                         }
                     }
                     Record::Hook(hook) if hook.reserved => {
-                        reserved.insert(hook.call, hook.host.model);
+                        reserved.insert(hook.call, hook.lost.plus(hook.host.model));
                     }
                     Record::Hook(hook) => {
                         hooks.insert(hook.call.clone(), HookSummary::of(&hook));

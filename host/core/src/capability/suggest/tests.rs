@@ -67,11 +67,23 @@ fn every_line_has_its_reason() {
                 interfaces: &files,
                 wanted: &reasons,
                 guest_folder: Some("/src"),
+                models: &[],
             },
-            ItemNeeds { item_id: "examples/dice@1.0.0", interfaces: &dice, wanted: &[], guest_folder: None },
-            ItemNeeds { item_id: "examples/net", interfaces: &net, wanted: &[], guest_folder: None },
+            ItemNeeds {
+                item_id: "examples/dice@1.0.0",
+                interfaces: &dice,
+                wanted: &[],
+                guest_folder: None,
+                models: &[],
+            },
+            ItemNeeds {
+                item_id: "examples/net",
+                interfaces: &net,
+                wanted: &[],
+                guest_folder: None,
+                models: &[],
+            },
         ],
-        &[],
     );
     insta::assert_snapshot!(suggestion.text);
     assert_eq!(
@@ -83,7 +95,7 @@ fn every_line_has_its_reason() {
 
 #[test]
 fn a_graph_that_needs_nothing_gets_nothing() {
-    let suggestion = suggest("g", &[], &[], &[]);
+    let suggestion = suggest("g", &[], &[]);
     assert_eq!(read(&suggestion.text), Manifest::deny_all());
 }
 
@@ -116,19 +128,19 @@ proptest! {
                 named.chain([wanted(name, why)]).collect()
             })
             .collect();
+        let models: Vec<&str> = models.iter().map(String::as_str).collect();
         let needs: Vec<ItemNeeds<'_>> = items
             .iter()
             .zip(&reasons)
-            .map(|((id, (interfaces, ..)), wanted)| ItemNeeds { item_id: id, interfaces, wanted, guest_folder: guest.as_deref() })
+            .map(|((id, (interfaces, ..)), wanted)| ItemNeeds { item_id: id, interfaces, wanted, guest_folder: guest.as_deref(), models: &models })
             .collect();
         let uses: Vec<DispatchUse<'_>> = items.keys().map(|id| tool(id, &graph)).collect();
-        let models: Vec<&str> = models.iter().map(String::as_str).collect();
-        let suggestion = suggest(&graph, &uses, &needs, &models);
+        let suggestion = suggest(&graph, &uses, &needs);
         prop_assert!(suggestion.ungrantable.is_empty());
         let manifest = read(&suggestion.text);
 
         let asks = needs.iter().any(|needs| needed(needs).contains(&CapabilityKind::Model));
-        let named: Vec<&str> = models.into_iter().filter(|name| is_model_name(name)).collect();
+        let named: Vec<&str> = models.iter().copied().filter(|name| is_model_name(name)).collect();
         let known: Vec<&str> = manifest.models().iter().map(|model| model.name.as_str()).collect();
         prop_assert_eq!(known, if !asks { vec![] } else if named.is_empty() { vec!["fast"] } else { named });
 
