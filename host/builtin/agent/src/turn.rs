@@ -187,6 +187,18 @@ impl Turn<'_> {
     /// Ends the task with an answer that says why it has failed, if the settings want that. What ends the run, or may pass, stays a
     /// failure. `added` are the results of the last calls.
     fn tell(&self, failure: Failure, added: Option<Message>) -> Result<Command, Failure> {
+        let Params { turns, used, .. } = &self.params;
+        self.end_with(failure, &added.into_iter().collect::<Vec<_>>(), *turns, used)
+    }
+
+    /// The same for a failure that follows from an answer, which is paid.
+    fn end_with(
+        &self,
+        failure: Failure,
+        added: &[Message],
+        turns: u64,
+        used: &Used,
+    ) -> Result<Command, Failure> {
         let ended = failure.details().is_some_and(|details| details["ended"] == Value::Bool(true));
         let category = match failure.category() {
             Some(Category::Limit) => "limit",
@@ -197,8 +209,8 @@ impl Turn<'_> {
         if !self.params.settings.tell_failures {
             return Err(failure);
         }
-        let Params { turns, used, thread, .. } = &self.params;
-        let said = thread.iter().rev().find(|message| message.role == Role::Assistant).map(Message::text);
+        let all = self.params.thread.iter().chain(added);
+        let said = all.rev().find(|message| message.role == Role::Assistant).map(Message::text);
         let end = End {
             text: said.unwrap_or_default(),
             outputs: None,
@@ -206,8 +218,7 @@ impl Turn<'_> {
             truncated: false,
             failure: Some((if ended { "cancelled" } else { "error" }, category, failure.to_string())),
         };
-        let added: Vec<Message> = added.into_iter().collect();
-        let command = self.end(&added, *turns, used, &end);
+        let command = self.end(added, turns, used, &end);
         Ok(command.write("calls", Value::Null).write("results", Value::Null))
     }
 
@@ -415,8 +426,11 @@ impl Turn<'_> {
         let text = message.text();
         if stop == StopReason::Refused {
             let said = if text.is_empty() { "it gives no reason" } else { &text };
-            let message = format!("the model refuses to answer: {said}");
-            return Err(Failure::permanent(message).with_details(self.progress(turns, &used)));
+            let failure = Failure::permanent(format!("the model refuses to answer: {said}"));
+            if !text.is_empty() {
+                added.push(Message::assistant(text));
+            }
+            return self.end_with(failure.with_details(self.progress(turns, &used)), &added, turns, &used);
         }
         let asks_for_tools = message.tool_calls().next().is_some();
         added.push(message);
@@ -424,7 +438,8 @@ impl Turn<'_> {
         let (added, phase) = match (asks_for_tools, &self.outputs, phase) {
             (true, None, Phase::Finishing) => {
                 let message = "the model asks for tools in its last call, in which it may not";
-                return Err(self.limit(message, turns, &used));
+                added.extend(added.last().map(|asked| calls::ended(asked, "the task has ended")));
+                return self.end_with(self.limit(message, turns, &used), &added, turns, &used);
             }
             (true, _, phase) => {
                 return Ok(self.plan_at_once(Step { added, turns, used, context, phase }));
@@ -444,14 +459,15 @@ impl Turn<'_> {
                     "the model does not return the outputs with `{RETURN}`, although it was reminded{}",
                     cut_off(stop)
                 );
-                return Err(Failure::permanent(message).with_details(self.progress(turns, &used)));
+                let failure = Failure::permanent(message).with_details(self.progress(turns, &used));
+                return self.end_with(failure, &added, turns, &used);
             }
             (false, Some(_), Phase::Finishing) => {
                 let message = format!(
                     "the model has not returned the outputs with `{RETURN}` in its last call{}",
                     cut_off(stop)
                 );
-                return Err(self.limit(&message, turns, &used));
+                return self.end_with(self.limit(&message, turns, &used), &added, turns, &used);
             }
         };
         Ok(self.lead(&Step { added, turns, used, context, phase }, TURN))

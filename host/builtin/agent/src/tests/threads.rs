@@ -1,5 +1,7 @@
 //! What a thread passes on, how it ends, and how another run continues it.
 
+use graph_sdk::model::StopReason;
+
 use super::*;
 
 const THREAD: &str = "rye/agent/threads/thread_directive";
@@ -119,6 +121,37 @@ fn a_limit_is_told_and_another_run_continues() {
     let none = host([Err(Failure::transient("no"))]);
     let failure = Run::new(settings(json!({}))).finish(&none).unwrap_err().failure();
     assert_eq!(failure.category(), Some(Category::Transient));
+}
+
+#[test]
+fn a_last_answer_that_fails_the_task_is_paid_and_kept() {
+    let refusing = || used(Response { stop: StopReason::Refused, ..Response::text("I will not.") });
+    let last = json!({ "outputs": { "n": "integer" }, "limits": { "turns": 2, "finish": true } });
+    for (answers, more, turns, said, length) in [
+        (vec![refusing()], json!({}), 1, "I will not.", 2),
+        (vec![call("acme_double", json!({ "n": 1 })), refusing()], json!({}), 2, "I will not.", 4),
+        (vec![text("4"), text("Four")], json!({ "outputs": { "n": "integer" } }), 2, "Four", 4),
+        (vec![call("acme_double", json!({ "n": 1 })), text("Two")], last, 2, "Two", 5),
+        (
+            vec![call("acme_double", json!({ "n": 1 })), call("acme_double", json!({ "n": 2 }))],
+            json!({ "limits": { "turns": 2, "finish": true } }),
+            2,
+            "",
+            6,
+        ),
+    ] {
+        let mut settings = with(json!({ "tell_failures": true, "history": {} }));
+        settings.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let answer = Run::new(settings).finish(&host(answers)).unwrap();
+        assert_eq!(
+            (&answer["status"], &answer["text"], &answer["turns"], &answer["cost"]["turns"]),
+            (&json!("error"), &json!(said), &json!(turns), &json!(turns)),
+            "{answer}"
+        );
+        assert_eq!(answer["cost"]["input_tokens"], json!(100 * turns), "{answer}");
+        assert_eq!(answer["history"]["used"]["turns"], json!(turns), "{answer}");
+        assert_eq!(answer["history"]["thread"].as_array().map(Vec::len), Some(length), "{answer}");
+    }
 }
 
 #[test]
