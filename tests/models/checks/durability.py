@@ -77,15 +77,17 @@ def killed_in_a_hook(project, event):
     project.command("runs", "verify", run)
 
 
-def overdue_in_a_hook(project, kills):
-    """The deadline of a child run passes while its hook about a failure asks: what was set aside counts, and a replay counts it, too.
-    `kills`: how often the host was killed before, while the hook asked."""
+def overdue(project, kills, in_hook):
+    """The deadline of a child run passes while a task asks, or a hook about a failure: what was set aside counts, and a replay counts it,
+    too. `kills`: how often the host was killed before, while it waited for the answer."""
     provider = project.provider
     provider.script({"match": {}, "response": {"content": TEXT, "usage": USAGE}, "chunkSize": 5})
     relay = provider.scripted
     params = {"op": "spend", "model": "m", "questions": [{"text": "One", "max_output": 50}]}
-    child = graph({"a": {"action": {"item_id": ITEM, "params": {"op": "${inputs.nothing}"}}}}, "a")
-    child["config"]["hooks"] = [{"id": "asks", "event": "error", "action": {"item_id": ITEM, "params": params}}]
+    asks = {"item_id": ITEM, "params": params}
+    child = graph({"a": {"action": {"item_id": ITEM, "params": {"op": "${inputs.nothing}"}} if in_hook else asks}}, "a")
+    if in_hook:
+        child["config"]["hooks"] = [{"id": "asks", "event": "error", "action": asks}]
     (project.folder / ".ai/tools/checks").mkdir(parents=True, exist_ok=True)
     project.write(".ai/tools/checks/overdue.yaml", child)
     document = graph({"run": {"action": {"item_id": "checks/overdue"}, "timeout": "3s", "on_error": "late"}, "late": {"type": "return"}}, "run")
@@ -112,6 +114,27 @@ def overdue_in_a_hook(project, kills):
     project.command("runs", "verify", run)
 
 
+def stopped_and_resumed(project):
+    """An answer adds nothing to a budget, which ends the run; the resumed run asks again, and is given more."""
+    provider = project.provider
+    provider.script({"match": {}, "response": {"content": TEXT, "usage": USAGE}})
+    relay = provider.scripted
+    caps = manifest({"m": model(relay.port)}, run={"calls": 1, "when_used_up": "ask"})
+    run, _ = project.run(spending("One", "Two"), caps, code=6)
+    project.command("resume", run, "--answer", "stop", code=7)
+    project.command("replay", run)
+    project.command("resume", run, code=6)
+    project.command("resume", run, "--answer", "2")
+    exchanges = relay.take()
+    # What was answered before the first question is asked again.
+    equal([one.question for one in exchanges], ["One", "One", "Two"], "the questions")
+    equal(project.show(run)["model"], spend(exchanges), "what was spent")
+    listed = {row["run_id"]: row for row in json.loads(project.command("runs", "list", "--json").stdout)["runs"]}[run]
+    equal(listed["turns"], len(exchanges), "calls in the list of runs")
+    project.command("replay", run)
+    project.command("runs", "verify", run)
+
+
 def rows(project):
     def kill(api, durability, after, call):
         return lambda: killed_and_resumed(project, api, durability, after, call)
@@ -127,8 +150,14 @@ def rows(project):
     for event in ("after_step", "error", "graph_completed"):
         yield f"killed while a hook asks, {event}: no request is hidden", kill_in_a_hook(event)
 
-    yield "a deadline while a hook about a failure asks: a replay counts what was set aside", lambda: overdue_in_a_hook(project, 0)
-    yield "the same, after the host was killed while the hook asked", lambda: overdue_in_a_hook(project, 1)
+    yield "a budget that is not raised, and raised later: a replay is equal", lambda: stopped_and_resumed(project)
+
+    def late(kills, in_hook):
+        return lambda: overdue(project, kills, in_hook)
+
+    for who, in_hook in (("a task", False), ("a hook about a failure", True)):
+        for kills, before in ((0, ""), (1, ", after the host was killed while it asked")):
+            yield f"a deadline while {who} asks{before}: a replay counts what was set aside", late(kills, in_hook)
 
     def changed_component():
         """Another component in place of the one that the run was made with asks something else."""

@@ -77,6 +77,8 @@ pub(super) struct Recorded {
     pending: BTreeMap<String, Known>,
     /// The results of hooks that no checkpoint contains, by call.
     hooks: BTreeMap<String, HookSummary>,
+    /// What tasks whose superstep never committed had used when their run stopped last, by id.
+    stopped: BTreeMap<String, TaskUse>,
     /// What hooks had set aside for a call of a language model that was cut off, by call.
     reserved: BTreeMap<String, ModelUse>,
     /// How child runs stopped.
@@ -105,7 +107,7 @@ impl Recorded {
         let stops = if namespaces.len() > 1 { stops(store, run, key)? } else { Stops::default() };
         let mut first_release = false;
         let (mut lines, mut hooks, mut reserved) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let mut pending = BTreeMap::<String, Known>::new();
+        let (mut pending, mut stopped) = (BTreeMap::<String, Known>::new(), BTreeMap::new());
         for namespace in namespaces {
             let (mut verifier, _) = restore::verifier(store, run, &namespace, *key)?;
             let mut line = Vec::new();
@@ -145,9 +147,10 @@ impl Recorded {
                     }
                     Record::Status(status) => {
                         for (task, used) in status.tasks {
-                            let known = pending.entry(task).or_default();
+                            let known = pending.entry(task.clone()).or_default();
                             known.reported = known.reported.max(reported(&used));
-                            longer(known, used.journal);
+                            longer(known, used.journal.clone());
+                            stopped.insert(task, used);
                         }
                     }
                     Record::Hook(hook) if hook.reserved => {
@@ -164,7 +167,7 @@ impl Recorded {
         }
         let (store, row) = (Arc::clone(from), row.clone());
         let (held, failed) = (Mutex::default(), Mutex::default());
-        Ok(Self { row, store, first_release, lines, held, failed, pending, hooks, reserved, stops })
+        Ok(Self { row, store, first_release, lines, held, failed, pending, stopped, hooks, reserved, stops })
     }
 
     /// The error of a checkpoint that could not be read, if there is one: results that followed are then invalid.
@@ -255,6 +258,11 @@ impl Recorded {
         let next = self.next(namespace, after);
         let committed = next.iter().flat_map(|next| &next.checkpoint.hooked).find(|hook| hook.call == call);
         committed.or_else(|| self.hooks.get(call)).cloned()
+    }
+
+    /// What a task whose superstep never committed had used when its run stopped last.
+    pub(super) fn stopped(&self, task: &str) -> Option<&TaskUse> {
+        self.stopped.get(task)
     }
 
     /// What a hook had set aside for a call of a language model that was cut off.

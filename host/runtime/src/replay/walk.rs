@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use graph_core::graph::Durability;
 use graph_core::json::canonical_string;
+use graph_core::limits::ModelUse;
 use graph_core::node::Outcome;
 use graph_core::record::{
     CacheEntry, Checkpoint, CumulativeState, JournalEntry, Record, Source, Status, StatusRecord,
@@ -286,9 +287,34 @@ impl<'r> Walk<'r> {
     async fn run_or_cut(&mut self, spec: TaskSpec, replay: &mut Replay) -> Result<(), HandleError> {
         if self.was_cut(&spec) {
             *self.dispatches.entry(spec.activation.task.clone()).or_default() += 1;
-            return Ok(());
+            return self.set_aside(&spec);
         }
         self.run(spec, replay).await
+    }
+
+    /// What an attempt that was cut off had set aside for a language model counts as used.
+    fn set_aside(&mut self, spec: &TaskSpec) -> Result<(), HandleError> {
+        let task = &spec.activation.task;
+        let namespace = namespace_of(task).to_owned();
+        let stop = self.overdue_around(&namespace).filter(|stop| stop.namespace == namespace);
+        let Some(used) = stop.and_then(|stop| stop.tasks.get(task)).or_else(|| self.recorded.stopped(task))
+        else {
+            return Ok(());
+        };
+        let known = self.recorded.task(&namespace, self.reached.get(&namespace).copied(), task);
+        let charged = if self.lost.contains(task) { known.lost } else { ModelUse::NOTHING };
+        let model = used.lost.less(charged);
+        if model.is_nothing() {
+            return Ok(());
+        }
+        let name = used.lost_models.keys().next_back().map(|name| name.as_str().into());
+        let event = Event::ModelReserved {
+            task: task.as_str().into(),
+            attempt: spec.activation.attempt,
+            model,
+            name,
+        };
+        self.handle(&namespace, event)
     }
 
     /// Whether a child run stopped by itself, and the deadline of the run around it passed before that run was notified.
@@ -481,14 +507,21 @@ impl<'r> Walk<'r> {
             if let Some(answer) = number.and_then(|number: usize| known.answers.get(number)) {
                 let next = self.recorded.next_mark(namespace, self.reached.get(namespace).copied());
                 let next = next.map_or(u64::MAX, |next| next.at.0);
-                known_answers.push((next, open.id.clone(), task, (*answer.0).clone()));
+                // A dispatch that ends at once: the answer adds nothing to a budget.
+                let is_stopped = open.budget.is_some() && *answer.0 == serde_json::Value::Bool(false);
+                known_answers.push((next, open.id.clone(), task, (*answer.0).clone(), is_stopped));
             }
         }
         // The run may have been resumed with one answer after the other. What follows from the first one is recorded first.
         let first = known_answers.iter().map(|(next, ..)| *next).min();
         let mut given = BTreeMap::new();
-        for (_, id, task, answer) in known_answers.into_iter().filter(|(next, ..)| Some(*next) == first) {
+        for (_, id, task, answer, is_stopped) in
+            known_answers.into_iter().filter(|(next, ..)| Some(*next) == first)
+        {
             given.insert(id, answer);
+            if is_stopped {
+                *self.dispatches.entry(task.clone()).or_default() += 1;
+            }
             *self.answered.entry(task).or_default() += 1;
         }
         if asked && given.is_empty() {

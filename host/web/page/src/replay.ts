@@ -274,7 +274,7 @@ class Walk {
     if (this.resumes > expected) {
       return { stuck: `it stops again and again as ${status}: ${string(members(summary.get("error") ?? "{}").get("message"))}` };
     }
-    const known: { id: string; task: string; answer: string; next: bigint | undefined }[] = [];
+    const known: { id: string; task: string; answer: string; next: bigint | undefined; isStopped: boolean }[] = [];
     const asked = elements(summary.get("interrupts") ?? "[]").map(members).filter((open) => (open.get("payload") ?? "null") !== "null");
     for (const open of asked) {
       const id = string(open.get("id"));
@@ -283,13 +283,16 @@ class Walk {
       if (answer === undefined) continue;
       const of = namespaceOf(task);
       const next = this.recorded.next(of, this.reached.get(of))?.at;
-      known.push({ id, task, answer, next: next === undefined ? undefined : BigInt(next) });
+      // A dispatch that ends at once: the answer adds nothing to a budget.
+      const isStopped = open.has("budget") && answer === "false";
+      known.push({ id, task, answer, next: next === undefined ? undefined : BigInt(next), isStopped });
     }
     // The run may have been resumed with one answer after the other. What follows from the first one is recorded first.
     const first = known.reduce<bigint | undefined>((least, { next }) => (next !== undefined && (least === undefined || next < least) ? next : least), undefined);
     const answers: Record<string, string> = {};
-    for (const { id, task, answer } of known.filter(({ next }) => next === first)) {
+    for (const { id, task, answer, isStopped } of known.filter(({ next }) => next === first)) {
       answers[id] = answer;
+      if (isStopped) this.dispatches.set(task, (this.dispatches.get(task) ?? 0) + 1);
       this.answered.set(task, (this.answered.get(task) ?? 0) + 1);
     }
     const given = Object.keys(answers).length > 0;
