@@ -252,9 +252,11 @@ impl RecordWriter {
         describe(&persist.record, &mut update);
         // A commit costs time for every page that it touches, so the row changes with the status, not with each
         // superstep.
-        if let (Some((step, known)), true) = (self.standing, update.status.is_some()) {
-            let Spent { fuel, model } = spent.unwrap_or(known);
-            (update.step, update.fuel, update.model_use) = (Some(step), Some(fuel), Some(model));
+        if update.status.is_some() {
+            update.step = self.standing.map(|(step, _)| step).or(update.step);
+            if let Some(Spent { fuel, model }) = spent.or(self.standing.map(|(_, known)| known)) {
+                (update.fuel, update.model_use) = (Some(fuel), Some(model));
+            }
         }
         self.queue.push(Queued { persist, texts, update });
     }

@@ -177,7 +177,6 @@ pub async fn open(
     let is_changed = pins_digest != row.pins;
     let texts = if is_changed { kept_now(&graph, &graphs, &components.manifest, &plan) } else { Vec::new() };
     let from_the_start = restored.is_none();
-    let standing = standing(restored.as_ref().map(|tree| &tree.root));
     let mut setup = Setup {
         pins: pins_digest,
         hooks: hooks.hooks,
@@ -198,7 +197,15 @@ pub async fn open(
     let environment = Environment { state_item, ..environment(components, plan, store, key, project, host) };
     let assembled = environment.resume(&graph, setup, restored, guard)?;
     let summary = assembled.walker.summary();
-    let mut update = RunUpdate { at: now(), pid: Change::Set(std::process::id()), ..standing };
+    // The row of a run that was cut short is behind its records.
+    let mut update = RunUpdate {
+        at: now(),
+        pid: Change::Set(std::process::id()),
+        step: Some(summary.steps),
+        fuel: Some(assembled.walker.fuel()),
+        model_use: Some(assembled.walker.model_use()),
+        ..RunUpdate::default()
+    };
     if is_changed {
         keep_changed(&*environment.store, &texts, (&pins_digest, &pins_text))?;
         (update.pins, update.graph) = (Some(pins_digest), Some(graph.digest));

@@ -66,10 +66,11 @@ fn front_matter(row: &RunRow, id: &str, totals: &Totals, at: Timestamp) -> Strin
     field("status", row.status.as_str().to_owned());
     field("messages", totals.messages.to_string());
     field("conversations", totals.conversations.to_string());
-    field("model_calls", totals.calls.to_string());
-    field("input_tokens", totals.used.input.to_string());
-    field("output_tokens", totals.used.output.to_string());
-    field("cost", quoted(&written_cost(totals.used.cost)));
+    let all = totals.used.plus(totals.called).plus(totals.lost);
+    field("model_calls", all.calls.to_string());
+    field("input_tokens", all.input.to_string());
+    field("output_tokens", all.output.to_string());
+    field("cost", quoted(&written_cost(all.cost)));
     field("started_at", quoted(&row.created_at.to_string()));
     field("updated_at", quoted(&at.to_string()));
     field("tags", Value::from(vec!["graph_transcript", &row.graph_id]).to_string());
