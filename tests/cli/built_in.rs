@@ -206,13 +206,13 @@ fn models_that_params_name_are_suggested_and_looked_for_before_a_run() {
     assert_ne!(two, ASKING);
     place.write("g.yaml", &two);
     let suggested = place.run(&["caps", "suggest", "g.yaml"]).stdout;
-    assert!(suggested.contains("    model: [\"small\",\"other\"]\n"), "{suggested}");
+    assert!(suggested.contains("    model: [\"other\",\"small\"]\n"), "{suggested}");
     place.write("suggested.yaml", &suggested);
     let validated = place.run(&["validate", "g.yaml", "suggested.yaml", "--caps", "suggested.yaml"]);
     assert_eq!(validated.code, 0, "{}", validated.stdout);
     // The manifest names one of them in another way, and grants the other to nobody.
     let misspelt =
-        suggested.replace("  \"small\":", "  \"smal\":").replace("[\"small\",\"other\"]", "[smal]");
+        suggested.replace("  \"small\":", "  \"smal\":").replace("[\"other\",\"small\"]", "[smal]");
     place.write("misspelt.yaml", &misspelt);
     let (plan, _) = place.json(&["run", "g.yaml", "--caps", "misspelt.yaml", "--plan"]);
     let warnings = plan["warnings"].to_string();

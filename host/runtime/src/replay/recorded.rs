@@ -167,7 +167,7 @@ impl Recorded {
         }
         let (store, row) = (Arc::clone(from), row.clone());
         let (held, failed) = (Mutex::default(), Mutex::default());
-        Ok(Self { row, store, first_release, lines, held, failed, pending, stopped, hooks, reserved, stops })
+        Ok(Self { row, store, first_release, lines, held, failed, pending, hooks, stopped, reserved, stops })
     }
 
     /// The error of a checkpoint that could not be read, if there is one: results that followed are then invalid.

@@ -11,7 +11,7 @@ use graph_core::parameters;
 use graph_core::record::{Accepted, InterruptRecord};
 use graph_core::time::Timestamp;
 use graph_core::trust::{KeyId, Moment, Revocation, SigningKey, TrustStore};
-use graph_core::walker::{Event, Graphs, Identity, Restored, RestoredTree, Setup};
+use graph_core::walker::{Event, Graphs, Identity, Restored, RestoredTree, RunTree, Setup};
 use graph_store::{Change, CheckpointStore, RunGuard, RunRow, RunUpdate};
 use serde_json::{Map, Value};
 
@@ -197,15 +197,7 @@ pub async fn open(
     let environment = Environment { state_item, ..environment(components, plan, store, key, project, host) };
     let assembled = environment.resume(&graph, setup, restored, guard)?;
     let summary = assembled.walker.summary();
-    // The row of a run that was cut short is behind its records.
-    let mut update = RunUpdate {
-        at: now(),
-        pid: Change::Set(std::process::id()),
-        step: Some(summary.steps),
-        fuel: Some(assembled.walker.fuel()),
-        model_use: Some(assembled.walker.model_use()),
-        ..RunUpdate::default()
-    };
+    let mut update = position(&assembled.walker, summary.steps);
     if is_changed {
         keep_changed(&*environment.store, &texts, (&pins_digest, &pins_text))?;
         (update.pins, update.graph) = (Some(pins_digest), Some(graph.digest));
@@ -224,6 +216,18 @@ pub async fn open(
         checked,
         plan_notices,
     })
+}
+
+/// The present position of a run, for its row, which is behind the records of a run that was cut short.
+fn position(walker: &RunTree, steps: u64) -> RunUpdate {
+    RunUpdate {
+        at: now(),
+        pid: Change::Set(std::process::id()),
+        step: Some(steps),
+        fuel: Some(walker.fuel()),
+        model_use: Some(walker.model_use()),
+        ..RunUpdate::default()
+    }
 }
 
 /// Keeps the texts that a run was changed to, and what it is pinned to now.
