@@ -164,6 +164,7 @@ fn grants(text: &str, manifest: &Manifest) -> usize {
         effective_grant(&request).map_or_else(|refusals| refusals.len(), |grant| grant.filesystem.len());
     let used =
         DispatchUse { node: text, primary: Primary::Execute, item_type: ItemType::Tool, item_id: text };
-    let needs = ItemNeeds { item_id: text, interfaces: &declared, wanted: &[], guest_folder: None, models: &[] };
+    let needs =
+        ItemNeeds { item_id: text, interfaces: &declared, wanted: &[], guest_folder: None, models: &[] };
     refused + suggest(text, &[used], &[needs]).text.len()
 }
