@@ -144,6 +144,7 @@ impl Walker {
         self.hold(holds.saturating_add(output));
         if self.holds_too_much() {
             self.stop_holding(now, &mut fx);
+            self.drive(now, &mut fx);
             return Ok(fx);
         }
         let Some(superstep) = &mut self.superstep else { return Ok(fx) };
