@@ -90,7 +90,7 @@ pub(crate) async fn of(graph: &Arc<Graph>, outer: &[Hook], components: &Componen
     let models = models_of(actions(&graphs, &hooks), schema);
     unknown.extend(models.iter().filter(|(_, name)| !is_model_name(name)).map(|(item, name)| {
         format!(
-            "params of `{item}` name the model `{}`, which no manifest can: they have a name of `models`",
+            "params of `{item}` name the model `{}`, which cannot be a name under `models`: write the name under which the manifest has it",
             printable(name)
         )
     }));

@@ -27,12 +27,15 @@ fn warning(name: &str, manifest: &Manifest, item: Option<&str>) -> Option<String
     let known: Vec<&str> = manifest.models().iter().map(|model| model.name.as_str()).collect();
     let shown = printable(name);
     let (message, help) = if !is_model_name(name) {
-        let help = "params have a name of `models`, whose `model` is what the provider calls the model";
-        (format!("its params name the model `{shown}`, and no manifest can"), help.to_owned())
+        let help =
+            "write the name under which the manifest has it; `model` there is what the provider calls it";
+        let message = format!("its params name the model `{shown}`, which cannot be a name under `models`");
+        (message, help.to_owned())
     } else if known.contains(&name) {
-        let whose = item.map_or_else(|| "to no item".to_owned(), |item| format!("not to `{item}`"));
+        let granted =
+            item.map_or_else(|| "grants to no item".to_owned(), |item| format!("does not grant to `{item}`"));
         let entry = item.map_or_else(|| "of the item that asks it".to_owned(), |item| format!("of `{item}`"));
-        let message = format!("its params name the model `{shown}`, which the manifest grants {whose}");
+        let message = format!("its params name the model `{shown}`, which the manifest {granted}");
         (message, format!("add `{shown}` to `model` in the entry {entry}"))
     } else {
         let help = nearest(name, known.iter().copied()).map_or_else(
