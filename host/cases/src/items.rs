@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use graph_core::capability::{DispatchPatterns, Manifest};
 use graph_core::graph::{Action, Graph, Primary};
 use graph_core::hook::{Hook, HookAction};
+use graph_core::host_item::HostItem;
 use graph_core::id::without_version;
 use graph_core::limits::RunLimits;
 use graph_core::trust::TrustStore;
 use graph_core::walker::Graphs;
-use graph_core::written_graph::GraphItem;
 use graph_runtime::graph_engine::{Engine, HttpDoubles, ModelDoubles};
 use serde_json::Value;
 
@@ -89,6 +89,7 @@ impl Items {
             stored: wanted.stored.min(most.stored),
             model: wanted.model.min(most.model),
             model_asks: wanted.model_asks,
+            model_of_nodes: wanted.model_of_nodes,
         }
     }
 
@@ -141,13 +142,13 @@ impl Items {
             None => true,
         };
         let is_needed = |action: &Action| {
-            !is_built_in(action) && GraphItem::of_action(action).is_none() && is_needed(action)
+            !is_built_in(action) && HostItem::of_action(action).is_none() && is_needed(action)
         };
         let writes = std::iter::once(graph)
             .chain(graphs.values())
             .flat_map(|graph| &graph.nodes)
             .filter_map(|node| node.action.as_ref())
-            .any(|action| GraphItem::of_action(action) == Some(GraphItem::Run));
+            .any(|action| HostItem::of_action(action) == Some(HostItem::Run));
         let needed: Vec<_> = std::iter::once(graph)
             .chain(graphs.values())
             .flat_map(|graph| &graph.nodes)

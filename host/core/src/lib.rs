@@ -34,6 +34,7 @@ pub mod format;
 pub mod fuel;
 pub mod graph;
 pub mod hook;
+pub mod host_item;
 pub mod id;
 pub mod json;
 pub mod keys;

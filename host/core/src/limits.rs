@@ -54,6 +54,18 @@ pub struct TaskLimits {
     /// What answers have added to `model`, which contains it.
     #[serde(default, skip_serializing_if = "ModelUse::is_nothing")]
     pub model_added: ModelUse,
+    /// The figures of `model` that come from `limits` of nodes in graphs; the others are unbounded here. A request that does not fit into
+    /// one of these fails, and the component may go on without it.
+    #[serde(default = "unbounded_model", skip_serializing_if = "is_unbounded_model")]
+    pub model_of_nodes: ModelUse,
+}
+
+const fn unbounded_model() -> ModelUse {
+    ModelUse::UNBOUNDED
+}
+
+fn is_unbounded_model(model: &ModelUse) -> bool {
+    *model == ModelUse::UNBOUNDED
 }
 
 const fn default_model() -> ModelUse {
@@ -106,6 +118,7 @@ impl TaskLimits {
         model_floor: None,
         model_asks: false,
         model_added: ModelUse::NOTHING,
+        model_of_nodes: ModelUse::UNBOUNDED,
     };
 
     /// No bound at all.
@@ -125,6 +138,7 @@ impl TaskLimits {
         model_floor: None,
         model_asks: false,
         model_added: ModelUse::NOTHING,
+        model_of_nodes: ModelUse::UNBOUNDED,
     };
 
     /// The task's limits on its use of the host.
@@ -160,6 +174,7 @@ impl TaskLimits {
             },
             model_asks: self.model_asks || other.model_asks,
             model_added: self.model_added.plus(other.model_added),
+            model_of_nodes: self.model_of_nodes.min(other.model_of_nodes),
         }
     }
 }
@@ -170,8 +185,12 @@ pub(crate) fn stated<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<TaskLimits>, D::Error> {
     let limits = Option::<TaskLimits>::deserialize(deserializer)?;
-    if limits.is_some_and(|limits| limits.model_asks || !limits.model_added.is_nothing()) {
-        let message = "`model_asks` and `model_added` are not among the limits of a statement";
+    let is_of_host = |limits: TaskLimits| {
+        limits.model_asks || !limits.model_added.is_nothing() || limits.model_of_nodes != ModelUse::UNBOUNDED
+    };
+    if limits.is_some_and(is_of_host) {
+        let message =
+            "`model_asks`, `model_added` and `model_of_nodes` are not among the limits of a statement";
         return Err(serde::de::Error::custom(message));
     }
     Ok(limits)
@@ -219,6 +238,9 @@ pub struct RunLimits {
     /// Once a figure of `model` is used up, the task that needs more of it asks for that instead of ending the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub model_asks: bool,
+    /// Of a child run: the figures of `model` that come from `limits` of the nodes around it; the others are unbounded here.
+    #[serde(default = "unbounded_model", skip_serializing_if = "is_unbounded_model")]
+    pub model_of_nodes: ModelUse,
 }
 
 const fn default_run_model() -> ModelUse {
@@ -302,6 +324,7 @@ impl RunLimits {
         stored: 4 << 30,
         model: ModelUse::OF_RUN,
         model_asks: false,
+        model_of_nodes: ModelUse::UNBOUNDED,
     };
 
     /// The run's limits on its use of the host. Fuel is not among them: the host's and the components' fuel share one
@@ -446,15 +469,18 @@ impl Budget {
         }
     }
 
-    /// The unit of the budget, for messages.
-    pub const fn unit(self) -> &'static str {
+    /// What an amount of the budget is of, for messages: `supersteps`, or `superstep` if it is 1.
+    pub const fn unit(self, amount: u64) -> &'static str {
         if let Some(figure) = self.figure() {
-            return figure.unit();
+            return figure.unit(amount);
         }
-        match self {
-            Self::Fuel | Self::Work => "fuel",
-            Self::Calls => "calls",
-            Self::Steps => "supersteps",
+        match (self, amount) {
+            (Self::Fuel | Self::Work, _) => "fuel",
+            (Self::Calls, 1) => "call",
+            (Self::Calls, _) => "calls",
+            (Self::Steps, 1) => "superstep",
+            (Self::Steps, _) => "supersteps",
+            (_, 1) => "byte",
             _ => "bytes",
         }
     }

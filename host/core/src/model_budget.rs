@@ -40,17 +40,20 @@ pub struct ModelBudget {
     used: ModelUse,
     /// What is set aside for the request under way.
     reserved: ModelUse,
+    /// The figures of `most` that come from `limits` of nodes; the others are unbounded.
+    of_nodes: ModelUse,
 }
 
 /// A figure of a budget does not suffice for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "it may need {} {}, and {} of {} are left; `{}` in the manifest allows that",
+    "it may need {} {}, and {} of {} are left; `{}` {}",
     figure.written(*needed),
-    figure.unit(),
+    figure.unit(*needed),
     figure.written(*left),
     figure.written(*most),
-    self.line()
+    self.line(),
+    if *of_node { "at the node of the graph allows that" } else { "in the manifest allows that" }
 )]
 pub struct ModelShortage {
     /// The figure.
@@ -61,10 +64,12 @@ pub struct ModelShortage {
     pub left: u64,
     /// How much of it the attempt had.
     pub most: u64,
+    /// It comes from `limits` of a node in a graph.
+    pub of_node: bool,
 }
 
 impl ModelShortage {
-    /// The line of a manifest that would suffice.
+    /// The line of a manifest, or of a node, that would suffice.
     pub fn line(&self) -> String {
         manifest_line(self.figure, self.most.saturating_add(self.needed.saturating_sub(self.left)))
     }
@@ -75,7 +80,7 @@ impl ModelShortage {
 #[error(
     "the provider counts {} {}, and {} were set aside, which exceeds the budget of {}; `{}` in the manifest allows that",
     figure.written(*used),
-    figure.unit(),
+    figure.unit(*used),
     figure.written(*reserved),
     figure.written(*most),
     manifest_line(*figure, *total)
@@ -136,7 +141,19 @@ impl From<ModelOverrun> for ShortFigure {
 impl ModelBudget {
     /// A budget of which nothing is used.
     pub const fn new(most: ModelUse) -> Self {
-        Self { most, floor: ModelUse::NOTHING, used: ModelUse::NOTHING, reserved: ModelUse::NOTHING }
+        Self {
+            most,
+            floor: ModelUse::NOTHING,
+            used: ModelUse::NOTHING,
+            reserved: ModelUse::NOTHING,
+            of_nodes: ModelUse::UNBOUNDED,
+        }
+    }
+
+    /// The same budget, of which these figures come from `limits` of nodes; the others are unbounded here.
+    #[must_use]
+    pub const fn with_nodes(self, of_nodes: ModelUse) -> Self {
+        Self { of_nodes, ..self }
     }
 
     /// The same budget, of which `floor` is kept for a last request: [`Self::reserve_last`].
@@ -203,7 +220,8 @@ impl ModelBudget {
             // A budget that allowed one token more would allow an answer of one token, which helps no one.
             let needed = ModelUse { output: wanted, cost: price.most(input, wanted), ..reserved };
             let (needed, left, most) = (figure.of(needed), figure.of(left), figure.of(self.most));
-            return Err(ModelShortage { figure, needed, left, most });
+            let of_node = figure.of(self.of_nodes) <= most;
+            return Err(ModelShortage { figure, needed, left, most, of_node });
         }
         self.reserved = reserved;
         Ok(reserved)
@@ -269,7 +287,7 @@ mod tests {
             let mut budget = ModelBudget::new(most);
             budget.reserve(100, 60, &PRICE).unwrap();
             budget.forfeit();
-            let ModelShortage { figure, needed, left, most: of_figure } =
+            let ModelShortage { figure, needed, left, most: of_figure, .. } =
                 budget.reserve(100, 50, &PRICE).unwrap_err();
             let raised = of_figure + needed - left;
             let raised = match figure {
@@ -310,6 +328,22 @@ mod tests {
         assert_eq!((last.input, last.output), (150, 10));
         budget.settle(of(1, 150, 10, 0));
         assert!(budget.reserve_last(1, 1, &PRICE).is_err(), "there is one last request");
+    }
+
+    #[test]
+    fn a_shortage_says_whether_the_figure_comes_from_a_node() {
+        let most = of(9, 90, 60, 9000);
+        let mut budget = ModelBudget::new(most).with_nodes(ModelUse { input: 90, ..ModelUse::UNBOUNDED });
+        let short = budget.reserve(100, 60, &PRICE).unwrap_err();
+        assert!(short.of_node);
+        assert_eq!(
+            short.to_string(),
+            "it may need 100 tokens of requests, and 90 of 90 are left; `limits: { model: { input_tokens: 100 } }` at the node of \
+             the graph allows that"
+        );
+        let mut wider = ModelBudget::new(most).with_nodes(ModelUse { input: 91, ..ModelUse::UNBOUNDED });
+        assert!(!wider.reserve(100, 60, &PRICE).unwrap_err().of_node);
+        assert!(!ModelBudget::new(most).reserve(100, 60, &PRICE).unwrap_err().of_node);
     }
 
     #[test]

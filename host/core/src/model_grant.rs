@@ -130,7 +130,7 @@ fn number(figure: ModelFigure, amount: u64) -> Value {
 }
 
 /// The figures that are not 0, as a manifest writes them.
-fn figures(of: ModelUse) -> Value {
+pub(crate) fn figures(of: ModelUse) -> Value {
     let all = ModelFigure::ALL.into_iter().filter(|figure| figure.of(of) > 0);
     let all = all.map(|figure| (figure.key().to_owned(), number(figure, figure.of(of))));
     Value::Object(all.collect())
@@ -153,17 +153,17 @@ pub(crate) struct UsedUp {
 pub(crate) fn question(of: &UsedUp, failure: &str) -> Value {
     let UsedUp { short, of_run, most, spent } = *of;
     let figure = short.figure;
-    let (key, unit) = (figure.key(), figure.unit());
+    let (key, unit) = (figure.key(), |amount| figure.unit(amount));
     let (whose, most) = (if of_run { "run" } else { "task" }, figure.of(most));
     let written = |amount| figure.written(amount);
     let (happened, missing) = match short {
         ShortFigure { over: Some(over), .. } => {
-            let happened = format!("a provider has counted {} {unit} more than were left", written(over));
+            let happened = format!("a provider has counted {} {} more than were left", written(over), unit(over));
             (happened, over)
         }
         ShortFigure { needed: Some(needed), left: Some(left), .. } => {
             let happened =
-                format!("a request may need {} {unit}, and {} are left", written(needed), written(left));
+                format!("a request may need {} {}, and {} are left", written(needed), unit(needed), written(left));
             (happened, needed.saturating_sub(left))
         }
         _ => (failure.to_owned(), 1),

@@ -73,6 +73,8 @@ pub enum Classification {
     HostLimit,
     /// Its deadline passed while the host waited for the world on its behalf.
     HostTimeout,
+    /// A figure of its budget of language models does not suffice.
+    ModelBudget,
     /// A replayed call differs from its journal.
     Difference,
 }
@@ -90,6 +92,7 @@ impl Classification {
             Self::InvalidResult => "invalid result",
             Self::HostLimit => "host limit",
             Self::HostTimeout => "host timeout",
+            Self::ModelBudget => "model budget",
             Self::Difference => "difference",
         }
     }
@@ -106,7 +109,8 @@ impl fmt::Display for Classification {
 pub struct CallReport {
     /// The outcome, or the failure: the node's own, or one for how the call ended.
     pub result: Result<Outcome, Failure>,
-    /// The fuel that `run` used, counted from after instantiation; the whole budget if it did not return.
+    /// The fuel that `run` used, counted from after instantiation; the whole budget if it did not return, except where the host waited for
+    /// the world too long ([`Classification::HostTimeout`]) or a budget of models ended it ([`Classification::ModelBudget`]).
     pub fuel_used: u64,
     /// Whether the component returned, trapped or reached a limit, and which.
     pub classification: Classification,
@@ -164,9 +168,11 @@ impl PreparedNode {
             Ok((classification, result)) => (classification, result, limits.fuel.saturating_sub(left)),
             Err(error) => {
                 let (classification, failure) = classify(&error);
-                // Waiting takes time and no fuel; any other end is charged in full.
-                let waited = classification == Classification::HostTimeout;
-                let used = if waited { limits.fuel.saturating_sub(left) } else { limits.fuel };
+                // Waiting takes time and no fuel, and an attempt that a budget of models has ended may begin again with more of it. Any
+                // other end is charged in full.
+                let is_known =
+                    matches!(classification, Classification::HostTimeout | Classification::ModelBudget);
+                let used = if is_known { limits.fuel.saturating_sub(left) } else { limits.fuel };
                 (classification, Err(failure), used)
             }
         };

@@ -2,7 +2,8 @@
 
 use graph_core::diagnostic::escape;
 use graph_core::node::{Category, Failure};
-use graph_core::record::JournalDifference;
+use graph_core::record::journal::as_fault;
+use graph_core::record::{JournalDifference, JournalEntry};
 use wasmtime::Trap;
 use wasmtime::component::ResourceTableError;
 use wasmtime_wasi_http::FieldMapError;
@@ -16,11 +17,19 @@ use crate::limiter::LimitReached;
 pub(crate) struct GuestFault {
     category: Category,
     message: String,
+    /// A figure of the budget of language models does not suffice.
+    is_of_models: bool,
 }
 
 impl GuestFault {
     pub(crate) fn new(category: Category, message: String) -> Self {
-        Self { category, message }
+        Self { category, message, is_of_models: false }
+    }
+
+    /// The end that a call's entry in a journal says; none if it says an answer.
+    pub(crate) fn of(entry: &JournalEntry) -> Option<Self> {
+        let failure = as_fault(&entry.result.0).filter(|_| !entry.ok)?;
+        Some(Self { is_of_models: entry.shortage().is_some(), ..failure.into() })
     }
 }
 
@@ -48,7 +57,8 @@ pub(crate) fn classify(error: &wasmtime::Error) -> (Classification, Failure) {
     }
     if let Some(fault) = error.downcast_ref::<GuestFault>() {
         if fault.category == Category::Limit {
-            return over(Classification::HostLimit, fault);
+            let models = fault.is_of_models;
+            return over(if models { Classification::ModelBudget } else { Classification::HostLimit }, fault);
         }
         if fault.category == Category::Timeout {
             return (Classification::HostTimeout, Failure::new(fault.category, fault.message.clone()));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use graph_core::limits::{HostUse, ModelUse, TaskLimits};
 use graph_core::model_budget::ModelBudget;
 use graph_core::node::{Category, Failure};
-use graph_core::record::journal::{as_fault, digested, fault, fault_after, kept};
+use graph_core::record::journal::{digested, fault, fault_after, kept};
 use graph_core::record::{Canonical, JournalDifference, JournalEntry, JournalReader};
 use graph_model::Encoded;
 use graph_model::exchange::{Call, Ended, Settled, Tried};
@@ -118,7 +118,8 @@ impl SharedJournal {
         };
         let to_write = ToWrite { limit: limits.written, left: limits.written };
         let floor = limits.model_floor.unwrap_or(ModelUse::NOTHING);
-        let models = Models { budget: ModelBudget::new(limits.model).with_floor(floor), meter };
+        let budget = ModelBudget::new(limits.model).with_floor(floor).with_nodes(limits.model_of_nodes);
+        let models = Models { budget, meter };
         Self(Arc::new(Shared {
             inner: Mutex::new(inner),
             to_write: Mutex::new(to_write),
@@ -173,8 +174,8 @@ impl SharedJournal {
                     Again::World => Ok(Answer::World),
                     Again::Recorded(entry) => {
                         entries.push(entry.clone());
-                        if let Some(failure) = as_fault(&entry.result.0).filter(|_| !entry.ok) {
-                            return Err(GuestFault::from(failure).into());
+                        if let Some(fault) = GuestFault::of(&entry) {
+                            return Err(fault.into());
                         }
                         Ok(Answer::Recorded(RecordedAnswer { place: entries.len() - 1, entry }))
                     }
@@ -192,8 +193,8 @@ impl SharedJournal {
             }
             Inner::Replay { reader, difference } => match reader.take(interface, function, request) {
                 Ok((place, entry)) => {
-                    if let Some(failure) = as_fault(&entry.result.0).filter(|_| !entry.ok) {
-                        return Err(GuestFault::from(failure).into());
+                    if let Some(fault) = GuestFault::of(&entry) {
+                        return Err(fault.into());
                     }
                     Ok(Answer::Recorded(RecordedAnswer { place, entry }))
                 }
@@ -302,22 +303,26 @@ impl SharedJournal {
         request: Value,
         error: wasmtime::Error,
     ) -> wasmtime::Error {
-        let result = fault(&classify(&error).1);
-        self.record_fault(interface, function, request, result);
+        let failure = classify(&error).1;
+        self.record_fault(interface, function, request, fault(&failure), failure);
         error
     }
 
-    /// Records that a call has ended its attempt, with the result that says why.
+    /// Records that a call has ended its attempt, with the result that says why, and returns the error.
     pub(crate) fn record_fault(
         &self,
         interface: &'static str,
         function: &'static str,
         request: Value,
         result: Canonical,
-    ) {
+        failure: Failure,
+    ) -> GuestFault {
+        let ended = entry(interface, function, request, Err(result));
+        let fault = GuestFault::of(&ended).unwrap_or_else(|| failure.into());
         if let Inner::Record { entries, .. } = &mut *self.inner() {
-            entries.push(entry(interface, function, request, Err(result)));
+            entries.push(ended);
         }
+        fault
     }
 
     /// The entry for repeatable bytes: the bytes or their digest.

@@ -12,13 +12,13 @@ use graph_core::capability::capability_name;
 use graph_core::diagnostic::printable;
 use graph_core::digest::Digest;
 use graph_core::graph::{ItemType, Primary};
+use graph_core::host_item::HostItem;
 use graph_core::node::FUNCTIONS;
 use graph_core::text_item::{Directive, read_text_item};
 use graph_core::trust::{
     EnvelopeClaims, KeyName, Standing, TextStanding, TrustStore, VerifiedComponent, Yank, unsigned_text,
     verify_text,
 };
-use graph_core::written_graph::GraphItem;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, Output, styled};
@@ -96,8 +96,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
             ))),
         };
     }
-    if let Some(item) = GraphItem::of_id(&args.item) {
-        return graph_item(item, context);
+    if let Some(item) = HostItem::of_id(&args.item) {
+        return host_item(item, context);
     }
     match places.find(&args.item) {
         Ok(LocatedItem::Component { file, .. }) => {
@@ -128,7 +128,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
 }
 
 /// An item that the host performs itself.
-fn graph_item(item: GraphItem, context: &Context) -> Result<Exit> {
+fn host_item(item: HostItem, context: &Context) -> Result<Exit> {
     let output = context.output;
     let (primary, item_type) = (Primary::Execute, ItemType::Tool);
     let capability = capability_name(primary, item_type, item.id());

@@ -8,10 +8,10 @@ use graph_core::capability::{
 use graph_core::diagnostic::printable;
 use graph_core::graph::{Action as Dispatch, Graph, ItemType, Primary};
 use graph_core::hook::{Hook, HookAction, is_control_item};
+use graph_core::host_item::HostItem;
 use graph_core::id::{function_of, without_version};
 use graph_core::schema::texts_of_format;
 use graph_core::walker::Graphs;
-use graph_core::written_graph::GraphItem;
 use graph_runtime::error::Result;
 use graph_runtime::items::subgraphs::Subgraphs;
 use graph_runtime::plan::admission::{Admitted, Components};
@@ -53,7 +53,7 @@ pub(crate) async fn of(graph: &Arc<Graph>, outer: &[Hook], components: &Componen
         if used.primary != Primary::Execute || used.item_type != ItemType::Tool {
             continue;
         }
-        let is_of_host = GraphItem::of_id(used.item_id).is_some();
+        let is_of_host = HostItem::of_id(used.item_id).is_some();
         if is_of_host || inside.graphs.contains_key(&*without_version(used.item_id)) {
             continue;
         }

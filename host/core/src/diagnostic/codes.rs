@@ -292,7 +292,7 @@ Remove the key, or change the node's `type`.";
 
 If the graph depends on it, do not run it with this version.";
     RESERVED_STATE_KEY = "GH0309", "a state key is reserved",
-"`inputs` is where templates read the run's inputs; `_last_error` and `_retries` are written by the host. A graph that wrote them would hide what happened.
+"`inputs` is where templates read the run's inputs; `_last_error`, `_retries` and `_threads` are written by the host. A graph that wrote them would hide what happened.
 
     assign: { inputs: \"${result}\" }
 

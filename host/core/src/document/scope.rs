@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::compat::rye;
 use crate::condition::Condition;
 use crate::diagnostic::{Code, Diagnostic, Problems, Span, codes, excerpt, nearest};
 use crate::graph::{NodeIndex, RetryPolicy};
@@ -43,7 +44,7 @@ pub(super) struct Reader<'n> {
 const MOST_TOLD: usize = 20;
 
 /// State keys that are not the graph's to write.
-const RESERVED: [&str; 3] = ["inputs", "_last_error", "_retries"];
+const RESERVED: [&str; 4] = ["inputs", "_last_error", "_retries", rye::THREADS];
 
 /// What templates can read in an action and in a node's output, besides a `foreach` variable.
 pub(super) const IN_ACTION: &[&str] = &["state", "inputs", "node", "run", "argument"];

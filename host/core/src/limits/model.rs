@@ -161,13 +161,16 @@ impl ModelFigure {
         }
     }
 
-    /// What the figure counts, for messages.
-    pub const fn unit(self) -> &'static str {
-        match self {
-            Self::Calls => "calls of models",
-            Self::InputTokens => "tokens of requests",
-            Self::OutputTokens => "tokens of answers",
-            Self::Cost => "of the manifest's currency",
+    /// What an amount of the figure is of, for messages: `calls of models`, or `call of models` if it is 1.
+    pub const fn unit(self, amount: u64) -> &'static str {
+        match (self, amount) {
+            (Self::Calls, 1) => "call of models",
+            (Self::Calls, _) => "calls of models",
+            (Self::InputTokens, 1) => "token of requests",
+            (Self::InputTokens, _) => "tokens of requests",
+            (Self::OutputTokens, 1) => "token of answers",
+            (Self::OutputTokens, _) => "tokens of answers",
+            (Self::Cost, _) => "of the manifest's currency",
         }
     }
 

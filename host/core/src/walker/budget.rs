@@ -116,7 +116,7 @@ impl Walker {
     /// The error of a run that has used up a budget. `used` is how much it has used, or would have.
     pub(super) fn used_up(&self, budget: Budget, used: u64, node: Option<String>) -> Reached {
         let most = self.most_of(budget);
-        let (key, unit) = (budget.as_str(), budget.unit());
+        let (key, unit) = (budget.as_str(), budget.unit(most));
         let at = node.as_ref().map_or(String::new(), |node| format!("node `{node}`: "));
         let message = if budget == Budget::Work {
             format!("{at}{}; nothing raises that: let the graph handle smaller values", Exhausted::Step)

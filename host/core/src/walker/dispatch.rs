@@ -11,11 +11,11 @@ use crate::capability::DispatchPatterns;
 use crate::condition::Condition;
 use crate::graph::{Action, ItemType, Next, Node, Primary};
 use crate::hook::is_control_item;
+use crate::host_item::HostItem;
 use crate::limits::TaskLimits;
 use crate::node::{Category, Failure};
 use crate::template::Scope;
 use crate::work::Meter;
-use crate::written_graph::GraphItem;
 
 /// The parts of a node's action that do not depend on state.
 #[derive(Debug)]
@@ -121,15 +121,15 @@ impl Walker {
                 format!("the node's own `capabilities` leave out `{name}`"),
             ));
         }
-        let graph_item = GraphItem::of(primary, item_type, item_id);
-        let is_written = graph_item == Some(GraphItem::Run);
+        let host_item = HostItem::of(primary, item_type, item_id);
+        let is_written = host_item == Some(HostItem::Run);
         if let Some(reason) = self.setup.manifest.refusal_of_written().filter(|_| is_written) {
             return Err(Failure::new(Category::Denied, format!("`{item_id}` is denied: {reason}")));
         }
         let is_graph = is_written
             || primary == Primary::Execute
                 && item_type == ItemType::Tool
-                && graph_item.is_none()
+                && host_item.is_none()
                 && super::tree::graph_of(&self.setup.graphs, item_id).is_some();
         if is_graph && node.cache.is_some() {
             return Err(super::cache::not_for_graphs(&node.name, item_id));

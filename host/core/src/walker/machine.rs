@@ -29,6 +29,7 @@ use super::unwritten::{Unwritten, Visited};
 use super::warnings::Warnings;
 use crate::digest::{Digest, DomainHasher};
 use crate::graph::{Durability, Graph, Node, NodeIndex, NodeKind};
+use crate::host_item::HostItem;
 use crate::limits::HostUse;
 use crate::record::{Canonical, InterruptRecord, RunError, Status, result_hasher};
 use crate::time::Timestamp;
@@ -44,6 +45,8 @@ pub const TIME_LIMIT: &str = "the run's time limit";
 #[derive(Debug)]
 pub struct Walker {
     pub(super) graph: Arc<Graph>,
+    /// The graph asks what has become of the threads that it has started.
+    keeps_threads: bool,
     pub(super) setup: Setup,
     pub(super) digests: TaskDigests,
     /// The path of nodes from the root graph to the one that has started this run; empty for the root graph.
@@ -113,6 +116,7 @@ impl Walker {
             stop: StopState::new(),
             event_time: Timestamp::default(),
             slice: Slice::new(rates::SLICE),
+            keeps_threads: HostItem::Threads.is_named_in(&graph),
             superstep: None,
             making: None,
             committing: None,
@@ -196,6 +200,12 @@ impl Walker {
         fx.push(Effect::SetTimer { timer: TimerId::RunTimeout, at: now.after(self.run_timeout()) });
         self.reach_boundary(fx);
         Ok(())
+    }
+
+    /// Whether the graph asks what has become of the threads that it has started.
+    #[inline]
+    pub(super) const fn keeps_threads(&self) -> bool {
+        self.keeps_threads
     }
 
     pub(super) fn run_timeout(&self) -> std::time::Duration {

@@ -13,16 +13,19 @@ use super::pending::Pending;
 use super::stop_state::Phase;
 use super::superstep::{Activated, Superstep};
 use super::task::{Dispatch, TaskState, outcome_size};
+use super::task_budgets::models_of_nodes;
+use crate::compat::rye;
 use crate::digest::DomainHasher;
 use crate::graph::{Action, ItemType, Node, NodeKind, OnItemError, Primary, RetryPolicy};
 use crate::hook::is_control_item;
+use crate::host_item::HostItem;
 use crate::json::canonical_size;
 use crate::limits::{Budget, HostUse, TaskLimits, smaller_floor};
 use crate::node::{Activation, Category, Failure, Outcome};
 use crate::record::{ErrorCode, RunError};
 use crate::time::Timestamp;
 use crate::work::{Meter, rates, size};
-use crate::written_graph::{self, GraphItem};
+use crate::written_graph;
 
 /// The memory that the params of running attempts may take together before no further attempt is started, as [`size`]
 /// measures it. A single attempt may have more.
@@ -166,9 +169,11 @@ impl Walker {
         // A component that makes no calls of the host can run even if none are left.
         let own = HostUse { model: task.own_models().unwrap_or_default(), ..dispatch.limits.host() };
         let HostUse { calls, bytes, model, .. } = own.min(task.account().left_of_host());
-        let of_run = self.setup.manifest.run_limits().model;
+        let run = self.setup.manifest.run_limits();
+        let of_run = run.model;
         let smaller = |floor| smaller_floor((dispatch.limits.model, floor), (of_run, of_run.floor()));
         let model_floor = dispatch.limits.model_floor.map(smaller);
+        let model_of_nodes = models_of_nodes(task, &run, model);
         if let Some(short) = task.answers_mut().take_stopped() {
             return self.end_stopped(now, at, *short, fx);
         }
@@ -176,10 +181,10 @@ impl Walker {
             task.account_mut().begin_and_end();
             return self.accept(now, at, Outcome::Result(params), fx);
         }
-        if GraphItem::of(dispatch.primary, dispatch.item_type, &dispatch.item_id) == Some(GraphItem::Validate)
-        {
+        let host_item = HostItem::of(dispatch.primary, dispatch.item_type, &dispatch.item_id);
+        if let Some(item @ (HostItem::Validate | HostItem::Threads)) = host_item {
             task.account_mut().begin_and_end();
-            return self.validate_written(now, at, &params, dispatch.limits.output, fx);
+            return self.perform_item(now, at, item, &params, dispatch.limits.output, fx);
         }
         task.account_mut().set_own_work(meter.spent());
         if dispatch.is_graph {
@@ -216,7 +221,7 @@ impl Walker {
             item_id: String::from(&*dispatch.item_id),
             params,
             activation,
-            limits: TaskLimits { fuel, calls, bytes, model, model_floor, ..dispatch.limits },
+            limits: TaskLimits { fuel, calls, bytes, model, model_floor, model_of_nodes, ..dispatch.limits },
             narrowing: dispatch.narrowing,
             clock: self.line.at(),
             seed,
@@ -224,18 +229,25 @@ impl Walker {
         self.dispatch(now, at, node, spec, fx);
     }
 
-    /// Performs `graph/validate` for a task: what is wrong with a document is the result.
-    fn validate_written(
+    /// Performs an item of the host for a task.
+    fn perform_item(
         &mut self,
         now: Timestamp,
         at: usize,
+        item: HostItem,
         params: &Value,
         most: u64,
         fx: &mut Vec<Effect>,
     ) {
         let Some(superstep) = &self.superstep else { return };
         let meter = superstep.tasks()[at].account().meter();
-        let result = written_graph::validate(params, self.setup.manifest.dispatch(), &meter);
+        let result = match item {
+            HostItem::Threads => self.coordinate(params, &meter),
+            // What is wrong with a document is the result. A document is run as a child run.
+            HostItem::Validate | HostItem::Run => {
+                written_graph::validate(params, self.setup.manifest.dispatch(), &meter).map_err(Trouble::from)
+            }
+        };
         self.count_task_work(at, meter.spent());
         match result {
             Ok(result) => {
@@ -250,10 +262,27 @@ impl Walker {
                 if self.holds_too_much() {
                     return self.stop_holding(now, fx);
                 }
+                // One that has not waited for every thread is a failure, as it is for Rye.
+                if item == HostItem::Threads {
+                    return self.answered(now, at, outcome, fx);
+                }
                 self.accept(now, at, outcome, fx);
             }
-            Err(refusal) => self.troubled(now, at, refusal.into(), fx),
+            Err(trouble) => self.troubled(now, at, trouble, fx),
         }
+    }
+
+    /// What has become of threads that the run has started.
+    fn coordinate(&self, params: &Value, meter: &Meter) -> Result<Value, Trouble> {
+        // The results that the params name are copied, each as often as it is named at most.
+        let threads = self.threads(meter)?;
+        let named = params.get("thread_ids").and_then(Value::as_array).into_iter().flatten();
+        for named in named {
+            meter.charge(rates::LOOKUP)?;
+            let id = named.as_str().or_else(|| rye::started(named));
+            meter.charge(size::of(id.and_then(|id| threads.get(id)).unwrap_or(named)))?;
+        }
+        Ok(rye::coordinate(params, &threads)?)
     }
 
     /// The failure of an attempt whose component may use no fuel.

@@ -20,10 +20,11 @@ use super::records::SPILL;
 use super::setup::{HandleError, RestoreError, Restored, Setup, Summary};
 use crate::digest::Digest;
 use crate::graph::{Action, Durability, Graph, ItemType, Primary};
+use crate::host_item::HostItem;
 use crate::limits::ModelUse;
 use crate::record::{CacheEntry, Record, Source, Status};
 use crate::time::Timestamp;
-use crate::written_graph::{GraphItem, WrittenLimits};
+use crate::written_graph::WrittenLimits;
 
 pub use cycles::{cycles, named};
 pub use names::{is_child_of, task_of_child};
@@ -90,10 +91,10 @@ impl RunTree {
     }
 
     fn with(root: Walker) -> Self {
-        let writes = |action: &Action| GraphItem::Run.may_be(action);
+        let writes = |action: &Action| HostItem::Run.may_be(action);
         let setup = root.setup();
         let may_write =
-            setup.manifest.dispatch().permits(Primary::Execute, ItemType::Tool, GraphItem::Run.id())
+            setup.manifest.dispatch().permits(Primary::Execute, ItemType::Tool, HostItem::Run.id())
                 && root.graph().nodes.iter().filter_map(|node| node.action.as_ref()).any(writes);
         Self {
             nests: may_write || !setup.graphs.is_empty(),

@@ -14,6 +14,8 @@ use super::superstep_events::{Updates, updates};
 use super::task::{Task, TaskState};
 use crate::compat::rye;
 use crate::graph::{CommandGrant, Foreach, Graph, Node, NodeIndex, NodeKind, OnItemError, WriteMode};
+use crate::limits::ModelUse;
+use crate::model_grant;
 use crate::node::{Failure, Outcome};
 use crate::work::{Exhausted, Meter, rates, size};
 
@@ -29,6 +31,7 @@ pub(super) struct Writes {
     /// The host's own keys.
     host: Map<String, Value>,
     retries: Option<Map<String, Value>>,
+    threads: Option<Map<String, Value>>,
 }
 
 impl Writes {
@@ -58,6 +61,9 @@ impl Writes {
         self.by_channel.append(&mut self.outputs);
         if let Some(retries) = self.retries.take() {
             self.host.insert("_retries".to_owned(), Value::Object(retries));
+        }
+        if let Some(threads) = self.threads.take() {
+            self.host.insert(rye::THREADS.to_owned(), Value::Object(threads));
         }
         // Whatever a graph wrote there in this superstep gives way.
         for (channel, value) in std::mem::take(&mut self.host) {
@@ -131,7 +137,17 @@ impl Walker {
                 }
             }
             if let TaskState::Handled(failure) = task.state() {
-                writes.host.insert("_last_error".to_owned(), self.last_error(node, failure));
+                writes.host.insert("_last_error".to_owned(), self.last_error(superstep, place, failure));
+            }
+            if self.keeps_threads()
+                && let Some((id, result)) = thread_of(task)
+            {
+                let known = match writes.threads.take() {
+                    Some(known) => known,
+                    None => self.threads(meter)?,
+                };
+                let threads = writes.threads.insert(known);
+                threads.insert(id.to_owned(), size::copy(result, meter)?);
             }
             if task.attempt() > 1 {
                 let known = || {
@@ -144,7 +160,7 @@ impl Walker {
         }
         let active = &superstep.activated()[place];
         if let Some(failure) = active.assign_failure() {
-            writes.host.insert("_last_error".to_owned(), self.last_error(node, failure));
+            writes.host.insert("_last_error".to_owned(), self.last_error(superstep, place, failure));
         }
         if let (NodeKind::Foreach(Foreach { collect: Some(collect), .. }), Some(list)) =
             (&node.kind, active.list())
@@ -153,6 +169,14 @@ impl Walker {
             writes.push(index, collect, self.collected(list, meter)?, WriteMode::Fold);
         }
         self.keep_output(superstep, place, &mut writes.outputs, meter)
+    }
+
+    /// The results of the threads that the run has started, by their ids.
+    pub(super) fn threads(&self, meter: &Meter) -> Result<Map<String, Value>, Exhausted> {
+        match self.channels.get(rye::THREADS).map(|kept| size::copy(kept, meter)).transpose()? {
+            Some(Value::Object(threads)) => Ok(threads),
+            _ => Ok(Map::new()),
+        }
     }
 
     /// What `collect` takes of the list of results.
@@ -164,13 +188,31 @@ impl Walker {
         results.iter().map(|result| size::copy(rye::thread_id(result), meter)).collect()
     }
 
-    /// A failure as `state._last_error` holds it.
-    fn last_error(&self, node: &Node, failure: &Failure) -> Value {
+    /// A failure of an active node as `state._last_error` holds it, with what its tasks have used of language models.
+    fn last_error(&self, superstep: &Superstep, place: usize, failure: &Failure) -> Value {
+        let active = &superstep.activated()[place];
+        let node = self.graph.node(active.node());
         if self.graph.dialect.tells_failures_as_rye() {
             return rye::last_error(&node.name, failure);
         }
-        json!({ "node": node.name, "error": failure.message, "category": failure.category.as_str() })
+        let mut told =
+            json!({ "node": node.name, "error": failure.message, "category": failure.category.as_str() });
+        let used = superstep.tasks_of(active).iter().map(|task| task.used().host.model);
+        let used = used.fold(ModelUse::NOTHING, ModelUse::plus);
+        if !used.is_nothing() {
+            told["models"] = model_grant::figures(used);
+        }
+        told
     }
+}
+
+/// The thread that a task has started, and its result: also one that says it has failed.
+fn thread_of(task: &Task) -> Option<(&str, &Value)> {
+    let result = match task.state() {
+        TaskState::Handled(failure) => failure.details.as_ref()?,
+        state => item_result(state),
+    };
+    Some((rye::started(result)?, result))
 }
 
 /// The write of an entry in a command's update. It replaces a channel's value only where the node's entry in the graph

@@ -3,12 +3,10 @@
 //! `graph/validate` reports what is wrong with a document, and `graph/run` runs it as a child run. A written graph has no
 //! signature and no authority of its own: it may dispatch what the manifest and the nodes above leave, and no more.
 
-mod item;
 mod limits;
 mod open;
 mod report;
 
-pub use item::GraphItem;
 pub use limits::WrittenLimits;
 pub use open::{MAX_TEXT, Refusal, RunCall};
 pub use report::validate;

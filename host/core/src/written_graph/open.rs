@@ -4,12 +4,12 @@ use std::io;
 
 use serde_json::{Map, Value};
 
-use super::item::GraphItem;
 use super::limits::WrittenLimits;
 use super::report::Report;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span, codes};
 use crate::digest::Digest;
 use crate::document::{self, Loaded};
+use crate::host_item::HostItem;
 use crate::json::canonical_length;
 use crate::node::{Category, Failure};
 use crate::schema::{InputSchema, SchemaFailure};
@@ -65,7 +65,7 @@ pub struct RunCall {
 impl RunCall {
     /// Reads the params of a call.
     pub fn read(params: &Value, meter: &Meter) -> Result<Self, Refusal> {
-        let mut params = checked(GraphItem::Run, params, meter)?;
+        let mut params = checked(HostItem::Run, params, meter)?;
         let limits = match params.get("limits") {
             Some(Value::Object(limits)) => WrittenLimits::read(limits),
             _ => Ok(WrittenLimits::NONE),
@@ -100,7 +100,7 @@ impl RunCall {
 }
 
 /// The params, checked against the schema of the item.
-pub(super) fn checked(item: GraphItem, params: &Value, meter: &Meter) -> Result<Map<String, Value>, Refusal> {
+pub(super) fn checked(item: HostItem, params: &Value, meter: &Meter) -> Result<Map<String, Value>, Refusal> {
     let wrong = |reason: String| {
         let message = format!("the params are not what `{}` takes: {reason}", item.id());
         Refusal::Failed(Failure::new(Category::InvalidInput, message))

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::item::GraphItem;
 use super::open::{Opened, Refusal, Unopened, checked, open};
 use crate::capability::{DispatchPatterns, capability_name};
 use crate::diagnostic::{Diagnostics, one_line};
 use crate::graph::{Action, Graph};
 use crate::hook::{HookAction, is_control_item};
+use crate::host_item::HostItem;
 use crate::work::{Meter, rates};
 
 /// The most bytes of problems that a report has; whatever is beyond is counted.
@@ -79,7 +79,7 @@ impl Report {
 /// Performs `graph/validate`: `{valid, id, diagnostics, missing, text, omitted}`. `dispatch` is what the caller may dispatch.
 /// A document that cannot be used is a result like any other.
 pub fn validate(params: &Value, dispatch: &DispatchPatterns, meter: &Meter) -> Result<Value, Refusal> {
-    let params = checked(GraphItem::Validate, params, meter)?;
+    let params = checked(HostItem::Validate, params, meter)?;
     let (graph, diagnostics) = match open(params.get("graph").unwrap_or(&Value::Null), meter) {
         Ok(Opened { loaded, .. }) => (Some(loaded.graph), loaded.warnings),
         Err(Unopened::Invalid(problems)) => (None, *problems),

@@ -3,9 +3,10 @@
 
 use serde_json::{Value, json};
 
-use super::{GraphItem, MAX_TEXT, Refusal, RunCall, validate};
+use super::{MAX_TEXT, Refusal, RunCall, validate};
 use crate::capability::DispatchPatterns;
 use crate::graph::Graph;
+use crate::host_item::HostItem;
 use crate::node::{Category, Failure};
 use crate::schema::InputSchema;
 use crate::work::{Exhausted, Meter};
@@ -102,11 +103,11 @@ fn a_mapping_is_the_same_as_its_text() {
 
 #[test]
 fn params_are_what_the_schema_says() {
-    for item in GraphItem::ALL {
+    for item in HostItem::ALL {
         assert!(InputSchema::compile(&item.params_schema(), &Meter::of_one_step()).is_ok());
-        assert_eq!(GraphItem::of_id(item.id()), Some(item));
+        assert_eq!(HostItem::of_id(item.id()), Some(item));
     }
-    assert_eq!(GraphItem::of_id("graph/run@1.0.0"), None);
+    assert_eq!(HostItem::of_id("graph/run@1.0.0"), None);
     let graph = SMALL;
     for wrong in [
         json!(null),

@@ -12,7 +12,6 @@ use wasmtime::StoreContextMut;
 use wasmtime::component::Linker;
 
 use crate::bindings::graph_host::node::types as wit;
-use crate::classify::GuestFault;
 use crate::config::MAX_CALL_DEPTH;
 use crate::convert;
 use crate::host::output::EventRecord;
@@ -109,8 +108,9 @@ async fn call(
                             // The callee does not say any more what it has used; the provider of a model counts it.
                             let used = meter.total().less(before);
                             let result = fault_after(&failure, used);
-                            state.journal.record_fault(INTERFACE, FUNCTION, request, result);
-                            return Err(GuestFault::from(failure).into());
+                            let fault =
+                                state.journal.record_fault(INTERFACE, FUNCTION, request, result, failure);
+                            return Err(fault.into());
                         }
                     }
                 }

@@ -446,13 +446,38 @@ async fn nothing_is_sent_that_the_budget_does_not_cover() {
     ] {
         let report = call_with(&node, within(most), Journal::Record, Services::default(), None).await;
         let (category, message) = failure(&report);
-        assert_eq!((category, report.classification), (Category::Limit, Classification::HostLimit));
+        assert_eq!((category, report.classification), (Category::Limit, Classification::ModelBudget));
+        assert!((1..limits().fuel / 2).contains(&report.fuel_used), "{}", report.fuel_used);
         assert!(message.contains(line), "{message}");
         let entry = &report.journal[0];
         assert_eq!((entry.refused_figure(), entry.model_use()), (Some(figure), ModelUse::NOTHING));
         replayed(&node, &report, within(most)).await;
     }
     assert!(provider.heard().is_empty(), "{:?}", provider.heard());
+}
+
+#[tokio::test]
+async fn a_component_goes_on_where_limits_of_a_node_do_not_suffice() {
+    let provider = Provider::answering(vec![whole("1", &usage(10, 1))]).await;
+    let node = node(rule(provider.port), 1);
+    let model = ModelUse { input: 10, ..ModelUse::OF_TASK };
+    let of_node = ModelUse { input: 10, ..ModelUse::UNBOUNDED };
+    let limits = TaskLimits { model_of_nodes: of_node, ..within(model) };
+    let report = call_with(&node, limits, Journal::Record, Services::default(), None).await;
+    assert_eq!(report.classification, Classification::Returned);
+    let failure = report.result.clone().unwrap_err();
+    assert_eq!(failure.category, Category::Limit);
+    assert!(failure.message.contains("at the node of the graph allows that"), "{}", failure.message);
+    assert_eq!(report.journal[0].refused_figure(), None, "the attempt did not end there");
+    let kept = &report.journal[0].result.0["failure"]["details"]["short"];
+    assert_eq!((&kept["figure"], &kept["left"]), (&json!("input_tokens"), &json!(10)));
+    assert!(provider.heard().is_empty(), "{:?}", provider.heard());
+    replayed(&node, &report, limits).await;
+
+    // What the manifest bounds more closely ends the attempt.
+    let closer = TaskLimits { model: ModelUse { input: 9, ..model }, ..limits };
+    let report = call_with(&node, closer, Journal::Record, Services::default(), None).await;
+    assert_eq!(report.classification, Classification::ModelBudget);
 }
 
 #[tokio::test]

@@ -112,9 +112,13 @@ impl Call {
         };
         let reserved = reserved.map_err(|shortage| {
             let failure = Failure::new(Category::Limit, format!("{}: {shortage}", model.shown()));
-            Box::new(if !last && budget.has_floor() {
-                // The component may still ask without tools.
-                let details = Some(json!({ "finish": true }));
+            // The component may still ask without tools, or has to go on without an answer.
+            let details = match (!last && budget.has_floor(), shortage.of_node) {
+                (true, _) => Some(json!({ "finish": true })),
+                (false, true) => Some(json!({ "short": ShortFigure::from(shortage) })),
+                (false, false) => None,
+            };
+            Box::new(if details.is_some() {
                 self.ended(Outcome::Failed(Failure { details, ..failure }), None, budget)
             } else {
                 self.ended(Outcome::Ends(failure), Some(shortage.into()), budget)

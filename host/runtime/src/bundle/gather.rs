@@ -14,11 +14,11 @@ use graph_core::digest::{Digest, DomainHasher};
 use graph_core::document::load;
 use graph_core::graph::{Action, Graph, ItemType, NodeLimits, Primary};
 use graph_core::hook::HookAction;
+use graph_core::host_item::HostItem;
 use graph_core::id::{function_of, path_of};
 use graph_core::trust::{
     KeyId, SigningKey, Standing, TextStanding, TrustStore, TrustedKey, sign_component, sign_document,
 };
-use graph_core::written_graph::GraphItem;
 use serde_json::Value;
 
 use super::native_run::{manifest_text, pinned};
@@ -215,7 +215,7 @@ fn check_for_page(context: &RunContext, plan: &Plan) -> Result<()> {
         for (subject, action) in nodes.chain(hooks) {
             if action.primary == Primary::Sign {
                 refuse(subject, page::no_signing());
-            } else if GraphItem::of_action(action) == Some(GraphItem::Run) {
+            } else if HostItem::of_action(action) == Some(HostItem::Run) {
                 refuse(subject, page::no_written_graphs());
             }
         }

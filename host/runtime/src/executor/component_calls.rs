@@ -5,12 +5,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use graph_core::capability::{EffectiveGrant, call_seed, check_call};
+use graph_core::host_item::HostItem;
 use graph_core::limits::{HostUse, TaskLimits};
 use graph_core::node::{Activation, Category, Failure, Outcome};
 use graph_core::record::JournalEntry;
 use graph_core::walker::TaskSpec;
 use graph_core::work::Meter;
-use graph_core::written_graph::{self, GraphItem, Refusal};
+use graph_core::written_graph::{self, Refusal};
 use graph_engine::{Call, Calling, Journal, Services, ToolCall, ToolReport, Tools};
 use serde_json::Value;
 
@@ -56,8 +57,8 @@ impl Caller {
         let depth = self.depth + 1;
         let (own, _) = self.place.restrictions(&self.spec.graph);
         check_call(&self.spec.manifest, own, self.spec.narrowing.as_deref(), &item, depth)?;
-        if let Some(called) = GraphItem::of_id(&item) {
-            return graph_item(called, &params, &self.spec, fuel);
+        if let Some(called) = HostItem::of_id(&item) {
+            return host_item(called, &params, &self.spec, fuel);
         }
         let ready = self.shared.callee((&self.spec, self.place), &item, &self.grant).await?;
         if let Some(failure) = ready.expired(&item, self.spec.clock) {
@@ -118,11 +119,18 @@ impl Caller {
     }
 }
 
-/// An item that takes a graph, called by a component: its document can be checked, which asks nothing of the world.
-fn graph_item(item: GraphItem, params: &Value, spec: &TaskSpec, fuel: u64) -> Result<ToolReport, Failure> {
-    if item == GraphItem::Run {
-        let message = "a component runs no graph: answer with the document, and let a node of the graph dispatch \
-                       `graph/run` with it";
+/// An item of the host, called by a component: a document can be checked, which asks nothing of the world.
+fn host_item(item: HostItem, params: &Value, spec: &TaskSpec, fuel: u64) -> Result<ToolReport, Failure> {
+    let refused = match item {
+        HostItem::Validate => None,
+        HostItem::Run => Some(
+            "a component runs no graph: answer with the document, and let a node of the graph dispatch `graph/run` with it",
+        ),
+        HostItem::Threads => Some(
+            "a component has started no threads: a node of the graph asks about those that nodes have started",
+        ),
+    };
+    if let Some(message) = refused {
         return Err(Failure::new(Category::Denied, message));
     }
     let meter = Meter::new(fuel);

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use graph_core::capability::Manifest;
 use graph_core::graph::{Graph, ItemType, Primary};
+use graph_core::host_item::HostItem;
 use graph_core::trust::TrustStore;
 use graph_core::walker::{Graphs, cycles, named};
 use graph_core::work::size;
-use graph_core::written_graph::GraphItem;
 
 use crate::error::Kind;
 use crate::error::{Error, Result};
@@ -114,7 +114,7 @@ impl Subgraphs {
 /// Whether any node's item id is a template, known only at its dispatch, or a graph that is written during the run and may
 /// name any other.
 fn has_templates(graph: &Graph) -> bool {
-    graph.nodes.iter().filter_map(|node| node.action.as_ref()).any(|action| GraphItem::Run.may_be(action))
+    graph.nodes.iter().filter_map(|node| node.action.as_ref()).any(|action| HostItem::Run.may_be(action))
 }
 
 /// A warning for each cycle of graphs that name each other.

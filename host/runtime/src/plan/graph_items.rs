@@ -2,16 +2,17 @@
 
 use graph_core::capability::Manifest;
 use graph_core::graph::{Action, Node};
+use graph_core::host_item::HostItem;
 use graph_core::schema::InputSchema;
 use graph_core::work::Meter;
-use graph_core::written_graph::{GraphItem, Refusal, RunCall};
+use graph_core::written_graph::{Refusal, RunCall};
 
 use super::{PlanProblem, PlannedNode};
 use crate::error::Error;
 
 /// Checks a node's entry: its params as far as they are written out, a written-out document as well.
 pub(super) fn check_node(
-    item: GraphItem,
+    item: HostItem,
     node: &Node,
     action: &Action,
     manifest: &Manifest,
@@ -35,7 +36,7 @@ pub(super) fn check_node(
         }
         Err(_) => {}
     }
-    if item == GraphItem::Validate {
+    if item != HostItem::Run {
         return;
     }
     planned.is_graph = true;
@@ -60,8 +61,7 @@ pub(super) fn check_node(
 }
 
 /// The problem of a hook that names such an item.
-pub(super) fn not_in_hooks(item: GraphItem) -> PlanProblem {
-    let message =
-        format!("`{}` takes a graph, and a hook neither runs nor checks one; name a component", item.id());
-    Error::invalid(message).into()
+pub(super) fn not_in_hooks(item: HostItem) -> PlanProblem {
+    let id = item.id();
+    Error::invalid(format!("`{id}` is performed for a node, and not for a hook; name a component")).into()
 }

@@ -8,8 +8,8 @@ use graph_core::capability::EffectiveGrant;
 use graph_core::digest::Digest;
 use graph_core::graph::{Action, Graph, NodeIndex};
 use graph_core::hook::{Hook, HookAction, HookEvent};
+use graph_core::host_item::HostItem;
 use graph_core::walker::Graphs;
-use graph_core::written_graph::GraphItem;
 use graph_engine::PreparedNode;
 
 use super::graph_items;
@@ -145,7 +145,7 @@ impl Plan {
             }
             for (index, node) in inside.graph.indexed() {
                 let Some(action) = node.action.as_ref() else { continue };
-                if let Some(item) = GraphItem::of_action(action) {
+                if let Some(item) = HostItem::of_action(action) {
                     let mut planned = outline(index, &node.name, action, &inside);
                     graph_items::check_node(item, node, action, &components.manifest, &mut planned);
                     nodes.push(planned);
@@ -185,7 +185,7 @@ impl Plan {
                 }
                 let planned = outline(NodeIndex(0), &hook.name, action, &inside);
                 let mut planned = PlannedNode { hook: Some(hook.event), ..planned };
-                if let Some(item) = GraphItem::of_action(action) {
+                if let Some(item) = HostItem::of_action(action) {
                     planned.problems.push(graph_items::not_in_hooks(item));
                 } else if names_graph(action, graphs) {
                     planned.problems.push(Error::invalid("a hook runs no graph; name a component").into());

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use graph_core::document;
 use graph_core::graph::{Action, Graph, ItemType};
 use graph_core::hook::HookAction;
+use graph_core::host_item::HostItem;
 use graph_core::id::path_of;
 use graph_core::time::Timestamp;
 use graph_core::trust::{
     EnvelopeClaims, TextKind, TextStanding, TrustStore, VerifiedComponent, VerifyError, verify_text,
 };
-use graph_core::written_graph::GraphItem;
 use graph_registry::artifact::{
     self, Artifact, Content, Item, ItemConfig, Kind, MOST_COMPONENT, MOST_TEXT, MOST_USES, Use,
 };
@@ -442,7 +442,7 @@ pub fn named(graph: &Graph) -> BTreeSet<(ItemType, String)> {
     let literal = |action: &Action| {
         let id = action.item_id.literal().and_then(Value::as_str)?;
         // Built into every host.
-        let is_built_in = id == graph_core::hook::CONTROL_ITEM || GraphItem::of_action(action).is_some();
+        let is_built_in = id == graph_core::hook::CONTROL_ITEM || HostItem::of_action(action).is_some();
         (!is_built_in && !id.is_empty()).then(|| (action.item_type, id.to_owned()))
     };
     actions.filter_map(literal).collect()

@@ -9,12 +9,12 @@ use graph_core::capability::Manifest;
 use graph_core::diagnostic::{nearest, one_line, printable};
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::graph::{Durability, Graph};
+use graph_core::host_item::HostItem;
 use graph_core::parameters::{self, CheckedInputs, InputsError, Parameters};
 use graph_core::schema::SchemaProblem;
 use graph_core::trust::{SigningKey, TrustStore};
 use graph_core::walker::Graphs;
 use graph_core::work::Meter;
-use graph_core::written_graph::GraphItem;
 use graph_engine::{Engine, EngineConfig};
 use graph_store::{CheckpointStore, Snapshot};
 use serde_json::{Map, Value};
@@ -219,7 +219,7 @@ pub fn components(
     allow_unsigned: bool,
 ) -> Components {
     // No key signs a graph that a run writes: where the user requires signatures of it, none runs.
-    let manifest = match trust.still_enough(GraphItem::Run.id(), &[], judged(None)) {
+    let manifest = match trust.still_enough(HostItem::Run.id(), &[], judged(None)) {
         Ok(()) => manifest,
         Err(few) => {
             manifest.without_written_graphs(&format!("no key signs a graph that a run writes itself: {few}"))

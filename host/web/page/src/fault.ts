@@ -20,6 +20,12 @@ export class Fault extends Error {
   ) {
     super(message);
   }
+
+  /** A figure of the budget of language models does not suffice. */
+  isOfModels(): boolean {
+    const { fault } = (this.kept ?? {}) as { fault?: { figure?: unknown } };
+    return fault?.figure !== undefined;
+  }
 }
 
 /** A replayed call is not what its journal says it was. */

@@ -172,7 +172,7 @@ export class Journal {
     }
     this.next += 1;
     const ended = faultOf(expected);
-    if (ended) throw new Fault(ended.category, ended.message);
+    if (ended) throw new Fault(ended.category, ended.message, expected.result);
     return expected;
   }
 

@@ -187,8 +187,8 @@ function planOf(bundle: Bundle, walker: Walker, items: Map<string, Item>, grants
     for (const node of report.graph?.nodes ?? []) {
       const action = node.action;
       if (!action || action.item_id.includes("${")) continue;
-      // The walker checks graphs itself.
-      if (action.item_id === "graph/validate") continue;
+      // The walker performs them itself.
+      if (action.item_id === "graph/validate" || action.item_id === "rye/agent/threads/orchestrator") continue;
       if (bundle.graphs.some((graph) => graph.id === action.item_id)) continue;
       if (action.primary !== "execute") {
         problems.push(`node \`${node.name}\` would \`${action.primary}\` an item, which a page cannot do`);

@@ -37,7 +37,8 @@ impl Budget {
 
     fn of(limits: &TaskLimits, around: ModelUse) -> Self {
         let floor = limits.model_floor.unwrap_or(ModelUse::NOTHING);
-        Self { own: ModelBudget::new(limits.model).with_floor(floor), around }
+        let own = ModelBudget::new(limits.model).with_floor(floor).with_nodes(limits.model_of_nodes);
+        Self { own, around }
     }
 
     /// What was used, by the components around this one, too.

@@ -66,7 +66,7 @@ pub(super) fn run(args: &Args, stores: &Stores, project: &Path, context: &Contex
     }
     out.line(format_args!(
         "{} {}  checkpoint {}, step {}",
-        styled(output::BOLD, printable(graph.as_deref().unwrap_or("a graph that is not known"))),
+        styled(output::BOLD, printable(graph.as_deref().unwrap_or("a graph that the run has written"))),
         styled(output::DIM, format_args!("run {id}")),
         checkpoint.sequence,
         checkpoint.step

@@ -205,7 +205,7 @@ impl ChildRun {
             "  ".repeat(depth),
             styled(output::DIM, printable(&self.namespace)),
             printable(&self.path),
-            printable(self.graph.as_deref().unwrap_or("a graph that is not known")),
+            printable(self.graph.as_deref().unwrap_or("a graph that the run has written")),
             styled(style, format_args!("{}:", status.as_str().replace('_', " "))),
             counted(self.steps, "step"),
             short_number(self.fuel()),

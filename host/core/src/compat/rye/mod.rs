@@ -2,14 +2,17 @@
 //!
 //! - `result`: the answers of Rye's tools, and the result of a nested graph;
 //! - `failure`: failures in hooks and in `state._last_error`, and how Rye classifies them;
+//! - `orchestrator`: what has become of the threads that a run has started;
 //! - `built_in_hooks`: the hooks that Rye loads for every graph;
 //! - `differences`: the points in which a Rye graph behaves as in Rye, for people.
 
 mod built_in_hooks;
 pub mod differences;
 mod failure;
+mod orchestrator;
 mod result;
 
 pub(crate) use built_in_hooks::built_in_hooks;
 pub(crate) use failure::{classification, error_document, last_error};
+pub(crate) use orchestrator::{ORCHESTRATOR, THREADS, coordinate, schema as orchestrator_schema, started};
 pub(crate) use result::{is_own_tool, nested_result, thread_id, unwrap};

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{HookSpec, Subject};
 use crate::graph::{ItemType, NodeIndex, Primary};
 use crate::hook::is_control_item;
+use crate::host_item::HostItem;
 use crate::limits::{Budget, HostUse, TaskLimits};
 use crate::node::{Activation, Category, Failure, Outcome};
 use crate::record::{HookRecord, JournalEntry, PlannedAction, PlannedHook};
@@ -17,7 +18,6 @@ use crate::walker::superstep::Superstep;
 use crate::walker::task::Dispatch;
 use crate::walker::tasks::{short_of, short_of_models};
 use crate::work::rates::STEP;
-use crate::written_graph::GraphItem;
 
 /// At a limit, hooks may use this fraction of the run's fuel, one part in `LAST_PART`, even if the run has none left.
 const LAST_PART: u64 = 100;
@@ -49,8 +49,8 @@ impl Walker {
             let answer = self.answer_of_hook(planned, Ok(Outcome::Result(Value::clone(&params.0))));
             return Err(Box::new(self.hook_record(subject, planned, answer, 0, now)));
         }
-        if GraphItem::of(primary, item_type, item_id).is_some() {
-            let message = format!("`{item_id}` takes a graph, and a hook neither runs nor checks one");
+        if HostItem::of(primary, item_type, item_id).is_some() {
+            let message = format!("`{item_id}` is performed for a node, and not for a hook");
             return failed(Failure::new(Category::Permanent, message));
         }
         let is_graph = primary == Primary::Execute

@@ -257,7 +257,42 @@ fn a_child_run_that_uses_up_its_nodes_budget_fails_the_node() {
     assert_eq!(output["category"], "limit");
     let message = output["error"].as_str().unwrap();
     assert!(message.contains("has used up the node's `limits.model.calls`: 2 calls of models"), "{message}");
+    assert_eq!(output["models"], json!({ "calls": 1 }), "what the node has used");
     assert_eq!(summary.host.model, calls(1));
+}
+
+#[test]
+fn a_task_knows_which_figures_come_from_nodes() {
+    let of_nodes = |calls: u64| ModelUse { calls, ..ModelUse::UNBOUNDED };
+    let started = |config: &str, inputs: u64, of_run: RunLimits| {
+        let mut run = Run::of(config, json!({ "calls": inputs }), of_run.model);
+        let manifest = Arc::new((*run.setup.manifest).clone().with_run_limits(of_run));
+        run.setup.manifest = manifest;
+        run.tree = RunTree::new(Arc::clone(&run.graph), run.setup.clone());
+        let spec = run.start().remove(0);
+        (run, spec)
+    };
+    let limited =
+        |calls: u64| RunLimits { model: ModelUse { calls, ..ModelUse::OF_RUN }, ..RunLimits::DEFAULT };
+    let single =
+        r#"start: a, nodes: {a: {action: {item_id: t/a}, limits: {model: {calls: "${inputs.calls}"}}}}"#;
+    for config in [single, AROUND] {
+        for (of_run, expected) in [(9, of_nodes(2)), (2, of_nodes(2)), (1, ModelUse::UNBOUNDED)] {
+            let (_, spec) = started(config, 2, limited(of_run));
+            assert_eq!(spec.limits.model_of_nodes, expected, "{of_run}");
+        }
+    }
+    // What the manifest asks about is not told to the component.
+    let (_, spec) = started(AROUND, 2, RunLimits { model_asks: true, ..limited(9) });
+    assert_eq!(spec.limits.model_of_nodes, ModelUse::UNBOUNDED);
+    // What is left of it, in the whole child run and after a crash.
+    let (mut run, x) = started(AROUND, 2, limited(9));
+    let y = run.end(&x, Ok(result()), calls(1)).remove(0);
+    assert_eq!(y.limits.model_of_nodes, of_nodes(1));
+    let again = run.crash();
+    assert_eq!(again[0].limits.model_of_nodes, of_nodes(1));
+    let (_, without) = started("start: a, nodes: {a: {action: {item_id: t/a}}}", 0, limited(1));
+    assert_eq!(without.limits.model_of_nodes, ModelUse::UNBOUNDED);
 }
 
 #[test]

@@ -267,7 +267,7 @@ fn an_answer_that_adds_nothing_ends_it_as_if_nothing_had_been_asked() {
         run.bare(stop.clone());
         let error = run.summary().error.unwrap();
         assert_eq!((error.code, error.category), (ErrorCode::NodeFailed, Some(Category::Limit)));
-        assert!(error.message.contains("it may need 1 calls of models, and 0 of 2 are left"), "{error:?}");
+        assert!(error.message.contains("it may need 1 call of models, and 0 of 2 are left"), "{error:?}");
         assert_eq!(run.given.len(), 1, "nothing is dispatched for that");
         // A later resume makes the attempt again, and asks again.
         run.answer(Answers::None).unwrap();

@@ -23,12 +23,13 @@ use super::{Child, RunTree};
 use crate::capability::Manifest;
 use crate::compat::rye;
 use crate::graph::{Graph, Node, NodeKind};
+use crate::host_item::HostItem;
 use crate::limits::{Budget, ModelUse, RunLimits};
 use crate::node::{Activation, Category, Failure};
 use crate::parameters::{CheckedInputs, InputsError, Parameters, check_inputs};
 use crate::record::{RunError, Status};
 use crate::work::{Meter, size};
-use crate::written_graph::{GraphItem, RunCall, WrittenLimits};
+use crate::written_graph::{RunCall, WrittenLimits};
 
 /// The memory of a written graph, as a multiple of its document.
 const HELD_PER_DOCUMENT: u64 = 4;
@@ -64,7 +65,7 @@ impl RunTree {
         let Some(walker) = self.walker(parent) else { return Ok(()) };
         let namespace = child_namespace(walker, &task);
         let meter = Meter::new(walker.task(&task).map_or(0, |task| task.account().left()));
-        let is_written = GraphItem::of(spec.primary, spec.item_type, &spec.item_id).is_some();
+        let is_written = HostItem::of(spec.primary, spec.item_type, &spec.item_id).is_some();
         let prepared = match self.prepare_child(parent, &namespace, spec, &meter) {
             Ok(prepared) => prepared,
             Err(Trouble::Failed(failure)) => {
@@ -263,6 +264,7 @@ impl RunTree {
                 .saturating_add(task.map_or(0, |task| task.account().left_of_host().stored)),
             model: accounted.host.model.plus(spec.limits.model),
             model_asks: limits.model_asks,
+            model_of_nodes: accounted.host.model.plus(spec.limits.model_of_nodes),
         };
         let of_params = written.unwrap_or(WrittenLimits::NONE);
         let run = of_params.lower(run);
@@ -300,7 +302,7 @@ impl RunTree {
     /// The graph that a task's item is, or that it has among its params, and what the graph is given. A child run that has
     /// started keeps the document that it was started with.
     fn called<'s>(&self, namespace: &str, spec: &'s TaskSpec, meter: &Meter) -> Result<Called<'s>, Trouble> {
-        if GraphItem::of(spec.primary, spec.item_type, &spec.item_id).is_none() {
+        if HostItem::of(spec.primary, spec.item_type, &spec.item_id).is_none() {
             let graph = graph_of(&self.root.setup().graphs, &spec.item_id).ok_or_else(|| {
                 let message = format!("`{}` is no graph", spec.item_id);
                 Trouble::Failed(Failure::new(Category::Internal, message))
@@ -470,9 +472,9 @@ fn exceeded(child: &Child, budget: Budget, within: Option<String>) -> Option<Fai
         "its graph `{}` has used up the {} {} that `{}` among the `limits` of `{}` leave it",
         child.walker.graph().id,
         budget.written(budget.of(&limits)),
-        budget.unit(),
+        budget.unit(budget.of(&limits)),
         budget.as_str(),
-        GraphItem::Run.id()
+        HostItem::Run.id()
     );
     Some(Failure { within, ..Failure::new(Category::Limit, message) })
 }
@@ -575,7 +577,7 @@ fn used_up_of_node(child: &Child, budget: Budget) -> Option<Failure> {
             child.walker.graph().id,
             budget.as_str(),
             figure.written(most),
-            figure.unit()
+            figure.unit(most)
         );
         Failure::new(Category::Limit, message)
     })

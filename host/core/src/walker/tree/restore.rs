@@ -11,9 +11,10 @@ use super::super::superstep::Superstep;
 use super::names::{child_namespace, graph_of, namespace_of, task_of_child};
 use super::{Child, RunTree};
 use crate::graph::Graph;
+use crate::host_item::HostItem;
 use crate::limits::ModelUse;
 use crate::record::{Accepted, Status};
-use crate::written_graph::{GraphItem, WrittenLimits};
+use crate::written_graph::WrittenLimits;
 
 /// The stored records that a tree of runs is restored from.
 #[derive(Clone, Debug)]
@@ -99,7 +100,7 @@ impl RunTree {
         let Some(found) = superstep.find(task).map(|at| &superstep.tasks()[at]) else { return Ok(()) };
         let node = walker.graph().node(superstep.node_of(found));
         let Some(dispatch) = found.dispatch() else { return Ok(()) };
-        let is_written = GraphItem::of(dispatch.primary, dispatch.item_type, &dispatch.item_id).is_some();
+        let is_written = HostItem::of(dispatch.primary, dispatch.item_type, &dispatch.item_id).is_some();
         let graph = if is_written {
             // What is written once stays as it was: the document of the record counts, not the params of today.
             Some(kept.as_ref().ok_or_else(|| failed("its document was not kept".to_owned()))?)

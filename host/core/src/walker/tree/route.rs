@@ -10,9 +10,9 @@ use super::super::setup::HandleError;
 use super::names::{child_namespace, graph_of, is_below, namespace_of};
 use super::{RunTree, Sent};
 use crate::graph::{ItemType, Primary};
+use crate::host_item::HostItem;
 use crate::record::{CacheEntry, Record, Status};
 use crate::time::Timestamp;
-use crate::written_graph::GraphItem;
 
 /// The memory of a record that is held back besides what its run counts as stored: what a checkpoint repeats of it.
 const HELD: u64 = 2 << 10;
@@ -129,7 +129,7 @@ impl RunTree {
         let of_root = namespace.is_empty();
         match effect {
             Effect::RunTask(spec) => {
-                let is_written = GraphItem::of(spec.primary, spec.item_type, &spec.item_id).is_some();
+                let is_written = HostItem::of(spec.primary, spec.item_type, &spec.item_id).is_some();
                 let is_graph = spec.primary == Primary::Execute
                     && spec.item_type == ItemType::Tool
                     && graph_of(&self.root.setup().graphs, &spec.item_id).is_some();

@@ -11,7 +11,6 @@ use super::ask::Asking;
 use super::convert;
 use crate::bindings::graph_host::host::model as wit;
 use crate::bindings::graph_host::node::types::Failure as WitFailure;
-use crate::classify::GuestFault;
 use crate::convert::failure as given_failure;
 use crate::host::http::{Destination, Received, Sender};
 use crate::host::output::Level;
@@ -123,8 +122,7 @@ impl TaskState {
                 Ok(Err(failure))
             }
             Outcome::Ends(failure) => {
-                journal.record_fault(INTERFACE, FUNCTION, asked, kept.into());
-                Err(GuestFault::from(failure).into())
+                Err(journal.record_fault(INTERFACE, FUNCTION, asked, kept.into(), failure).into())
             }
         }
     }

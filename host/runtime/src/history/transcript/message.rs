@@ -264,7 +264,7 @@ pub struct Totals {
     pub models: BTreeMap<String, ModelUse>,
     /// What components have used that were called by others: their conversations are in no journal.
     pub called: ModelUse,
-    /// What was used, or may have been used, by attempts that a crash ended: their conversations are in no journal.
+    /// What was used, or may have been used, by attempts that a crash or a deadline ended: their conversations are in no journal.
     pub lost: ModelUse,
 }
 

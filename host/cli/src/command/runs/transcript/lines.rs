@@ -119,7 +119,7 @@ impl Lines {
         }
         for (used, who) in [
             (totals.called, "components that others have called, whose conversations are in no journal"),
-            (totals.lost, "attempts that a crash ended, whose conversations are in no journal"),
+            (totals.lost, "attempts that a crash or a deadline ended, whose conversations are in no journal"),
         ] {
             if !used.is_nothing() {
                 self.out

@@ -1,21 +1,27 @@
-//! The two items: their ids, what they do, and what they take.
+//! The items that the walker performs itself: their ids, what they do, and what they take.
+//!
+//! `graph/validate` and `graph/run` take a graph document ([`written_graph`](crate::written_graph));
+//! `rye/agent/threads/orchestrator` says what has become of threads that the run has started.
 
 use serde_json::{Value, json};
 
-use crate::graph::{Action, ItemType, Primary};
+use crate::compat::rye;
+use crate::graph::{Action, Graph, ItemType, Primary};
 
-/// An item that takes a graph document. The walker performs it, whatever other item has its id.
+/// An item that the walker performs, whatever other item has its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GraphItem {
+pub enum HostItem {
     /// Checks a document: what is wrong with it is the result.
     Validate,
     /// Runs a document as a child run.
     Run,
+    /// Says what has become of threads, as Rye's orchestrator does.
+    Threads,
 }
 
-impl GraphItem {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Validate, Self::Run];
+impl HostItem {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Validate, Self::Run, Self::Threads];
 
     /// The item with this id. There are no versions and no functions of them.
     pub fn of_id(id: &str) -> Option<Self> {
@@ -38,11 +44,18 @@ impl GraphItem {
         is_tool && (action.item_id.literal().is_none() || Self::of_action(action) == Some(self))
     }
 
+    /// Whether an action of a graph names this item by a written-out id.
+    pub fn is_named_in(self, graph: &Graph) -> bool {
+        let mut actions = graph.nodes.iter().filter_map(|node| node.action.as_ref());
+        actions.any(|action| Self::of_action(action) == Some(self))
+    }
+
     /// The id.
     pub const fn id(self) -> &'static str {
         match self {
             Self::Validate => "graph/validate",
             Self::Run => "graph/run",
+            Self::Threads => rye::ORCHESTRATOR,
         }
     }
 
@@ -57,6 +70,10 @@ impl GraphItem {
                 "Runs a graph document as a child run, with at most what this run may use. The result is the output of the \
                  graph. A document that is not valid is an `invalid-input` failure with its problems in `details`."
             }
+            Self::Threads => {
+                "Says what has become of the threads that nodes of this run have started: results with a `thread_id`. They \
+                 have ended when the next node begins, so nothing is waited for."
+            }
         }
     }
 
@@ -66,6 +83,9 @@ impl GraphItem {
             "type": ["string", "object"],
             "description": "The graph document: its text in YAML or JSON, or the mapping itself",
         });
+        if self == Self::Threads {
+            return rye::orchestrator_schema();
+        }
         if self == Self::Validate {
             return json!({
                 "type": "object",
