@@ -34,11 +34,11 @@ pub(crate) struct Plan {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Perform {
     /// The id of the call.
-    id: String,
+    pub(crate) id: String,
     /// The item.
-    item: String,
+    pub(crate) item: String,
     /// Its params.
-    arguments: Value,
+    pub(crate) arguments: Value,
     /// The arguments are those of a person.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     edited: bool,

@@ -6,6 +6,9 @@
 use graph_sdk::prelude::*;
 
 use crate::calls::Perform;
+use crate::result::Used;
+use crate::settings::Settings;
+use crate::threads;
 
 /// The thread begins.
 pub(crate) const STARTED: &str = "thread_started";
@@ -17,8 +20,6 @@ pub(crate) const RETURNED: &str = "directive_return";
 pub(crate) const COMPLETE: &str = "after_complete";
 /// The events at which a thread calls hooks.
 const EVENTS: [&str; 4] = [STARTED, CONTEXT, RETURNED, COMPLETE];
-/// The item that carries out a directive that a hook names.
-const THREAD: &str = "rye/agent/threads/thread_directive";
 /// The operators of conditions.
 const OPERATORS: [&str; 9] = ["eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "exists"];
 /// How deep conditions may be nested.
@@ -49,6 +50,42 @@ pub(crate) struct Due {
     then: String,
     /// The calls.
     perform: Vec<Perform>,
+    /// Some of them start threads, which count.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    threads: bool,
+}
+
+impl Due {
+    /// Whether the graph goes to this node after them.
+    pub(crate) fn leads_to(&self, node: &str) -> bool {
+        self.then == node
+    }
+
+    /// What was used, with the threads that they have started; `given` is what they have returned.
+    pub(crate) fn used(&self, used: Used, given: &[Value]) -> Used {
+        let of_threads = self.perform.iter().zip(given).filter(|(hook, _)| threads::is_thread(&hook.item));
+        of_threads.fold(used, |used, (_, given)| threads::with_thread(used, given))
+    }
+
+    /// The same with threads as those that the model starts: what they are given, and how many there may be. A hook whose thread may not be
+    /// started is left out, with a warning in the log.
+    fn with_threads(mut self, settings: &Settings, used: &Used) -> Option<Self> {
+        let mut started = 0;
+        self.perform.retain_mut(|hook| {
+            if !threads::is_thread(&hook.item) {
+                return true;
+            }
+            if let Some(why) = threads::refusal(settings, used, started) {
+                not_called(&hook.id, &why);
+                return false;
+            }
+            started += 1;
+            hook.arguments = threads::passed_on(settings, used, &hook.arguments);
+            true
+        });
+        self.threads = started > 0;
+        (!self.perform.is_empty()).then_some(self)
+    }
 }
 
 impl Hook {
@@ -73,7 +110,7 @@ impl Hook {
             }
             ("execute", "tool") => Ok((item.to_owned(), params)),
             ("execute", "directive") => {
-                Ok((THREAD.to_owned(), json!({ "directive_name": item, "inputs": params })))
+                Ok((threads::THREAD.to_owned(), json!({ "directive_name": item, "inputs": params })))
             }
             (primary, kind) => {
                 Err(format!("a thread executes tools and directives, and does not {primary} {kind}"))
@@ -102,16 +139,28 @@ impl Hook {
 pub(crate) fn warn(hooks: &[Hook]) {
     for hook in hooks {
         if let Some(problem) = hook.problem() {
-            graph_sdk::host::log(
-                graph_sdk::host::Level::Warn,
-                format!("the hook `{}` is not called: {problem}", hook.name()),
-            );
+            not_called(hook.name(), &problem);
         }
     }
 }
 
-/// The hooks to call at these events before the graph goes to the node `then`; `None` if there are none.
-pub(crate) fn due(hooks: &[Hook], events: &[&str], reads: &Value, then: &str) -> Option<Due> {
+fn not_called(hook: &str, why: &str) {
+    graph_sdk::host::log(graph_sdk::host::Level::Warn, format!("the hook `{hook}` is not called: {why}"));
+}
+
+/// The hooks to call at these events before the graph goes to the node `then`; `None` if there are none. `used` is what the thread has
+/// used.
+pub(crate) fn due(
+    settings: &Settings,
+    used: &Used,
+    events: &[&str],
+    reads: &Value,
+    then: &str,
+) -> Option<Due> {
+    wanted(&settings.hooks, events, reads, then)?.with_threads(settings, used)
+}
+
+fn wanted(hooks: &[Hook], events: &[&str], reads: &Value, then: &str) -> Option<Due> {
     let mut perform = Vec::new();
     for event in events {
         let mut reads = reads.clone();
@@ -125,7 +174,7 @@ pub(crate) fn due(hooks: &[Hook], events: &[&str], reads: &Value, then: &str) ->
         }
     }
     let event = events.last().map(|event| (*event).to_owned())?;
-    (!perform.is_empty()).then(|| Due { event, then: then.to_owned(), perform })
+    (!perform.is_empty()).then(|| Due { event, then: then.to_owned(), perform, threads: false })
 }
 
 /// Whether a condition holds.
@@ -255,9 +304,9 @@ mod tests {
             ),
         ];
         let reads = json!({ "cost": { "spend": 0.5 }, "outputs": { "n": 3 } });
-        let due = |events: &[&str]| due(&hooks, events, &reads, "done").map(|due| json!(due));
+        let due = |events: &[&str]| wanted(&hooks, events, &reads, "done").map(|due| json!(due));
         let tell = json!({ "id": "dear", "item": "acme/tell", "arguments": { "of": { "spend": 0.5 }, "text": "It cost 0.5: .", "n": 1 } });
-        let next = json!({ "id": "directive_return", "item": THREAD, "arguments": { "directive_name": "acme/next", "inputs": { "n": 3 } } });
+        let next = json!({ "id": "directive_return", "item": threads::THREAD, "arguments": { "directive_name": "acme/next", "inputs": { "n": 3 } } });
         assert_eq!(due(&[COMPLETE]), Some(json!({ "event": COMPLETE, "then": "done", "perform": [tell] })));
         assert_eq!(due(&[RETURNED, COMPLETE]).unwrap()["perform"], json!([next, tell]));
         assert_eq!(due(&[STARTED]), None);
@@ -284,7 +333,7 @@ mod tests {
             let hook = hook(wrong);
             let problem = hook.problem().unwrap();
             assert!(problem.contains(reason), "{problem}");
-            assert_eq!(due(std::slice::from_ref(&hook), &[STARTED], &json!({}), "turn"), None);
+            assert_eq!(wanted(std::slice::from_ref(&hook), &[STARTED], &json!({}), "turn"), None);
         }
     }
 

@@ -8,6 +8,7 @@ mod approvals;
 mod calls;
 mod context;
 mod hooks;
+mod limits;
 mod loops;
 mod outputs;
 mod result;

@@ -4,7 +4,7 @@ use graph_sdk::model::Tool;
 use graph_sdk::prelude::*;
 
 use crate::schema;
-use crate::settings::wrong;
+use crate::settings::{OF_TOOL, wrong};
 
 /// The name of the tool with which the model returns the outputs.
 pub(crate) const RETURN: &str = "directive_return";
@@ -82,6 +82,11 @@ impl Outputs {
         let description =
             "Ends the task and returns its outputs. Call it alone, once everything else is done.";
         Tool::new(RETURN, description, self.schema.clone())
+    }
+
+    /// About the bytes of that tool in a request.
+    pub(crate) fn size(&self) -> usize {
+        self.schema.to_string().len() + OF_TOOL
     }
 
     /// What is wrong with the arguments of a call.

@@ -84,8 +84,7 @@ impl Used {
 
     /// With a thread that the model has started; `spend` is in the manifest's currency.
     pub(crate) fn with_thread(self, input: u64, output: u64, spend: f64) -> Self {
-        let millionths = format!("{:.0}", (spend.max(0.0) * 1e6).min(1e18)).parse().unwrap_or(0);
-        let usage = Usage { input, output, cached: 0, reasoning: 0, cost: millionths };
+        let usage = Usage { input, output, cached: 0, reasoning: 0, cost: millionths(spend) };
         Self { spawns: self.spawns.saturating_add(1), ..self.with(&usage) }
     }
 
@@ -105,12 +104,27 @@ impl Used {
         format!("{}.{:06}", self.cost / 1_000_000, self.cost % 1_000_000).parse().unwrap_or_default()
     }
 
+    /// What so many tokens cost, by what those have cost that were used.
+    pub(crate) fn price_of(&self, tokens: u64) -> u64 {
+        self.cost.saturating_mul(tokens).checked_div(self.tokens()).unwrap_or(0)
+    }
+
+    /// What is left of a spend in the manifest's currency, in millionths.
+    pub(crate) fn left_of(&self, spend: f64) -> u64 {
+        millionths(spend).saturating_sub(self.cost)
+    }
+
     /// As people read it: the cost in the manifest's currency.
     pub(crate) fn shown(&self) -> Value {
         let Self { turns, input_tokens, output_tokens, .. } = *self;
         let spend = self.spend();
         json!({ "turns": turns, "input_tokens": input_tokens, "output_tokens": output_tokens, "spend": spend })
     }
+}
+
+/// An amount of the manifest's currency in millionths.
+fn millionths(spend: f64) -> u64 {
+    format!("{:.0}", (spend.max(0.0) * 1e6).min(1e18)).parse().unwrap_or(0)
 }
 
 #[cfg(test)]

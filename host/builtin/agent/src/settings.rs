@@ -21,6 +21,10 @@ const MOST_TOOLS: usize = 127;
 const ABOUT_THE_RUN: [&str; 2] = ["capabilities", "depth"];
 /// The longest name of a tool, in bytes.
 const LONGEST_NAME: usize = 64;
+/// About the bytes of a request without its conversation and its tools.
+const OF_REQUEST: usize = 150;
+/// About the bytes that a request has for each tool besides its name, its description and its schema.
+pub(crate) const OF_TOOL: usize = 80;
 
 /// The settings of an agent.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -266,6 +270,14 @@ impl Settings {
             outputs.as_object().is_some_and(Map::is_empty) || outputs.as_array().is_some_and(Vec::is_empty)
         };
         self.outputs.as_ref().filter(|outputs| !is_nothing(outputs)).map(Outputs::read).transpose()
+    }
+
+    /// About the bytes that each request has besides the conversation and the tool for the outputs.
+    pub(crate) fn size_of_requests(&self) -> usize {
+        let tool = |tool: &ToolSettings| {
+            tool.name().len() + tool.description.len() + tool.parameters.to_string().len() + OF_TOOL
+        };
+        OF_REQUEST + self.system.as_ref().map_or(0, String::len) + self.offered().map(tool).sum::<usize>()
     }
 
     /// The tools that the model is offered.

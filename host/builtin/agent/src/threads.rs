@@ -10,7 +10,7 @@ use crate::result::Used;
 use crate::settings::{Limits, Settings};
 
 /// The item that carries out a directive as a thread.
-const THREAD: &str = "rye/agent/threads/thread_directive";
+pub(crate) const THREAD: &str = "rye/agent/threads/thread_directive";
 
 /// What the thread above has passed on.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]

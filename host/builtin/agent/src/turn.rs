@@ -5,9 +5,10 @@ use graph_sdk::prelude::*;
 
 use crate::calls::Plan;
 use crate::hooks::Due;
+use crate::limits::{self, Next};
 use crate::outputs::{Outputs, RETURN};
 use crate::result::{Answer, History, Used};
-use crate::settings::{Limits, Said, Settings};
+use crate::settings::{Said, Settings};
 use crate::{calls, context, hooks, settings, thread};
 
 /// The graph's node that dispatches this item.
@@ -65,6 +66,12 @@ pub(crate) struct Params {
     /// The hooks that were called last.
     #[serde(default)]
     hooks: Option<Due>,
+    /// What they have returned, as far as it has not been counted.
+    #[serde(default)]
+    hooked: Option<Vec<Value>>,
+    /// The answer, while the hooks about it are called.
+    #[serde(default)]
+    answer: Option<Value>,
     /// How often older messages were replaced by a summary.
     #[serde(default)]
     summaries: u64,
@@ -93,7 +100,12 @@ pub(crate) fn run(params: Params, ctx: &Context) -> Result<Command, Failure> {
     if let (Some(plan), Some(performed)) = (&params.calls, &params.results) {
         params.used = plan.used(params.used, performed);
     }
-    Turn { params, outputs, ctx }.run()
+    if let (Some(due), Some(given)) = (&params.hooks, &params.hooked) {
+        params.used = due.used(params.used, given);
+    }
+    let are_counted = params.hooked.is_some();
+    let command = Turn { params, outputs, ctx }.run()?;
+    Ok(if are_counted { command.write("hooked", Value::Null) } else { command })
 }
 
 /// How a task ends.
@@ -126,6 +138,9 @@ struct Turn<'c> {
 
 impl Turn<'_> {
     fn run(&self) -> Result<Command, Failure> {
+        if let Some(closed) = self.close() {
+            return Ok(closed);
+        }
         if let Some(begun) = self.begin() {
             return Ok(begun);
         }
@@ -169,9 +184,23 @@ impl Turn<'_> {
             return None;
         }
         hooks::warn(&settings.hooks);
-        let due =
-            hooks::due(&settings.hooks, &[hooks::STARTED], &self.read_by_hooks(&self.params.used), TURN)?;
+        let used = &self.params.used;
+        let due = hooks::due(settings, used, &[hooks::STARTED], &self.read_by_hooks(used), TURN)?;
         Some(Command::new().write("hooks", json!(due)).goto(HOOK))
+    }
+
+    /// The answer again, once its hooks have started threads: with what these have used.
+    fn close(&self) -> Option<Command> {
+        let Params { hooks, hooked, answer, used, .. } = &self.params;
+        if hooked.is_none() || !hooks.as_ref().is_some_and(|due| due.leads_to(DONE)) {
+            return None;
+        }
+        let mut answer = answer.clone().filter(Value::is_object)?;
+        answer["cost"] = used.shown();
+        if let Some(history) = answer.get_mut("history").filter(|history| history.is_object()) {
+            history["used"] = json!(used);
+        }
+        Some(Command::new().write("answer", answer).write("used", json!(used)).goto(DONE))
     }
 
     /// What hooks read, besides the event.
@@ -185,10 +214,14 @@ impl Turn<'_> {
     }
 
     /// Ends the task with an answer that says why it has failed, if the settings want that. What ends the run, or may pass, stays a
-    /// failure. `added` are the results of the last calls.
+    /// failure. `added` are the results of the last calls; what the user has said since is kept for the next message.
     fn tell(&self, failure: Failure, added: Option<Message>) -> Result<Command, Failure> {
         let Params { turns, used, .. } = &self.params;
-        self.end_with(failure, &added.into_iter().collect::<Vec<_>>(), *turns, used)
+        let added: Vec<Message> = added
+            .into_iter()
+            .chain(self.said().map(Said::message).filter(|said| self.is_new(said)))
+            .collect();
+        self.end_with(failure, &added, *turns, used)
     }
 
     /// The same for a failure that follows from an answer, which is paid.
@@ -225,6 +258,11 @@ impl Turn<'_> {
     /// What the user says, if it is not in the thread yet.
     fn said(&self) -> Option<&Said> {
         self.params.settings.message.as_ref().filter(|said| Some(*said) != self.params.heard.as_ref())
+    }
+
+    /// Whether the thread ends with another message: what could not be answered when it was said first is in the thread already.
+    fn is_new(&self, said: &Message) -> bool {
+        self.params.thread.last() != Some(said)
     }
 
     /// Decides about the calls of the last message in an activation of its own, in which a person may be asked.
@@ -318,6 +356,7 @@ impl Turn<'_> {
         // A new message begins its count of turns, also where the graph did not begin again.
         let (turns, phase) =
             if new.is_some() { (0, Phase::Working) } else { (self.params.turns, self.params.phase) };
+        let new = new.filter(|new| self.is_new(new));
         let mut added: Vec<Message> = results.into_iter().chain(new).collect();
         match added.last().or(thread.last()) {
             None => {
@@ -332,10 +371,10 @@ impl Turn<'_> {
             }
             Some(_) => {}
         }
-        if let Some(message) = reached(&settings.limits, turns, used) {
+        if let Some(message) = limits::reached(&settings.limits, turns, used) {
             return Err(self.limit(&message, turns, used));
         }
-        let mut phase = if self.has_to_finish(turns) { Phase::Finishing } else { phase };
+        let mut phase = if self.has_to_finish(turns, &added) { Phase::Finishing } else { phase };
         if phase != Phase::Finishing
             && let Some(window) = &settings.context
             && let all = [thread.as_slice(), added.as_slice()].concat()
@@ -344,7 +383,7 @@ impl Turn<'_> {
             let superstep = self.ctx.activation().superstep;
             let summarised = context::summarise(settings, &all, cut, *used, superstep)?;
             let reads = self.read_by_hooks(&summarised.used);
-            let due = hooks::due(&settings.hooks, &[hooks::CONTEXT], &reads, TURN);
+            let due = hooks::due(settings, &summarised.used, &[hooks::CONTEXT], &reads, TURN);
             let command = match due {
                 Some(due) => Command::new().write("hooks", json!(due)).goto(HOOK),
                 None => Command::new().goto(TURN),
@@ -379,18 +418,16 @@ impl Turn<'_> {
         model::complete(&self.request(conversation, phase)?)
     }
 
-    /// Whether the next call is the last one that a limit permits.
-    fn has_to_finish(&self, turns: u64) -> bool {
-        let settings = &self.params.settings;
+    /// Whether the next call is about the last one that a limit permits. `added` is not in the thread yet.
+    fn has_to_finish(&self, turns: u64, added: &[Message]) -> bool {
+        let Params { settings, thread, used, context, .. } = &self.params;
         if !settings.limits.finish {
             return false;
         }
-        let left = model::remaining();
-        let tokens_end = match (settings.max_output, left.output) {
-            (Some(most), Some(left)) => left < most.saturating_mul(2),
-            _ => false,
-        };
-        turns + 1 == settings.limits.turns || left.calls == Some(1) || tokens_end
+        let said: usize = thread.iter().chain(added).map(thread::size).sum();
+        let request = said + settings.size_of_requests() + self.outputs.as_ref().map_or(0, Outputs::size);
+        Next { turns, request: request as u64, context: *context, used }
+            .is_last(settings, &model::remaining())
     }
 
     fn request(&self, conversation: Vec<Message>, phase: Phase) -> Result<Request, Failure> {
@@ -508,7 +545,7 @@ impl Turn<'_> {
         let mut reads = self.read_by_hooks(used);
         reads["result"] = json!(text);
         reads["outputs"] = json!(end.outputs);
-        let command = match hooks::due(&settings.hooks, &events, &reads, DONE) {
+        let command = match hooks::due(settings, used, &events, &reads, DONE) {
             Some(due) => Command::new().write("hooks", json!(due)).goto(HOOK),
             None => Command::new().goto(DONE),
         };
@@ -541,22 +578,4 @@ const fn cut_off(stop: StopReason) -> &'static str {
         }
         _ => "",
     }
-}
-
-/// Which limit does not permit another call.
-fn reached(limits: &Limits, turns: u64, used: &Used) -> Option<String> {
-    if turns >= limits.turns {
-        let most = limits.turns;
-        return Some(format!(
-            "the model was asked {turns} times and has not finished; `limits.turns` is {most}"
-        ));
-    }
-    if let Some(most) = limits.tokens.filter(|most| used.tokens() >= *most) {
-        return Some(format!(
-            "the task has used {} tokens and is not finished; `limits.tokens` is {most}",
-            used.tokens()
-        ));
-    }
-    let most = limits.spend.filter(|most| used.spend() >= *most)?;
-    Some(format!("the task has cost {} and is not finished; `limits.spend` is {most}", used.spend()))
 }

@@ -10,7 +10,7 @@ use crate::turn;
 /// More activations than any test needs.
 const MOST: u64 = 100;
 /// What the graph's node permits.
-const WRITES: [&str; 12] = [
+const WRITES: [&str; 13] = [
     "thread",
     "heard",
     "turns",
@@ -22,6 +22,7 @@ const WRITES: [&str; 12] = [
     "chain",
     "answer",
     "hooks",
+    "hooked",
     "summaries",
 ];
 
@@ -60,7 +61,7 @@ impl Stopped {
 impl Run {
     /// A run with these inputs, at the beginning.
     pub(super) fn new(settings: Value) -> Self {
-        let defaults = json!({ "thread": [], "heard": null, "turns": 0, "used": {}, "context": 0, "phase": "working", "chain": [], "calls": null, "results": null, "hooks": null, "summaries": 0 });
+        let defaults = json!({ "thread": [], "heard": null, "turns": 0, "used": {}, "context": 0, "phase": "working", "chain": [], "calls": null, "results": null, "hooks": null, "hooked": null, "answer": null, "summaries": 0 });
         Self { settings, state: defaults.as_object().unwrap().clone(), supersteps: 0, hooked: Vec::new() }
     }
 
@@ -72,14 +73,15 @@ impl Run {
     /// New inputs of a finished run: the graph begins anew with the state that it has.
     pub(super) fn again(&mut self, settings: Value) {
         self.settings = settings;
-        self.state.insert("heard".to_owned(), Value::Null);
+        for channel in ["heard", "hooked", "answer"] {
+            self.state.insert(channel.to_owned(), Value::Null);
+        }
     }
 
     /// One activation. Nothing is written if it fails or asks.
     pub(super) fn activate(&mut self, host: &Host) -> Result<Option<Value>, Stopped> {
         let mut params = self.state.clone();
         params.remove("chain");
-        params.remove("answer");
         params.insert("settings".to_owned(), self.settings.clone());
         let before = host.model_requests().len();
         let outcome = host.run(turn::run, Value::Object(params)).map_err(Stopped::Failed)?;
@@ -112,25 +114,29 @@ impl Run {
         match command.targets() {
             [(node, None)] if node == "turn" => Ok(None),
             [(node, None)] if node == "call" => {
-                self.perform();
+                let returned = self.perform("calls");
+                self.state.insert("results".to_owned(), json!(returned));
                 Ok(None)
             }
             [(node, None)] if node == "hook" => {
-                self.supersteps += 1;
-                for call in self.state["hooks"]["perform"].as_array().unwrap() {
-                    let called = tools::call::<Value>(call["item"].as_str().unwrap(), &call["arguments"]);
-                    self.hooked.push((call["id"].clone(), called.is_ok()));
-                }
-                Ok((self.state["hooks"]["then"] == "done").then(|| self.state["answer"].clone()))
+                let returned = self.perform("hooks");
+                let called = self.state["hooks"]["perform"].as_array().unwrap().iter().zip(&returned);
+                let called = called.map(|(call, given)| (call["id"].clone(), given.get("_error").is_none()));
+                self.hooked.extend(called);
+                self.state.insert("hooked".to_owned(), json!(returned));
+                let hooks = &self.state["hooks"];
+                let ends = hooks["then"] == "done" && hooks["threads"] != true;
+                Ok(ends.then(|| self.state["answer"].clone()))
             }
             [(node, None)] if node == "done" => Ok(Some(self.state["answer"].clone())),
             other => panic!("{other:?}"),
         }
     }
 
-    /// The graph's node `call`: a failure is in the place of a result.
-    fn perform(&mut self) {
-        let calls = self.state["calls"]["perform"].as_array().unwrap();
+    /// The graph's nodes `call` and `hook`: a failure is in the place of a result.
+    fn perform(&mut self, channel: &str) -> Vec<Value> {
+        self.supersteps += 1;
+        let calls = self.state[channel]["perform"].as_array().unwrap();
         let results = calls.iter().map(|call| {
             tools::call::<Value>(call["item"].as_str().unwrap(), &call["arguments"]).unwrap_or_else(
                 |failure| {
@@ -142,9 +148,7 @@ impl Run {
                 },
             )
         });
-        let results: Vec<Value> = results.collect();
-        self.supersteps += 1;
-        self.state.insert("results".to_owned(), json!(results));
+        results.collect()
     }
 
     /// Activations until the run ends, fails or asks.

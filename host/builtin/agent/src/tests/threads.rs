@@ -186,3 +186,68 @@ fn hooks_are_called_at_their_events() {
     let logged = host.lines();
     assert!(logged.iter().any(|(_, line)| line.contains("the hook `error` is not called")), "{logged:?}");
 }
+
+#[test]
+fn threads_of_hooks_count_as_those_that_the_model_starts() {
+    let started = |event: &str| json!({ "event": event, "id": event, "action": { "item_type": "directive", "item_id": "acme/note" } });
+    let hooks = json!([started("thread_started"), started("directive_return"), started("after_complete")]);
+    let settings = |limits: Value| {
+        json!({
+            "message": "Count.", "outputs": { "n": "integer" }, "history": {}, "permissions": ["execute.*"],
+            "hooks": hooks, "limits": limits,
+        })
+    };
+    let first = starting([call("directive_return", json!({ "n": 4 })), text("Five.")]);
+    let mut run = Run::new(settings(json!({ "tokens": 9000, "depth": 2 })));
+    let answer = run.finish(&first).unwrap();
+    assert_eq!(answer["outputs"], json!({ "n": 4 }));
+    let cost = json!({ "turns": 1, "input_tokens": 3100, "output_tokens": 160, "spend": 0.7515 });
+    assert_eq!((&answer["cost"], &answer["history"]["used"]["spawns"]), (&cost, &json!(3)));
+    assert_eq!(run.channel("used"), &answer["history"]["used"]);
+    // They get what is left, as the threads do that the model starts.
+    let given = &run.channel("hooks")["perform"][0]["arguments"]["parent"];
+    assert_eq!((&given["depth"], &given["tokens"]), (&json!(1), &json!(7840)));
+    // Another message begins with that, and not with the hooks that were called last.
+    run.again(settings(json!({})));
+    run.activate(&first).unwrap();
+    assert_eq!(first.model_requests().len(), 2);
+
+    for (limits, called) in [(json!({ "depth": 0 }), 0), (json!({ "spawns": 2 }), 2)] {
+        let host = starting([call("directive_return", json!({ "n": 4 }))]);
+        let mut run = Run::new(settings(limits));
+        run.finish(&host).unwrap();
+        assert_eq!(run.hooked.len(), called, "{:?}", run.hooked);
+        let told = host.lines().iter().any(|(_, line)| line.contains("` is not called: no "));
+        assert!(told, "{:?}", host.lines());
+    }
+}
+
+#[test]
+fn a_request_that_does_not_fit_is_told_with_what_was_done() {
+    let short = || Err(Failure::limit("it may need 1614 tokens").with_details(json!({ "short": {} })));
+    let first = host([call("acme_double", json!({ "n": 1 })), short(), text("Two.")]);
+    let settings = |more: Value| {
+        let mut settings = with(json!({ "tell_failures": true, "history": {} }));
+        settings.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        settings
+    };
+    let mut run = Run::new(settings(json!({})));
+    let answer = run.finish(&first).unwrap();
+    assert_eq!((&answer["error"], &answer["cost"]["turns"]), (&json!("it may need 1614 tokens"), &json!(1)));
+    // The results are in the conversation.
+    let mut run = Run::new(settings(json!({ "message": "And?", "history": answer["history"] })));
+    let answer = run.finish(&first).unwrap();
+    assert_eq!((&answer["text"], &answer["cost"]["turns"]), (&json!("Two."), &json!(2)));
+    assert_eq!(first.model_requests()[2].messages.len(), 3);
+
+    // What the user has said is, too, once, if not even the first request was sent.
+    let first = host([short(), text("Eight.")]);
+    let answer = Run::new(settings(json!({}))).finish(&first).unwrap();
+    let mut again = Run::new(settings(json!({ "history": answer["history"] })));
+    let again = again.finish(&host([short()])).unwrap();
+    assert_eq!(again["history"], answer["history"]);
+    let mut run = Run::new(settings(json!({ "message": "Now.", "history": answer["history"] })));
+    assert_eq!(run.finish(&first).unwrap()["text"], json!("Eight."));
+    let asked = &first.model_requests()[1].messages;
+    assert_eq!((asked.len(), asked[0].text().as_str()), (1, "Double 4.Now."));
+}

@@ -1,0 +1,116 @@
+//! When a conversation ends: the limits of its settings, and the call before the last.
+
+use graph_sdk::model::Budget;
+
+use crate::result::Used;
+use crate::settings::{Limits, Settings};
+use crate::thread;
+
+/// The next call of the model, as far as it is known.
+#[derive(Debug)]
+pub(crate) struct Next<'u> {
+    /// How often the model was asked to answer the user's message.
+    pub(crate) turns: u64,
+    /// About the bytes of its request.
+    pub(crate) request: u64,
+    /// The tokens of the last request and its answer; 0 if they are not known.
+    pub(crate) context: u64,
+    /// What the whole thread has used.
+    pub(crate) used: &'u Used,
+}
+
+impl Next<'_> {
+    /// Whether it is about the last call that the limits and the budget permit. Another one would have to contain what this one contains
+    /// and its answer, which is taken to be a quarter of that.
+    pub(crate) fn is_last(&self, settings: &Settings, left: &Budget) -> bool {
+        let Self { turns, request, used, .. } = *self;
+        let limits = &settings.limits;
+        let output = settings.max_output.zip(left.output);
+        // The host sets a token aside for each byte of a request, and charges what the provider counts.
+        let tokens = self.tokens();
+        let bound = request.saturating_add(request / 4);
+        let price = |tokens: u64| used.price_of(tokens);
+        let is_short = |left: Option<u64>, this: u64, next: u64| {
+            left.is_some_and(|left| left < this.saturating_add(next))
+        };
+        let own = limits.tokens.map(|most| most.saturating_sub(used.tokens()));
+        let own_spend = limits.spend.map(|most| used.left_of(most));
+        turns + 1 == limits.turns
+            || left.calls == Some(1)
+            || output.is_some_and(|(most, left)| left < most.saturating_mul(2))
+            || is_short(own, tokens, tokens)
+            || is_short(own_spend, price(tokens), price(tokens))
+            || is_short(left.input, tokens, bound)
+            || is_short(left.cost, price(tokens), price(bound))
+    }
+
+    /// About the tokens that it takes: at least what the last call took.
+    fn tokens(&self) -> u64 {
+        let bytes = usize::try_from(self.request).unwrap_or(usize::MAX);
+        if self.context > 0 { self.context } else { thread::tokens_of(bytes) }
+    }
+}
+
+/// Which limit does not permit another call.
+pub(crate) fn reached(limits: &Limits, turns: u64, used: &Used) -> Option<String> {
+    if turns >= limits.turns {
+        let most = limits.turns;
+        return Some(format!(
+            "the model was asked {turns} times and has not finished; `limits.turns` is {most}"
+        ));
+    }
+    if let Some(most) = limits.tokens.filter(|most| used.tokens() >= *most) {
+        return Some(format!(
+            "the task has used {} tokens and is not finished; `limits.tokens` is {most}",
+            used.tokens()
+        ));
+    }
+    let most = limits.spend.filter(|most| used.spend() >= *most)?;
+    Some(format!("the task has cost {} and is not finished; `limits.spend` is {most}", used.spend()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use graph_sdk::model::Usage;
+    use graph_sdk::prelude::*;
+
+    use super::*;
+
+    fn settings(limits: &Value) -> Settings {
+        graph_sdk::serde_json::from_value(json!({ "message": "a", "limits": limits })).unwrap()
+    }
+
+    /// Two calls: 1000 tokens, which have cost 2000 millionths.
+    fn used() -> Used {
+        let usage = Usage { input: 450, output: 50, cost: 1000, ..Usage::default() };
+        Used::default().with_turn().with(&usage).with_turn().with(&usage)
+    }
+
+    #[test]
+    fn the_last_call_is_the_one_after_which_no_other_fits() {
+        let used = used();
+        let next = Next { turns: 2, request: 2000, context: 500, used: &used };
+        let any = Budget::default();
+        let is_last = |limits: Value, left: &Budget| next.is_last(&settings(&limits), left);
+        assert!(!is_last(json!({}), &any));
+        // What it takes, and what another one takes.
+        assert!(is_last(json!({ "tokens": 1999 }), &any) && !is_last(json!({ "tokens": 2000 }), &any));
+        assert!(is_last(json!({ "spend": 0.003_999 }), &any) && !is_last(json!({ "spend": 0.004 }), &any));
+        assert!(is_last(json!({ "turns": 3 }), &any) && !is_last(json!({ "turns": 4 }), &any));
+        // The host sets aside more: 2500 tokens for the next one.
+        let input = |input| Budget { input: Some(input), ..Budget::default() };
+        assert!(is_last(json!({}), &input(2999)) && !is_last(json!({}), &input(3000)));
+        let cost = |cost| Budget { cost: Some(cost), ..Budget::default() };
+        assert!(is_last(json!({}), &cost(5999)) && !is_last(json!({}), &cost(6000)));
+    }
+
+    #[test]
+    fn a_first_call_is_measured_by_its_request() {
+        let used = Used::default();
+        let next = Next { turns: 0, request: 2000, context: 0, used: &used };
+        let any = Budget::default();
+        assert!(next.is_last(&settings(&json!({ "tokens": 999 })), &any));
+        assert!(!next.is_last(&settings(&json!({ "tokens": 1000, "spend": 0.000_001 })), &any));
+    }
+}
