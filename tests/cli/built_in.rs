@@ -236,6 +236,22 @@ fn models_that_params_name_are_suggested_and_looked_for_before_a_run() {
 }
 
 #[test]
+fn tools_and_directives_that_params_name_are_suggested() {
+    let place = asking();
+    let named = ASKING.replace(
+        "item_id: rye/agent/agent, params: { message: Hello }",
+        "item_id: rye/agent/threads/thread_directive, params: { directive_name: acme/count, tools: [{ item: rye/bash/bash }, { item: \"${inputs.other}\" }] }",
+    );
+    assert_ne!(named, ASKING);
+    place.write("g.yaml", &named);
+    let suggested = place.run(&["caps", "suggest", "g.yaml"]).stdout;
+    for line in ["execute.directive.acme.count", "execute.tool.rye.bash.bash", "\"rye/bash/bash\":"] {
+        assert!(suggested.contains(line), "{suggested}");
+    }
+    assert!(!suggested.contains("inputs.other"), "{suggested}");
+}
+
+#[test]
 fn a_key_that_is_not_there_is_a_problem_of_a_run_and_not_of_its_files() {
     let place = asking();
     let keyed = MODELS.replace("model: m,", "model: m, secret: { env: NO_SUCH_KEY },");

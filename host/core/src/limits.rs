@@ -55,7 +55,7 @@ pub struct TaskLimits {
     #[serde(default, skip_serializing_if = "ModelUse::is_nothing")]
     pub model_added: ModelUse,
     /// The figures of `model` that come from `limits` of nodes in graphs; the others are unbounded here. A request that does not fit into
-    /// one of these fails, and the component may go on without it.
+    /// one of these fails, and the component may continue without it.
     #[serde(default = "unbounded_model", skip_serializing_if = "is_unbounded_model")]
     pub model_of_nodes: ModelUse,
 }

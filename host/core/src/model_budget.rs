@@ -47,13 +47,11 @@ pub struct ModelBudget {
 /// A figure of a budget does not suffice for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "it may need {} {}, and {} of {} are left; `{}` {}",
+    "it may need {} {}, and {} {}",
     figure.written(*needed),
     figure.unit(*needed),
     figure.written(*left),
-    figure.written(*most),
-    self.line(),
-    if *of_node { "at the node of the graph allows that" } else { "in the manifest allows that" }
+    self.limit()
 )]
 pub struct ModelShortage {
     /// The figure.
@@ -69,7 +67,16 @@ pub struct ModelShortage {
 }
 
 impl ModelShortage {
-    /// The line of a manifest, or of a node, that would suffice.
+    /// Of what so much is left, and what allows more. How much earlier attempts have used of a node's limit is not known here.
+    fn limit(&self) -> String {
+        let Self { figure, most, of_node, .. } = *self;
+        if of_node {
+            return format!("are left of the `limits.model.{}` of a node of the graph", figure.key());
+        }
+        format!("of {} are left; `{}` in the manifest allows that", figure.written(most), self.line())
+    }
+
+    /// The line of a manifest that would suffice.
     pub fn line(&self) -> String {
         manifest_line(self.figure, self.most.saturating_add(self.needed.saturating_sub(self.left)))
     }
@@ -78,12 +85,11 @@ impl ModelShortage {
 /// A provider has used more of a figure than the request could be expected to use, and more than the budget allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the provider counts {} {}, and {} were set aside, which exceeds the budget of {}; `{}` in the manifest allows that",
+    "the provider counts {} {}, and {} were set aside, which exceeds {}",
     figure.written(*used),
     figure.unit(*used),
     figure.written(*reserved),
-    figure.written(*most),
-    manifest_line(*figure, *total)
+    self.budget()
 )]
 pub struct ModelOverrun {
     /// The figure.
@@ -96,6 +102,27 @@ pub struct ModelOverrun {
     pub most: u64,
     /// How much of it the attempt has used.
     pub total: u64,
+    /// It comes from `limits` of a node in a graph.
+    pub of_node: bool,
+}
+
+impl ModelOverrun {
+    /// What is exceeded, and what allows more.
+    fn budget(&self) -> String {
+        let Self { figure, most, total, of_node, .. } = *self;
+        if of_node {
+            return format!(
+                "the {} that are left of the `limits.model.{}` of a node of the graph",
+                figure.written(most),
+                figure.key()
+            );
+        }
+        format!(
+            "the budget of {}; `{}` in the manifest allows that",
+            figure.written(most),
+            manifest_line(figure, total)
+        )
+    }
 }
 
 pub(crate) fn manifest_line(figure: ModelFigure, amount: u64) -> String {
@@ -242,6 +269,7 @@ impl ModelBudget {
             reserved: figure.of(reserved),
             most: figure.of(self.most),
             total: figure.of(self.used),
+            of_node: figure.of(self.of_nodes) <= figure.of(self.most),
         })
     }
 
@@ -338,12 +366,18 @@ mod tests {
         assert!(short.of_node);
         assert_eq!(
             short.to_string(),
-            "it may need 100 tokens of requests, and 90 of 90 are left; `limits: { model: { input_tokens: 100 } }` at the node of \
-             the graph allows that"
+            "it may need 100 tokens of requests, and 90 are left of the `limits.model.input_tokens` of a node of the graph"
         );
         let mut wider = ModelBudget::new(most).with_nodes(ModelUse { input: 91, ..ModelUse::UNBOUNDED });
         assert!(!wider.reserve(100, 60, &PRICE).unwrap_err().of_node);
         assert!(!ModelBudget::new(most).reserve(100, 60, &PRICE).unwrap_err().of_node);
+        wider = wider.with_nodes(ModelUse { input: 90, ..ModelUse::UNBOUNDED });
+        wider.reserve(80, 60, &PRICE).unwrap();
+        assert_eq!(
+            wider.settle(of(1, 95, 1, 10)).unwrap().to_string(),
+            "the provider counts 95 tokens of requests, and 80 were set aside, which exceeds the 90 that are left of the \
+             `limits.model.input_tokens` of a node of the graph"
+        );
     }
 
     #[test]

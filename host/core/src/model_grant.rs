@@ -129,8 +129,14 @@ fn number(figure: ModelFigure, amount: u64) -> Value {
     written_cost(amount).parse::<f64>().map_or(Value::Null, |cost| json!(cost))
 }
 
+/// All figures, as a manifest writes them.
+pub(crate) fn all_figures(of: ModelUse) -> Value {
+    let all = ModelFigure::ALL.into_iter();
+    Value::Object(all.map(|figure| (figure.key().to_owned(), number(figure, figure.of(of)))).collect())
+}
+
 /// The figures that are not 0, as a manifest writes them.
-pub(crate) fn figures(of: ModelUse) -> Value {
+fn figures(of: ModelUse) -> Value {
     let all = ModelFigure::ALL.into_iter().filter(|figure| figure.of(of) > 0);
     let all = all.map(|figure| (figure.key().to_owned(), number(figure, figure.of(of))));
     Value::Object(all.collect())
@@ -158,12 +164,17 @@ pub(crate) fn question(of: &UsedUp, failure: &str) -> Value {
     let written = |amount| figure.written(amount);
     let (happened, missing) = match short {
         ShortFigure { over: Some(over), .. } => {
-            let happened = format!("a provider has counted {} {} more than were left", written(over), unit(over));
+            let happened =
+                format!("a provider has counted {} {} more than were left", written(over), unit(over));
             (happened, over)
         }
         ShortFigure { needed: Some(needed), left: Some(left), .. } => {
-            let happened =
-                format!("a request may need {} {}, and {} are left", written(needed), unit(needed), written(left));
+            let happened = format!(
+                "a request may need {} {}, and {} are left",
+                written(needed),
+                unit(needed),
+                written(left)
+            );
             (happened, needed.saturating_sub(left))
         }
         _ => (failure.to_owned(), 1),

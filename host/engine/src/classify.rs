@@ -83,6 +83,14 @@ pub(crate) fn classify(error: &wasmtime::Error) -> (Classification, Failure) {
             Classification::Trap,
             Failure::new(Category::Internal, format!("it trapped: {}", describe_trap(*trap, &root))),
         ),
+        None if is_out_of_memory(error) => (
+            Classification::Trap,
+            Failure::new(
+                Category::Transient,
+                "the host has no memory for another component at the moment: let fewer run at a time (`max_concurrency`), or give the \
+                 host more (`ulimit -v`)",
+            ),
+        ),
         // wasmtime has no public type for these two errors.
         None if root.contains("fuel allocated for hostcalls") => {
             over(Classification::HostLimit, &"it handed more data to the host than one call may")
@@ -98,6 +106,13 @@ pub(crate) fn classify(error: &wasmtime::Error) -> (Classification, Failure) {
             ),
         ),
     }
+}
+
+/// Whether the operating system has refused memory for an instance.
+fn is_out_of_memory(error: &wasmtime::Error) -> bool {
+    let refused = |error: &std::io::Error| error.kind() == std::io::ErrorKind::OutOfMemory;
+    error.chain().any(|cause| cause.downcast_ref::<std::io::Error>().is_some_and(refused))
+        || error.root_cause().to_string().contains("Cannot allocate memory")
 }
 
 fn over(classification: Classification, what: &impl ToString) -> (Classification, Failure) {

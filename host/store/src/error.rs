@@ -300,6 +300,11 @@ pub enum ResolveError {
     /// No id begins with the name.
     #[error("no run is called `{name}` or starts with it: `graph-host runs list` shows them")]
     NotFound { name: String },
+    /// A run inside another one has no entry of its own.
+    #[error(
+        "`{name}` is a run inside the run `{run}`: name `{run}` here; `graph-host runs transcript {name}` shows its conversation"
+    )]
+    Inside { name: String, run: String },
     /// `@last`, and there are no runs.
     #[error("there are no runs yet, so `@last` names none")]
     NoRuns,
@@ -394,7 +399,7 @@ codes! {
         Self::MissingValue { .. } | Self::TooMuchPending { .. } => ErrorCode::Integrity,
     }
     ResolveError {
-        Self::NotFound { .. } | Self::NoRuns | Self::UnknownName { .. } | Self::Ambiguous { .. } => ErrorCode::NotFound,
+        Self::NotFound { .. } | Self::Inside { .. } | Self::NoRuns | Self::UnknownName { .. } | Self::Ambiguous { .. } => ErrorCode::NotFound,
     }
     AcquireError {
         Self::NotFound { .. } => ErrorCode::NotFound,
@@ -480,6 +485,7 @@ mod tests {
             ReadError::MissingValue { run: run.clone(), channel: "log".to_owned(), version: 9 },
             ReadError::TooMuchPending { run: run.clone() },
             ResolveError::NotFound { name: "r".to_owned() },
+            ResolveError::Inside { name: "r/1.0".to_owned(), run: "r".to_owned() },
             ResolveError::NoRuns,
             ResolveError::UnknownName { name: "@first".to_owned() },
             ResolveError::Ambiguous { name: "r".to_owned(), candidates: vec!["r1".into(), "r2".into()], more: true },

@@ -23,7 +23,18 @@ pub(crate) fn resolve(name: &str, names: &mut impl Names) -> Result<String, Reso
     }
     let mut candidates = names.beginning(name, LISTED + 1)?;
     match candidates.len() {
-        0 => Err(ResolveError::NotFound { name: name.to_owned() }),
+        0 => {
+            let name = name.to_owned();
+            let run = name.split_once('/').map(|(run, _)| run).filter(|run| !run.is_empty());
+            match run
+                .map(|run| names.beginning(run, 1))
+                .transpose()?
+                .and_then(|found| found.into_iter().next())
+            {
+                Some(run) => Err(ResolveError::Inside { name, run }),
+                None => Err(ResolveError::NotFound { name }),
+            }
+        }
         1 => Ok(candidates.remove(0)),
         // In byte order a whole id comes before every longer one that begins with it.
         _ if candidates[0] == name => Ok(candidates.remove(0)),

@@ -21,6 +21,9 @@ pub(crate) struct Plan {
     pub(crate) perform: Vec<Perform>,
     /// The results of the others.
     pub(crate) refused: Vec<ToolResult>,
+    /// What the threads among them have used is counted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) counted: bool,
     /// The outputs that the model has returned.
     #[serde(skip)]
     pub(crate) outputs: Option<Value>,
@@ -177,6 +180,11 @@ impl Plan {
         }
     }
 
+    /// Whether one of the calls starts a thread.
+    pub(crate) fn starts_threads(&self) -> bool {
+        self.perform.iter().any(|call| threads::is_thread(&call.item))
+    }
+
     /// What was used, with the threads that the calls have started.
     pub(crate) fn used(&self, used: Used, performed: &[Value]) -> Used {
         let of_threads =
@@ -185,7 +193,7 @@ impl Plan {
     }
 
     /// The message with the results of all calls of the last message of a thread, in their order, and with a warning to a model that
-    /// repeats itself. `performed` are the results of [`Self::perform`], in its order.
+    /// repeats itself `most` times. `performed` are the results of [`Self::perform`], in its order.
     ///
     /// Failures: `limit` for a model that continues to repeat itself; `internal` if a call has no result.
     pub(crate) fn results(
@@ -193,6 +201,7 @@ impl Plan {
         settings: &Settings,
         thread: &[Message],
         performed: &[Value],
+        most: usize,
     ) -> Result<Message, Failure> {
         let mut results = Message::results([]);
         for call in thread.last().into_iter().flat_map(Message::tool_calls) {
@@ -203,7 +212,7 @@ impl Plan {
             let content = bounded(result.content, settings.limits.tool_result);
             results.blocks.push(Block::ToolResult(ToolResult { content, ..result }));
         }
-        match loops::repeated(thread, &results, settings.limits.repeats) {
+        match loops::repeated(thread, &results, most) {
             Repeated::No => Ok(results),
             Repeated::Warn(times) => {
                 results.blocks.push(Block::Text(format!(

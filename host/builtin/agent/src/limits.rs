@@ -1,8 +1,9 @@
 //! When a conversation ends: the limits of its settings, and the call before the last.
 
 use graph_sdk::model::Budget;
+use graph_sdk::prelude::*;
 
-use crate::result::Used;
+use crate::result::{Used, in_currency};
 use crate::settings::{Limits, Settings};
 use crate::thread;
 
@@ -51,6 +52,46 @@ impl Next<'_> {
     }
 }
 
+/// Whether a failure says that a request does not fit into limits of a node, so that it was not sent.
+pub(crate) fn is_short(failure: &Failure) -> bool {
+    failure.details().is_some_and(|details| details["short"].is_object())
+}
+
+/// The failure of a request that does not fit into what strict limits leave, in their words; any other as it is.
+pub(crate) fn explained(failure: Failure, limits: &Limits, used: &Used) -> Failure {
+    let Some(short) = failure.details().map(|details| details["short"].clone()).filter(|_| limits.strict)
+    else {
+        return failure;
+    };
+    let (Some(needed), Some(left)) = (short["needed"].as_u64(), short["left"].as_u64()) else {
+        return failure;
+    };
+    let message = match (short["figure"].as_str(), limits.tokens, limits.spend) {
+        (Some("cost"), _, Some(most)) if used.left_of(most) == left => format!(
+            "the next call may cost {}, and {} of `limits.spend`, {most}, is left; {} would allow it",
+            in_currency(needed),
+            in_currency(left),
+            in_currency(used.cost_with(needed)),
+        ),
+        (Some(figure @ ("input_tokens" | "output_tokens")), Some(most), _)
+            if most.saturating_sub(used.tokens()) == left =>
+        {
+            let counted = if figure == "input_tokens" {
+                "the next request may have"
+            } else {
+                "the next answer may have"
+            };
+            let enough = used.tokens().saturating_add(needed);
+            format!(
+                "{counted} {needed} tokens (one for each byte, until the provider has counted them), and {left} of `limits.tokens`, {most}, are \
+                 left; {enough} would allow it"
+            )
+        }
+        _ => return failure,
+    };
+    Failure::limit(message)
+}
+
 /// Which limit does not permit another call.
 pub(crate) fn reached(limits: &Limits, turns: u64, used: &Used) -> Option<String> {
     if turns >= limits.turns {
@@ -73,7 +114,6 @@ pub(crate) fn reached(limits: &Limits, turns: u64, used: &Used) -> Option<String
 mod tests {
     #![allow(clippy::unwrap_used)]
     use graph_sdk::model::Usage;
-    use graph_sdk::prelude::*;
 
     use super::*;
 

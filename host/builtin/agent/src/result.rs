@@ -3,6 +3,8 @@
 use graph_sdk::model::{Message, Usage};
 use graph_sdk::prelude::*;
 
+use crate::settings::Limits;
+
 /// What all calls of models of a thread have used so far; the graph keeps it in a channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -17,6 +19,34 @@ pub(crate) struct Used {
     cost: u64,
     /// How many threads the model has started. What they have used counts here, too.
     pub(crate) spawns: u64,
+}
+
+/// What is left of the limits of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Left {
+    tokens: Option<u64>,
+    /// In the manifest's currency.
+    spend: Option<f64>,
+}
+
+impl Left {
+    /// What is left after this use; none unless the limits are strict and there are some.
+    pub(crate) fn of(limits: &Limits, used: &Used) -> Option<Self> {
+        let tokens = limits.tokens.map(|most| most.saturating_sub(used.tokens()));
+        let spend = limits.spend.map(|most| in_currency(used.left_of(most)));
+        (limits.strict && (tokens.is_some() || spend.is_some())).then_some(Self { tokens, spend })
+    }
+}
+
+/// What an attempt has used that left no conversation, as `state._last_error.models` has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Lost {
+    calls: u64,
+    input_tokens: u64,
+    output_tokens: u64,
+    cost: f64,
 }
 
 /// What an agent gives.
@@ -88,6 +118,13 @@ impl Used {
         Self { spawns: self.spawns.saturating_add(1), ..self.with(&usage) }
     }
 
+    /// With what an attempt has used that left no conversation.
+    pub(crate) fn with_lost(self, lost: &Lost) -> Self {
+        let Lost { calls, input_tokens: input, output_tokens: output, cost } = *lost;
+        let usage = Usage { input, output, cached: 0, reasoning: 0, cost: millionths(cost) };
+        Self { turns: self.turns.saturating_add(calls), ..self.with(&usage) }
+    }
+
     /// With another turn.
     pub(crate) fn with_turn(self) -> Self {
         Self { turns: self.turns.saturating_add(1), ..self }
@@ -100,13 +137,17 @@ impl Used {
 
     /// The cost in the manifest's currency.
     pub(crate) fn spend(&self) -> f64 {
-        // Through text, which rounds once: 20000 millionths are 0.02.
-        format!("{}.{:06}", self.cost / 1_000_000, self.cost % 1_000_000).parse().unwrap_or_default()
+        in_currency(self.cost)
     }
 
-    /// What so many tokens cost, by what those have cost that were used.
+    /// What an amount of tokens costs, by what those have cost that were used.
     pub(crate) fn price_of(&self, tokens: u64) -> u64 {
         self.cost.saturating_mul(tokens).checked_div(self.tokens()).unwrap_or(0)
+    }
+
+    /// The cost with another amount, in millionths.
+    pub(crate) fn cost_with(&self, more: u64) -> u64 {
+        self.cost.saturating_add(more)
     }
 
     /// What is left of a spend in the manifest's currency, in millionths.
@@ -120,6 +161,12 @@ impl Used {
         let spend = self.spend();
         json!({ "turns": turns, "input_tokens": input_tokens, "output_tokens": output_tokens, "spend": spend })
     }
+}
+
+/// Millionths as an amount of the manifest's currency.
+pub(crate) fn in_currency(millionths: u64) -> f64 {
+    // Through text, which rounds once: 20000 millionths are 0.02.
+    format!("{}.{:06}", millionths / 1_000_000, millionths % 1_000_000).parse().unwrap_or_default()
 }
 
 /// An amount of the manifest's currency in millionths.

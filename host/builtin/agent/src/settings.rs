@@ -10,7 +10,7 @@ use serde::de::Error as _;
 use crate::approvals::{Approval, matches};
 use crate::hooks::Hook;
 use crate::outputs::{Outputs, RETURN};
-use crate::result::History;
+use crate::result::{History, Lost};
 use crate::threads::{self, Parent};
 
 /// The largest number of turns: what the graph's supersteps suffice for.
@@ -75,9 +75,13 @@ pub struct Settings {
     /// A conversation that is continued. The answer has one, too, if it is there.
     #[serde(default)]
     pub(crate) history: Option<History>,
-    /// Ends with an answer that says why, in place of a failure, at a limit and where the model or a person ends the task.
+    /// Ends with an answer that says why, in place of a failure, at a limit, where the model or a person ends the task, and where a call of
+    /// the model fails.
     #[serde(default)]
     pub(crate) tell_failures: bool,
+    /// What attempts have used that left no conversation.
+    #[serde(default)]
+    pub(crate) lost: Vec<Option<Lost>>,
     /// What the thread has passed on that has started this one.
     #[serde(default)]
     pub(crate) parent: Parent,
@@ -121,10 +125,12 @@ pub(crate) struct Limits {
     /// How many characters of a tool's result the model sees.
     pub(crate) tool_result: usize,
     /// How many tokens the whole thread may use, requests and answers together. It is looked at before each call, so that the last
-    /// one can go beyond it; the manifest's budgets are never exceeded.
+    /// one can go beyond it, unless the limits are strict; the manifest's budgets are never exceeded.
     pub(crate) tokens: Option<u64>,
     /// What the whole thread may cost, in the manifest's currency. It is looked at before each call, as `tokens` is.
     pub(crate) spend: Option<f64>,
+    /// The host sets aside what a request may use of `tokens` and `spend` before it is sent.
+    pub(crate) strict: bool,
     /// Uses the last turn, or the last call or tokens of the budget, for an answer without tools.
     pub(crate) finish: bool,
     /// How many threads the model may start; without it, any number.
@@ -172,6 +178,7 @@ impl Default for Limits {
             tool_result: 4000,
             tokens: None,
             spend: None,
+            strict: false,
             finish: false,
             spawns: None,
             depth: None,

@@ -7,7 +7,7 @@ use crate::calls::Plan;
 use crate::hooks::Due;
 use crate::limits::{self, Next};
 use crate::outputs::{Outputs, RETURN};
-use crate::result::{Answer, History, Used};
+use crate::result::{Answer, History, Left, Used};
 use crate::settings::{Said, Settings};
 use crate::{calls, context, hooks, settings, thread};
 
@@ -51,6 +51,9 @@ pub(crate) struct Params {
     /// What the whole thread has used.
     #[serde(default)]
     used: Used,
+    /// What the host lets this activation use: the graph's node has it as its limits.
+    #[serde(default)]
+    left: Option<Left>,
     /// The tokens of the last request and its answer; 0 if they are not known.
     #[serde(default)]
     context: u64,
@@ -97,8 +100,16 @@ enum Phase {
 pub(crate) fn run(params: Params, ctx: &Context) -> Result<Command, Failure> {
     let outputs = params.settings.check()?;
     let mut params = params;
-    if let (Some(plan), Some(performed)) = (&params.calls, &params.results) {
+    if let (Some(plan), Some(performed)) = (&mut params.calls, &params.results)
+        && !plan.counted
+    {
         params.used = plan.used(params.used, performed);
+        // What the threads have used is taken off before the model is asked again.
+        if params.settings.limits.strict && plan.starts_threads() {
+            plan.counted = true;
+            let command = Command::new().write("calls", json!(plan));
+            return Ok(accounted(command, &params.settings, &params.used).goto(TURN));
+        }
     }
     if let (Some(due), Some(given)) = (&params.hooks, &params.hooked) {
         params.used = due.used(params.used, given);
@@ -106,6 +117,15 @@ pub(crate) fn run(params: Params, ctx: &Context) -> Result<Command, Failure> {
     let are_counted = params.hooked.is_some();
     let command = Turn { params, outputs, ctx }.run()?;
     Ok(if are_counted { command.write("hooked", Value::Null) } else { command })
+}
+
+/// The command with what was used, and what is left for the next activation.
+fn accounted(command: Command, settings: &Settings, used: &Used) -> Command {
+    let command = command.write("used", json!(used));
+    match Left::of(&settings.limits, used) {
+        Some(left) => command.write("left", json!(left)),
+        None => command,
+    }
 }
 
 /// How a task ends.
@@ -148,7 +168,9 @@ impl Turn<'_> {
         match (thread.last().filter(|last| last.tool_calls().next().is_some()), calls, results) {
             (None, ..) => self.ask_model(None).or_else(|failure| self.tell(failure, None)),
             (Some(asked), Some(plan), Some(performed)) => {
-                let results = match plan.results(settings, thread, performed) {
+                // What a user says meanwhile is a reason to go another way.
+                let most = if self.said().is_some() { usize::MAX } else { settings.limits.repeats };
+                let results = match plan.results(settings, thread, performed, most) {
                     Ok(results) => results,
                     Err(failure) => {
                         let ended = calls::ended(asked, "the task has ended");
@@ -165,26 +187,30 @@ impl Turn<'_> {
         }
     }
 
-    /// What precedes the first call of the model: a conversation that is continued becomes the thread, and hooks are called.
+    /// What precedes the first call of the model: a conversation that is continued becomes the thread, what is left of the limits is
+    /// written, and hooks are called.
     fn begin(&self) -> Option<Command> {
-        let Params { settings, thread, hooks, .. } = &self.params;
-        if !thread.is_empty() {
-            return None;
-        }
-        if let Some(history) = settings.history.as_ref().filter(|history| !history.thread.is_empty()) {
-            return Some(
-                Command::new()
+        let Params { settings, thread, hooks, used, left, .. } = &self.params;
+        let is_new = thread.is_empty() && *used == Used::default();
+        let history = settings.history.as_ref().filter(|history| is_new && !history.thread.is_empty());
+        let before = history.map_or_else(Used::default, |history| history.used);
+        let before = settings.lost.iter().flatten().fold(before, Used::with_lost);
+        if history.is_some() || is_new && before != Used::default() {
+            let command = match history {
+                Some(history) => Command::new()
                     .write("thread", json!(history.thread))
-                    .write("used", json!(history.used))
-                    .write("summaries", history.summaries)
-                    .goto(TURN),
-            );
+                    .write("summaries", history.summaries),
+                None => Command::new(),
+            };
+            return Some(accounted(command, settings, &before).goto(TURN));
         }
-        if hooks.is_some() {
+        if left.is_none() && Left::of(&settings.limits, used).is_some() {
+            return Some(accounted(Command::new(), settings, used).goto(TURN));
+        }
+        if !thread.is_empty() || hooks.is_some() {
             return None;
         }
         hooks::warn(&settings.hooks);
-        let used = &self.params.used;
         let due = hooks::due(settings, used, &[hooks::STARTED], &self.read_by_hooks(used), TURN)?;
         Some(Command::new().write("hooks", json!(due)).goto(HOOK))
     }
@@ -213,8 +239,7 @@ impl Turn<'_> {
         Value::Object(reads)
     }
 
-    /// Ends the task with an answer that says why it has failed, if the settings want that. What ends the run, or may pass, stays a
-    /// failure. `added` are the results of the last calls; what the user has said since is kept for the next message.
+    /// Ends the task with an answer that says why it has failed, if the settings want that. A question stays one. `added` are the results of the last calls; what the user has said since is kept for the next message.
     fn tell(&self, failure: Failure, added: Option<Message>) -> Result<Command, Failure> {
         let Params { turns, used, .. } = &self.params;
         let added: Vec<Message> = added
@@ -233,15 +258,10 @@ impl Turn<'_> {
         used: &Used,
     ) -> Result<Command, Failure> {
         let ended = failure.details().is_some_and(|details| details["ended"] == Value::Bool(true));
-        let category = match failure.category() {
-            Some(Category::Limit) => "limit",
-            Some(Category::Permanent) => "permanent",
-            Some(Category::Denied) if ended => "denied",
-            _ => return Err(failure),
-        };
-        if !self.params.settings.tell_failures {
+        let Some(category) = failure.category().filter(|_| self.params.settings.tell_failures) else {
             return Err(failure);
-        }
+        };
+        let failure = limits::explained(failure, &self.params.settings.limits, used);
         let all = self.params.thread.iter().chain(added);
         let said = all.rev().find(|message| message.role == Role::Assistant).map(Message::text);
         let end = End {
@@ -249,7 +269,11 @@ impl Turn<'_> {
             outputs: None,
             early: false,
             truncated: false,
-            failure: Some((if ended { "cancelled" } else { "error" }, category, failure.to_string())),
+            failure: Some((
+                if ended { "cancelled" } else { "error" },
+                name_of(category),
+                failure.to_string(),
+            )),
         };
         let command = self.end(added, turns, used, &end);
         Ok(command.write("calls", Value::Null).write("results", Value::Null))
@@ -279,7 +303,7 @@ impl Turn<'_> {
         if !plan.perform.is_empty() {
             return Ok(self.lead(&step, CALL).write("calls", json!(plan)));
         }
-        step.added.push(plan.results(settings, thread, &[])?);
+        step.added.push(plan.results(settings, thread, &[], settings.limits.repeats)?);
         match &plan.outputs {
             Some(outputs) if self.said().is_none() => Ok(self.returned(&step, asked, outputs)),
             _ => Ok(self.lead(&step, TURN)),
@@ -305,7 +329,9 @@ impl Turn<'_> {
             return self.lead(&step, TURN);
         }
         let thread = [self.params.thread.as_slice(), step.added.as_slice()].concat();
-        let Ok(results) = plan.results(settings, &thread, &[]) else { return self.lead(&step, TURN) };
+        let Ok(results) = plan.results(settings, &thread, &[], settings.limits.repeats) else {
+            return self.lead(&step, TURN);
+        };
         step.added.push(results);
         match &plan.outputs {
             Some(outputs) => self.returned(&step, &asked, outputs).write("context", step.context),
@@ -319,9 +345,8 @@ impl Turn<'_> {
         if !step.added.is_empty() {
             command = command.write("thread", json!(step.added));
         }
-        command
+        accounted(command, &self.params.settings, &step.used)
             .write("turns", step.turns)
-            .write("used", json!(step.used))
             .write("context", step.context)
             .write("phase", json!(step.phase))
             .goto(node)
@@ -388,11 +413,9 @@ impl Turn<'_> {
                 Some(due) => Command::new().write("hooks", json!(due)).goto(HOOK),
                 None => Command::new().goto(TURN),
             };
-            return Ok(self
-                .forget_calls(command)
+            return Ok(accounted(self.forget_calls(command), settings, &summarised.used)
                 .write("thread", json!({ "overwrite": summarised.thread }))
                 .write("turns", turns)
-                .write("used", json!(summarised.used))
                 .write("context", 0)
                 .write("phase", json!(phase))
                 .write("chain", json!([summarised.record]))
@@ -414,8 +437,18 @@ impl Turn<'_> {
         if phase == Phase::Finishing {
             added.push(Message::user(if self.outputs.is_some() { FINISH_WITH_OUTPUTS } else { FINISH }));
         }
-        let conversation = thread::merged(self.params.thread.iter().chain(added.iter()));
-        model::complete(&self.request(conversation, phase)?)
+        let ask = |added: &[Message]| {
+            let conversation = thread::merged(self.params.thread.iter().chain(added));
+            model::complete(&self.request(conversation, phase)?)
+        };
+        match ask(added) {
+            // It may fit without the message.
+            Err(failure) if phase == Phase::Finishing && limits::is_short(&failure) => {
+                added.pop();
+                ask(added)
+            }
+            answered => answered,
+        }
     }
 
     /// Whether the next call is about the last one that a limit permits. `added` is not in the thread yet.
@@ -549,10 +582,9 @@ impl Turn<'_> {
             Some(due) => Command::new().write("hooks", json!(due)).goto(HOOK),
             None => Command::new().goto(DONE),
         };
-        self.forget_calls(command)
+        accounted(self.forget_calls(command), settings, used)
             .write("thread", json!(added))
             .write("turns", turns)
-            .write("used", json!(used))
             .write("phase", json!(Phase::Working))
             .write("answer", json!(answer))
     }
@@ -567,6 +599,20 @@ impl Turn<'_> {
         let said = self.params.thread.iter().rev().filter(|message| message.role == Role::Assistant);
         let text = said.map(Message::text).find(|text| !text.is_empty());
         json!({ "turns": turns, "cost": used.shown(), "thread_length": self.params.thread.len(), "text": text })
+    }
+}
+
+/// The name of a category in results.
+const fn name_of(category: Category) -> &'static str {
+    match category {
+        Category::Transient => "transient",
+        Category::RateLimited => "rate-limited",
+        Category::Timeout => "timeout",
+        Category::Permanent => "permanent",
+        Category::InvalidInput => "invalid-input",
+        Category::Denied => "denied",
+        Category::Limit => "limit",
+        Category::Internal => "internal",
     }
 }
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use graph_core::capability::{
-    DispatchPatterns, DispatchUse, ItemNeeds, MODEL_FORMAT, Manifest, Suggestion, is_model_name, suggest,
+    DIRECTIVE_FORMAT, DispatchPatterns, DispatchUse, ITEM_FORMAT, ItemNeeds, MODEL_FORMAT, Manifest,
+    Suggestion, is_model_name, suggest,
 };
 use graph_core::diagnostic::printable;
 use graph_core::graph::{Action as Dispatch, Graph, ItemType, Primary};
@@ -47,6 +48,7 @@ pub(crate) async fn of(graph: &Arc<Graph>, outer: &[Hook], components: &Componen
     let hook_names: Vec<_> = hooks.iter().map(|hook| format!("hook:{}", hook.name)).collect();
     let mut dispatches: Vec<_> = graphs.iter().flat_map(|graph| of_nodes(graph)).collect();
     dispatches.extend(of_hooks(hooks.iter().copied().zip(hook_names.iter().map(String::as_str))));
+    dispatches.extend(of_params(&graphs, &inside.graphs));
     let mut named: Vec<Named> = Vec::new();
     let mut unknown = Vec::new();
     for used in &dispatches {
@@ -122,6 +124,32 @@ fn actions<'a>(graphs: &'a [Arc<Graph>], hooks: &'a [&'a Hook]) -> impl Iterator
         HookAction::Item(action) => Some(action),
         HookAction::Control(_) | HookAction::Nothing => None,
     }))
+}
+
+/// What the written-out params of nodes name to be dispatched, by the schemas of the graphs that get them: tools of an agent, and the directive
+/// of a thread.
+fn of_params<'a>(graphs: &'a [Arc<Graph>], known: &Graphs) -> Vec<DispatchUse<'a>> {
+    let nodes = graphs.iter().flat_map(|graph| &graph.nodes);
+    let actions = nodes.filter_map(|node| Some((node.action.as_ref()?, node.name.as_str())));
+    let mut named: Vec<DispatchUse<'a>> = Vec::new();
+    for (action, node) in actions {
+        let Some(id) = action.item_id.literal().and_then(Value::as_str) else { continue };
+        let Some(schema) = known.get(&*without_version(id)).and_then(|graph| graph.input_schema.as_ref())
+        else {
+            continue;
+        };
+        for (format, item_type) in [(ITEM_FORMAT, ItemType::Tool), (DIRECTIVE_FORMAT, ItemType::Directive)] {
+            let ids = texts_of_format(schema, action.params.source(), format).into_iter();
+            let ids = ids.filter(|id| !id.is_empty() && !id.contains("${"));
+            named.extend(ids.map(|item_id| DispatchUse {
+                primary: Primary::Execute,
+                item_type,
+                item_id,
+                node,
+            }));
+        }
+    }
+    named
 }
 
 /// The models that written-out params name, each once for each item. `schema` gives that of an item's params.

@@ -27,7 +27,9 @@ pub use http::{AddressRange, HttpRule, ParseAddressError, RequestDenied, Scheme,
 pub use interface::{InterfaceName, ParseInterfaceError, Provision};
 pub use item::{ItemPattern, ItemPatternError, Specificity};
 pub use manifest::{ItemEntry, Manifest, ManifestMount};
-pub use model::{MODEL_FORMAT, ModelApi, ModelPrice, ModelRule, ModelTokens, is_model_name};
+pub use model::{
+    DIRECTIVE_FORMAT, ITEM_FORMAT, MODEL_FORMAT, ModelApi, ModelPrice, ModelRule, ModelTokens, is_model_name,
+};
 pub use nested::{call_seed, check_call};
 pub use outgoing::{HttpField, HttpResponse, Outgoing, SecretValue, UnsearchableResponse, UnusableSecret};
 pub use reach::{KnowledgeRule, SecretRule, SecretSource, is_key};

@@ -196,6 +196,10 @@ impl ModelRule {
 
 /// The `format` that a schema of params gives those that are names of models in a manifest.
 pub const MODEL_FORMAT: &str = "model";
+/// The `format` in a schema of params whose value is the id of a tool that the graph dispatches.
+pub const ITEM_FORMAT: &str = "item";
+/// The `format` in a schema of params whose value is the id of a directive that the graph executes.
+pub const DIRECTIVE_FORMAT: &str = "directive";
 
 /// Whether a text can name a model in a manifest: letters, digits, `_` and `-`, at most 64.
 pub fn is_model_name(text: &str) -> bool {

@@ -7,8 +7,10 @@ use serde_json::{Map, Value};
 
 use super::event::ChannelChange;
 use super::reduce::{Change, FoldError, Write, fold, overwritten};
+use crate::compat::rye;
 use crate::digest::Digest;
 use crate::graph::{Channel, Graph, NodeIndex, Reducer, WriteMode};
+use crate::host_item::HostItem;
 use crate::json;
 use crate::record::{ChannelStamp, ChannelValue, DigestTree, ValueKind};
 use crate::template::Fields;
@@ -641,7 +643,19 @@ fn size_of(channel: &str, value: &Value) -> u64 {
 /// The channels of a graph, and those that the host keeps for it.
 fn declared(graph: &Graph) -> BTreeMap<String, Channel> {
     let own = super::revisit::channels(graph);
-    graph.channels.iter().cloned().chain(own).map(|channel| (channel.name.clone(), channel)).collect()
+    let threads = HostItem::Threads.is_named_in(graph).then(|| Channel {
+        name: rye::THREADS.to_owned(),
+        reducer: Reducer::Append,
+        default: None,
+    });
+    graph
+        .channels
+        .iter()
+        .cloned()
+        .chain(own)
+        .chain(threads)
+        .map(|channel| (channel.name.clone(), channel))
+        .collect()
 }
 
 fn initial(channel: &Channel) -> Option<Value> {

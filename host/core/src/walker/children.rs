@@ -111,7 +111,7 @@ impl Walker {
     /// The result of a run that has ended, for the node that runs its graph, if that is more than its `output`.
     pub(super) fn nested_result(&self, output: Value, status: Status) -> Value {
         let mut state = self.channels.to_map();
-        state.retain(|key, _| !key.starts_with(OUTPUTS));
+        state.retain(|key, _| !key.starts_with(OUTPUTS) && key != rye::THREADS);
         state.insert("inputs".to_owned(), Value::clone(&self.setup.inputs));
         let returns = |node: &Node| matches!(node.kind, NodeKind::Return { output: Some(_) });
         let declares = self.graph.output.is_some() || self.graph.nodes.iter().any(returns);

@@ -262,10 +262,6 @@ impl Walker {
                 if self.holds_too_much() {
                     return self.stop_holding(now, fx);
                 }
-                // One that has not waited for every thread is a failure, as it is for Rye.
-                if item == HostItem::Threads {
-                    return self.answered(now, at, outcome, fx);
-                }
                 self.accept(now, at, outcome, fx);
             }
             Err(trouble) => self.troubled(now, at, trouble, fx),
@@ -274,10 +270,13 @@ impl Walker {
 
     /// What has become of threads that the run has started.
     fn coordinate(&self, params: &Value, meter: &Meter) -> Result<Value, Trouble> {
-        // The results that the params name are copied, each as often as it is named at most.
-        let threads = self.threads(meter)?;
-        let named = params.get("thread_ids").and_then(Value::as_array).into_iter().flatten();
-        for named in named {
+        let kept = self.keeps_threads().then(|| self.channels.get(rye::THREADS).unwrap_or(&Value::Null));
+        meter.charge_each(kept.and_then(Value::as_array).map_or(0, Vec::len), rates::LOOKUP)?;
+        let threads = rye::Threads::new(kept);
+        // The ids may be listed, and the results that the params name are copied, each as often as it is named at most.
+        meter.charge_each(threads.len(), size::VALUE)?;
+        let one = params.get("thread_id").into_iter();
+        for named in params.get("thread_ids").and_then(Value::as_array).into_iter().flatten().chain(one) {
             meter.charge(rates::LOOKUP)?;
             let id = named.as_str().or_else(|| rye::started(named));
             meter.charge(size::of(id.and_then(|id| threads.get(id)).unwrap_or(named)))?;

@@ -131,19 +131,18 @@ impl Walker {
 }
 
 /// The figures of `model`, which a task's next attempt may use, that come from `limits` of nodes: of its own node, or of those around its
-/// run. The others are unbounded, and so are those that are asked about.
+/// run. The others are unbounded.
 pub(super) fn models_of_nodes(task: &Task, run: &RunLimits, model: ModelUse) -> ModelUse {
     let Some(dispatch) = task.dispatch() else { return ModelUse::UNBOUNDED };
     if dispatch.budget == ModelUse::UNBOUNDED && run.model_of_nodes == ModelUse::UNBOUNDED {
         return ModelUse::UNBOUNDED;
     }
-    let unless = |asks: bool, of: ModelUse| if asks { ModelUse::UNBOUNDED } else { of };
-    let of_node = unless(dispatch.limits.model_asks, dispatch.budget.less(task.used().host.model));
+    let of_node = dispatch.budget.less(task.used().host.model);
     let of_node = of_node.each(model, |of_node, model| if of_node <= model { model } else { u64::MAX });
     // Where the run has less than the task may use, that may come from a node around it.
-    let around = unless(run.model_asks, run.model_of_nodes);
     let own = task.own_models().unwrap_or_default();
     let of_run = model.each(own, |model, own| if model < own { model } else { u64::MAX });
-    let of_run = of_run.each(around, |left, around| if around == u64::MAX { around } else { left });
+    let of_run =
+        of_run.each(run.model_of_nodes, |left, around| if around == u64::MAX { around } else { left });
     of_node.min(of_run)
 }

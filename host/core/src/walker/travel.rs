@@ -21,6 +21,7 @@ use super::routes::RouteError;
 use super::setup::{HandleError, RestoreError, Restored, Setup};
 use super::stop_state::Phase;
 use super::superstep::Activated;
+use crate::compat::rye;
 use crate::graph::{Graph, Next, Node, NodeIndex, NodeKind, Reducer};
 use crate::limits::Budget;
 use crate::record::{ActivationKind, CheckpointPlace, ErrorCode, GivenRecord, Source, Status};
@@ -283,6 +284,11 @@ impl Walker {
         for key in values.keys() {
             if key.starts_with(super::revisit::OUTPUTS) {
                 let message = format!("`{key}` is what the host keeps of a node's visits, and is not edited");
+                return Err(refused(ErrorCode::InvalidUpdate, message));
+            }
+            if key == rye::THREADS && self.keeps_threads() {
+                let message =
+                    format!("`{key}` is what the host keeps of the run's threads, and is not edited");
                 return Err(refused(ErrorCode::InvalidUpdate, message));
             }
             if key == "inputs" {

@@ -14,6 +14,7 @@ use super::superstep_events::{Updates, updates};
 use super::task::{Task, TaskState};
 use crate::compat::rye;
 use crate::graph::{CommandGrant, Foreach, Graph, Node, NodeIndex, NodeKind, OnItemError, WriteMode};
+use crate::host_item::HostItem;
 use crate::limits::ModelUse;
 use crate::model_grant;
 use crate::node::{Failure, Outcome};
@@ -31,7 +32,6 @@ pub(super) struct Writes {
     /// The host's own keys.
     host: Map<String, Value>,
     retries: Option<Map<String, Value>>,
-    threads: Option<Map<String, Value>>,
 }
 
 impl Writes {
@@ -61,9 +61,6 @@ impl Writes {
         self.by_channel.append(&mut self.outputs);
         if let Some(retries) = self.retries.take() {
             self.host.insert("_retries".to_owned(), Value::Object(retries));
-        }
-        if let Some(threads) = self.threads.take() {
-            self.host.insert(rye::THREADS.to_owned(), Value::Object(threads));
         }
         // Whatever a graph wrote there in this superstep gives way.
         for (channel, value) in std::mem::take(&mut self.host) {
@@ -140,14 +137,11 @@ impl Walker {
                 writes.host.insert("_last_error".to_owned(), self.last_error(superstep, place, failure));
             }
             if self.keeps_threads()
-                && let Some((id, result)) = thread_of(task)
+                && let Some(result) = thread_of(task)
             {
-                let known = match writes.threads.take() {
-                    Some(known) => known,
-                    None => self.threads(meter)?,
-                };
-                let threads = writes.threads.insert(known);
-                threads.insert(id.to_owned(), size::copy(result, meter)?);
+                let value = Value::Array(vec![size::copy(result, meter)?]);
+                let write = Write { node: index, value, mode: WriteMode::Fold };
+                writes.outputs.entry(rye::THREADS.to_owned()).or_default().push(write);
             }
             if task.attempt() > 1 {
                 let known = || {
@@ -171,14 +165,6 @@ impl Walker {
         self.keep_output(superstep, place, &mut writes.outputs, meter)
     }
 
-    /// The results of the threads that the run has started, by their ids.
-    pub(super) fn threads(&self, meter: &Meter) -> Result<Map<String, Value>, Exhausted> {
-        match self.channels.get(rye::THREADS).map(|kept| size::copy(kept, meter)).transpose()? {
-            Some(Value::Object(threads)) => Ok(threads),
-            _ => Ok(Map::new()),
-        }
-    }
-
     /// What `collect` takes of the list of results.
     fn collected(&self, list: &Value, meter: &Meter) -> Result<Value, Exhausted> {
         let Some(results) = list.as_array().filter(|_| self.graph.dialect.collects_thread_ids()) else {
@@ -200,19 +186,23 @@ impl Walker {
         let used = superstep.tasks_of(active).iter().map(|task| task.used().host.model);
         let used = used.fold(ModelUse::NOTHING, ModelUse::plus);
         if !used.is_nothing() {
-            told["models"] = model_grant::figures(used);
+            told["models"] = model_grant::all_figures(used);
         }
         told
     }
 }
 
-/// The thread that a task has started, and its result: also one that says it has failed.
-fn thread_of(task: &Task) -> Option<(&str, &Value)> {
+/// The result of a thread that a task has started: also one that says it has failed.
+fn thread_of(task: &Task) -> Option<&Value> {
+    let dispatch = task.dispatch()?;
+    if HostItem::of(dispatch.primary, dispatch.item_type, &dispatch.item_id) == Some(HostItem::Threads) {
+        return None;
+    }
     let result = match task.state() {
         TaskState::Handled(failure) => failure.details.as_ref()?,
         state => item_result(state),
     };
-    Some((rye::started(result)?, result))
+    rye::started(result).map(|_| result)
 }
 
 /// The write of an entry in a command's update. It replaces a channel's value only where the node's entry in the graph

@@ -467,7 +467,11 @@ async fn a_component_goes_on_where_limits_of_a_node_do_not_suffice() {
     assert_eq!(report.classification, Classification::Returned);
     let failure = report.result.clone().unwrap_err();
     assert_eq!(failure.category, Category::Limit);
-    assert!(failure.message.contains("at the node of the graph allows that"), "{}", failure.message);
+    assert!(
+        failure.message.contains("10 are left of the `limits.model.input_tokens` of a node"),
+        "{}",
+        failure.message
+    );
     assert_eq!(report.journal[0].refused_figure(), None, "the attempt did not end there");
     let kept = &report.journal[0].result.0["failure"]["details"]["short"];
     assert_eq!((&kept["figure"], &kept["left"]), (&json!("input_tokens"), &json!(10)));

@@ -112,7 +112,7 @@ impl Call {
         };
         let reserved = reserved.map_err(|shortage| {
             let failure = Failure::new(Category::Limit, format!("{}: {shortage}", model.shown()));
-            // The component may still ask without tools, or has to go on without an answer.
+            // The component may still ask without tools, or has to continue without an answer.
             let details = match (!last && budget.has_floor(), shortage.of_node) {
                 (true, _) => Some(json!({ "finish": true })),
                 (false, true) => Some(json!({ "short": ShortFigure::from(shortage) })),

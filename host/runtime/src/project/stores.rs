@@ -97,7 +97,11 @@ impl Stores {
                         found.push((*kind, store, row));
                     }
                 }
-                Err(error @ (ResolveError::NotFound { .. } | ResolveError::NoRuns)) => {
+                Err(
+                    error @ (ResolveError::NotFound { .. }
+                    | ResolveError::Inside { .. }
+                    | ResolveError::NoRuns),
+                ) => {
                     refused.get_or_insert(Error::from(error));
                 }
                 Err(error) => return Err(error.into()),

@@ -268,6 +268,10 @@ pub fn names_are_resolved(fresh: Fresh<'_>) {
     assert_eq!(store.resolve("e"), ambiguous("e", &["e1", "e2"], false));
     for name in ["b", "%", "_", "abcd", "z"] {
         assert_eq!(store.resolve(name), Err(ResolveError::NotFound { name: name.to_owned() }));
+        assert_eq!(
+            store.resolve(&format!("{name}/1.0")),
+            Err(ResolveError::NotFound { name: format!("{name}/1.0") })
+        );
     }
     for name in ["", "@", "@first"] {
         assert_eq!(store.resolve(name), Err(ResolveError::UnknownName { name: name.to_owned() }));

@@ -188,7 +188,8 @@ function planOf(bundle: Bundle, walker: Walker, items: Map<string, Item>, grants
       const action = node.action;
       if (!action || action.item_id.includes("${")) continue;
       // The walker performs them itself.
-      if (action.item_id === "graph/validate" || action.item_id === "rye/agent/threads/orchestrator") continue;
+      const isOfWalker = action.item_id === "graph/validate" || action.item_id === "rye/agent/threads/orchestrator";
+      if (isOfWalker && action.primary === "execute" && action.item_type === "tool") continue;
       if (bundle.graphs.some((graph) => graph.id === action.item_id)) continue;
       if (action.primary !== "execute") {
         problems.push(`node \`${node.name}\` would \`${action.primary}\` an item, which a page cannot do`);

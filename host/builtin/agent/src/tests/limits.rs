@@ -55,6 +55,11 @@ fn a_model_that_repeats_itself_is_warned_and_then_stopped() {
     assert_eq!(requests[2].messages[4].text(), "");
     assert!(requests[3].messages[6].text().contains("3 times in a row. Do something else"));
 
+    // The user can say something to it.
+    run.again(with(json!({ "message": "Stop that.", "limits": { "repeats": 3 } })));
+    run.activate(&repeating).unwrap();
+    assert_eq!(repeating.model_requests().last().unwrap().messages[8].text(), "Stop that.");
+
     // The warning can help.
     let helped = host(same().take(3).chain([text("It is 2.")]));
     let mut run = Run::new(settings());

@@ -10,11 +10,12 @@ use crate::turn;
 /// More activations than any test needs.
 const MOST: u64 = 100;
 /// What the graph's node permits.
-const WRITES: [&str; 13] = [
+const WRITES: [&str; 14] = [
     "thread",
     "heard",
     "turns",
     "used",
+    "left",
     "context",
     "phase",
     "calls",
@@ -61,7 +62,7 @@ impl Stopped {
 impl Run {
     /// A run with these inputs, at the beginning.
     pub(super) fn new(settings: Value) -> Self {
-        let defaults = json!({ "thread": [], "heard": null, "turns": 0, "used": {}, "context": 0, "phase": "working", "chain": [], "calls": null, "results": null, "hooks": null, "hooked": null, "answer": null, "summaries": 0 });
+        let defaults = json!({ "thread": [], "heard": null, "turns": 0, "used": {}, "left": null, "context": 0, "phase": "working", "chain": [], "calls": null, "results": null, "hooks": null, "hooked": null, "answer": null, "summaries": 0 });
         Self { settings, state: defaults.as_object().unwrap().clone(), supersteps: 0, hooked: Vec::new() }
     }
 
@@ -73,7 +74,7 @@ impl Run {
     /// New inputs of a finished run: the graph begins anew with the state that it has.
     pub(super) fn again(&mut self, settings: Value) {
         self.settings = settings;
-        for channel in ["heard", "hooked", "answer"] {
+        for channel in ["heard", "hooked", "answer", "left"] {
             self.state.insert(channel.to_owned(), Value::Null);
         }
     }
@@ -88,8 +89,7 @@ impl Run {
         // A request that the budget refuses is not sent.
         let requests = &host.model_requests()[before..];
         let is_last = |request: &Request| request.tool_choice != ToolChoice::Auto;
-        let asked =
-            requests.len() <= 1 || (requests.len() == 2 && is_last(&requests[1]) && !is_last(&requests[0]));
+        let asked = requests.len() <= 1 || (requests.len() == 2 && is_last(&requests[1]));
         assert!(asked, "an activation asks a model once");
         let command = match outcome {
             Outcome::Command(command) => command,

@@ -117,9 +117,14 @@ fn a_limit_is_told_and_another_run_continues() {
         (&json!("Eig\n[3 of 6 characters are left out]"), &json!(3), &json!(7))
     );
     assert_eq!(second.model_requests()[0].messages.len(), 5);
-    // What may pass, and what the settings do not want told, stays a failure.
-    let none = host([Err(Failure::transient("no"))]);
-    let failure = Run::new(settings(json!({}))).finish(&none).unwrap_err().failure();
+    // A call of the model that fails keeps the conversation, too; what the settings do not want told stays a failure.
+    let none = host([Err(Failure::transient("no")), Err(Failure::transient("no"))]);
+    let answer = Run::new(settings(json!({}))).finish(&none).unwrap();
+    assert_eq!(
+        (&answer["category"], &answer["history"]["thread"][0]["role"]),
+        (&json!("transient"), &json!("user"))
+    );
+    let failure = Run::new(settings(json!({ "tell_failures": false }))).finish(&none).unwrap_err().failure();
     assert_eq!(failure.category(), Some(Category::Transient));
 }
 
@@ -250,4 +255,71 @@ fn a_request_that_does_not_fit_is_told_with_what_was_done() {
     assert_eq!(run.finish(&first).unwrap()["text"], json!("Eight."));
     let asked = &first.model_requests()[1].messages;
     assert_eq!((asked.len(), asked[0].text().as_str()), (1, "Double 4.Now."));
+}
+
+#[test]
+fn strict_limits_leave_what_the_whole_conversation_has_not_used() {
+    let limits = json!({ "tokens": 5000, "spend": 1.0, "strict": true });
+    let host = starting([call("start", json!({ "directive_name": "d" })), text("One."), text("Two.")]);
+    let mut run = Run::new(start(json!({ "limits": limits, "history": {} })));
+    // Nothing is asked before it is known what is left.
+    assert_eq!(run.activate(&host).unwrap(), None);
+    assert_eq!(run.channel("left"), &json!({ "tokens": 5000, "spend": 1.0 }));
+    assert!(host.model_requests().is_empty());
+    run.activate(&host).unwrap();
+    // What the thread inside has used is taken off before the model is asked again, once.
+    run.activate(&host).unwrap();
+    assert_eq!(
+        (host.model_requests().len(), run.channel("left")),
+        (1, &json!({ "tokens": 3840, "spend": 0.7485 }))
+    );
+    let answer = run.finish(&host).unwrap();
+    assert_eq!(answer["cost"]["input_tokens"], json!(1200));
+    assert_eq!(run.channel("left"), &json!({ "tokens": 3730, "spend": 0.747 }));
+    // Another message, in this run and in another one.
+    run.again(start(json!({ "message": "And?", "limits": { "tokens": 6000, "strict": true } })));
+    run.activate(&host).unwrap();
+    assert_eq!(run.channel("left"), &json!({ "tokens": 4730, "spend": null }));
+    let mut run = Run::new(start(
+        json!({ "message": "And?", "limits": limits, "history": answer["history"], "lost": [null, { "input_tokens": 700, "cost": 0.5 }] }),
+    ));
+    run.activate(&host).unwrap();
+    assert_eq!(run.channel("left"), &json!({ "tokens": 3030, "spend": 0.247 }));
+    let answer = run.finish(&host).unwrap();
+    assert_eq!((&answer["cost"]["input_tokens"], &answer["cost"]["spend"]), (&json!(2000), &json!(0.7545)));
+}
+
+#[test]
+fn a_strict_limit_that_does_not_suffice_is_named() {
+    let short = |short: Value| Failure::limit("host").with_details(json!({ "short": short }));
+    for (details, message) in [
+        (
+            json!({ "figure": "input_tokens", "needed": 900, "left": 890 }),
+            "the next request may have 900 tokens (one for each byte, until the provider has counted them), and 890 of `limits.tokens`, 1000, are left; 1010 would allow it",
+        ),
+        (
+            json!({ "figure": "cost", "needed": 9000, "left": 8500 }),
+            "the next call may cost 0.009, and 0.0085 of `limits.spend`, 0.01, is left; 0.0105 would allow it",
+        ),
+        // It is another limit that does not suffice.
+        (json!({ "figure": "input_tokens", "needed": 900, "left": 7 }), "host"),
+        (json!({ "figure": "calls", "needed": 1, "left": 0 }), "host"),
+    ] {
+        let host = host([call("acme_double", json!({ "n": 1 })), Err(short(details))]);
+        let limits = json!({ "tokens": 1000, "spend": 0.01, "strict": true });
+        let answer =
+            Run::new(with(json!({ "limits": limits, "tell_failures": true }))).finish(&host).unwrap();
+        assert_eq!((&answer["error"], &answer["category"]), (&json!(message), &json!("limit")));
+    }
+}
+
+#[test]
+fn a_last_request_may_fit_without_the_message_that_says_so() {
+    let short = Failure::limit("no").with_details(json!({ "short": {} }));
+    let host = host([Err(short), text("8")]);
+    let answer = Run::new(with(json!({ "limits": { "turns": 1, "finish": true } }))).finish(&host).unwrap();
+    assert_eq!((&answer["text"], &answer["finished_early"]), (&json!("8"), &json!(true)));
+    let requests = host.model_requests();
+    assert_eq!(requests[1].messages, [Message::user("Double 4.")]);
+    assert_eq!(requests[1].tool_choice, requests[0].tool_choice);
 }

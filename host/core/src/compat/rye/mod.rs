@@ -14,5 +14,7 @@ mod result;
 
 pub(crate) use built_in_hooks::built_in_hooks;
 pub(crate) use failure::{classification, error_document, last_error};
-pub(crate) use orchestrator::{ORCHESTRATOR, THREADS, coordinate, schema as orchestrator_schema, started};
+pub(crate) use orchestrator::{
+    ORCHESTRATOR, THREADS, Threads, coordinate, schema as orchestrator_schema, started,
+};
 pub(crate) use result::{is_own_tool, nested_result, thread_id, unwrap};

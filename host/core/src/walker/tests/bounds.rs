@@ -257,7 +257,7 @@ fn a_child_run_that_uses_up_its_nodes_budget_fails_the_node() {
     assert_eq!(output["category"], "limit");
     let message = output["error"].as_str().unwrap();
     assert!(message.contains("has used up the node's `limits.model.calls`: 2 calls of models"), "{message}");
-    assert_eq!(output["models"], json!({ "calls": 1 }), "what the node has used");
+    assert_eq!(output["models"], json!({ "calls": 1, "input_tokens": 0, "output_tokens": 0, "cost": 0 }));
     assert_eq!(summary.host.model, calls(1));
 }
 
@@ -282,9 +282,9 @@ fn a_task_knows_which_figures_come_from_nodes() {
             assert_eq!(spec.limits.model_of_nodes, expected, "{of_run}");
         }
     }
-    // What the manifest asks about is not told to the component.
+    // Nobody is asked about a limit of the graph.
     let (_, spec) = started(AROUND, 2, RunLimits { model_asks: true, ..limited(9) });
-    assert_eq!(spec.limits.model_of_nodes, ModelUse::UNBOUNDED);
+    assert_eq!(spec.limits.model_of_nodes, of_nodes(2));
     // What is left of it, in the whole child run and after a crash.
     let (mut run, x) = started(AROUND, 2, limited(9));
     let y = run.end(&x, Ok(result()), calls(1)).remove(0);
