@@ -23,6 +23,7 @@ import grants
 import key
 import languages
 import messages
+import threads
 from project import ITEM, VARIABLE, Project
 from provider import Provider
 
@@ -74,7 +75,7 @@ def main():
         project = Project(str(pathlib.Path(arguments.graph_host).resolve()), folder, provider, secret)
         try:
             prepare(project, arguments.guest)
-            for module, more in ((conversation, ()), (budgets, (SEED, BUDGETS)), (faults, (SEED,)), (messages, ()), (languages, (pathlib.Path(arguments.aimock) / "tests/models/guests",)), (durability, ()), (grants, ()), (agents, ()), (key, ())):
+            for module, more in ((conversation, ()), (budgets, (SEED, BUDGETS)), (faults, (SEED,)), (messages, ()), (languages, (pathlib.Path(arguments.aimock) / "tests/models/guests",)), (durability, ()), (grants, ()), (agents, ()), (threads, ()), (key, ())):
                 for name, row in module.rows(project, *more):
                     run(name, row)
         finally:
