@@ -90,6 +90,7 @@ impl Items {
             model: wanted.model.min(most.model),
             model_asks: wanted.model_asks,
             model_of_nodes: wanted.model_of_nodes,
+            model_of_root: wanted.model_of_root,
         }
     }
 

@@ -241,6 +241,9 @@ pub struct RunLimits {
     /// Of a child run: the figures of `model` that come from `limits` of the nodes around it; the others are unbounded here.
     #[serde(default = "unbounded_model", skip_serializing_if = "is_unbounded_model")]
     pub model_of_nodes: ModelUse,
+    /// Of a child run: `model` of the run at the top when the child was started, for questions about it.
+    #[serde(default = "unbounded_model", skip_serializing_if = "is_unbounded_model")]
+    pub model_of_root: ModelUse,
 }
 
 const fn default_run_model() -> ModelUse {
@@ -325,6 +328,7 @@ impl RunLimits {
         model: ModelUse::OF_RUN,
         model_asks: false,
         model_of_nodes: ModelUse::UNBOUNDED,
+        model_of_root: ModelUse::UNBOUNDED,
     };
 
     /// The run's limits on its use of the host. Fuel is not among them: the host's and the components' fuel share one

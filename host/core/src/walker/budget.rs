@@ -72,6 +72,14 @@ impl Walker {
         if self.setup.identity.namespace.is_empty() { most.raised(granted) } else { most }
     }
 
+    /// What the run at the top may use of language models, with what answers have added to it.
+    pub(super) fn models_of_root(&self) -> ModelUse {
+        if self.setup.identity.namespace.is_empty() {
+            return self.models_with(self.granted());
+        }
+        self.budgets().model_of_root
+    }
+
     /// How much of a budget the run may use.
     pub(super) fn most_of(&self, budget: Budget) -> u64 {
         match budget.figure() {

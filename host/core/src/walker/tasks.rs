@@ -128,7 +128,7 @@ impl Walker {
         fx: &mut Vec<Effect>,
     ) {
         let figure = short.figure;
-        let of_run_most = of_run.then(|| self.models_with(self.granted()));
+        let of_run_most = of_run.then(|| self.models_of_root());
         let run_asks = self.budgets().model_asks;
         let Some(superstep) = &mut self.superstep else { return };
         let task = superstep.task_mut(at);

@@ -13,7 +13,9 @@ use super::superstep::Superstep;
 use super::superstep_events::{Updates, updates};
 use super::task::{Task, TaskState};
 use crate::compat::rye;
-use crate::graph::{CommandGrant, Foreach, Graph, Node, NodeIndex, NodeKind, OnItemError, WriteMode};
+use crate::graph::{
+    CommandGrant, Foreach, Graph, ModelLimits, Node, NodeIndex, NodeKind, OnItemError, WriteMode,
+};
 use crate::host_item::HostItem;
 use crate::limits::ModelUse;
 use crate::model_grant;
@@ -174,7 +176,8 @@ impl Walker {
         results.iter().map(|result| size::copy(rye::thread_id(result), meter)).collect()
     }
 
-    /// A failure of an active node as `state._last_error` holds it, with what its tasks have used of language models.
+    /// A failure of an active node as `state._last_error` holds it. If the node limits language models, so that what a crash has cut off
+    /// decides about it anyway, it has what its tasks have used.
     fn last_error(&self, superstep: &Superstep, place: usize, failure: &Failure) -> Value {
         let active = &superstep.activated()[place];
         let node = self.graph.node(active.node());
@@ -183,10 +186,10 @@ impl Walker {
         }
         let mut told =
             json!({ "node": node.name, "error": failure.message, "category": failure.category.as_str() });
-        let used = superstep.tasks_of(active).iter().map(|task| task.used().host.model);
-        let used = used.fold(ModelUse::NOTHING, ModelUse::plus);
-        if !used.is_nothing() {
-            told["models"] = model_grant::all_figures(used);
+        if node.limits.or(self.graph.limits).model != ModelLimits::default() || !node.bounds.model.is_empty()
+        {
+            let used = superstep.tasks_of(active).iter().map(|task| task.used().host.model);
+            told["models"] = model_grant::all_figures(used.fold(ModelUse::NOTHING, ModelUse::plus));
         }
         told
     }

@@ -395,6 +395,21 @@ fn a_child_run_asks_and_the_answer_adds_to_every_budget_around_it() {
 }
 
 #[test]
+fn a_question_of_a_child_run_names_the_budget_of_the_run_at_the_top() {
+    let each = "start: each, nodes: {each: {type: foreach, over: [1, 2, 3], as: n, parallel: true, action: {item_id: t/inner}}}";
+    let graphs = Graphs::from([("t/inner".to_owned(), graph_of("t/inner", &config_of(1)))]);
+    let asks = "run: { model: { calls: 2, when_used_up: ask } }";
+    let mut run = Run::start(graph_of("t/g", each), graphs, asks);
+    // Each has a share of the two calls: the last one has none.
+    let open = run.open();
+    let payload = &open[0].payload.0;
+    assert_eq!((open.len(), &payload["left"], &payload["limit"]), (1, &json!(0), &json!(2)), "{open:?}");
+    assert_eq!(payload["line"], "run: { model: { calls: 3 } }");
+    run.bare(json!(1));
+    assert_eq!(run.status(), Status::Completed);
+}
+
+#[test]
 fn every_crash_leads_to_the_same_end() {
     let answers = [json!("stop"), json!(1), json!({ "calls": 3, "input_tokens": 4 }), json!(9)];
     let durabilities = [Durability::Sync, Durability::Exit];

@@ -265,6 +265,7 @@ impl RunTree {
             model: accounted.host.model.plus(spec.limits.model),
             model_asks: limits.model_asks,
             model_of_nodes: accounted.host.model.plus(spec.limits.model_of_nodes),
+            model_of_root: walker.models_of_root(),
         };
         let of_params = written.unwrap_or(WrittenLimits::NONE);
         let run = of_params.lower(run);
