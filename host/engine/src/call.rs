@@ -110,7 +110,8 @@ pub struct CallReport {
     /// The outcome, or the failure: the node's own, or one for how the call ended.
     pub result: Result<Outcome, Failure>,
     /// The fuel that `run` used, counted from after instantiation; the whole budget if it did not return, except where the host waited for
-    /// the world too long ([`Classification::HostTimeout`]) or a budget of models ended it ([`Classification::ModelBudget`]).
+    /// the world too long ([`Classification::HostTimeout`]) or a budget of models ended it that more is asked for
+    /// ([`Classification::ModelBudget`]).
     pub fuel_used: u64,
     /// Whether the component returned, trapped or reached a limit, and which.
     pub classification: Classification,
@@ -168,10 +169,13 @@ impl PreparedNode {
             Ok((classification, result)) => (classification, result, limits.fuel.saturating_sub(left)),
             Err(error) => {
                 let (classification, failure) = classify(&error);
-                // Waiting takes time and no fuel, and an attempt that a budget of models has ended may begin again with more of it. Any
-                // other end is charged in full.
-                let is_known =
-                    matches!(classification, Classification::HostTimeout | Classification::ModelBudget);
+                // Waiting takes time and no fuel, and an attempt that asks for more of a budget of models begins again. Any other end is charged
+                // in full: a manifest may be changed after it, and with it what the component reads of the budget in a replay.
+                let is_known = match classification {
+                    Classification::HostTimeout => true,
+                    Classification::ModelBudget => limits.model_asks,
+                    _ => false,
+                };
                 let used = if is_known { limits.fuel.saturating_sub(left) } else { limits.fuel };
                 (classification, Err(failure), used)
             }

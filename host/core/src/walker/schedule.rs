@@ -174,6 +174,7 @@ impl Walker {
         let smaller = |floor| smaller_floor((dispatch.limits.model, floor), (of_run, of_run.floor()));
         let model_floor = dispatch.limits.model_floor.map(smaller);
         let model_of_nodes = models_of_nodes(task, &run, model);
+        let model_asks = dispatch.limits.model_asks || run.model_asks;
         if let Some(short) = task.answers_mut().take_stopped() {
             return self.end_stopped(now, at, *short, fx);
         }
@@ -221,7 +222,16 @@ impl Walker {
             item_id: String::from(&*dispatch.item_id),
             params,
             activation,
-            limits: TaskLimits { fuel, calls, bytes, model, model_floor, model_of_nodes, ..dispatch.limits },
+            limits: TaskLimits {
+                fuel,
+                calls,
+                bytes,
+                model,
+                model_floor,
+                model_of_nodes,
+                model_asks,
+                ..dispatch.limits
+            },
             narrowing: dispatch.narrowing,
             clock: self.line.at(),
             seed,

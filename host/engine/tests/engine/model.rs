@@ -447,11 +447,16 @@ async fn nothing_is_sent_that_the_budget_does_not_cover() {
         let report = call_with(&node, within(most), Journal::Record, Services::default(), None).await;
         let (category, message) = failure(&report);
         assert_eq!((category, report.classification), (Category::Limit, Classification::ModelBudget));
-        assert!((1..limits().fuel / 2).contains(&report.fuel_used), "{}", report.fuel_used);
+        assert_eq!(report.fuel_used, limits().fuel);
         assert!(message.contains(line), "{message}");
         let entry = &report.journal[0];
         assert_eq!((entry.refused_figure(), entry.model_use()), (Some(figure), ModelUse::NOTHING));
         replayed(&node, &report, within(most)).await;
+        // Where more is asked for, the attempt begins again.
+        let asking = TaskLimits { model_asks: true, ..within(most) };
+        let report = call_with(&node, asking, Journal::Record, Services::default(), None).await;
+        assert!((1..limits().fuel / 2).contains(&report.fuel_used), "{}", report.fuel_used);
+        replayed(&node, &report, asking).await;
     }
     assert!(provider.heard().is_empty(), "{:?}", provider.heard());
 }

@@ -148,10 +148,9 @@ export class Executor {
       return { outcome, fuel: used(), late: false, waited: waits.spent(), output, journal };
     } catch (error) {
       const failure = classify(error, { stop: meter?.stop.value ?? 0, wanted: meter?.fuel.value ?? 0n, pages: meter?.pages.value ?? 0n }, limits.memory);
-      // Waiting takes time and no fuel, and an attempt that a budget of models has ended may begin again with more of it. Any other end is
-      // charged in full.
+      // Waiting takes time and no fuel, and an attempt that asks for more of a budget of models begins again. Any other end is charged in full.
       const late = error instanceof Fault && error.category === "timeout";
-      const isKnown = late || (error instanceof Fault && error.isOfModels());
+      const isKnown = late || (error instanceof Fault && error.isOfModels() && limits.model_asks === true);
       return { outcome: { failure }, fuel: isKnown ? used() : limit, late, waited: waits.spent(), output, journal };
     } finally {
       output.finish();

@@ -70,9 +70,9 @@ export class Performer {
     }
     const own = value<Limits>("limits");
     const theirs = granted.limits;
-    const limits = Object.fromEntries(
-      Object.entries(own).flatMap(([of, limit]) => (typeof limit === "number" ? [[of, Math.min(limit, theirs[of as keyof Limits])]] : [])),
-    ) as unknown as Limits;
+    const smaller = Object.entries(own).flatMap(([of, limit]) => (typeof limit === "number" ? [[of, Math.min(limit, theirs[of as keyof Limits] as number)]] : []));
+    const asks = own.model_asks === true || theirs.model_asks === true;
+    const limits = { ...Object.fromEntries(smaller), model_asks: asks } as unknown as Limits;
     this.next += 1;
     const call = this.next;
     this.underWay.set(name, call);

@@ -17,6 +17,8 @@ export interface Limits {
   requests: number;
   request_body: number;
   response_body: number;
+  /** More of a budget of models is asked for once it is used up. */
+  model_asks?: boolean;
 }
 
 export interface Mount {
