@@ -46,7 +46,7 @@ impl Manifest {
         let models = models.map_or_else(Vec::new, |entries| models::read(entries, base, problems));
         let items = fields.filled("items").and_then(|node| node.mapping("`items`", problems));
         let given = Given { limits, base, models: &names };
-        let items = items.map_or_else(Vec::new, |entries| read_items(entries.iter(), given, problems));
+        let items = items.map_or_else(Vec::new, |entries| read_items(entries.iter(), &given, problems));
         fields.finish();
         Some(Self { dispatch, items, models, limits, run, ..Self::default() })
     }
@@ -105,7 +105,7 @@ fn read_dispatch(node: &Node, problems: &Problems) -> DispatchPatterns {
 
 fn read_items<'n>(
     entries: impl Iterator<Item = &'n Entry>,
-    given: Given<'_>,
+    given: &Given<'_>,
     problems: &Problems,
 ) -> Vec<ItemEntry> {
     let mut read: Vec<(ItemEntry, &Entry)> = Vec::new();
@@ -143,10 +143,10 @@ fn read_items<'n>(
 fn read_item(
     entry: &Entry,
     pattern: Option<ItemPattern>,
-    given: Given<'_>,
+    given: &Given<'_>,
     problems: &Problems,
 ) -> Option<ItemEntry> {
-    let Given { limits, base, .. } = given;
+    let Given { limits, base, .. } = *given;
     let name = format!("the entry of `{}`", excerpt(&entry.key.name));
     let mut fields = Fields::open(&entry.value, &keys::manifest::ITEM, name.clone(), problems)?;
     if entry.value.as_mapping().is_some_and(crate::yaml::Mapping::is_empty) {

@@ -13,14 +13,14 @@ use super::pending::Pending;
 use super::stop_state::Phase;
 use super::superstep::{Activated, Superstep};
 use super::task::{Dispatch, TaskState, outcome_size};
-use super::task_budgets::models_of_nodes;
+use super::task_budgets::limits_of_attempt;
 use crate::compat::rye;
 use crate::digest::DomainHasher;
 use crate::graph::{Action, ItemType, Node, NodeKind, OnItemError, Primary, RetryPolicy};
 use crate::hook::is_control_item;
 use crate::host_item::HostItem;
 use crate::json::canonical_size;
-use crate::limits::{Budget, HostUse, TaskLimits, smaller_floor};
+use crate::limits::Budget;
 use crate::node::{Activation, Category, Failure, Outcome};
 use crate::record::{ErrorCode, RunError};
 use crate::time::Timestamp;
@@ -166,15 +166,7 @@ impl Walker {
             return self.failed(now, at, failure, fx);
         }
         let task = superstep.task_mut(at);
-        // A component that makes no calls of the host can run even if none are left.
-        let own = HostUse { model: task.own_models().unwrap_or_default(), ..dispatch.limits.host() };
-        let HostUse { calls, bytes, model, .. } = own.min(task.account().left_of_host());
-        let run = self.setup.manifest.run_limits();
-        let of_run = run.model;
-        let smaller = |floor| smaller_floor((dispatch.limits.model, floor), (of_run, of_run.floor()));
-        let model_floor = dispatch.limits.model_floor.map(smaller);
-        let model_of_nodes = models_of_nodes(task, &run, model);
-        let model_asks = dispatch.limits.model_asks || run.model_asks;
+        let limits = limits_of_attempt(task, &dispatch, fuel, &self.setup.manifest.run_limits());
         if let Some(short) = task.answers_mut().take_stopped() {
             return self.end_stopped(now, at, *short, fx);
         }
@@ -222,16 +214,7 @@ impl Walker {
             item_id: String::from(&*dispatch.item_id),
             params,
             activation,
-            limits: TaskLimits {
-                fuel,
-                calls,
-                bytes,
-                model,
-                model_floor,
-                model_of_nodes,
-                model_asks,
-                ..dispatch.limits
-            },
+            limits,
             narrowing: dispatch.narrowing,
             clock: self.line.at(),
             seed,

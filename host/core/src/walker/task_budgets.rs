@@ -5,9 +5,9 @@ use serde_json::Value;
 use super::Walker;
 use super::budget::WORK_OF_ATTEMPT;
 use super::superstep::Superstep;
-use super::task::{Task, TaskState};
+use super::task::{Dispatch, Task, TaskState};
 use crate::hook::{Control, ControlAction, HookAction, HookEvent, MAX_RETRIES, is_control_item};
-use crate::limits::{HostUse, ModelUse, RunLimits};
+use crate::limits::{HostUse, ModelUse, RunLimits, TaskLimits, smaller_floor};
 use crate::work::rates::STEP;
 
 impl Walker {
@@ -130,9 +130,28 @@ impl Walker {
     }
 }
 
+/// What a task's next attempt may use, of its own limits and of what is set aside for it. Where it or its run asks for more of a budget of
+/// models, the attempt does.
+pub(super) fn limits_of_attempt(task: &Task, dispatch: &Dispatch, fuel: u64, run: &RunLimits) -> TaskLimits {
+    // A component that makes no calls of the host can run even if none are left.
+    let own = HostUse { model: task.own_models().unwrap_or_default(), ..dispatch.limits.host() };
+    let HostUse { calls, bytes, model, .. } = own.min(task.account().left_of_host());
+    let smaller = |floor| smaller_floor((dispatch.limits.model, floor), (run.model, run.model.floor()));
+    TaskLimits {
+        fuel,
+        calls,
+        bytes,
+        model,
+        model_floor: dispatch.limits.model_floor.map(smaller),
+        model_asks: dispatch.limits.model_asks || run.model_asks,
+        model_of_nodes: models_of_nodes(task, run, model),
+        ..dispatch.limits
+    }
+}
+
 /// The figures of `model`, which a task's next attempt may use, that come from `limits` of nodes: of its own node, or of those around its
 /// run. The others are unbounded.
-pub(super) fn models_of_nodes(task: &Task, run: &RunLimits, model: ModelUse) -> ModelUse {
+fn models_of_nodes(task: &Task, run: &RunLimits, model: ModelUse) -> ModelUse {
     let Some(dispatch) = task.dispatch() else { return ModelUse::UNBOUNDED };
     if dispatch.budget == ModelUse::UNBOUNDED && run.model_of_nodes == ModelUse::UNBOUNDED {
         return ModelUse::UNBOUNDED;

@@ -106,8 +106,7 @@ async fn call(
                             let message = "it ran past its deadline while it called another item";
                             let failure = Failure::new(Category::Timeout, message);
                             // The callee does not say any more what it has used; the provider of a model counts it.
-                            let used = meter.total().less(before);
-                            let result = fault_after(&failure, used);
+                            let result = fault_after(&failure, meter.total().less(before));
                             let fault =
                                 state.journal.record_fault(INTERFACE, FUNCTION, request, result, failure);
                             return Err(fault.into());

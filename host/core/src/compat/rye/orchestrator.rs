@@ -214,7 +214,7 @@ fn refused(message: &str) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::needless_pass_by_value)]
     use super::*;
 
     /// `b` has answered at last; what has no id is no thread.

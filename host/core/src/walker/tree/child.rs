@@ -230,8 +230,8 @@ impl RunTree {
         }
         let accounted = walker.accounted(&spec.activation.task);
         let task = walker.task(&spec.activation.task);
-        let Asked { inputs, parameters, warnings } =
-            asked(&graph, walker.graph().node(spec.node), &params, meter)?;
+        let node = walker.graph().node(spec.node);
+        let Asked { inputs, parameters, warnings } = asked(&graph, node, &params, meter)?;
         let inputs = match self.children.get(namespace) {
             Some(child) => Arc::clone(&child.walker.setup().inputs),
             None => Arc::new(inputs),
@@ -244,7 +244,6 @@ impl RunTree {
         let components =
             task.and_then(|task| Some(task.dispatch()?.limits.fuel.min(task.account().components())));
         let components = components.filter(|most| *most != u64::MAX);
-        let node = walker.graph().node(spec.node);
         let limits = walker.setup().manifest.run_limits();
         let whole = graph.timeout.min(limits.timeout);
         let run = RunLimits {
