@@ -6,13 +6,12 @@ import signal
 import subprocess
 import threading
 
-from project import ITEM, check, equal, graph, manifest, model, spend, spending
+from project import ITEM, PATIENCE, check, equal, graph, manifest, model, spend, spending
 
 USAGE = {"prompt_tokens": 20, "completion_tokens": 10, "total_tokens": 30, "input_tokens": 20, "output_tokens": 10}
 TEXT = "An answer that takes some time to arrive."
 # What the component says before each question, and what it says after the test has changed it.
 SAID, CHANGED = b"Answer in one sentence.", b"Answer in five letters."
-PATIENCE = 60
 
 
 def killed_and_resumed(project, api, durability, after, call):
@@ -26,14 +25,7 @@ def killed_and_resumed(project, api, durability, after, call):
     release = threading.Event()
     relay.faults = [None] * (call - 1) + [{"hold": release, "after": round(length * after)}]
     run, process = project.start(spending("One", "Two", "Three", max_output=50), caps, "--durability", durability)
-    try:
-        relay.wait_for(call)
-        held = relay.exchanges[call - 1]
-        check(held.is_held.wait(PATIENCE), "the answer is not held")
-    finally:
-        process.send_signal(signal.SIGKILL)
-        project.printed += process.communicate()
-        release.set()
+    project.kill_in_call(process, relay, call, release)
     document = json.loads(project.command("resume", run, "--json").stdout)
     equal(document["status"], "completed", "the status of the resumed run")
     texts = [answer["text"] for answer in document["output"]["result"]["answers"]]
@@ -62,13 +54,7 @@ def killed_in_a_hook(project, event):
     release = threading.Event()
     relay.faults = [None, {"hold": release, "after": 20}]
     run, process = project.start(document, manifest({"m": model(relay.port)}, timeout="60s"), "--durability", "sync")
-    try:
-        relay.wait_for(2)
-        check(relay.exchanges[1].is_held.wait(PATIENCE), "the answer is not held")
-    finally:
-        process.send_signal(signal.SIGKILL)
-        project.printed += process.communicate()
-        release.set()
+    project.kill_in_call(process, relay, 2, release)
     project.command("resume", run, "--json")
     exchanges = relay.take()
     equal([one.question for one in exchanges], ["One", "Two"] * 2, "the questions")

@@ -4,6 +4,7 @@ import json
 import math
 import os
 import pathlib
+import signal
 import subprocess
 
 ITEM = "me/ask"
@@ -14,6 +15,7 @@ PRICE = {"input": 1.25, "output": 4}
 TASK_LIMITS = {"calls": 50, "input_tokens": 2_000_000, "output_tokens": 200_000, "cost": math.inf}
 RUN_LIMITS = {"calls": 1000, "input_tokens": 20_000_000, "output_tokens": 2_000_000, "cost": math.inf}
 SECONDS = 120
+PATIENCE = 60
 
 
 def check(condition, *message):
@@ -59,6 +61,16 @@ class Project:
         words = [self.graph_host, "run", self.write(f"{run}.json", graph), "--caps", self.write(f"{run}-caps.json", caps), "--run-id", run, *more]
         process = subprocess.Popen(words, cwd=self.folder, env=self.with_key, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         return run, process
+
+    def kill_in_call(self, process, relay, call, release):
+        """Kills a host while it waits for the rest of that answer, which the relay holds until `release` is set."""
+        try:
+            relay.wait_for(call)
+            check(relay.exchanges[call - 1].is_held.wait(PATIENCE), "the answer is not held")
+        finally:
+            process.send_signal(signal.SIGKILL)
+            self.printed += process.communicate()
+            release.set()
 
     def run(self, graph, caps, *more, code=0, inputs=None, name=None):
         """Runs a graph to its end: its id and its document. The graph's id follows from the name of its file."""

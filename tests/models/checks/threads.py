@@ -1,7 +1,6 @@
 """Directives that models carry out as threads: limits over several messages, and threads that a graph of Rye starts and waits for."""
 
 import json
-import signal
 import threading
 
 from project import check, equal, graph, model, spend
@@ -23,7 +22,6 @@ DIRECTIVE = """# One
 
 Say something about {input:about}.
 """
-PATIENCE = 60
 
 
 def caps(port):
@@ -94,13 +92,7 @@ def rows(project):
         document["executor_id"] = "rye/core/runtimes/state_graph_runtime"
         document["config"]["max_concurrency"] = 1
         run, process = project.start(document, caps(relay.port), "--durability", "sync")
-        try:
-            relay.wait_for(2)
-            check(relay.exchanges[1].is_held.wait(PATIENCE), "the answer is not held")
-        finally:
-            process.send_signal(signal.SIGKILL)
-            project.printed += process.communicate()
-            release.set()
+        project.kill_in_call(process, relay, 2, release)
         resumed = json.loads(project.command("resume", run, "--json").stdout)
         equal(resumed["status"], "completed", "the status of the resumed run")
         waited = resumed["state"]["waited"]

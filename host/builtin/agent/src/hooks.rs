@@ -61,6 +61,11 @@ impl Due {
         self.then == node
     }
 
+    /// Whether one of them starts a thread.
+    pub(crate) fn starts_threads(&self) -> bool {
+        self.threads
+    }
+
     /// What was used, with the threads that they have started; `given` is what they have returned.
     pub(crate) fn used(&self, used: Used, given: &[Value]) -> Used {
         let of_threads = self.perform.iter().zip(given).filter(|(hook, _)| threads::is_thread(&hook.item));

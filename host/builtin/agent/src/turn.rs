@@ -113,6 +113,11 @@ pub(crate) fn run(params: Params, ctx: &Context) -> Result<Command, Failure> {
     }
     if let (Some(due), Some(given)) = (&params.hooks, &params.hooked) {
         params.used = due.used(params.used, given);
+        // As above. After the last hooks, nothing is asked any more.
+        if params.settings.limits.strict && due.starts_threads() && !due.leads_to(DONE) {
+            let command = Command::new().write("hooked", Value::Null);
+            return Ok(accounted(command, &params.settings, &params.used).goto(TURN));
+        }
     }
     let are_counted = params.hooked.is_some();
     let command = Turn { params, outputs, ctx }.run()?;
@@ -239,7 +244,8 @@ impl Turn<'_> {
         Value::Object(reads)
     }
 
-    /// Ends the task with an answer that says why it has failed, if the settings want that. A question stays one. `added` are the results of the last calls; what the user has said since is kept for the next message.
+    /// Ends the task with an answer that says why it has failed, if the settings want that. A question stays one. `added` are the results of
+    /// the last calls; what the user has said since is kept for the next message.
     fn tell(&self, failure: Failure, added: Option<Message>) -> Result<Command, Failure> {
         let Params { turns, used, .. } = &self.params;
         let added: Vec<Message> = added

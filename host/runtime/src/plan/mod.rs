@@ -1,7 +1,7 @@
 //! What is known before a run starts: which items it dispatches, who signed them, what each is granted, what is missing.
 
 pub mod admission;
-mod graph_items;
+mod host_items;
 mod models;
 #[allow(clippy::module_inception, reason = "what it has is re-exported")]
 mod plan;

@@ -12,7 +12,7 @@ use graph_core::host_item::HostItem;
 use graph_core::walker::Graphs;
 use graph_engine::PreparedNode;
 
-use super::graph_items;
+use super::host_items;
 use super::models;
 use super::problem::PlanProblem;
 use super::resolve::{Items, check_node, compile_all, examine_all, resolve_item};
@@ -147,7 +147,7 @@ impl Plan {
                 let Some(action) = node.action.as_ref() else { continue };
                 if let Some(item) = HostItem::of_action(action) {
                     let mut planned = outline(index, &node.name, action, &inside);
-                    graph_items::check_node(item, node, action, &components.manifest, &mut planned);
+                    host_items::check_node(item, node, action, &components.manifest, &mut planned);
                     nodes.push(planned);
                     continue;
                 }
@@ -186,7 +186,7 @@ impl Plan {
                 let planned = outline(NodeIndex(0), &hook.name, action, &inside);
                 let mut planned = PlannedNode { hook: Some(hook.event), ..planned };
                 if let Some(item) = HostItem::of_action(action) {
-                    planned.problems.push(graph_items::not_in_hooks(item));
+                    planned.problems.push(host_items::not_in_hooks(item));
                 } else if names_graph(action, graphs) {
                     planned.problems.push(Error::invalid("a hook runs no graph; name a component").into());
                 } else if resolve_item(

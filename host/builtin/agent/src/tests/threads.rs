@@ -323,3 +323,21 @@ fn a_last_request_may_fit_without_the_message_that_says_so() {
     assert_eq!(requests[1].messages, [Message::user("Double 4.")]);
     assert_eq!(requests[1].tool_choice, requests[0].tool_choice);
 }
+
+#[test]
+fn what_a_thread_of_a_hook_has_used_is_taken_off_before_the_model_is_asked() {
+    let host = starting([text("Done.")]);
+    let hook =
+        json!({ "event": "thread_started", "action": { "item_type": "directive", "item_id": "acme/note" } });
+    let mut run = Run::new(start(
+        json!({ "hooks": [hook], "limits": { "tokens": 5000, "spend": 1.0, "strict": true } }),
+    ));
+    while run.hooked.is_empty() {
+        run.activate(&host).unwrap();
+    }
+    run.activate(&host).unwrap();
+    assert!(host.model_requests().is_empty());
+    assert_eq!(run.channel("left"), &json!({ "tokens": 3950, "spend": 0.75 }));
+    let answer = run.finish(&host).unwrap();
+    assert_eq!((&answer["text"], &answer["cost"]["input_tokens"]), (&json!("Done."), &json!(1100)));
+}

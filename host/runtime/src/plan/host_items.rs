@@ -1,4 +1,4 @@
-//! What can be said before a run starts of nodes that check or run a graph which the run writes itself.
+//! What can be said before a run starts of nodes whose items the walker performs: those that take a graph, and the one about threads.
 
 use graph_core::capability::Manifest;
 use graph_core::graph::{Action, Node};
