@@ -50,6 +50,7 @@ mod sessions;
 mod stores;
 mod strangers;
 mod streams;
+mod swapped;
 mod telemetry;
 mod terminal;
 mod transcript;

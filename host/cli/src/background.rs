@@ -4,8 +4,7 @@
 //! to the first one, in a file, whether the run is under way.
 
 use std::ffi::OsString;
-use std::fs;
-use std::io;
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -21,15 +20,17 @@ use crate::terminal::exit::Exit;
 use crate::terminal::output::error_document;
 use graph_runtime::error::{Error, Kind, Result};
 use graph_runtime::graph_driver::Observer;
-use graph_runtime::project;
-use graph_runtime::project::paths;
+use graph_runtime::graph_store::held::{FilePlace, FolderPlace, Opening, Written};
 use graph_runtime::project::run_folder::RunFolder;
-use graph_runtime::project::user_home::{write_atomic, write_new_private};
+use graph_runtime::project::{self, Project, paths};
+use graph_runtime::run::pins::absolute;
 
 /// How often the first process looks whether the second one has said something.
 const PAUSE: Duration = Duration::from_millis(20);
 /// How much of the end of the output is shown where the second process has ended without a word, in bytes.
-const TAIL: usize = 2000;
+const TAIL: u64 = 2000;
+/// The longest report that is read, in bytes.
+const MOST_REPORT: u64 = 16 << 20;
 
 /// A run in the background.
 #[derive(Clone, Debug)]
@@ -50,59 +51,82 @@ pub struct BackgroundOptions {
 }
 
 /// Starts a process that resumes a run which no process holds, and waits until the run is under way.
-pub fn start(project: &Path, run: &str, orders: BackgroundOptions) -> Result<Detached> {
+pub fn start(project: &Project, run: &str, orders: BackgroundOptions) -> Result<Detached> {
     let thread = RunFolder::of(project, run);
     let folder = thread.create()?;
     let log = thread.log_file()?;
-    let report = folder.join(format!("started-{}.json", std::process::id()));
-    let inputs = folder.join(format!("inputs-{}.json", std::process::id()));
-    let left = [report.clone(), inputs.clone()];
-    let clean = || left.iter().for_each(|path| drop(fs::remove_file(path)));
+    let report = FolderPlace::from(&folder).file(format!("started-{}.json", std::process::id()));
+    let clean = || drop(report.remove());
     clean();
-    let mut options = orders.options;
-    if let Some(new) = orders.inputs {
-        let text = Value::Object(new).to_string();
-        write_new_private(&inputs, text.as_bytes())
-            .map_err(|error| Error::write("the inputs for the background", &inputs, &error))?;
-        options.extend(["--inputs".into(), inputs.clone().into_os_string()]);
-    }
-    let started = spawn(project, run, options, &log, &report)
+    let inputs = orders.inputs.map(|new| Value::Object(new).to_string());
+    let started = spawn(project, run, (orders.options, inputs), &log, &report)
         .map_err(|error| Error::storage(format!("the process for the background cannot be started: {error}")))
         .and_then(|mut child| await_report(&mut child, run, &log, &report).map(|()| child.id()));
     clean();
-    Ok(Detached { pid: started?, log })
+    Ok(Detached { pid: started?, log: absolute(&log.path()) })
 }
 
-fn spawn(project: &Path, run: &str, options: Vec<OsString>, log: &Path, report: &Path) -> io::Result<Child> {
-    let output = paths::append(log)?;
+/// Starts the second process. It reads new inputs from its stdin.
+fn spawn(
+    project: &Project,
+    run: &str,
+    (options, inputs): (Vec<OsString>, Option<String>),
+    log: &FilePlace,
+    report: &FilePlace,
+) -> io::Result<Child> {
+    let output = log.open(Opening::Append)?;
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(["resume", run, "--project"]).arg(project).arg("--report-to").arg(report).args(options);
-    command.stdin(Stdio::null()).stderr(output.try_clone()?).stdout(output);
+    command.args(["resume", run, "--project"]).arg(absolute(project.folder()));
+    command.arg("--report-to").arg(absolute(&report.path())).args(options);
+    if inputs.is_some() {
+        command.args(["--inputs", "-"]).stdin(Stdio::piped());
+    } else {
+        command.stdin(Stdio::null());
+    }
+    command.stderr(output.try_clone()?).stdout(output);
     // What a terminal sends to those in its foreground does not reach another group; what it sends when it is closed is
     // ignored there.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    command.spawn()
+    let mut child = command.spawn()?;
+    if let (Some(mut stdin), Some(inputs)) = (child.stdin.take(), inputs) {
+        // A process that has ended before it has read them says why.
+        let _ = stdin.write_all(inputs.as_bytes());
+    }
+    Ok(child)
 }
 
-fn await_report(child: &mut Child, run: &str, log: &Path, report: &Path) -> Result<()> {
+fn await_report(child: &mut Child, run: &str, log: &FilePlace, report: &FilePlace) -> Result<()> {
     loop {
         // Checked before the file is read: a process that has ended writes no more.
         let ended = child.try_wait().ok().flatten();
-        match fs::read_to_string(report) {
-            Ok(text) => return read_report(&text),
+        match report.read(MOST_REPORT) {
+            Ok(text) => return read_report(&String::from_utf8_lossy(&text)),
             Err(_) if ended.is_some() => return Err(silent(run, log)),
             Err(_) => std::thread::sleep(PAUSE),
         }
     }
 }
 
-fn silent(run: &str, log: &Path) -> Error {
-    let text = fs::read(log).unwrap_or_default();
-    let tail = String::from_utf8_lossy(&text[text.len().saturating_sub(TAIL)..]).into_owned();
+fn silent(run: &str, log: &FilePlace) -> Error {
+    let text = tail_of(log).unwrap_or_default();
+    let tail = String::from_utf8_lossy(&text).into_owned();
     let error =
         Error::storage(format!("the process for run {run} has ended without a word:\n{}", tail.trim()));
-    error.help(format!("its output is in {}; resume it with: graph-host resume {run}", project::shown(log)))
+    error.help(format!(
+        "its output is in {}; resume it with: graph-host resume {run}",
+        project::shown(&log.path())
+    ))
+}
+
+/// The end of the output.
+fn tail_of(log: &FilePlace) -> io::Result<Vec<u8>> {
+    let mut file = log.open(Opening::Read)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
+    let mut text = Vec::new();
+    file.take(TAIL).read_to_end(&mut text)?;
+    Ok(text)
 }
 
 /// What the second process has said.
@@ -166,14 +190,14 @@ fn known_code(code: &str) -> &'static str {
 /// its clones counts.
 #[derive(Clone, Debug)]
 pub struct StartupReporter {
-    file: PathBuf,
+    file: FilePlace,
     said: Arc<AtomicBool>,
 }
 
 impl StartupReporter {
     /// A herald that writes to this file.
-    pub fn new(file: PathBuf) -> Self {
-        Self { file, said: Arc::default() }
+    pub fn new(file: &Path) -> Self {
+        Self { file: paths::named(file), said: Arc::default() }
     }
 
     /// The run is under way.
@@ -189,7 +213,8 @@ impl StartupReporter {
     fn say(&self, report: &Value) {
         if !self.said.swap(true, Ordering::Relaxed) {
             // If the file cannot be written, the first process still sees whether this one runs or has ended.
-            let _ = write_atomic(&self.file, report.to_string().as_bytes(), true);
+            let text = report.to_string();
+            let _ = self.file.replace(Written::with_mode(0o600), |file| file.write_all(text.as_bytes()));
         }
     }
 }
@@ -218,6 +243,8 @@ pub fn outlive_terminal() {}
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -227,10 +254,10 @@ mod tests {
         let error = Error::of_run(ErrorCode::AnswerNeeded, "say something")
             .help("with --answer")
             .details(json!({ "open": 2 }));
-        StartupReporter::new(file.clone()).failed(&error);
+        StartupReporter::new(&file).failed(&error);
         let again = read_report(&fs::read_to_string(&file).unwrap()).unwrap_err();
         assert_eq!(error_document(&again), error_document(&error));
-        StartupReporter::new(file.clone()).under_way();
+        StartupReporter::new(&file).under_way();
         assert!(read_report(&fs::read_to_string(&file).unwrap()).is_ok());
     }
 }

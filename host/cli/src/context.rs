@@ -58,6 +58,7 @@ impl Context {
 
     /// A runtime for commands that run graphs.
     pub fn runtime(&self) -> Result<tokio::runtime::Runtime> {
+        check_room()?;
         tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             // A component that computes gives its thread back with every epoch: no thread is idle meanwhile.
@@ -66,6 +67,19 @@ impl Context {
             .build()
             .map_err(|error| Error::storage(format!("the threads that run tasks cannot be started: {error}")))
     }
+}
+
+/// The number of files that the threads that run tasks open by themselves, and some more.
+const FILES_OF_THREADS: usize = 12;
+
+/// Refuses to start the threads that run tasks where this process may not open the files that they need: they could not say so.
+fn check_room() -> Result<()> {
+    let opened: std::io::Result<Vec<_>> =
+        (0..FILES_OF_THREADS).map(|_| std::fs::File::open("/dev/null")).collect();
+    opened.map(drop).map_err(|error| {
+        Error::storage(format!("this process may not open as many files as it needs: {error}"))
+            .help("raise the limit of open files: ulimit -n 1024")
+    })
 }
 
 /// The folder that the command was typed in.

@@ -123,7 +123,7 @@ impl Runtime {
         let host = Host { home, compiler, notices, functions: Arc::new(functions) };
         let store = match store {
             Some(store) => store,
-            None => stores::open(project.folder(), kept, &host)?,
+            None => stores::open(&project, kept, &host)?,
         };
         Ok(Self { host, project, sources, manifest, store })
     }
@@ -222,14 +222,12 @@ impl Runtime {
         edit: Edit,
         back_to: Option<CheckpointSelector>,
     ) -> Result<EditedRun> {
-        edit_and_fork::update(run, Arc::clone(&self.store), edit, back_to, self.project.folder(), &self.host)
-            .await
+        edit_and_fork::update(run, Arc::clone(&self.store), edit, back_to, &self.project, &self.host).await
     }
 
     /// Makes a new run that begins with the state of another run at a checkpoint.
     pub async fn fork(&self, run: &str, at: CheckpointSelector, edit: Option<Edit>) -> Result<EditedRun> {
-        edit_and_fork::fork(run, Arc::clone(&self.store), at, edit, None, self.project.folder(), &self.host)
-            .await
+        edit_and_fork::fork(run, Arc::clone(&self.store), at, edit, None, &self.project, &self.host).await
     }
 
     /// The stored history of a run.

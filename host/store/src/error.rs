@@ -80,6 +80,14 @@ pub enum StorageError {
         location: String,
         reason: String,
     },
+    /// The file was removed, or another one was put in its place, while it was open.
+    #[error(
+        "{location} was removed while it was in use: what was stored in it is lost, this write included; look at what removes it, and start the run again"
+    )]
+    Gone {
+        /// The location of the store, for users.
+        location: String,
+    },
     /// Any other error of reading or writing.
     #[error("{location} cannot be read or written: {reason}")]
     Io {
@@ -101,9 +109,11 @@ impl StorageError {
             Self::Corrupt { .. } | Self::Newer { .. } | Self::Row { .. } | Self::Endless { .. } => {
                 ErrorCode::Integrity
             }
-            Self::Full { .. } | Self::Busy { .. } | Self::NotWritable { .. } | Self::Io { .. } => {
-                ErrorCode::Storage
-            }
+            Self::Full { .. }
+            | Self::Busy { .. }
+            | Self::NotWritable { .. }
+            | Self::Gone { .. }
+            | Self::Io { .. } => ErrorCode::Storage,
         }
     }
 }

@@ -3,12 +3,11 @@
 //! Opening a database as SQLite does may write next to it, and brings older tables up to date. Here nothing is written: of a
 //! database the header is read, from the file or, where it is newer, from the write-ahead log next to it.
 
-use std::fs::{self, File};
 use std::io::{self, BufReader, ErrorKind, Read, Seek as _};
-use std::path::{Path, PathBuf};
 
 use crate::error::{StorageError, location};
 use crate::file::format as files;
+use crate::held::{Entry, FilePlace, Opening, Refusal};
 use crate::knowledge;
 use crate::sqlite::{APPLICATION_ID, SCHEMA_VERSION};
 use crate::{FileStore, KnowledgeStore, KnowledgeStoreError, OpenError, Options, SqliteStore};
@@ -46,28 +45,26 @@ impl Format {
     }
 
     /// Brings what is stored up to date, as the first command that writes to it does.
-    pub fn bring_up_to_date(self, path: &Path) -> Result<(), OpenError> {
+    pub fn bring_up_to_date(self, place: impl Into<FilePlace>) -> Result<(), OpenError> {
+        let place = place.into();
         match self {
-            Self::Runs => SqliteStore::open(path, Options::default()).map(drop),
+            Self::Runs => SqliteStore::open(&place, Options::default()).map(drop),
             Self::Knowledge => {
-                KnowledgeStore::at(path).bring_up_to_date().map_err(|error| not_brought(path, error))
+                KnowledgeStore::at(&place).bring_up_to_date().map_err(|error| not_brought(&place, error))
             }
-            Self::Files => Ok(FileStore::at(path).bring_up_to_date()?),
+            Self::Files => Ok(FileStore::at(&place.folder().child(place.name())).bring_up_to_date()?),
         }
     }
 
     /// Looks at a file, or at the folder of [`Self::Files`]. Nothing is written, and no link is followed.
-    pub fn inspect(self, path: &Path) -> io::Result<Found> {
-        let kind = match fs::symlink_metadata(path) {
-            Ok(metadata) => metadata.file_type(),
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
-            Err(error) => return Err(error),
-        };
-        let wanted = if self == Self::Files { kind.is_dir() } else { kind.is_file() };
+    pub fn inspect(self, place: impl Into<FilePlace>) -> io::Result<Found> {
+        let place = place.into();
+        let Some(found) = place.entry()? else { return Ok(Found::Nothing) };
+        let wanted = if self == Self::Files { found.is_folder() } else { found.is_file() };
         if !wanted {
-            let is = if kind.is_symlink() {
+            let is = if found.is_link() {
                 "a link"
-            } else if kind.is_dir() {
+            } else if found.is_folder() {
                 "a folder"
             } else {
                 "no regular file"
@@ -75,21 +72,21 @@ impl Format {
             return Ok(Found::Other(format!("it is {is}")));
         }
         match self {
-            Self::Files => match files::version(path) {
+            Self::Files => match files::version(&place.folder().child(place.name())) {
                 Ok(version) => Ok(Found::Version(version)),
                 Err(StorageError::Io { reason, .. }) => Err(io::Error::other(reason)),
                 Err(error) => Ok(Found::Other(error.to_string())),
             },
-            Self::Runs => database(path, APPLICATION_ID, 0),
+            Self::Runs => database(&place, APPLICATION_ID, 0),
             // Files from before versions were written are of version 1.
-            Self::Knowledge => database(path, knowledge::APPLICATION_ID, 1),
+            Self::Knowledge => database(&place, knowledge::APPLICATION_ID, 1),
         }
     }
 }
 
 /// Why a file of knowledge is not brought up to date.
-fn not_brought(path: &Path, error: KnowledgeStoreError) -> OpenError {
-    let (location, reason) = (location(path), error.to_string());
+fn not_brought(place: &FilePlace, error: KnowledgeStoreError) -> OpenError {
+    let (location, reason) = (location(&place.path()), error.to_string());
     match error {
         KnowledgeStoreError::Place(error) => error.into(),
         KnowledgeStoreError::Altered(_)
@@ -108,10 +105,10 @@ const HEADER: usize = 100;
 const LOG_HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
 
-fn database(path: &Path, application: i64, unstamped: u64) -> io::Result<Found> {
+fn database(place: &FilePlace, application: i64, unstamped: u64) -> io::Result<Found> {
     let mut header = Vec::new();
-    File::open(path)?.take(HEADER as u64).read_to_end(&mut header)?;
-    if let Some(newer) = header_in_log(path)? {
+    place.open(Opening::Read)?.take(HEADER as u64).read_to_end(&mut header)?;
+    if let Some(newer) = header_in_log(place)? {
         header = newer;
     }
     if header.is_empty() {
@@ -134,17 +131,16 @@ fn database(path: &Path, application: i64, unstamped: u64) -> io::Result<Found> 
 
 /// The header as the newest commit in the write-ahead log next to a database has it; `None` where there is none. Pages that
 /// are left over from before the log was last started again have another salt.
-fn header_in_log(database: &Path) -> io::Result<Option<Vec<u8>>> {
-    let mut path = database.as_os_str().to_owned();
-    path.push("-wal");
-    let path = PathBuf::from(path);
-    match fs::symlink_metadata(&path) {
-        Ok(metadata) if metadata.is_file() => {}
-        Ok(_) => return Err(io::Error::other(format!("{} is not a regular file", path.display()))),
+fn header_in_log(database: &FilePlace) -> io::Result<Option<Vec<u8>>> {
+    let place = database.beside("-wal");
+    let mut log = match place.open(Opening::Read) {
+        Ok(file) => BufReader::new(file),
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) if Refusal::of(&error).is_some() => {
+            return Err(io::Error::other(format!("{} is not a regular file", place.path().display())));
+        }
         Err(error) => return Err(error),
-    }
-    let mut log = BufReader::new(File::open(&path)?);
+    };
     let mut head = [0; LOG_HEADER];
     let (mut first, mut committed) = (None, None);
     if !fill(&mut log, &mut head)? {
@@ -170,7 +166,7 @@ fn header_in_log(database: &Path) -> io::Result<Option<Vec<u8>>> {
         if is_commit {
             // A page that was cut short is missing, and then neither is its commit.
             let end = log.stream_position()?;
-            if end > fs::metadata(&path)?.len() {
+            if end > Entry::of(log.get_ref())?.length() {
                 break;
             }
             committed = first.take().or(committed);
@@ -195,6 +191,8 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::fs;
+
     use rusqlite::Connection;
 
     use super::*;

@@ -40,13 +40,15 @@ pub(crate) fn check(fixture: &Fixture, prepared: &Prepared, taken: &mut Taken) -
     *taken = Taken::of(&ended);
     let root = scene.place.path("").canonicalize().unwrap();
     let mut opened = 0;
-    for log in std::fs::read_dir(logs.path()).unwrap() {
-        let text = std::fs::read(log.unwrap().path()).unwrap();
-        for line in String::from_utf8_lossy(&text).lines() {
+    let logs = std::fs::read_dir(logs.path()).unwrap().map(|log| std::fs::read(log.unwrap().path()).unwrap());
+    let logs: Vec<_> = logs.map(|text| String::from_utf8_lossy(&text).into_owned()).collect();
+    let held = HeldFolders::of(&logs);
+    for text in &logs {
+        for line in text.lines() {
             let Some(call) = Call::parse(line) else { continue };
             opened += 1;
             for path in call.changed(&root) {
-                if !may_change(&root, &path, &words) {
+                if !held.named(&path).iter().any(|path| may_change(&root, path, &words)) {
                     return Err(format!("{} may not be written: {line}", path.display()));
                 }
             }
@@ -84,6 +86,37 @@ fn traced(command: &Command, logs: &Path) -> Command {
     traced.current_dir(command.get_current_dir().unwrap());
     traced.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     traced
+}
+
+/// The folders that were held open, by the numbers of their handles, through which SQLite gets its files.
+struct HeldFolders(Vec<(String, PathBuf)>);
+
+/// The folder in which the system has the handles of a process.
+const HANDLES: &str = "/proc/self/fd";
+
+impl HeldFolders {
+    fn of(logs: &[String]) -> Self {
+        let mut held = Vec::new();
+        for call in logs.iter().flat_map(|text| text.lines()).filter_map(Call::parse) {
+            // A folder that is opened to list it alone is opened with `O_NONBLOCK`.
+            let is_held = call.flags().contains("O_DIRECTORY") && !call.flags().contains("O_NONBLOCK");
+            if is_held && let Some((number, path)) = call.result.split_once('<') {
+                let path = path.split_once('>').map_or(path, |(path, _)| path);
+                held.push((number.to_owned(), PathBuf::from(unescaped(path))));
+            }
+        }
+        Self(held)
+    }
+
+    /// The paths that a path may have stood for: through a handle, a file in one of the folders that had that number.
+    fn named(&self, path: &Path) -> Vec<PathBuf> {
+        let Ok(inner) = path.strip_prefix(HANDLES) else { return vec![path.to_owned()] };
+        let mut segments = inner.iter();
+        let number = segments.next().and_then(|number| number.to_str()).unwrap_or_default();
+        let rest: PathBuf = segments.collect();
+        let folders = self.0.iter().filter(|(held, _)| held == number);
+        folders.map(|(_, folder)| folder.join(&rest)).collect()
+    }
 }
 
 /// Whether a host that was given such words may change what is at a path.
@@ -203,6 +236,10 @@ fn unescaped(text: &str) -> String {
 /// A path whose folder is the one that its links lead to.
 fn without_links(path: &Path) -> PathBuf {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return path.to_owned() };
+    // The handles are not those of this process.
+    if path.starts_with(HANDLES) {
+        return path.to_owned();
+    }
     match folder.canonicalize() {
         Ok(folder) => folder.join(name),
         // A folder that is gone by now.
@@ -238,6 +275,14 @@ fn lines_of_strace_tell_what_is_changed() {
     assert_eq!(changed(r#"unlink("/nowhere/a = b") = 0"#), at("/nowhere/a = b"));
     assert_eq!(changed(r#"mkdir("a/.ai", 0777) = -1 EEXIST (File exists)"#), at("/current/a/.ai"));
     assert!(changed("+++ exited with 0 +++").is_empty());
+    assert_eq!(changed(r#"unlink("/proc/self/fd/9/runs.db-wal") = 0"#), at("/proc/self/fd/9/runs.db-wal"));
+    let held = HeldFolders::of(&[
+        "openat(4</p>, \".ai\", O_RDONLY|O_NOFOLLOW|O_CLOEXEC|O_DIRECTORY) = 9</p/.ai>\n".to_owned(),
+        "openat(AT_FDCWD</p>, \"x\", O_RDONLY|O_NONBLOCK|O_CLOEXEC|O_DIRECTORY) = 9</p/x>\n".to_owned(),
+    ]);
+    assert_eq!(held.named(Path::new("/proc/self/fd/9/runs.db-wal")), at("/p/.ai/runs.db-wal"));
+    assert_eq!(held.named(Path::new("/proc/self/fd/8/runs.db-wal")), Vec::<PathBuf>::new());
+    assert_eq!(held.named(Path::new("/p/a")), at("/p/a"));
     let root = Path::new("/root-of-scene");
     for (path, may) in
         [("home/x", true), ("a/.ai/state/runs.db", true), ("out.json", true), ("victim/a", false)]

@@ -104,7 +104,7 @@ fn candidates(
 
 /// The runs of the project around the current folder, the newest first.
 fn runs() -> Result<Vec<Candidate>> {
-    let stores = Stores::to_read(current_project()?.folder(), &Home::find()?)?;
+    let stores = Stores::to_read(&current_project()?, &Home::find()?)?;
     let mut found = vec![("@last".to_owned(), "the newest run".to_owned())];
     let filter = RunFilter { limit: Some(RUNS), ..RunFilter::default() };
     stores.each_readable(&filter, |_, row| {

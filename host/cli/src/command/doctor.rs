@@ -17,9 +17,9 @@ use graph_host::terminal::run_report;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_store::{Holder, RunFilter};
 use graph_runtime::host::now;
-use graph_runtime::project;
 use graph_runtime::project::stores::{self, Stores};
 use graph_runtime::project::user_home::Home;
+use graph_runtime::project::{self, Project};
 use graph_runtime::run::start;
 use graph_runtime::trust::trusted_keys;
 use serde::Serialize;
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     ];
     let project = named_project(args.project.as_deref())?;
     findings.push(Finding::new("project", Health::Good, project::shown(project.folder())));
-    findings.push(stored(project.folder(), &context.host.home));
+    findings.push(stored(&project, &context.host.home));
     let broken = findings.iter().any(|finding| finding.standing == Health::Bad);
     let output = context.output;
     if output.is_json() {
@@ -235,7 +235,7 @@ fn language_c() -> Finding {
 /// How many runs are named that were cut short.
 const NAMED: usize = 20;
 
-fn stored(project: &Path, home: &Home) -> Finding {
+fn stored(project: &Project, home: &Home) -> Finding {
     let what = "runs";
     match stores::any(project) {
         Ok(true) => {}

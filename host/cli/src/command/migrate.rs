@@ -27,9 +27,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let project = named_project(args.project.as_deref())?;
-    let mut report = stored_formats::inspect(project.folder(), &context.host.home);
+    let mut report = stored_formats::inspect(&project, &context.host.home);
     if !args.check {
-        stored_formats::migrate(&mut report, project.folder(), &context.host.home)?;
+        stored_formats::migrate(&mut report, &project, &context.host.home)?;
     }
     let output = context.output;
     if output.is_json() {

@@ -54,7 +54,7 @@ async fn again(args: &Args, context: &Context) -> Result<Exit> {
     let context = &context.quiet(true);
     let output = context.output;
     let project = named_project(args.project.as_deref())?;
-    let (_, store, row) = Stores::to_read(project.folder(), &context.host.home)?.find(&args.run)?;
+    let (_, store, row) = Stores::to_read(&project, &context.host.home)?.find(&args.run)?;
     let run = row.run_id.clone();
     let key = match &args.key {
         Some(path) => super::runs::read_key(path)?,

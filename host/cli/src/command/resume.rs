@@ -119,7 +119,7 @@ fn adjust(driver: &mut Driver, args: &Args) {
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
-    let herald = args.report_to.clone().map(StartupReporter::new);
+    let herald = args.report_to.as_deref().map(StartupReporter::new);
     let (run, folder) = (args.run.clone(), args.project.clone());
     let ended = context.block_on(resume(args, herald.clone(), context)).flatten();
     let ended = ended.map_err(|error| match named_project(folder.as_deref()) {
@@ -144,10 +144,10 @@ pub(super) async fn resume(args: Args, herald: Option<StartupReporter>, context:
     };
     let project = named_project(args.project.as_deref())?;
     // Nothing is made where there is no such run.
-    let (kind, store, row) = Stores::to_read(project.folder(), &context.host.home)?.find(&args.run)?;
+    let (kind, store, row) = Stores::to_read(&project, &context.host.home)?.find(&args.run)?;
     drop(store);
     let telemetry = args.observe.telemetry()?;
-    let store = stores::open(project.folder(), kind, &context.host)?;
+    let store = stores::open(&project, kind, &context.host)?;
     let signing_key =
         args.sign_with.as_deref().map(|key| signing_key(&context.host.home, key)).transpose()?;
     let mut resumable = resume::open(
@@ -195,7 +195,7 @@ pub(super) async fn resume(args: Args, herald: Option<StartupReporter>, context:
         let (run, graph) = (resumable.ready.run.clone(), resumable.graph.id.clone());
         drop(resumable);
         let orders = BackgroundOptions { options: options(&args), inputs: new_inputs };
-        return super::run::show_detached(project.folder(), &run, &graph, orders, context);
+        return super::run::show_detached(&project, &run, &graph, orders, context);
     }
     if !args.quiet {
         print_opening(&resumable, output);
@@ -204,7 +204,7 @@ pub(super) async fn resume(args: Args, herald: Option<StartupReporter>, context:
     let event = resumable.event(Resume { answers, max_steps: args.max_steps, inputs, update });
     let foreground = Foreground {
         store,
-        folder: RunFolder::of(project.folder(), &resumable.ready.run),
+        folder: RunFolder::of(&project, &resumable.ready.run),
         graph: &resumable.graph.id,
         typed,
         quiet: args.quiet,

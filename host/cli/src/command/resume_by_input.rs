@@ -36,7 +36,7 @@ pub(super) async fn resume(
         }
     }
     let project = named_project(args.sources.project.as_deref())?;
-    let (_, store, row) = Stores::to_read(project.folder(), &context.host.home)?.find(name)?;
+    let (_, store, row) = Stores::to_read(&project, &context.host.home)?.find(name)?;
     let (run, graph) = (&row.run_id, &scene.file.graph);
     if row.graph_id != graph.id {
         return Err(Error::usage(format!(

@@ -166,7 +166,7 @@ fn warn_of_inputs(unknown: &[String], strict: bool, output: Output) -> Result<()
 
 /// The run that a new one belongs to.
 fn find_parent(name: &str, project: &Project, context: &Context) -> Result<RunParent> {
-    let (_, _, row) = Stores::to_read(project.folder(), &context.host.home)?.find(name)?;
+    let (_, _, row) = Stores::to_read(&project, &context.host.home)?.find(name)?;
     Ok(RunParent { run_id: row.run_id, root_id: row.root_id })
 }
 
@@ -199,10 +199,10 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
 
     let telemetry = args.observe.telemetry()?;
     if detach {
-        RunFolder::check(project.folder())?;
+        RunFolder::check(&project)?;
     }
     let parent = args.parent.as_deref().map(|name| find_parent(name, &project, context)).transpose()?;
-    let store = stores::open(project.folder(), args.store, &context.host)?;
+    let store = stores::open(&project, args.store, &context.host)?;
     let start = Start {
         inputs,
         run_id: args.run_id,
@@ -231,12 +231,12 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
         options.extend(args.state_item.then(|| "--state-item".into()));
         options.extend(args.observe.for_background());
         let orders = BackgroundOptions { options, inputs: None };
-        return show_detached(project.folder(), &run, &graph.id, orders, context);
+        return show_detached(&project, &run, &graph.id, orders, context);
     }
     let typed = args::typed_run(&ready.run, project.folder());
     let foreground = Foreground {
         store,
-        folder: RunFolder::of(project.folder(), &ready.run),
+        folder: RunFolder::of(&project, &ready.run),
         graph: &graph.id,
         typed: typed.clone(),
         quiet: args.quiet,
@@ -325,14 +325,13 @@ fn unsigned(plan: &Plan) -> Vec<String> {
 
 /// Moves a run that is ready to the background, and prints where it is.
 pub(super) fn show_detached(
-    project: &Path,
+    project: &Project,
     run: &str,
     graph: &str,
     orders: BackgroundOptions,
     context: &Context,
 ) -> Result<Exit> {
-    let project = graph_runtime::run::pins::absolute(project);
-    let Detached { pid, log } = background::start(&project, run, orders)?;
+    let Detached { pid, log } = background::start(project, run, orders)?;
     if context.output.is_json() {
         context.output.document(&json!({
             "run_id": run,
@@ -346,7 +345,7 @@ pub(super) fn show_detached(
         context
             .output
             .line(format_args!("run {run} runs in the background: process {pid}, output in {log}"))?;
-        let typed = args::typed_run(run, &project);
+        let typed = args::typed_run(run, project.folder());
         context
             .output
             .note(format_args!("{} graph-host runs watch {typed}", styled(output::DIM, "follow it with:")));

@@ -1,5 +1,6 @@
 //! `graph-host schema`.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use graph_host::context::{Context, current_project};
@@ -7,9 +8,9 @@ use graph_host::document_kind::DocumentKind;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
 use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_store::held::{FolderPlace, Written};
 use graph_runtime::project;
 use graph_runtime::project::paths;
-use graph_runtime::project::user_home::write_atomic;
 use serde_json::json;
 
 /// The folder of schemas below a project.
@@ -38,17 +39,18 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     let folder = match args.write.flatten() {
-        Some(folder) => {
-            std::fs::create_dir_all(&folder)
-                .map_err(|error| Error::write("the folder of schemas", &folder, &error))?;
-            folder
-        }
-        None => paths::folder(current_project()?.folder(), &["schemas"])?,
+        Some(folder) => FolderPlace::at(&folder)
+            .make()
+            .map_err(|error| Error::write("the folder of schemas", &folder, &error))?,
+        None => paths::folder(&current_project()?, &["schemas"])?,
     };
     let mut written = Vec::new();
     for kind in DocumentKind::ALL {
-        let file = folder.join(kind.schema_file());
-        write_atomic(&file, kind.schema_text().as_bytes(), false)
+        let file = folder.path().join(kind.schema_file());
+        folder
+            .replace(kind.schema_file(), Written::with_mode(0o644), |file| {
+                file.write_all(kind.schema_text().as_bytes())
+            })
             .map_err(|error| Error::write("the schema", &file, &error))?;
         written.push((kind, file));
     }

@@ -17,6 +17,7 @@ use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{BOLD, DIM, GOOD, styled};
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_registry::reference::Reference;
+use graph_runtime::graph_store::held::FilePlace;
 use graph_runtime::host::now;
 use graph_runtime::items::locate::{envelope_path, refused};
 use graph_runtime::project::key_pairs::signing_key;
@@ -190,7 +191,7 @@ fn text_item(args: &Args, text: &str, mark: CommentMark, key: &SigningKey) -> Re
     let at = args.time.unwrap_or_else(now);
     let kind = args.kind.unwrap_or_else(|| kind_of_text(&args.file, text));
     let signed = sign_text(kind, id.path(), text, mark, key, at);
-    replace_text(&args.file, &signed)?;
+    replace_text(&FilePlace::at(&args.file), &signed)?;
     Ok(Report {
         file: shown(&args.file),
         item: id.path().to_owned(),

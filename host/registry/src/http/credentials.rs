@@ -189,9 +189,12 @@ fn read(path: &Path) -> Result<Option<DockerConfig>, CredentialError> {
 }
 
 /// The path of Docker's configuration: in the folder that `DOCKER_CONFIG` names, or in `.docker` of the user's home.
+///
+/// A home that is no absolute path counts for nothing: in a stranger's project, it would be a folder of the stranger.
 fn config_file() -> Option<PathBuf> {
     let folder = env::var_os("DOCKER_CONFIG").map(PathBuf::from);
-    let folder = folder.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".docker")))?;
+    let home = || env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    let folder = folder.or_else(|| Some(home()?.join(".docker")))?;
     Some(folder.join("config.json"))
 }
 

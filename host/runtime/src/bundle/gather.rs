@@ -524,7 +524,7 @@ impl Gatherer<'_> {
     fn entries(&self, host: &Host) -> Result<Vec<EntryDocument>> {
         let rules = self.grants.iter().flat_map(|grant| &grant.knowledge);
         let scopes: BTreeSet<_> = rules.map(|KnowledgeRule { scope, .. }| scope.as_str()).collect();
-        let knowledge = knowledge_of(self.context.project.folder(), &host.home);
+        let knowledge = knowledge_of(&self.context.project, &host.home);
         let failed = |error| Error::storage(format!("the knowledge of the project cannot be read: {error}"));
         let mut entries = BTreeMap::new();
         let mut left = MOST_ENTRIES;

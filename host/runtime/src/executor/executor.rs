@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -34,6 +33,7 @@ use crate::executor::tape::Tape;
 use crate::notice::{Notice, NoticeObserver};
 use crate::plan::admission::{Components, LinkedComponent};
 use crate::plan::{Plan, PlannedId, Scope};
+use crate::project::Project;
 use crate::project::knowledge::ProjectKnowledge;
 use crate::project::user_home::Home;
 use graph_driver::{CallObserver, Reservations, TaskExecutor};
@@ -48,7 +48,7 @@ const GRACE: Duration = Duration::from_millis(100);
 const NEWEST: u32 = 2;
 
 /// The knowledge of a project.
-pub(crate) fn knowledge_of(project: &Path, home: &Home) -> Arc<dyn Knowledge> {
+pub(crate) fn knowledge_of(project: &Project, home: &Home) -> Arc<dyn Knowledge> {
     Arc::new(ProjectKnowledge::of(project, home))
 }
 

@@ -1,7 +1,6 @@
 //! Removes runs, checkpoints, texts and cached results that the user no longer needs.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::time::Duration;
 
 use graph_core::digest::Digest;
@@ -17,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::history::checkpoints::Line;
 use crate::history::run_knowledge_item;
 use crate::host::now;
+use crate::project::Project;
 use crate::project::run_folder::RunFolder;
 use crate::project::user_home::Home;
 use crate::run::restore;
@@ -121,7 +121,7 @@ impl Report {
 }
 
 /// Removes what the policy names from one of the stores of a project.
-pub fn collect(store: &dyn Upkeep, project: &Path, policy: Policy, home: &Home) -> Result<Report> {
+pub fn collect(store: &dyn Upkeep, project: &Project, policy: Policy, home: &Home) -> Result<Report> {
     let mut report = Report { dry_run: policy.dry_run, ..Report::default() };
     let Listed { rows, refused } = store.list(&RunFilter::default())?;
     report.refused = refused.iter().map(ToString::to_string).collect();
@@ -203,7 +203,7 @@ fn would_remove(store: &dyn Upkeep, rows: &[&RunRow], report: &mut Report) -> Re
 /// Removes runs. All of them are held until the last one has been removed.
 fn remove(
     store: &dyn Upkeep,
-    project: &Path,
+    project: &Project,
     home: &Home,
     rows: &[&RunRow],
     report: &mut Report,

@@ -5,21 +5,21 @@
 //! for reading: a run is resumed from its signed records.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::io::Write as _;
 use std::sync::Arc;
 
 use graph_core::graph::{Durability, Graph};
 use graph_core::id::{IdError, RunId};
 use graph_core::record::{Checkpoint, Record, Status};
 use graph_core::trust::{CommentMark, SigningKey, TextKind, sign_text};
+use graph_store::held::{FilePlace, Written};
 use graph_store::{At, CheckpointStore, RunRow};
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::host::{Host, now};
 use crate::notice::{Notice, NoticeObserver};
-use crate::project::paths::{self, FileKind};
-use crate::project::user_home::write_atomic;
+use crate::project::{Project, paths};
 use crate::run::restore;
 use graph_core::diagnostic::printable;
 
@@ -29,14 +29,14 @@ pub const ITEMS: &str = "graphs/*";
 /// Writes the state items of runs.
 #[derive(Clone, Debug)]
 pub struct Projection {
-    project: PathBuf,
+    project: Project,
     key: SigningKey,
 }
 
 impl Projection {
     /// Writes into the knowledge of a project, signed with the host's identity.
-    pub fn new(project: &Path, key: SigningKey) -> Self {
-        Self { project: project.to_path_buf(), key }
+    pub fn new(project: &Project, key: SigningKey) -> Self {
+        Self { project: project.clone(), key }
     }
 
     /// Writes the item of a run as the run is now.
@@ -55,11 +55,10 @@ impl Projection {
         let id = item_id(&row, &RunId::parse(&row.run_id).map_err(|error| no_id(&row, &error))?);
         let text = text(store, &row, &checkpoint, status, &id)?;
         let signed = sign_text(TextKind::Knowledge, &id, &text, CommentMark::Angle, &self.key, now());
-        let names = names(&id);
-        paths::folder(&self.project, &names[..names.len().saturating_sub(1)])?;
-        let path = file(&self.project, &id)?;
-        write_atomic(&path, signed.as_bytes(), false)
-            .map_err(|error| Error::write("the knowledge item", &path, &error))
+        let place = file(&self.project, &id)?;
+        place
+            .replace(Written::with_mode(0o644), |file| file.write_all(signed.as_bytes()))
+            .map_err(|error| paths::not_written("the knowledge item", &error, &place.path()))
     }
 }
 
@@ -72,7 +71,7 @@ pub struct StateItem {
 
 impl StateItem {
     /// Writes into the knowledge of a project, signed with the host's identity.
-    pub fn new(project: &Path, key: SigningKey, host: &Host) -> Self {
+    pub fn new(project: &Project, key: SigningKey, host: &Host) -> Self {
         Self { projection: Projection::new(project, key), notices: Arc::clone(&host.notices) }
     }
 
@@ -83,7 +82,7 @@ impl StateItem {
         graph: &Graph,
         row: &RunRow,
         key: &SigningKey,
-        project: &Path,
+        project: &Project,
         host: &Host,
     ) -> Option<Self> {
         let is_written = is_asked_for || graph.dialect.writes_state_item() || is_written(project, row);
@@ -99,9 +98,9 @@ impl StateItem {
 }
 
 /// Whether a run has its item.
-fn is_written(project: &Path, row: &RunRow) -> bool {
+fn is_written(project: &Project, row: &RunRow) -> bool {
     let Ok(run) = RunId::parse(&row.run_id) else { return false };
-    file(project, &item_id(row, &run)).is_ok_and(|path| path.exists())
+    file(project, &item_id(row, &run)).is_ok_and(|place| place.exists())
 }
 
 /// The error of a row whose id cannot be the id of a run.
@@ -110,11 +109,11 @@ fn no_id(row: &RunRow, error: &IdError) -> Error {
 }
 
 /// Removes the item of a run that was removed, where there is one.
-pub fn remove(project: &Path, row: &RunRow) {
+pub fn remove(project: &Project, row: &RunRow) {
     let Ok(run) = RunId::parse(&row.run_id) else { return };
     // If it cannot be removed, it is a copy of the last state: no error.
-    if let Ok(path) = file(project, &item_id(row, &run)) {
-        let _ = std::fs::remove_file(path);
+    if let Ok(place) = file(project, &item_id(row, &run)) {
+        let _ = place.remove();
     }
 }
 
@@ -124,8 +123,8 @@ fn names(id: &str) -> Vec<&str> {
 }
 
 /// The file of an item. Links on the way are not followed.
-fn file(project: &Path, id: &str) -> Result<PathBuf> {
-    paths::path(project, &names(&format!("{id}.md")), FileKind::File)
+fn file(project: &Project, id: &str) -> Result<FilePlace> {
+    paths::file(project, &names(&format!("{id}.md")))
 }
 
 /// The item's id, made from the graph's: characters that item ids cannot contain are replaced.

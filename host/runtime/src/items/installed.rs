@@ -1,6 +1,7 @@
 //! Pulled items: each is installed whole or not at all, next to a record of where it was pulled from.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use graph_core::diagnostic::printable;
@@ -14,6 +15,7 @@ use graph_registry::artifact::Kind;
 use graph_registry::lock::Locked;
 use graph_registry::pull::{Pulled, PulledContent};
 use graph_registry::reference::Reference;
+use graph_store::held::{FolderPlace, HeldFolder, Refusal, Written};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -229,8 +231,12 @@ pub fn install(root: &Path, pulled: &Pulled, reference: &Reference) -> Result<In
     }
     let record = serde_json::to_string_pretty(&Origin::of(pulled, reference))
         .map_err(|error| Error::storage(error.to_string()))?;
+    // From here on it is this folder.
+    let held = held_below(root, folder)?;
     let write = |path: &Path, bytes: &[u8]| {
-        write_atomic(path, bytes, false).map_err(|error| Error::write("the pulled item", path, &error))
+        let name = path.file_name().unwrap_or_default();
+        held.replace(name, Written::with_mode(0o644), |file| file.write_all(bytes))
+            .map_err(|error| Error::write("the pulled item", path, &error))
     };
     write(&origin_path(&path), format!("{record}\n").as_bytes())?;
     for (path, bytes) in parts {
@@ -241,7 +247,7 @@ pub fn install(root: &Path, pulled: &Pulled, reference: &Reference) -> Result<In
         let other = base.join(format!("{}.{other}", pulled.id));
         if origin_path(&other).exists() {
             for path in [other.clone(), envelope_path(&other), origin_path(&other)] {
-                match fs::remove_file(&path) {
+                match held.remove(path.file_name().unwrap_or_default()) {
                     Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                         return Err(Error::write("what was pulled before", &path, &error));
                     }
@@ -251,6 +257,19 @@ pub fn install(root: &Path, pulled: &Pulled, reference: &Reference) -> Result<In
         }
     }
     Ok(Installed { path, was_there: false })
+}
+
+/// Opens a folder below `root`, from there on without following a link.
+fn held_below(root: &Path, folder: &Path) -> Result<HeldFolder> {
+    let names = folder.strip_prefix(root).unwrap_or(folder).components();
+    let place = names.fold(FolderPlace::at(root), |folder, name| folder.child(name.as_os_str()));
+    place.get().map_err(|error| {
+        if Refusal::of(&error).is_some() {
+            let shown = project::shown(folder);
+            return Error::denied(format!("{shown} is reached through a link: nothing is written there"));
+        }
+        Error::write("the folder", folder, &error)
+    })
 }
 
 /// Refuses a folder that is reached through a link out of `root`.

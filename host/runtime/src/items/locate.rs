@@ -14,6 +14,7 @@ use graph_core::time::Timestamp;
 use graph_core::trust::{
     Moment, TextKind, TextStanding, TrustStore, VerifiedComponent, VerifyError, built_in_text, verify_text,
 };
+use graph_store::held::{FolderPlace, Opening};
 use serde::Serialize;
 
 use crate::error::Kind;
@@ -133,9 +134,14 @@ impl ItemFile {
         Self { id, path, space: Space::Named, others: Others::default(), is_pinned: false }
     }
 
+    /// The text of the file. In a project, no link on its path is followed.
+    pub fn text(&self) -> std::io::Result<String> {
+        text_file::read_of(self.space, &self.path)
+    }
+
     /// The document of a graph: the text of its file, or that of the program.
     pub fn graph_text(&self) -> Result<String> {
-        self.graph_text_by(text_file::read_as)
+        self.graph_text_by(|what, path| self.text().map_err(|error| Error::read(what, path, &error)))
     }
 
     /// Like [`Self::graph_text`], for a file on the command line: that may be a pipe.
@@ -397,7 +403,9 @@ fn in_project(folder: &Path, file: &str) -> Result<bool> {
     let names: Vec<&str> =
         std::iter::once(kind).chain(file.split('/').filter(|name| !name.is_empty())).collect();
     let kind = if names.len() > 1 { FileKind::File } else { FileKind::Folder };
-    paths::path(project, &names, kind).map(|path| path.exists())
+    let (name, folders) = names.split_last().unwrap_or((&"", &[]));
+    let folder = folders.iter().fold(FolderPlace::at(project).child(MARK), |folder, name| folder.child(name));
+    Ok(paths::entry(&folder.file(name), kind)?.is_some())
 }
 
 /// Whether a file is inside a folder, after all links were followed. A text is shown to everyone who may load it, so a
@@ -512,12 +520,24 @@ fn is_id(id: &str) -> bool {
 
 /// Reads a component of at most [`LARGEST_COMPONENT`] bytes.
 pub fn read_component(path: &Path) -> Result<Arc<[u8]>> {
+    read_component_from(path, fs::File::open(path))
+}
+
+/// Reads the component of an item. In a project, no link on its path is followed.
+fn read_component_of(file: &ItemFile) -> Result<Arc<[u8]>> {
+    match file.space {
+        Space::Project => read_component_from(&file.path, paths::named(&file.path).open(Opening::Read)),
+        _ => read_component(&file.path),
+    }
+}
+
+fn read_component_from(path: &Path, opened: std::io::Result<fs::File>) -> Result<Arc<[u8]>> {
     let failed = |error: &std::io::Error| Error::read("the component", path, error);
-    let metadata = fs::metadata(path).map_err(|error| failed(&error))?;
+    let file = opened.map_err(|error| failed(&error))?;
+    let metadata = file.metadata().map_err(|error| failed(&error))?;
     if metadata.is_dir() {
         return Err(Error::usage(format!("{} is a folder, a component is a file", project::shown(path))));
     }
-    let file = fs::File::open(path).map_err(|error| failed(&error))?;
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len().min(LARGEST_COMPONENT)).unwrap_or(0));
     file.take(LARGEST_COMPONENT + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
     if bytes.len() as u64 > LARGEST_COMPONENT {
@@ -542,9 +562,13 @@ pub fn verify(
         return built_in::verify(item, trust);
     }
     let path = file.path.as_path();
-    let bytes = read_component(path)?;
+    let bytes = read_component_of(file)?;
     let envelope = match envelope {
-        Some(path) => Some(crate::project::text_file::read_as("the envelope", path)?),
+        Some(path) if file.space == Space::Project => {
+            let text = text_file::read_in_project(path);
+            Some(text.map_err(|error| Error::read("the envelope", path, &error))?)
+        }
+        Some(path) => Some(text_file::read_as("the envelope", path)?),
         None => None,
     };
     let verified = VerifiedComponent::verify(Arc::clone(&bytes), envelope.as_deref(), trust, item, judged);

@@ -1,6 +1,6 @@
 //! The hooks of the project and of the user, which every run asks after the hooks of its graph.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use graph_core::document::{load_hooks, load_hooks_snapshot};
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
 use crate::notice::{Notice, NoticeObserver};
-use crate::project;
 use crate::project::paths::{self, FileKind};
 use crate::project::text_file;
 use crate::project::user_home::Home;
+use crate::project::{self, MARK};
 
 /// The file of hooks, in a project's `.ai` folder and in the user's space.
 const FILE: &str = "hooks.yaml";
@@ -31,19 +31,21 @@ pub struct OuterHooks {
 impl OuterHooks {
     /// Reads the hooks of a project, `.ai/hooks.yaml`, and of the user's space, `hooks.yaml`.
     pub fn read(project: Option<&Path>, home: &Home, notices: &dyn NoticeObserver) -> Result<Self> {
-        let places: [(HookLayer, Option<PathBuf>); 2] = [
-            (
-                HookLayer::Project,
-                project.map(|project| paths::path(project, &[FILE], FileKind::File)).transpose()?,
-            ),
-            (HookLayer::Infra, Some(home.root().join(FILE))),
-        ];
+        let of_project = project.map(|project| project.join(MARK).join(FILE));
+        let places = [(HookLayer::Project, of_project), (HookLayer::Infra, Some(home.root().join(FILE)))];
         let mut hooks = Vec::new();
         let mut kept = [Value::Array(Vec::new()), Value::Array(Vec::new())];
         let mut texts = [None, None];
         for (((layer, path), kept), written) in places.into_iter().zip(&mut kept).zip(&mut texts) {
             let Some(path) = path else { continue };
-            let text = match text_file::read(&path) {
+            let read = match layer {
+                HookLayer::Project => {
+                    paths::entry(&paths::named(&path), FileKind::File)?;
+                    text_file::read_in_project(&path)
+                }
+                _ => text_file::read(&path),
+            };
+            let text = match read {
                 Ok(text) => text,
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(Error::read("the hooks", &path, &error)),

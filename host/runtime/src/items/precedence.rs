@@ -118,7 +118,7 @@ fn claims_signature(id: &str, candidate: &Candidate) -> bool {
     if is_component(&candidate.path) {
         return envelope_path(&candidate.path).symlink_metadata().is_ok();
     }
-    let Ok(text) = text_file::read(&candidate.path) else { return true };
+    let Ok(text) = text_file::read_of(candidate.space, &candidate.path) else { return true };
     // The signer and the kind of item are checked when the item is used.
     let standing = verify_text(TextKind::Graph, id, &text, &TrustStore::default(), now());
     !matches!(standing, TextStanding::Unsigned | TextStanding::Legacy { .. })
@@ -255,7 +255,7 @@ fn release(
         let verified = VerifiedComponent::verify(bytes, Some(&envelope), trust, id, at).ok()?;
         return Release::of_component(&verified);
     }
-    let text = text_file::read(path).ok()?;
+    let text = text_file::read_of(candidate.space, path).ok()?;
     Release::of_text(item_type, id, path, &text, &verify_text(item_type.into(), id, &text, trust, at))
 }
 

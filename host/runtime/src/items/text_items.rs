@@ -18,7 +18,6 @@ use crate::items::installed;
 use crate::items::locate::{FindError, ItemFile, ItemLocator, Space, judged};
 use crate::items::precedence::{self, Precedence};
 use crate::project;
-use crate::project::text_file;
 
 /// A text item that was admitted.
 #[derive(Clone, Debug)]
@@ -177,7 +176,7 @@ impl Texts {
     /// Reads an item whose file is known.
     pub fn read_file(&self, item_type: ItemType, file: ItemFile) -> Result<Text, TextError> {
         let shown = project::shown(&file.path);
-        let text = text_file::read(&file.path).map_err(|error| {
+        let text = file.text().map_err(|error| {
             TextError::Unread(Error::read("the item", std::path::Path::new(&shown), &error))
         })?;
         let standing = verify_text(item_type.into(), &file.id, &text, &self.trust, judged(self.recorded));

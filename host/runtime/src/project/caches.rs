@@ -213,10 +213,10 @@ fn mark_needed(items: &mut [FetchedItem], home: &Home, project: &Project) -> Res
             item.needed_by = Some(project::shown(lock.path()));
         }
     }
-    if !stores::any(project.folder())? {
+    if !stores::any(project)? {
         return Ok(());
     }
-    Stores::to_read(project.folder(), home)?.each(&RunFilter::default(), |store, row| {
+    Stores::to_read(project, home)?.each(&RunFilter::default(), |store, row| {
         if row.status == Status::Completed {
             return Ok(());
         }

@@ -1,19 +1,19 @@
 //! The project's knowledge, as components use it.
 
-use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use graph_engine::{Hit, Knowledge, KnowledgeError};
 use graph_store::{KnowledgeStore, KnowledgeStoreError};
 
 use crate::error::Error;
+use crate::project::Project;
 use crate::project::state::{OwnState, Ownership};
 use crate::project::user_home::Home;
 
 /// The knowledge of one project, in `.ai/state/knowledge.db`. State that is not this host's is not used.
 #[derive(Debug)]
 pub(crate) struct ProjectKnowledge {
-    project: PathBuf,
+    project: Project,
     home: Home,
     /// Opened with the first entry that is written, or read where there is state.
     store: OnceLock<Result<KnowledgeStore, String>>,
@@ -21,8 +21,8 @@ pub(crate) struct ProjectKnowledge {
 
 impl ProjectKnowledge {
     /// The knowledge of the project in a folder. Its file is made with the first entry.
-    pub(crate) fn of(project: &Path, home: &Home) -> Self {
-        Self { project: project.to_path_buf(), home: home.clone(), store: OnceLock::new() }
+    pub(crate) fn of(project: &Project, home: &Home) -> Self {
+        Self { project: project.clone(), home: home.clone(), store: OnceLock::new() }
     }
 
     /// The store to write to.
@@ -57,6 +57,7 @@ fn knowledge_error(error: &KnowledgeStoreError) -> KnowledgeError {
         | KnowledgeStoreError::Newer { .. }
         | KnowledgeStoreError::Older(_)
         | KnowledgeStoreError::Foreign(_)
+        | KnowledgeStoreError::Gone(_)
         | KnowledgeStoreError::Sqlite(_) => KnowledgeError::Unavailable(message),
     }
 }

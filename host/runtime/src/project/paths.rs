@@ -1,13 +1,15 @@
-//! Paths below the `.ai` folder of a project, which a stranger may have made. No component of such a path may be a link,
-//! and the end must be a folder or a regular file: a link would make graph-host read, overwrite or remove files
-//! elsewhere, and a pipe or a device would block it without end.
+//! Access to the `.ai` folder of a project, which a stranger may have made, and which a component may change while it runs. It is
+//! reached from the handle of that folder, one segment at a time. No segment may be a link, and the end must be a folder or a
+//! regular file: a link would make graph-host read, overwrite or remove files elsewhere, and a pipe or a device would block it
+//! without end.
 
-use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use graph_store::held::{Entry, FilePlace, FolderPlace, HeldFolder, Refusal};
+
 use crate::error::{Error, Result};
-use crate::project::{self, MARK};
+use crate::project::{self, MARK, Project};
 
 /// What the end of a path has to be, if it exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,135 +20,113 @@ pub enum FileKind {
     File,
 }
 
-/// The path of a file or folder below the `.ai` folder of a project, by its components from there. It need not exist.
-///
-/// It is an integrity error if a step is a link, and a storage error if a step on the way is no folder, or the end not of
-/// its kind.
-pub fn path(project: &Path, names: &[&str], kind: FileKind) -> Result<PathBuf> {
-    let mut path = project.join(MARK);
-    check(&path, if names.is_empty() { kind } else { FileKind::Folder })?;
-    for (at, name) in names.iter().enumerate() {
-        path.push(name);
-        let is_last = at + 1 == names.len();
-        if !check(&path, if is_last { kind } else { FileKind::Folder })? && !is_last {
-            // Below a missing folder there is nothing to check.
-            path.extend(&names[at + 1..]);
-            break;
-        }
-    }
-    Ok(path)
+/// The place of a folder below the `.ai` folder of a project, by its segments from there.
+pub fn folder_place(project: &Project, names: &[&str]) -> FolderPlace {
+    names.iter().fold(project.mark().clone(), |folder, name| folder.child(name))
 }
 
-/// Like [`path`], for a file that is changed in place: a file with a second name (a hard link) is an integrity error, as
+/// The place of a file below the `.ai` folder of a project, by its segments from there: the file need not exist.
+///
+/// It is an integrity error if a step is a link, and a storage error if a step on the way is no folder, or the end not a
+/// regular file.
+pub fn file(project: &Project, names: &[&str]) -> Result<FilePlace> {
+    let (name, folders) = names.split_last().unwrap_or((&"", &[]));
+    let place = folder_place(project, folders).file(name);
+    entry(&place, FileKind::File)?;
+    Ok(place)
+}
+
+/// The place of a file that a path names. From a `.ai` folder on, no link on the path is followed.
+pub fn named(path: &Path) -> FilePlace {
+    let mut segments: Vec<_> = path.components().collect();
+    let Some(at) = segments.iter().rposition(|segment| segment.as_os_str() == MARK) else {
+        return FilePlace::at(path);
+    };
+    let below = segments.split_off(at);
+    let Some((name, folders)) = below.split_last().filter(|(_, folders)| !folders.is_empty()) else {
+        return FilePlace::at(path);
+    };
+    let project = FolderPlace::at(&segments.iter().collect::<PathBuf>());
+    folders.iter().fold(project, |folder, name| folder.child(name)).file(name)
+}
+
+/// The file or folder at a place; `None` where there is none. It is an error if it is not of that kind.
+pub fn entry(place: &FilePlace, kind: FileKind) -> Result<Option<Entry>> {
+    let Some(found) = place.entry().map_err(|error| failed(&error, &place.path()))? else { return Ok(None) };
+    let refusal = match kind {
+        _ if found.is_link() => {
+            place.folder().get().map_err(|error| failed(&error, &place.path()))?.link_at(place.name())
+        }
+        FileKind::Folder if found.is_folder() => return Ok(Some(found)),
+        FileKind::File if found.is_file() => return Ok(Some(found)),
+        FileKind::Folder => Refusal::NotFolder { path: place.path() },
+        FileKind::File => Refusal::NotRegular { path: place.path() },
+    };
+    Err(refused(&refusal))
+}
+
+/// Like [`entry`], for a file that is changed in place: a file with a second name (a hard link) is an integrity error, as
 /// it would be changed there, too.
-pub fn path_to_change(project: &Path, names: &[&str]) -> Result<PathBuf> {
-    let path = path(project, names, FileKind::File)?;
-    if fs::symlink_metadata(&path).is_ok_and(|found| links(&found) > 1) {
-        let shown = project::shown(&path);
-        let message = format!(
-            "{shown} is a hard link: the same file has a name elsewhere, and would be changed there, too"
-        );
-        return Err(Error::integrity(message).help("replace it with a copy, or move it away"));
+pub fn entry_to_change(place: &FilePlace) -> Result<Option<Entry>> {
+    match entry(place, FileKind::File)? {
+        Some(found) if found.names() > 1 => Err(refused(&Refusal::HardLink { path: place.path() })),
+        found => Ok(found),
     }
-    Ok(path)
 }
 
 /// A folder below the `.ai` folder of a project. It and its parents are made where they are missing.
-pub fn folder(project: &Path, names: &[&str]) -> Result<PathBuf> {
-    let mut path = project.join(MARK);
-    for name in std::iter::once(None).chain(names.iter().map(Some)) {
-        path.extend(name);
-        match fs::create_dir(&path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            // The project's own folder is made, too: the user may have named one that does not exist.
-            Err(error) if error.kind() == io::ErrorKind::NotFound && name.is_none() => {
-                fs::create_dir_all(&path).map_err(|error| Error::write("the folder", &path, &error))?;
-            }
-            other => other.map_err(|error| Error::write("the folder", &path, &error))?,
+pub fn folder(project: &Project, names: &[&str]) -> Result<HeldFolder> {
+    let place = folder_place(project, names);
+    place.make().map_err(|error| not_made(&error, place.path()))
+}
+
+/// The error of a folder that cannot be made.
+pub fn not_made(error: &io::Error, path: &Path) -> Error {
+    not_written("the folder", error, path)
+}
+
+/// The folder at a place; `None` where it is missing.
+pub fn open_folder(place: &FolderPlace) -> Result<Option<HeldFolder>> {
+    match place.get() {
+        Ok(folder) => Ok(Some(folder)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed(&error, place.path())),
+    }
+}
+
+/// The error of a place that cannot be looked at or read.
+pub fn failed(error: &io::Error, path: &Path) -> Error {
+    match Refusal::of(error) {
+        Some(refusal) => refused(refusal),
+        None => Error::read("the file", Path::new(&project::shown(path)), error),
+    }
+}
+
+/// The error of a file that cannot be written; `what` is how messages call it.
+pub fn not_written(what: &str, error: &io::Error, path: &Path) -> Error {
+    match Refusal::of(error) {
+        Some(refusal) => refused(refusal),
+        None => Error::write(what, path, error),
+    }
+}
+
+/// The error of something that is refused.
+fn refused(refusal: &Refusal) -> Error {
+    let shown = project::shown(refusal.path());
+    let error = match refusal {
+        Refusal::Link { target, .. } => {
+            let target = project::shown(target);
+            Error::integrity(format!("{shown} is a link to {target}: below {MARK} no link is followed"))
         }
-        check(&path, FileKind::Folder)?;
-    }
-    Ok(path)
-}
-
-/// Whether the path exists. It is an error if it is a link, or not of that kind.
-fn check(path: &Path, kind: FileKind) -> Result<bool> {
-    let found = match fs::symlink_metadata(path) {
-        Ok(found) => found.file_type(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        Err(error) => {
-            return Err(Error::read("the file", Path::new(&project::shown(path)), &error));
+        Refusal::HardLink { .. } => {
+            let message = format!(
+                "{shown} is a hard link: the same file has a name elsewhere, and would be changed there, too"
+            );
+            return Error::integrity(message).help("replace it with a copy, or move it away");
         }
+        Refusal::NotFolder { .. } => Error::storage(format!("{shown} is not a folder")),
+        Refusal::NotRegular { .. } => Error::storage(format!("{shown} is not a regular file")),
+        Refusal::NotAName { .. } => Error::storage(format!("{shown} is not the name of a file")),
     };
-    let expected = match kind {
-        FileKind::Folder if found.is_dir() => return Ok(true),
-        FileKind::File if found.is_file() => return Ok(true),
-        FileKind::Folder => "a folder",
-        FileKind::File => "a regular file",
-    };
-    let shown = project::shown(path);
-    let error = if found.is_symlink() {
-        let target = fs::read_link(path).map(|target| project::shown(&target)).unwrap_or_default();
-        Error::integrity(format!("{shown} is a link to {target}: below {MARK} no link is followed"))
-    } else {
-        Error::storage(format!("{shown} is not {expected}"))
-    };
-    Err(error.help("look at what is there, and move it away"))
-}
-
-/// Opens a file to append to it, and creates it where it is missing. A link is not followed, and a file with a second
-/// name (a hard link) is refused: it would grow there, too.
-pub fn append(path: &Path) -> io::Result<File> {
-    let file = regular(without_links(OpenOptions::new().create(true).append(true)).open(path)?)?;
-    if links(&file.metadata()?) > 1 {
-        return Err(io::Error::other("it is a hard link: the same file has a name elsewhere; move it away"));
-    }
-    Ok(file)
-}
-
-/// The number of names (hard links) of a file.
-#[cfg(unix)]
-fn links(found: &fs::Metadata) -> u64 {
-    use std::os::unix::fs::MetadataExt as _;
-    found.nlink()
-}
-
-#[cfg(not(unix))]
-fn links(_: &fs::Metadata) -> u64 {
-    1
-}
-
-/// Creates an empty file. Whatever exists there is left unchanged.
-pub fn touch(path: &Path) -> io::Result<()> {
-    match OpenOptions::new().create_new(true).write(true).open(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        other => other.map(drop),
-    }
-}
-
-/// Reads a regular file of at most `most` bytes, without following a link. A longer one is
-/// [`io::ErrorKind::FileTooLarge`].
-pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    use std::io::Read as _;
-    let file = regular(without_links(OpenOptions::new().read(true)).open(path)?)?;
-    let mut bytes = Vec::new();
-    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
-}
-
-fn regular(file: File) -> io::Result<File> {
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
-}
-
-/// With these options, opening a link at the end of the path fails, and opening a pipe does not block.
-#[cfg(unix)]
-fn without_links(options: &mut OpenOptions) -> &OpenOptions {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    options.custom_flags(i32::from_ne_bytes(flags.bits().to_ne_bytes()))
-}
-
-#[cfg(not(unix))]
-fn without_links(options: &mut OpenOptions) -> &OpenOptions {
-    options
+    error.help("look at what is there, and move it away")
 }

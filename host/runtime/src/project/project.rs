@@ -4,11 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use graph_core::diagnostic::printable;
+use graph_store::held::FolderPlace;
 
 use crate::error::{Error, Result};
 
 /// The folder that makes a project.
 pub const MARK: &str = ".ai";
+/// The folder in it that keeps the state of runs.
+const STATE: &str = "state";
 
 /// The nearest folder with `.ai` in it, at or above `start`.
 pub fn nearest(start: &Path) -> Option<PathBuf> {
@@ -16,25 +19,52 @@ pub fn nearest(start: &Path) -> Option<PathBuf> {
 }
 
 /// The project that keeps a run: its state, its knowledge, and the lockfile that its items are checked against.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// Its folders are held open from the moment on at which they are first there, and what is in them is reached from their handles:
+/// a project's component that has been granted the folder cannot put another project's in their place.
+#[derive(Clone, Debug)]
 pub struct Project {
     folder: PathBuf,
+    mark: FolderPlace,
+    state: FolderPlace,
 }
+
+impl PartialEq for Project {
+    fn eq(&self, other: &Self) -> bool {
+        self.folder == other.folder
+    }
+}
+
+impl Eq for Project {}
 
 impl Project {
     /// The project in this folder, which need not have a `.ai` folder yet.
     pub fn at(folder: PathBuf) -> Self {
-        Self { folder }
+        let mark = FolderPlace::at(&folder).child(MARK);
+        let state = mark.child(STATE);
+        // From here on it is these folders. What cannot be opened is reported where it is used.
+        let _ = state.get();
+        Self { folder, mark, state }
     }
 
     /// The project around a folder: the nearest one with `.ai`, or the folder itself.
     pub fn around(folder: PathBuf) -> Self {
-        Self { folder: nearest(&folder).unwrap_or(folder) }
+        Self::at(nearest(&folder).unwrap_or(folder))
     }
 
     /// The folder that contains `.ai`, or will.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// Its `.ai` folder.
+    pub fn mark(&self) -> &FolderPlace {
+        &self.mark
+    }
+
+    /// Its state folder, `.ai/state`.
+    pub fn state(&self) -> &FolderPlace {
+        &self.state
     }
 }
 

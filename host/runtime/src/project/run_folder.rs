@@ -1,16 +1,16 @@
 //! A run's folder in its project, `.ai/threads/<run>`: other processes leave requests there for the process that runs it,
 //! and a background run writes its output there.
 
-use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use graph_core::digest::Digest;
+use graph_store::held::{FilePlace, FolderPlace, HeldFolder, Opening, Written};
 
 use crate::error::{Error, Result};
+use crate::project::Project;
 use crate::project::paths::{self, FileKind};
 use graph_driver::Control;
 
@@ -22,7 +22,7 @@ pub const GRACE: Duration = Duration::from_secs(3);
 /// A run's folder. It is created when something is written into it.
 #[derive(Clone, Debug)]
 pub struct RunFolder {
-    project: PathBuf,
+    project: Project,
     name: String,
 }
 
@@ -31,54 +31,65 @@ const LOG: &str = "output.log";
 
 impl RunFolder {
     /// The folder of a run of a project. An id that is not a plain file name is represented by its digest.
-    pub fn of(project: &Path, run: &str) -> Self {
+    pub fn of(project: &Project, run: &str) -> Self {
         let name = match graph_core::id::RunId::parse(run) {
             Ok(run) => run.to_string(),
             Err(_) => Digest::of_bytes(run.as_bytes()).hex(),
         };
-        Self { project: project.to_path_buf(), name }
+        Self { project: project.clone(), name }
     }
 
-    /// The folder of the project that the run is kept in.
-    pub fn project(&self) -> &Path {
+    /// The project that the run is kept in.
+    pub fn project(&self) -> &Project {
         &self.project
     }
 
     /// Whether runs of a project can have such folders: asked before a run is made that needs one.
-    pub fn check(project: &Path) -> Result<()> {
+    pub fn check(project: &Project) -> Result<()> {
         let folder = paths::folder(project, &[THREADS])?;
-        tempfile::tempdir_in(&folder).map(drop).map_err(|error| Error::write("the folder", &folder, &error))
+        let failed = |error: io::Error| Error::write("the folder", folder.path(), &error);
+        let trial = folder.draft(Written::shared(false), |_| Ok(())).map_err(failed)?;
+        folder.remove(trial).map_err(failed)
     }
 
-    /// The folder's path. A link on the path, which a stranger may have left there, is an error.
-    pub fn folder(&self) -> Result<PathBuf> {
-        paths::path(&self.project, &[THREADS, &self.name], FileKind::Folder)
+    /// The place of the folder. It is opened for each use: it comes and goes while a run is under way.
+    fn place(&self) -> FolderPlace {
+        paths::folder_place(&self.project, &[THREADS, &self.name])
+    }
+
+    /// The folder, if it is there. A link on the path, which a stranger may have left there, is an error.
+    pub fn folder(&self) -> Result<Option<HeldFolder>> {
+        paths::open_folder(&self.place())
     }
 
     /// Creates the folder if it is missing; a link on its path is an error.
-    pub fn create(&self) -> Result<PathBuf> {
+    pub fn create(&self) -> Result<HeldFolder> {
         paths::folder(&self.project, &[THREADS, &self.name])
     }
 
     /// The file of a background run's output.
-    pub fn log_file(&self) -> Result<PathBuf> {
-        paths::path_to_change(&self.project, &[THREADS, &self.name, LOG])
+    pub fn log_file(&self) -> Result<FilePlace> {
+        let place = self.place().file(LOG);
+        paths::entry_to_change(&place)?;
+        Ok(place)
     }
 
     /// The file whose existence is the request: `cancel` or `kill`.
-    pub fn wish_file(&self, wish: Control) -> Result<PathBuf> {
-        self.file(wish_name(wish))
-    }
-
-    fn file(&self, name: &str) -> Result<PathBuf> {
-        paths::path(&self.project, &[THREADS, &self.name, name], FileKind::File)
+    pub fn wish_file(&self, wish: Control) -> Result<FilePlace> {
+        let place = self.place().file(wish_name(wish));
+        paths::entry(&place, FileKind::File)?;
+        Ok(place)
     }
 
     /// Requests that the run's process stops it.
     pub fn ask(&self, wish: Control) -> Result<()> {
         self.create()?;
-        let path = self.wish_file(wish)?;
-        paths::touch(&path).map_err(|error| Error::write("the signal file", &path, &error))
+        let place = self.wish_file(wish)?;
+        match place.open(Opening::New) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(Error::write("the signal file", &place.path(), &error)),
+            Ok(_) => Ok(()),
+        }
     }
 
     /// Withdraws a request, and removes the folder if it is empty.
@@ -98,15 +109,20 @@ impl RunFolder {
     /// Removes the folder if it is empty.
     fn tidy(&self) {
         // This fails, as it should, if the folder contains other files or does not exist.
-        if let Ok(folder) = self.folder() {
-            let _ = fs::remove_dir(folder);
+        if let Ok(Some(folder)) = self.threads() {
+            let _ = folder.remove_folder(&self.name);
         }
+    }
+
+    /// The folder of the folders of runs.
+    fn threads(&self) -> Result<Option<HeldFolder>> {
+        paths::open_folder(&paths::folder_place(&self.project, &[THREADS]))
     }
 
     /// A file that cannot be removed makes the next resume stop at once, which is reported. Links are not followed.
     fn forget(&self, name: &str) {
-        if let Ok(folder) = self.folder() {
-            let _ = fs::remove_file(folder.join(name));
+        if let Ok(Some(folder)) = self.folder() {
+            let _ = folder.remove(name);
         }
     }
 
@@ -211,13 +227,23 @@ fn watch(
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::fs;
+    use std::path::Path;
+
     use super::*;
+
+    fn folder_of(project: &Path, run: &str) -> RunFolder {
+        RunFolder::of(&Project::at(project.to_owned()), run)
+    }
 
     #[test]
     fn a_wish_is_passed_on_once_and_taken_away() {
         let project = tempfile::tempdir().unwrap();
-        let thread = RunFolder::of(project.path(), "r1");
-        assert_eq!(thread.wish_file(Control::Cancel).unwrap(), project.path().join(".ai/threads/r1/cancel"));
+        let thread = folder_of(project.path(), "r1");
+        assert_eq!(
+            thread.wish_file(Control::Cancel).unwrap().path(),
+            project.path().join(".ai/threads/r1/cancel")
+        );
         let (tell, told) = mpsc::channel();
         let listener = Listener::start(thread.clone(), move |wish| tell.send(wish).unwrap(), || {}).unwrap();
         assert_eq!(told.recv_timeout(PAUSE * 2), Err(mpsc::RecvTimeoutError::Timeout));
@@ -225,13 +251,13 @@ mod tests {
         assert_eq!(told.recv_timeout(PAUSE * 20), Ok(Control::Cancel));
         assert_eq!(told.recv_timeout(PAUSE * 3), Err(mpsc::RecvTimeoutError::Timeout));
         listener.finish(false);
-        assert!(!thread.folder().unwrap().exists());
+        assert!(thread.folder().unwrap().is_none());
     }
 
     #[test]
     fn what_nobody_has_heeded_stays_unless_the_run_has_ended() {
         let project = tempfile::tempdir().unwrap();
-        let thread = RunFolder::of(project.path(), "r1");
+        let thread = folder_of(project.path(), "r1");
         for ended in [false, true] {
             let mut listener = Listener::start(thread.clone(), |_| {}, || {}).unwrap();
             listener.stop();
@@ -259,14 +285,14 @@ mod tests {
         let project = folder.path().join("project");
         fs::create_dir_all(project.join(".ai/threads")).unwrap();
         // The folder of the run is a link.
-        let thread = RunFolder::of(&project, "r1");
+        let thread = folder_of(&project, "r1");
         symlink(&victim, project.join(".ai/threads/r1")).unwrap();
         assert!(thread.create().is_err() && thread.ask(Control::Kill).is_err() && thread.log_file().is_err());
         thread.take_back(Control::Cancel);
         thread.remove();
         assert!(untouched());
         // A file in it is a link.
-        let thread = RunFolder::of(&project, "r2");
+        let thread = folder_of(&project, "r2");
         thread.create().unwrap();
         for name in ["cancel", "kill", "output.log"] {
             symlink(victim.join(name), project.join(".ai/threads/r2").join(name)).unwrap();
@@ -277,13 +303,16 @@ mod tests {
         // The folder of all runs is a link.
         fs::remove_dir_all(project.join(".ai/threads")).unwrap();
         symlink(&victim, project.join(".ai/threads")).unwrap();
-        assert!(RunFolder::check(&project).is_err() && RunFolder::of(&project, "r3").create().is_err());
+        assert!(
+            RunFolder::check(&Project::at(project.clone())).is_err()
+                && folder_of(&project, "r3").create().is_err()
+        );
         assert!(untouched() && fs::read_dir(&victim).unwrap().count() == 3);
     }
 
     #[test]
     fn an_id_never_leads_out_of_the_folder() {
-        let folder = RunFolder::of(Path::new("/p"), "../../etc").folder().unwrap();
+        let folder = folder_of(Path::new("/p"), "../../etc").place().path().to_owned();
         assert!(folder.starts_with("/p/.ai/threads"));
         assert_eq!(folder.components().count(), 5);
     }

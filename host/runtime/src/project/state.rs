@@ -4,38 +4,45 @@
 //! written, and runs in it are resumed, only if a marker that this host has signed for this very folder proves that this
 //! host made it. A copied or moved folder has a marker for another path.
 
-use std::fs;
-use std::io;
+use std::ffi::OsString;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use graph_core::trust::StateMarker;
+use graph_store::held::{FilePlace, FolderPlace, HeldFolder, Written};
 
 use crate::error::{Error, Result};
 use crate::host::now;
 use crate::project::paths::{self, FileKind};
-use crate::project::user_home::{Home, write_atomic};
-use crate::project::{self, shown};
+use crate::project::user_home::Home;
+use crate::project::{Project, shown};
 
-const STATE: &str = "state";
 const DATABASE: &str = "runs.db";
 const FILES: &str = "files";
 const KNOWLEDGE: &str = "knowledge.db";
 /// The marker's file, in the folder.
 const MARKER: &str = "host.json";
 
-/// The path of the database of a project's runs, for reading.
-pub fn database(project: &Path) -> Result<PathBuf> {
-    paths::path(project, &[STATE, DATABASE], FileKind::File)
+/// The place of the database of a project's runs, for reading.
+pub fn database(project: &Project) -> Result<FilePlace> {
+    file(project, DATABASE, FileKind::File)
 }
 
-/// The path of the folder of the project's runs in files, for reading.
-pub fn files(project: &Path) -> Result<PathBuf> {
-    paths::path(project, &[STATE, FILES], FileKind::Folder)
+/// The place of the folder of the project's runs in files, for reading.
+pub fn files(project: &Project) -> Result<FolderPlace> {
+    file(project, FILES, FileKind::Folder)?;
+    Ok(project.state().child(FILES))
 }
 
-/// The path of the database of the project's knowledge, for reading.
-pub fn knowledge(project: &Path) -> Result<PathBuf> {
-    paths::path(project, &[STATE, KNOWLEDGE], FileKind::File)
+/// The place of the database of the project's knowledge, for reading.
+pub fn knowledge(project: &Project) -> Result<FilePlace> {
+    file(project, KNOWLEDGE, FileKind::File)
+}
+
+fn file(project: &Project, name: &str, kind: FileKind) -> Result<FilePlace> {
+    let place = project.state().file(name);
+    paths::entry(&place, kind)?;
+    Ok(place)
 }
 
 /// Which host the state of a project belongs to.
@@ -51,10 +58,11 @@ pub enum Ownership {
 
 impl Ownership {
     /// Determines which host the state of a project belongs to.
-    pub fn of(project: &Path, home: &Home) -> Result<Self> {
-        let folder = paths::path(project, &[STATE], FileKind::Folder)?;
-        let marker = paths::path(project, &[STATE, MARKER], FileKind::File)?;
-        let read = || paths::read(&marker, StateMarker::MOST_BYTES as u64);
+    pub fn of(project: &Project, home: &Home) -> Result<Self> {
+        let Some(folder) = paths::open_folder(project.state())? else { return Ok(Self::Absent) };
+        let place = file(project, MARKER, FileKind::File)?;
+        let marker = place.path();
+        let read = || place.read(StateMarker::MOST_BYTES as u64);
         let is_missing = |read: &io::Result<Vec<u8>>| {
             read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
         };
@@ -101,23 +109,23 @@ impl Ownership {
 /// The state folder of a project, known to be this host's: it may be written, and runs in it may be resumed.
 #[derive(Clone, Debug)]
 pub struct OwnState {
-    project: PathBuf,
+    project: Project,
 }
 
 impl OwnState {
     /// Opens the state folder of a project. Where there is no state yet, the folder and its marker are made; another
     /// host's state is an integrity error, with help.
-    pub fn open(project: &Path, home: &Home) -> Result<Self> {
+    pub fn open(project: &Project, home: &Home) -> Result<Self> {
         match Ownership::of(project, home)? {
             Ownership::Own => {}
             Ownership::Absent => mark(project, home)?,
             Ownership::Foreign(why) => return Err(refused(project, &why)),
         }
-        Ok(Self { project: project.to_path_buf() })
+        Ok(Self { project: project.clone() })
     }
 
     /// Refuses another host's state, without making anything.
-    pub fn check(project: &Path, home: &Home) -> Result<()> {
+    pub fn check(project: &Project, home: &Home) -> Result<()> {
         match Ownership::of(project, home)? {
             Ownership::Own | Ownership::Absent => Ok(()),
             Ownership::Foreign(why) => Err(refused(project, &why)),
@@ -125,48 +133,50 @@ impl OwnState {
     }
 
     /// Takes over a state folder, whichever host made it, at its user's request. `false` if it was this host's already.
-    pub fn adopt(project: &Path, home: &Home) -> Result<bool> {
+    pub fn adopt(project: &Project, home: &Home) -> Result<bool> {
         match Ownership::of(project, home)? {
             Ownership::Own => Ok(false),
             Ownership::Absent => Err(Error::not_found(format!(
                 "there is no state in {}: nothing has to be adopted",
-                shown(&project.join(project::MARK).join(STATE))
+                shown(project.state().path())
             ))),
             Ownership::Foreign(_) => mark(project, home).map(|()| true),
         }
     }
 
     /// The folder of the project.
-    pub fn project(&self) -> &Path {
+    pub fn project(&self) -> &Project {
         &self.project
     }
 
-    /// The path of the database of runs.
-    pub fn database(&self) -> Result<PathBuf> {
+    /// The place of the database of runs.
+    pub fn database(&self) -> Result<FilePlace> {
         database(&self.project)
     }
 
-    /// The path of the folder of runs in files.
-    pub fn files(&self) -> Result<PathBuf> {
+    /// The place of the folder of runs in files.
+    pub fn files(&self) -> Result<FolderPlace> {
         files(&self.project)
     }
 
-    /// The path of the database of knowledge.
-    pub fn knowledge(&self) -> Result<PathBuf> {
+    /// The place of the database of knowledge.
+    pub fn knowledge(&self) -> Result<FilePlace> {
         knowledge(&self.project)
     }
 }
 
-fn mark(project: &Path, home: &Home) -> Result<()> {
-    let folder = paths::folder(project, &[STATE])?;
-    let marker = paths::path(project, &[STATE, MARKER], FileKind::File)?;
+fn mark(project: &Project, home: &Home) -> Result<()> {
+    let folder = project.state();
+    let folder = folder.make().map_err(|error| paths::not_made(&error, folder.path()))?;
+    let marker = file(project, MARKER, FileKind::File)?;
     let signed = StateMarker::sign(&home.identity()?, real(&folder)?.as_os_str().as_encoded_bytes(), now());
-    write_atomic(&marker, signed.to_text().as_bytes(), false)
-        .map_err(|error| Error::write("the marker of the state folder", &marker, &error))
+    marker
+        .replace(Written::with_mode(0o644), |file| file.write_all(signed.to_text().as_bytes()))
+        .map_err(|error| Error::write("the marker of the state folder", &marker.path(), &error))
 }
 
-fn refused(project: &Path, why: &str) -> Error {
-    let folder = shown(&project.join(project::MARK).join(STATE));
+fn refused(project: &Project, why: &str) -> Error {
+    let folder = shown(project.state().path());
     Error::integrity(format!("the state in {folder} is not this host's: {why}"))
         .help(
             "it can be shown and verified; to resume here after you have moved or copied the project yourself, or with \
@@ -175,27 +185,26 @@ fn refused(project: &Path, why: &str) -> Error {
         )
 }
 
-/// The folder's canonical path.
-fn real(folder: &Path) -> Result<PathBuf> {
-    fs::canonicalize(folder).map_err(|error| Error::read("the folder", Path::new(&shown(folder)), &error))
+/// The canonical path of the folder that is held: what a marker is for. Its path has to lead to it.
+fn real(folder: &HeldFolder) -> Result<PathBuf> {
+    let shown = shown(folder.path());
+    let path = folder.canonical().map_err(|error| Error::read("the folder", Path::new(&shown), &error))?;
+    path.ok_or_else(|| {
+        Error::integrity(format!("{shown} was exchanged for another folder while it was in use"))
+            .help("look at what is there, and at what changes it")
+    })
 }
 
 /// Whether a state folder contains anything that a store would read: a database, one of SQLite's files next to it, or a
 /// folder of runs.
-fn has_state(folder: &Path) -> Result<bool> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        Err(error) => return Err(Error::read("the folder", Path::new(&shown(folder)), &error)),
+fn has_state(folder: &HeldFolder) -> Result<bool> {
+    let names = folder.names();
+    let names = names.map_err(|error| Error::read("the folder", Path::new(&shown(folder.path())), &error))?;
+    let is_state = |name: &OsString| {
+        let name = name.to_string_lossy().to_ascii_lowercase();
+        [DATABASE, KNOWLEDGE].iter().any(|database| name.starts_with(database)) || name == FILES
     };
-    for entry in entries {
-        let entry = entry.map_err(|error| Error::read("the folder", Path::new(&shown(folder)), &error))?;
-        let name = entry.file_name().to_string_lossy().to_ascii_lowercase();
-        if [DATABASE, KNOWLEDGE].iter().any(|database| name.starts_with(database)) || name == FILES {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    Ok(names.iter().any(is_state))
 }
 
 #[cfg(test)]
@@ -210,8 +219,8 @@ mod tests {
             let home = Home::at(folder.path().join("home"));
             home.identity().unwrap();
             let open = || {
-                let state = OwnState::open(folder.path(), &home)?;
-                fs::write(state.database()?, "").unwrap();
+                let state = OwnState::open(&Project::at(folder.path().to_owned()), &home)?;
+                std::fs::write(state.database()?.path(), "").unwrap();
                 Ok::<_, Error>(())
             };
             std::thread::scope(|scope| {
@@ -227,9 +236,10 @@ mod tests {
     fn state_without_a_marker_is_not_this_hosts() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path().join("home"));
-        let state = paths::folder(folder.path(), &[STATE]).unwrap();
-        assert_eq!(Ownership::of(folder.path(), &home).unwrap(), Ownership::Absent);
-        fs::write(state.join(DATABASE), "").unwrap();
-        assert!(matches!(Ownership::of(folder.path(), &home).unwrap(), Ownership::Foreign(_)));
+        let project = Project::at(folder.path().to_owned());
+        let state = paths::folder(&project, &["state"]).unwrap();
+        assert_eq!(Ownership::of(&project, &home).unwrap(), Ownership::Absent);
+        std::fs::write(state.path().join(DATABASE), "").unwrap();
+        assert!(matches!(Ownership::of(&project, &home).unwrap(), Ownership::Foreign(_)));
     }
 }

@@ -4,12 +4,13 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use graph_core::diagnostic::Problems;
 use graph_core::format;
 use graph_core::yaml;
 use graph_registry::lock;
+use graph_store::held::FilePlace;
 use graph_store::{Format, Found};
 use serde::Serialize;
 
@@ -17,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::project::state::{self, OwnState};
 use crate::project::text_file;
 use crate::project::user_home::Home;
-use crate::project::{self, MARK};
+use crate::project::{self, Project};
 
 /// What has to be done about a stored file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -50,11 +51,9 @@ pub struct Stored {
     pub state: State,
     /// Why it cannot be read.
     pub reason: Option<String>,
+    /// The kind and the place of the store, if it is one.
     #[serde(skip)]
-    path: PathBuf,
-    /// The kind of store, if it is one.
-    #[serde(skip)]
-    kind: Option<Format>,
+    store: Option<(Format, FilePlace)>,
 }
 
 /// The stored files of a project and of the user's space.
@@ -65,13 +64,13 @@ pub struct Report {
 }
 
 /// Looks at the stores of a project, at its lockfile, and at the trust store of the user's space.
-pub fn inspect(folder: &Path, home: &Home) -> Report {
-    let at = folder.join(MARK).join("state");
+pub fn inspect(project: &Project, home: &Home) -> Report {
+    let at = |name: &str| project.state().file(name);
     let found = [
-        store("runs", Format::Runs, &at.join("runs.db"), state::database(folder)),
-        store("knowledge", Format::Knowledge, &at.join("knowledge.db"), state::knowledge(folder)),
-        store("files", Format::Files, &at.join("files"), state::files(folder)),
-        text("lockfile", &folder.join(lock::FILE), version_of_yaml),
+        store("runs", Format::Runs, at("runs.db"), state::database(project).err()),
+        store("knowledge", Format::Knowledge, at("knowledge.db"), state::knowledge(project).err()),
+        store("files", Format::Files, at("files"), state::files(project).err()),
+        text("lockfile", &project.folder().join(lock::FILE), version_of_yaml),
         text("trust_store", &home.trust_file(), version_of_yaml),
         text("trust_log", &home.root().join("trust.log"), version_of_lines),
     ];
@@ -79,11 +78,11 @@ pub fn inspect(folder: &Path, home: &Home) -> Report {
 }
 
 /// Migrates older files that belong to this host.
-pub fn migrate(report: &mut Report, project: &Path, home: &Home) -> Result<()> {
+pub fn migrate(report: &mut Report, project: &Project, home: &Home) -> Result<()> {
     for stored in report.files.iter_mut().filter(|stored| stored.state == State::Older) {
         OwnState::open(project, home)?;
-        if let Some(kind) = stored.kind {
-            kind.bring_up_to_date(&stored.path)?;
+        if let Some((kind, place)) = &stored.store {
+            kind.bring_up_to_date(place)?;
         }
         (stored.state, stored.version) = (State::Migrated, Some(stored.current));
     }
@@ -97,17 +96,18 @@ impl Report {
     }
 }
 
-fn store(format: &'static str, kind: Format, path: &Path, checked: Result<PathBuf>) -> Option<Stored> {
+fn store(format: &'static str, kind: Format, place: FilePlace, refused: Option<Error>) -> Option<Stored> {
+    let path = &place.path();
     // A file outside of the project is not the project's, and must not be migrated with it.
-    if let Err(error) = checked {
+    if let Some(error) = refused {
         return Some(Stored::unreadable(format, path, kind.current(), error.message().to_owned()));
     }
-    let found = kind.inspect(path).unwrap_or_else(|error| Found::Other(error.to_string()));
+    let found = kind.inspect(&place).unwrap_or_else(|error| Found::Other(error.to_string()));
     let current = kind.current();
     match found {
         Found::Nothing => None,
         Found::Version(version) => {
-            Some(Stored { kind: Some(kind), ..Stored::of(format, path, version, current) })
+            Some(Stored { store: Some((kind, place)), ..Stored::of(format, path, version, current) })
         }
         Found::Other(reason) => Some(Stored::unreadable(format, path, current, reason)),
     }
@@ -168,14 +168,14 @@ impl Stored {
             std::cmp::Ordering::Equal => State::Current,
             std::cmp::Ordering::Greater => State::Newer,
         };
-        let (file, path) = (project::shown(path), path.to_path_buf());
-        Self { format, file, version: Some(version), current, state, reason: None, path, kind: None }
+        let file = project::shown(path);
+        Self { format, file, version: Some(version), current, state, reason: None, store: None }
     }
 
     fn unreadable(format: &'static str, path: &Path, current: u64, reason: String) -> Self {
-        let (file, path) = (project::shown(path), path.to_path_buf());
+        let file = project::shown(path);
         let (state, reason) = (State::Unreadable, Some(reason));
-        Self { format, file, version: None, current, state, reason, path, kind: None }
+        Self { format, file, version: None, current, state, reason, store: None }
     }
 
     /// The state as a sentence.

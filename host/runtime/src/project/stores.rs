@@ -1,10 +1,10 @@
 //! The stores of a project: a database, and a folder of files. A run stays in the store that it was started in.
 
 use std::collections::VecDeque;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graph_core::time::Timestamp;
+use graph_store::held::FilePlace;
 use graph_store::{
     CheckpointStore, FileStore, Listed, MemoryStore, ResolveError, RunFilter, RunRow, SqliteStore,
     StorageError,
@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::history::run_knowledge_item::Projection;
 use crate::host::Host;
 use crate::notice::Notice;
+use crate::project::Project;
 use crate::project::state::{self, OwnState};
 use crate::project::user_home::Home;
 use crate::run::restore;
@@ -31,12 +32,12 @@ pub enum StoreKind {
 }
 
 /// Whether a project has runs in any store.
-pub fn any(project: &Path) -> Result<bool> {
+pub fn any(project: &Project) -> Result<bool> {
     Ok(state::database(project)?.exists() || FileStore::at(&state::files(project)?).exists())
 }
 
 /// Opens a store for a run that is started or resumed.
-pub fn open(project: &Path, kind: StoreKind, host: &Host) -> Result<Arc<dyn CheckpointStore>> {
+pub fn open(project: &Project, kind: StoreKind, host: &Host) -> Result<Arc<dyn CheckpointStore>> {
     Ok(match kind {
         StoreKind::Sqlite => restore::open(&OwnState::open(project, &host.home)?)?,
         StoreKind::Memory => Arc::new(MemoryStore::new()),
@@ -55,9 +56,9 @@ pub fn open(project: &Path, kind: StoreKind, host: &Host) -> Result<Arc<dyn Chec
 }
 
 /// The file that a process on this machine has open while it holds a run of a store; none where only this process can hold one.
-pub fn lock_file(project: &Path, kind: StoreKind, run: &str) -> Result<Option<PathBuf>> {
+pub fn lock_file(project: &Project, kind: StoreKind, run: &str) -> Result<Option<FilePlace>> {
     Ok(match kind {
-        StoreKind::Sqlite => Some(SqliteStore::lock_file(&state::database(project)?, run)),
+        StoreKind::Sqlite => Some(SqliteStore::lock_place(&state::database(project)?, run)),
         StoreKind::File => FileStore::at(&state::files(project)?).lock_file(run),
         StoreKind::Memory => None,
     })
@@ -72,7 +73,7 @@ pub struct Stores {
 impl Stores {
     /// Opens the stores that exist; it is an error if there are none. An older database is migrated if it is this host's,
     /// and refused otherwise: only its owner writes it.
-    pub fn to_read(project: &Path, home: &Home) -> Result<Self> {
+    pub fn to_read(project: &Project, home: &Home) -> Result<Self> {
         let mut stores: Vec<(StoreKind, Arc<dyn CheckpointStore>)> = Vec::new();
         let files = FileStore::at(&state::files(project)?);
         // Where there is neither, the error is that of the database.

@@ -6,6 +6,8 @@ use std::io::{self, ErrorKind, Read as _};
 use std::path::Path;
 
 use crate::error::{Error, Result};
+use crate::items::locate::Space;
+use crate::project::paths;
 
 /// The largest text that is read, in bytes. It is more than a document may have, so that the document's reader reports
 /// its own limit.
@@ -29,6 +31,19 @@ pub fn read_named(path: &Path) -> io::Result<String> {
         return Err(ErrorKind::FileTooLarge.into());
     }
     String::from_utf8(bytes).map_err(|_| ErrorKind::InvalidData.into())
+}
+
+/// Like [`read`], for a file below the `.ai` folder of a project: no link on its path is followed from there on.
+pub fn read_in_project(path: &Path) -> io::Result<String> {
+    String::from_utf8(paths::named(path).read(LARGEST)?).map_err(|_| ErrorKind::InvalidData.into())
+}
+
+/// Like [`read`], for the text of an item. In a project, no link on its path is followed.
+pub fn read_of(space: Space, path: &Path) -> io::Result<String> {
+    match space {
+        Space::Project => read_in_project(path),
+        _ => read(path),
+    }
 }
 
 /// Like [`read`], with a name of the file for the message: `the graph`, `the manifest`.

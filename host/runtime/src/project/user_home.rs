@@ -5,7 +5,9 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy as _;
+use graph_core::diagnostic::printable;
 use graph_core::trust::SigningKey;
+use graph_store::held::{FilePlace, Written};
 
 use crate::error::{Error, Result};
 use crate::project::key_pairs::Pairs;
@@ -22,18 +24,27 @@ pub struct Home {
 }
 
 impl Home {
-    /// `$GRAPH_HOST_HOME`, or the platform's folder for application data.
+    /// `$GRAPH_HOST_HOME`, or the platform's folder for application data. A relative path is refused: it would be another folder in
+    /// each project, and in a stranger's project the keys and the trust of a stranger.
     pub fn find() -> Result<Self> {
-        if let Some(root) = std::env::var_os(HOME_VARIABLE).filter(|root| !root.is_empty()) {
-            let root = std::path::absolute(PathBuf::from(root))
-                .map_err(|error| Error::usage(format!("{HOME_VARIABLE} is not a usable path: {error}")))?;
-            return Ok(Self::at(root));
+        let variable = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
+        if let Some(root) = variable(HOME_VARIABLE) {
+            return if root.is_absolute() { Ok(Self::at(root)) } else { Err(relative(HOME_VARIABLE, &root)) };
+        }
+        for name in ["HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"] {
+            if let Some(path) = variable(name).filter(|path| !path.is_absolute()) {
+                return Err(relative(name, &path));
+            }
         }
         let base = etcetera::choose_base_strategy().map_err(|error| {
             Error::usage(format!("there is no home folder for keys and trust: {error}"))
                 .help(format!("set {HOME_VARIABLE} to a folder of your own"))
         })?;
-        Ok(Self { root: base.data_dir().join("graph-host"), cache: base.cache_dir().join("graph-host") })
+        let (data, cache) = (base.data_dir(), base.cache_dir());
+        if let Some(path) = [&data, &cache].into_iter().find(|path| !path.is_absolute()) {
+            return Err(relative("HOME", path));
+        }
+        Ok(Self { root: data.join("graph-host"), cache: cache.join("graph-host") })
     }
 
     /// Everything in one folder.
@@ -122,6 +133,15 @@ impl Home {
     }
 }
 
+/// The error of a variable that names the user's space by a relative path.
+fn relative(name: &str, path: &Path) -> Error {
+    let shown = printable(&path.display().to_string()).into_owned();
+    Error::usage(format!(
+        "{name} is the relative path `{shown}`: keys and trust would be looked for in the current folder"
+    ))
+    .help(format!("set {name} to an absolute path, or {HOME_VARIABLE} to a folder of your own"))
+}
+
 fn read_identity(path: &Path, text: &str) -> Result<SigningKey> {
     SigningKey::from_pem(text).map_err(|error| {
         Error::integrity(format!("the host's identity key {} is unusable: {error}", path.display())).help(
@@ -144,11 +164,12 @@ pub fn create_private_folder(path: &Path) -> Result<()> {
 
 /// Writes a file that only its owner may read. `false` if the path already exists. The file appears whole or not at all.
 pub fn write_new_private(path: &Path, bytes: &[u8]) -> io::Result<bool> {
-    let is_new = private_files::write_new(path, bytes)?;
-    if is_new {
-        sync_folder(path)?;
-    }
-    Ok(is_new)
+    private_files::write_new(path, bytes)
+}
+
+/// Syncs the folder of a file, so that the file's name survives a power failure.
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+    FilePlace::at(path).folder().get()?.sync()
 }
 
 /// Whether a path is a pipe, a terminal or a device such as `/dev/null`. Bytes are written to it directly: replacing it
@@ -163,25 +184,9 @@ pub fn write_atomic(path: &Path, bytes: &[u8], private: bool) -> io::Result<()> 
     if is_stream(path) {
         return fs::File::options().write(true).open(path)?.write_all(bytes);
     }
-    let file = private_files::write_temp(path, bytes)?;
-    #[cfg(unix)]
-    if !private {
-        use std::os::unix::fs::PermissionsExt as _;
-        file.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
-    }
-    #[cfg(not(unix))]
-    let _ = private;
-    file.persist(path).map_err(|error| error.error)?;
-    sync_folder(path)
-}
-
-/// Syncs the folder of a file, so that the file's name survives a power failure.
-pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
-    match fs::File::open(private_files::folder_of(path)) {
-        Ok(folder) => folder.sync_all(),
-        // Some systems cannot open folders. The file itself is synced.
-        Err(_) => Ok(()),
-    }
+    let place = FilePlace::at(path);
+    let written = Written::with_mode(if private { 0o600 } else { 0o644 });
+    place.folder().get()?.replace(place.name(), written, |file| file.write_all(bytes))
 }
 
 #[cfg(test)]

@@ -325,7 +325,7 @@ impl ReplayContext {
         });
         let parts = ExecutorParts {
             tape: Some(Arc::clone(&tape)),
-            knowledge: mode.is_live().then(|| knowledge_of(project.folder(), &host.home)),
+            knowledge: mode.is_live().then(|| knowledge_of(project, &host.home)),
             ..ExecutorParts::bare(Arc::clone(&host.notices))
         };
         let executor = Arc::new(ComponentExecutor::new(components, plan, parts));

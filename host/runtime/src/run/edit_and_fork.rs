@@ -1,7 +1,6 @@
 //! Edits and forks of stored runs at any of their checkpoints. Nothing is dispatched here: the tasks that follow run when
 //! the run is resumed.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use futures::FutureExt as _;
@@ -16,6 +15,7 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::history::run_knowledge_item::StateItem;
 use crate::host::{Host, now};
+use crate::project::Project;
 use crate::run::context::Environment;
 use crate::run::restore;
 use crate::run::resume::{self, own_key, pinned_by};
@@ -59,7 +59,7 @@ pub async fn update(
     store: Arc<dyn CheckpointStore>,
     edit: Edit,
     back_to: Option<CheckpointSelector>,
-    project: &Path,
+    project: &Project,
     host: &Host,
 ) -> Result<EditedRun> {
     let found = restore::find(&*store, name)?;
@@ -92,7 +92,7 @@ pub async fn fork(
     place: CheckpointSelector,
     edit: Option<Edit>,
     run_id: Option<String>,
-    project: &Path,
+    project: &Project,
     host: &Host,
 ) -> Result<EditedRun> {
     let origin = restore::find(&*store, name)?;

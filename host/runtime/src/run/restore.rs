@@ -1,7 +1,6 @@
 //! Opens the stores of a project's runs, and restores runs from them.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::Arc;
 
 use graph_core::digest::Digest;
@@ -22,9 +21,9 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 use crate::history::checkpoints::{self, Line};
 use crate::host::now;
-use crate::project;
 use crate::project::state::{self, OwnState};
 use crate::project::user_home::Home;
+use crate::project::{self, Project};
 
 /// How many checkpoints are read at a time.
 const PAGE: usize = 256;
@@ -36,7 +35,7 @@ pub fn open(state: &OwnState) -> Result<Arc<SqliteStore>> {
 
 /// Opens the runs of a project for reading. An older database is migrated first if the state is this host's; another
 /// host's is left unchanged and refused.
-pub fn open_to_read(project: &Path, home: &Home) -> Result<Arc<SqliteStore>> {
+pub fn open_to_read(project: &Project, home: &Home) -> Result<Arc<SqliteStore>> {
     let file = state::database(project)?;
     let options = Options { access: Access::ReadOnly, ..Options::default() };
     let opened = match SqliteStore::open(&file, options) {
@@ -50,7 +49,7 @@ pub fn open_to_read(project: &Path, home: &Home) -> Result<Arc<SqliteStore>> {
         },
         Err(OpenError::Missing { .. }) => {
             let why = if file.exists() { "is empty" } else { "does not exist" };
-            Err(Error::not_found(format!("there are no runs here: {} {why}", project::shown(&file)))
+            Err(Error::not_found(format!("there are no runs here: {} {why}", project::shown(&file.path())))
                 .help("run a graph first, or change to the folder in which it was run"))
         }
         other => other.map_err(Error::from),
@@ -59,7 +58,7 @@ pub fn open_to_read(project: &Path, home: &Home) -> Result<Arc<SqliteStore>> {
 }
 
 /// Migrates the database of a project, whichever host made it, at its user's request.
-pub fn bring_up_to_date(project: &Path) -> Result<()> {
+pub fn bring_up_to_date(project: &Project) -> Result<()> {
     let file = state::database(project)?;
     let options = Options { access: Access::ReadOnly, ..Options::default() };
     // Other errors are reported when the database is read.

@@ -193,7 +193,7 @@ pub async fn open(
             graph: graph.digest,
         });
     }
-    let state_item = StateItem::of_run(opening.state_item, &graph, &row, &key, project.folder(), host);
+    let state_item = StateItem::of_run(opening.state_item, &graph, &row, &key, project, host);
     let environment = Environment { state_item, ..environment(components, plan, store, key, project, host) };
     let assembled = environment.resume(&graph, setup, restored, guard)?;
     let summary = assembled.walker.summary();

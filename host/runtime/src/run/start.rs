@@ -428,7 +428,7 @@ pub fn begin(
         texts,
     };
     let state_item = (start.state_item || definition.graph.dialect.writes_state_item())
-        .then(|| StateItem::new(project.folder(), key.clone(), host));
+        .then(|| StateItem::new(&project, key.clone(), host));
     let environment = Environment { state_item, ..environment(components, plan, store, key, &project, host) };
     environment.start(&definition, beginning)?.ready(&environment)
 }
@@ -460,7 +460,7 @@ pub(crate) fn environment(
 ) -> Environment {
     let parts = ExecutorParts {
         keeps_texts: Some(Arc::clone(&store)),
-        knowledge: Some(knowledge_of(project.folder(), &host.home)),
+        knowledge: Some(knowledge_of(project, &host.home)),
         ..ExecutorParts::bare(Arc::clone(&host.notices))
     };
     let executor = ComponentExecutor::new(components, plan, parts);

@@ -5,11 +5,13 @@
 //! checks that this record exists.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use graph_core::digest::Digest;
 use graph_core::format;
 use graph_core::record::{RecordKind, SignedRecord};
+use graph_store::held::{FilePlace, Written};
 use graph_store::{At, CheckpointStore};
 use serde::{Deserialize, Serialize};
 
@@ -56,10 +58,10 @@ pub fn note(home: &Home, store: &dyn CheckpointStore, run: &str) -> Result<()> {
     create_private_folder(&folder)?;
     // Not synced: if a power failure loses the note, the older one remains, which is valid as well.
     let failed = |error: &std::io::Error| Error::write("the note about the run", &path, error);
-    let temp = tempfile::NamedTempFile::new_in(&folder).map_err(|error| failed(&error))?;
-    fs::write(temp.path(), text).map_err(|error| failed(&error))?;
-    temp.persist(&path).map_err(|error| failed(&error.error))?;
-    Ok(())
+    let written = Written { is_durable: false, mode: Some(0o600) };
+    FilePlace::at(&path)
+        .replace(written, |file| file.write_all(text.as_bytes()))
+        .map_err(|error| failed(&error))
 }
 
 /// The record with which a run last stopped, as far as this user's space knows.

@@ -1,6 +1,5 @@
 //! Stops runs that no process runs: marks them as cancelled or killed, as the process of a run does.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use graph_core::record::Status;
@@ -10,6 +9,7 @@ use graph_store::CheckpointStore;
 use crate::error::Result;
 use crate::history::run_knowledge_item::StateItem;
 use crate::host::Host;
+use crate::project::Project;
 use crate::run::context::Environment;
 use crate::run::edit_and_fork::still;
 use crate::run::restore;
@@ -22,7 +22,7 @@ pub async fn stop(
     run: &str,
     wish: Control,
     store: Arc<dyn CheckpointStore>,
-    project: &Path,
+    project: &Project,
     host: &Host,
 ) -> Result<Status> {
     let guard = store.acquire(run, &restore::this_process())?;

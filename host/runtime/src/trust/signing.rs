@@ -1,7 +1,8 @@
 //! Reads the files that `sign` and `verify` are given, and writes signatures.
 
 use std::fs;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use graph_core::trust::{
     ClaimsError, CommentMark, ComponentStatement, EnvelopeClaims, MAX_ENVELOPE, Predicate, SigningKey,
     TextKind, VerifiedComponent, make_statement, sign_component,
 };
+use graph_store::held::{FilePlace, Written};
 
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -253,11 +255,13 @@ pub fn countersign(
 }
 
 /// Replaces the text of a file, which keeps its permissions.
-pub fn replace_text(path: &Path, text: &str) -> Result<()> {
-    let failed = |error: &std::io::Error| Error::write("the text item", path, error);
-    let permissions = fs::metadata(path).map_err(|error| failed(&error))?.permissions();
-    write_atomic(path, text.as_bytes(), false).map_err(|error| failed(&error))?;
-    fs::set_permissions(path, permissions).map_err(|error| failed(&error))
+pub fn replace_text(place: &FilePlace, text: &str) -> Result<()> {
+    let failed = |error: &std::io::Error| Error::write("the text item", &place.path(), error);
+    // Of a link, those of the file that it leads to; it is the link that is replaced.
+    let mode = fs::metadata(place.path()).map_err(|error| failed(&error))?.permissions().mode();
+    place
+        .replace(Written::with_mode(mode & 0o777), |file| file.write_all(text.as_bytes()))
+        .map_err(|error| failed(&error))
 }
 
 fn write_envelope(path: &Path, text: &str) -> Result<()> {

@@ -1,18 +1,17 @@
 //! The log of one run, and the positions of its records.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Seek as _, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Seek as _, SeekFrom, Write as _};
+use std::path::Path;
 
 use graph_core::record::{ChannelValue, RecordKind, SignedRecord, ValueKind};
 
 use super::index::{Index, RecordPosition, Taken};
 use super::line::{self, DIGITS, Entry, EntryOutline, Found, LONGEST, Line, NotWritten, Outline, Text};
-use super::store::write_atomic_with;
 use crate::bounds::{self, LARGEST_READ, Page};
 use crate::error::{CommitError, ImportError, Loss, ReadError, RemoveError, StorageError, location};
+use crate::held::{FilePlace, FolderPlace, Opening, Written};
 use crate::plan;
-use crate::regular;
 use crate::run::{RunRow, RunUpdate};
 use crate::store::{At, Fence, Numbered, RunGuard, Synchronous, Wanted};
 use crate::upkeep::{Cut, Freed};
@@ -28,7 +27,8 @@ pub(super) const NAME: &str = "log";
 /// A run as far as its log has been read: the positions of its records, and not the records.
 #[derive(Debug)]
 pub(super) struct Log {
-    file: PathBuf,
+    folder: FolderPlace,
+    file: FilePlace,
     run: String,
     index: Index,
     /// The row, without its texts.
@@ -69,6 +69,20 @@ pub(super) fn fault(file: &Path, error: &io::Error) -> StorageError {
     }
 }
 
+/// Writes a file: it appears whole or not at all. `durable`: it is on stable storage then.
+pub(super) fn write_atomic(place: &FilePlace, bytes: &[u8], durable: bool) -> Result<(), StorageError> {
+    write_atomic_with(place, durable, |file| file.write_all(bytes))
+}
+
+/// The same, with what fills the file.
+fn write_atomic_with(
+    place: &FilePlace,
+    durable: bool,
+    fill: impl FnOnce(&mut File) -> io::Result<()>,
+) -> Result<(), StorageError> {
+    place.replace(Written::shared(durable), fill).map_err(|error| fault(&place.path(), &error))
+}
+
 /// A line that is too long for a log that is started or rewritten.
 fn too_long(reason: NotWritten) -> io::Error {
     match reason {
@@ -80,27 +94,27 @@ fn too_long(reason: NotWritten) -> io::Error {
 impl Log {
     /// Writes the first line of a new run into its folder.
     pub(super) fn create(
-        folder: &Path,
+        folder: &FolderPlace,
         row: &RunRow,
         epoch: u64,
         synchronous: Synchronous,
     ) -> Result<(), StorageError> {
         let line = Line { epoch: begun_at(epoch), ..Line::of(row) };
-        Self::begin(&folder.join(NAME), &line, synchronous, |_, end| Ok(end))
+        Self::begin(&folder.file(NAME), &line, synchronous, |_, end| Ok(end))
     }
 
     /// Writes the log of a run that is imported.
     pub(super) fn import(
-        folder: &Path,
+        folder: &FolderPlace,
         row: &RunRow,
         records: &mut dyn Iterator<Item = Result<Numbered, ImportError>>,
         prunings: &[(String, String)],
         epoch: u64,
     ) -> Result<(), ImportError> {
-        let path = folder.join(NAME);
+        let file = folder.file(NAME);
         let mut refused = None;
         let line = Line { generation: 1, prunings, epoch: begun_at(epoch), ..Line::of(row) };
-        let begun = Self::begin(&path, &line, Synchronous::Full, |file, mut end| {
+        let begun = Self::begin(&file, &line, Synchronous::Full, |file, mut end| {
             let (listed, mut index) = (row.listed(), Index::default());
             let mut next = |end: u64| -> Result<Vec<Numbered>, ImportError> {
                 let page = plan::next_of_import(records)?;
@@ -129,24 +143,25 @@ impl Log {
     }
 
     fn begin(
-        path: &Path,
+        place: &FilePlace,
         line: &Line<'_>,
         synchronous: Synchronous,
         more: impl FnOnce(&mut File, u64) -> io::Result<u64>,
     ) -> Result<(), StorageError> {
         let write = || {
-            let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+            let mut file = place.open(Opening::New)?;
             let end = line.write(&mut file, 0).map_err(too_long)?;
             more(&mut file, end)?;
             if synchronous == Synchronous::Full { file.sync_all() } else { Ok(()) }
         };
-        write().map_err(|error| fault(path, &error))
+        write().map_err(|error| fault(&place.path(), &error))
     }
 
     /// The log of a run that is there, not read yet.
-    pub(super) fn of(folder: &Path, run: &str) -> Self {
+    pub(super) fn of(folder: &FolderPlace, run: &str) -> Self {
         Self {
-            file: folder.join(NAME),
+            folder: folder.clone(),
+            file: folder.file(NAME),
             run: run.to_owned(),
             index: Index::default(),
             row: None,
@@ -164,14 +179,13 @@ impl Log {
 
     /// Whether its file is still there: the run may have been removed since.
     pub(super) fn is_there(&self) -> bool {
-        self.file.symlink_metadata().is_ok()
+        self.file.entry().is_ok_and(|found| found.is_some())
     }
 
     /// Opens the log, and reads what has been added since.
     pub(super) fn open(&mut self) -> Result<OpenLog<'_>, StorageError> {
         let mut open = || {
-            regular::check(&self.file)?;
-            let mut file = File::open(&self.file)?;
+            let mut file = self.file.open(Opening::Read)?;
             // The process that commits must not cut off a line while it is read.
             file.lock_shared()?;
             self.read_on(&mut file)?;
@@ -180,7 +194,7 @@ impl Log {
         };
         match open() {
             Ok(file) => Ok(OpenLog { log: self, file }),
-            Err(error) => Err(fault(&self.file, &error)),
+            Err(error) => Err(fault(&self.file.path(), &error)),
         }
     }
 
@@ -191,8 +205,7 @@ impl Log {
         file.seek(SeekFrom::Start(0))?;
         Read::by_ref(file).take(DIGITS as u64).read_to_end(&mut first)?;
         if first != self.first {
-            let folder = self.file.parent().unwrap_or(Path::new("")).to_owned();
-            *self = Self { first, ..Self::of(&folder, &self.run) };
+            *self = Self { first, ..Self::of(&self.folder, &self.run) };
         }
         while self.damage.is_none() {
             let taken = match line::find(file, self.end)? {
@@ -282,13 +295,12 @@ impl Log {
     /// Opens the log to append a line, and locks out other processes until the file is closed.
     fn open_to_write(&mut self) -> Result<File, StorageError> {
         let mut open = || {
-            regular::check_unshared(&self.file)?;
-            let mut file = OpenOptions::new().read(true).write(true).open(&self.file)?;
+            let mut file = self.file.open(Opening::Change)?;
             file.lock()?;
             self.read_on(&mut file)?;
             Ok(file)
         };
-        open().map_err(|error: io::Error| fault(&self.file, &error))
+        open().map_err(|error: io::Error| fault(&self.file.path(), &error))
     }
 
     /// Raises the run's epoch, and returns the new fence. A damaged log keeps its fence: nothing is appended to it.
@@ -305,7 +317,7 @@ impl Log {
         let Some(row) = &self.row else { return Ok(self.fence) };
         let line = Line { epoch: Some(epoch), ..Line::of(row) };
         self.end += write_line(&line, &mut file, self.end, Synchronous::Normal)
-            .map_err(|error| fault(&self.file, &too_long(error)))?;
+            .map_err(|error| fault(&self.file.path(), &too_long(error)))?;
         (self.fence.epoch, self.taken_up) = (epoch, true);
         Ok(self.fence)
     }
@@ -318,7 +330,7 @@ impl Log {
             None => format!("no checkpoint of run {} can be read", self.run),
         };
         StorageError::Corrupt {
-            location: location(&self.file),
+            location: location(&self.file.path()),
             reason: format!("at byte {}, {reason}", self.end),
             readable,
         }
@@ -341,7 +353,7 @@ impl Log {
         plan::check_update(&self.run, update)?;
         plan::plan(&self.run, batch, |namespace| Ok(self.index.head(namespace)))?;
         let mut row = match self.texts {
-            Some(at) => text_at(&self.file, &mut file, at, Text::row)?,
+            Some(at) => text_at(&self.file.path(), &mut file, at, Text::row)?,
             None => self.row.clone().ok_or_else(|| plan::lost(guard, Loss::Removed))?,
         };
         update.apply(&mut row);
@@ -354,7 +366,7 @@ impl Log {
         let line = Line { records: batch.iter().map(Entry::from).collect(), ..Line::of(&row) };
         match write_line(&line, &mut file, end, synchronous) {
             Ok(length) => self.end += length,
-            Err(NotWritten::Failed(error)) => return Err(fault(&self.file, &error).into()),
+            Err(NotWritten::Failed(error)) => return Err(fault(&self.file.path(), &error).into()),
             Err(NotWritten::TooLong) => {
                 let (run, what) = (self.run.clone(), "commit");
                 return Err(CommitError::TooLarge {
@@ -423,10 +435,9 @@ fn text_at<T>(
 }
 
 /// The row without its texts, from the last line of a log; `None` if the end of the log is damaged.
-pub(super) fn last_row(path: &Path, run: &str) -> Result<Option<RunRow>, StorageError> {
+pub(super) fn last_row(place: &FilePlace, run: &str) -> Result<Option<RunRow>, StorageError> {
     let look = || {
-        regular::check(path)?;
-        let mut file = File::open(path)?;
+        let mut file = place.open(Opening::Read)?;
         file.lock_shared()?;
         let Some(at) = last_line(&mut file)? else { return Ok(None) };
         Ok(match line::find(&mut file, at)? {
@@ -434,7 +445,7 @@ pub(super) fn last_row(path: &Path, run: &str) -> Result<Option<RunRow>, Storage
             Found::End | Found::Damaged(_) => None,
         })
     };
-    let row = look().map_err(|error: io::Error| fault(path, &error))?;
+    let row = look().map_err(|error: io::Error| fault(&place.path(), &error))?;
     Ok(row.filter(|row| row.run_id == run))
 }
 
@@ -468,7 +479,7 @@ impl OpenLog<'_> {
         line: u64,
         read: impl FnOnce(&Text, &mut File) -> Result<T, String>,
     ) -> Result<T, ReadError> {
-        Ok(text_at(&self.log.file, &mut self.file, line, read)?)
+        Ok(text_at(&self.log.file.path(), &mut self.file, line, read)?)
     }
 
     /// The row with its texts.
@@ -628,7 +639,7 @@ impl OpenLog<'_> {
             }
             if bytes > LARGEST_READ {
                 return Err(StorageError::Corrupt {
-                    location: location(&self.log.file),
+                    location: location(&self.log.file.path()),
                     reason: format!(
                         "the channel values of a state have more than {} MiB",
                         LARGEST_READ >> 20
@@ -679,9 +690,9 @@ impl OpenLog<'_> {
         prunings.push((namespace.to_owned(), cut.note.to_owned()));
         let removed = self.log.index.count_before(namespace, cut.first);
         let mut freed = Freed { records: u64::try_from(removed).unwrap_or(u64::MAX), bytes: 0 };
-        let path = self.log.file.clone();
+        let place = self.log.file.clone();
         let generation = self.log.generation.saturating_add(1);
-        let written = write_atomic_with(&path, true, |file| {
+        let written = write_atomic_with(&place, true, |file| {
             let Fence { epoch, head } = self.log.fence;
             let first = Line { generation, prunings: &prunings, epoch: Some(epoch), head, ..Line::of(&row) };
             let mut end = first.write(file, 0).map_err(too_long)?;

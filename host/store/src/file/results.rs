@@ -1,9 +1,8 @@
 //! Cached results of tasks: a folder for each key, with a file for each run and namespace.
 
-use std::fs;
 use std::io::ErrorKind;
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::record::SignedCacheEntry;
@@ -12,12 +11,12 @@ use graph_core::trust::{KeyId, Signature};
 use serde::{Deserialize, Serialize};
 
 use super::format;
-use super::log::fault;
-use super::store::{FileStore, write_atomic};
+use super::log::{fault, write_atomic};
+use super::store::FileStore;
 use crate::bounds::{self, LARGEST_READ, RESULTS_BYTES};
 use crate::error::StorageError;
+use crate::held::{FilePlace, FolderPlace};
 use crate::names;
-use crate::regular;
 use crate::upkeep::Freed;
 
 /// An entry as its file has it. Its key is the name of the folder.
@@ -34,10 +33,6 @@ struct StoredEntry {
 }
 
 impl FileStore {
-    fn results_folder(&self) -> PathBuf {
-        self.folder().join("results")
-    }
-
     /// Stores the results of checkpoints. This precedes the checkpoints themselves: a crash in between leaves results of
     /// a superstep that will be executed again, and walkers do not use results of their own superstep.
     pub(super) fn put_results<'r>(
@@ -46,13 +41,12 @@ impl FileStore {
         durable: bool,
     ) -> Result<(), StorageError> {
         for entry in results {
-            let folder = self.results_folder().join(entry.key.hex());
-            fs::create_dir_all(&folder).map_err(|error| fault(&folder, &error))?;
+            let folder = self.results_folder().child(entry.key.hex());
             let place = DomainHasher::new("graph-host/result-file/v1")
                 .field(entry.run.as_bytes())
                 .field(entry.namespace.as_bytes())
                 .finish();
-            let path = folder.join(place.hex());
+            let file = folder.file(place.hex());
             let kept = StoredEntry {
                 at: entry.at,
                 body: entry.body.to_string(),
@@ -62,8 +56,8 @@ impl FileStore {
                 run: entry.run.clone(),
                 signature: entry.signature,
             };
-            let text = serde_json::to_vec(&kept).map_err(|error| fault(&path, &error.into()))?;
-            write_atomic(&path, &text, durable)?;
+            let text = serde_json::to_vec(&kept).map_err(|error| fault(&file.path(), &error.into()))?;
+            write_atomic(&file, &text, durable)?;
         }
         Ok(())
     }
@@ -73,10 +67,10 @@ impl FileStore {
         key: &Digest,
         window: &RangeInclusive<Timestamp>,
     ) -> Result<Vec<SignedCacheEntry>, StorageError> {
-        format::check(self.folder())?;
+        format::check(self.place_of_all())?;
         let mut found: Vec<SignedCacheEntry> = Vec::new();
         let mut bytes = 0;
-        each(&self.results_folder().join(key.hex()), |_, text| {
+        each(&self.results_folder().child(key.hex()), |_, text| {
             // A file that cannot be read is ignored.
             let Ok(kept) = serde_json::from_str::<StoredEntry>(text) else { return Ok(()) };
             if names::run_id("run", &kept.run).is_err() || names::name("namespace", &kept.namespace).is_err()
@@ -111,23 +105,23 @@ impl FileStore {
         expired: Option<Timestamp>,
         remove: bool,
     ) -> Result<Freed, StorageError> {
-        let folder = self.results_folder();
-        let entries = match fs::read_dir(&folder) {
-            Ok(entries) => entries,
+        let results = self.results_folder();
+        let listed = results.get().and_then(|folder| Ok((folder.names()?, folder)));
+        let (names, folder) = match listed {
+            Ok(listed) => listed,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Freed::default()),
-            Err(error) => return Err(fault(&folder, &error)),
+            Err(error) => return Err(fault(results.path(), &error)),
         };
         let mut freed = Freed::default();
-        for entry in entries {
-            let under = entry.map_err(|error| fault(&folder, &error))?.path();
-            each(&under, |path, text| {
+        for name in names {
+            each(&results.child(&name), |file, text| {
                 let kept = serde_json::from_str::<StoredEntry>(text).ok();
                 let goes = expired.is_none_or(|at| kept.as_ref().is_none_or(|kept| kept.expires <= at));
                 if !goes {
                     return Ok(());
                 }
                 if remove {
-                    fs::remove_file(path).map_err(|error| fault(path, &error))?;
+                    file.remove().map_err(|error| fault(&file.path(), &error))?;
                 }
                 let bytes = kept.map_or(text.len(), |kept| kept.body.len());
                 freed += Freed { records: 1, bytes: u64::try_from(bytes).unwrap_or(u64::MAX) };
@@ -135,7 +129,7 @@ impl FileStore {
             })?;
             if remove {
                 // A folder that is not empty is kept.
-                let _ = fs::remove_dir(&under);
+                let _ = folder.remove_folder(&name);
             }
         }
         Ok(freed)
@@ -160,24 +154,24 @@ fn newest_first(found: &mut Vec<SignedCacheEntry>) -> u64 {
 
 /// Visits the files of a folder that may not exist, except those that are still being written.
 fn each(
-    folder: &Path,
-    mut visit: impl FnMut(&Path, &str) -> Result<(), StorageError>,
+    folder: &FolderPlace,
+    mut visit: impl FnMut(&FilePlace, &str) -> Result<(), StorageError>,
 ) -> Result<(), StorageError> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
+    let names = match folder.get().and_then(|folder| folder.names()) {
+        Ok(names) => names,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(fault(folder, &error)),
+        Err(error) => return Err(fault(folder.path(), &error)),
     };
-    for entry in entries {
-        let path = entry.map_err(|error| fault(folder, &error))?.path();
-        if path.extension().is_some() {
+    for name in names {
+        if Path::new(&name).extension().is_some() {
             continue;
         }
-        match regular::read_up_to(&path, LARGEST_READ) {
+        let file = folder.file(&name);
+        match file.read(LARGEST_READ) {
             // A text that is not UTF-8 is invalid: it is ignored, and removed with what has expired.
-            Ok(bytes) => visit(&path, &String::from_utf8_lossy(&bytes))?,
+            Ok(bytes) => visit(&file, &String::from_utf8_lossy(&bytes))?,
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(fault(&path, &error)),
+            Err(error) => return Err(fault(&file.path(), &error)),
         }
     }
     Ok(())

@@ -1,11 +1,12 @@
 //! The store itself.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fmt;
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write as _};
+use std::fs::File;
+use std::io::{self, ErrorKind};
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
@@ -16,22 +17,25 @@ use graph_core::time::Timestamp;
 
 use super::epoch;
 use super::format;
-use super::log::{self, Log, OpenLog, fault};
+use super::log::{self, Log, OpenLog, fault, write_atomic};
 use super::owner;
 use crate::bounds::{LARGEST_TEXT, Page};
 use crate::error::{
     AcquireError, CommitError, CreateRunError, Loss, ReadError, ResolveError, SnapshotError, StorageError,
     location,
 };
+use crate::held::{FilePlace, FolderPlace, HeldFolder, Opening};
 use crate::names;
 use crate::plan;
-use crate::regular;
 use crate::resolve::{self, Names};
 use crate::run::{NewRun, RunFilter, RunRow, RunUpdate, Snapshot};
 use crate::store::{At, CheckpointStore, Holder, Listed, Numbered, Owner, RunGuard, Synchronous, Wanted};
 
 /// The digits of the number in the name of a run's folder.
 const DIGITS: usize = 10;
+
+/// The name of a run's folder until it is complete.
+const HALF: &str = "new";
 
 /// How many runs' positions a handle keeps in memory.
 const LOGS: usize = 16;
@@ -40,7 +44,10 @@ const LOGS: usize = 16;
 /// runs, and reads each record when it is asked for. Clones share that; several processes may have the same folder open.
 #[derive(Clone)]
 pub struct FileStore {
-    folder: PathBuf,
+    folder: FolderPlace,
+    runs: FolderPlace,
+    snapshots: FolderPlace,
+    results: FolderPlace,
     logs: Arc<Mutex<HashMap<String, Log>>>,
     /// The folders of runs as they were last found: finding a run among all folders takes time proportional to their
     /// number.
@@ -56,7 +63,8 @@ pub(super) struct RunFolder {
     /// Its number in the order of creation.
     number: u64,
     run: String,
-    pub(super) folder: PathBuf,
+    /// Its name in the folder of runs.
+    pub(super) name: OsString,
 }
 
 /// Held while runs and texts are added or removed.
@@ -67,8 +75,10 @@ pub(super) struct FolderLock {
 
 impl FileStore {
     /// A store in a folder, conventionally `.ai/state/files` in the project. The folder is made when something is stored.
-    pub fn at(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), logs: Arc::default(), found: Arc::default(), listener: None }
+    pub fn at(folder: impl Into<FolderPlace>) -> Self {
+        let folder = folder.into();
+        let [runs, snapshots, results] = ["runs", "snapshots", "results"].map(|name| folder.child(name));
+        Self { folder, runs, snapshots, results, logs: Arc::default(), found: Arc::default(), listener: None }
     }
 
     /// Notifies a listener of commits once they are stored.
@@ -79,12 +89,23 @@ impl FileStore {
 
     /// The folder that holds all runs of the store.
     pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The place of that folder.
+    pub(super) fn place_of_all(&self) -> &FolderPlace {
         &self.folder
+    }
+
+    /// Tells if the folder that is held was removed.
+    fn is_removed(&self) -> bool {
+        let is_removed = |place: &FolderPlace| place.get().and_then(|folder| folder.is_removed());
+        [&self.folder, &self.runs].into_iter().any(|place| is_removed(place).is_ok_and(|removed| removed))
     }
 
     /// Whether there are runs in it.
     pub fn exists(&self) -> bool {
-        self.runs_folder().is_dir()
+        self.runs.exists()
     }
 
     /// Refuses a folder that a later version of this program has written.
@@ -97,16 +118,25 @@ impl FileStore {
         self.lock_folder().map(drop)
     }
 
-    pub(super) fn runs_folder(&self) -> PathBuf {
-        self.folder.join("runs")
+    pub(super) fn runs_folder(&self) -> &FolderPlace {
+        &self.runs
     }
 
-    pub(super) fn snapshots_folder(&self) -> PathBuf {
-        self.folder.join("snapshots")
+    pub(super) fn snapshots_folder(&self) -> &FolderPlace {
+        &self.snapshots
     }
 
-    pub(super) fn snapshot_path(&self, digest: &Digest) -> PathBuf {
-        self.snapshots_folder().join(digest.hex())
+    pub(super) fn results_folder(&self) -> &FolderPlace {
+        &self.results
+    }
+
+    pub(super) fn snapshot_file(&self, digest: &Digest) -> FilePlace {
+        self.snapshots.file(digest.hex())
+    }
+
+    /// The folder of a run. It is opened for each use, as many runs may be known and few are used.
+    pub(super) fn run_folder(&self, place: &RunFolder) -> FolderPlace {
+        self.runs.child(&place.name)
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, HashMap<String, Log>> {
@@ -122,25 +152,22 @@ impl FileStore {
     /// The same, with the refusals of folders whose names hold no id of a run.
     fn scan(&self, listed: &mut Listed) -> Result<Vec<RunFolder>, StorageError> {
         format::check(&self.folder)?;
-        let folder = self.runs_folder();
-        let entries = match fs::read_dir(&folder) {
-            Ok(entries) => entries,
+        let names = match self.runs.get().and_then(|folder| folder.names()) {
+            Ok(names) => names,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(fault(&folder, &error)),
+            Err(error) => return Err(fault(self.runs.path(), &error)),
         };
         let mut places = Vec::new();
-        for entry in entries {
+        for name in names {
             #[cfg(test)]
             tests::LOOKED_AT.set(tests::LOOKED_AT.get() + 1);
-            let entry = entry.map_err(|error| fault(&folder, &error))?;
-            let name = entry.file_name();
             // A folder with another name does not belong to the store.
             let Some((number, run)) = name.to_str().and_then(|name| name.split_once('-')) else { continue };
             if let (Ok(number), Some(run)) = (number.parse(), unescape(run)) {
                 match names::run_id("name", &run) {
-                    Ok(()) => places.push(RunFolder { number, run, folder: entry.path() }),
+                    Ok(()) => places.push(RunFolder { number, run, name }),
                     Err(bad) => listed.refuse(StorageError::Corrupt {
-                        location: location(&folder),
+                        location: location(self.runs.path()),
                         reason: format!("a folder of it is refused: {bad}"),
                         readable: "other runs can still be read, and `graph-host runs list` shows them"
                             .to_owned(),
@@ -156,7 +183,7 @@ impl FileStore {
         format::check(&self.folder)?;
         let known = self.found().get(run).cloned();
         // As long as a folder exists, it belongs to the run in its name.
-        if let Some(place) = known.filter(|place| place.folder.symlink_metadata().is_ok()) {
+        if let Some(place) = known.filter(|place| self.runs.file(&place.name).exists()) {
             return Ok(Some(place));
         }
         let mut found = HashMap::new();
@@ -183,7 +210,7 @@ impl FileStore {
         if !logs.get(run).is_some_and(Log::is_there) {
             logs.remove(run);
             let Some(place) = self.place(run)? else { return Ok(None) };
-            keep_log(&mut logs, run, Log::of(&place.folder, run));
+            keep_log(&mut logs, run, Log::of(&self.run_folder(&place), run));
         }
         let Some(log) = logs.get_mut(run) else { return Ok(None) };
         Ok(Some(look(&mut log.open()?)))
@@ -197,12 +224,12 @@ impl FileStore {
         }
         let Some(place) = self.place(run)? else { return Ok(None) };
         format::stamp(&self.folder)?;
-        Ok(Some(Log::of(&place.folder, run)))
+        Ok(Some(Log::of(&self.run_folder(&place), run)))
     }
 
     /// The file that is locked while another process on this machine holds a run.
-    pub fn lock_file(&self, run: &str) -> Option<PathBuf> {
-        self.place(run).ok().flatten().map(|place| owner::lock_path(&place.folder))
+    pub fn lock_file(&self, run: &str) -> Option<FilePlace> {
+        self.place(run).ok().flatten().map(|place| owner::lock_file(&self.run_folder(&place)))
     }
 
     /// Reads from a run. If nothing is found and the log is damaged, the result is the damage.
@@ -225,34 +252,33 @@ impl FileStore {
 
     /// A run's row without its texts. Where the log is not whole, the row is that of the lines before.
     fn last_row(&self, place: &RunFolder) -> Result<Option<RunRow>, ReadError> {
-        if let Some(row) = log::last_row(&place.folder.join(log::NAME), &place.run)? {
+        if let Some(row) = log::last_row(&self.run_folder(place).file(log::NAME), &place.run)? {
             return Ok(Some(row));
         }
         self.listed_run(&place.run)
     }
 
     fn fits(&self, digest: &Digest, text: &str) -> Result<bool, SnapshotError> {
-        let path = self.snapshot_path(digest);
-        match regular::read_up_to(&path, LARGEST_TEXT) {
+        let file = self.snapshot_file(digest);
+        match file.read(LARGEST_TEXT) {
             Ok(kept) if kept == text.as_bytes() => Ok(true),
             Ok(_) => Err(SnapshotError::Differs { digest: *digest }),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(fault(&path, &error).into()),
+            Err(error) => Err(fault(&file.path(), &error).into()),
         }
     }
 
     /// Keeps other processes from adding and removing runs and texts.
     pub(super) fn lock_folder(&self) -> Result<FolderLock, StorageError> {
-        let path = self.folder.join("lock");
+        let place = self.folder.file("lock");
         let lock = || -> io::Result<File> {
-            regular::check(&path)?;
-            fs::create_dir_all(&self.folder)?;
-            let file = File::options().write(true).create(true).truncate(false).open(&path)?;
+            let file = place.open(Opening::Make)?;
             file.lock()?;
             Ok(file)
         };
         format::check(&self.folder)?;
-        let lock = lock().map(|file| FolderLock { _file: file }).map_err(|error| fault(&path, &error))?;
+        let lock =
+            lock().map(|file| FolderLock { _file: file }).map_err(|error| fault(&place.path(), &error))?;
         format::stamp(&self.folder)?;
         Ok(lock)
     }
@@ -280,9 +306,7 @@ impl FileStore {
     }
 
     pub(super) fn write_snapshot(&self, _: &FolderLock, snapshot: &Snapshot) -> Result<(), StorageError> {
-        let folder = self.snapshots_folder();
-        fs::create_dir_all(&folder).map_err(|error| fault(&folder, &error))?;
-        write_atomic(&self.snapshot_path(&snapshot.digest), snapshot.text.as_bytes(), true)
+        write_atomic(&self.snapshot_file(&snapshot.digest), snapshot.text.as_bytes(), true)
     }
 
     /// Makes the folder of a new run with what `fill` puts into it: it appears whole or not at all.
@@ -291,27 +315,27 @@ impl FileStore {
         _: &FolderLock,
         run: &str,
         synchronous: Synchronous,
-        fill: impl FnOnce(&Path) -> Result<(), E>,
+        fill: impl FnOnce(&FolderPlace) -> Result<(), E>,
     ) -> Result<(), E> {
         let number = self.places()?.last().map_or(1, |last| last.number.saturating_add(1));
-        let folder = self.runs_folder();
         // A name without a number is ignored until the folder is complete.
-        let half = folder.join("new");
-        let made = |error: &io::Error| fault(&half, error);
-        match fs::remove_dir_all(&half) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(made(&error).into()),
-            _ => {}
-        }
-        fs::create_dir_all(&half).map_err(|error| made(&error))?;
+        let half = self.runs.child(HALF);
+        let made = |error: &io::Error| fault(half.path(), error);
+        let begun = || -> io::Result<HeldFolder> {
+            let folder = self.runs.make()?;
+            folder.remove_all(HALF)?;
+            half.make().map(|_| folder)
+        };
+        let folder = begun().map_err(|error| made(&error))?;
         if let Err(error) = fill(&half) {
             // What remains of it is ignored, and removed with the next run.
-            let _ = fs::remove_dir_all(&half);
+            let _ = folder.remove_all(HALF);
             return Err(error);
         }
-        let whole = folder.join(format!("{number:0DIGITS$}-{}", escape(run)));
-        fs::rename(&half, &whole).map_err(|error| made(&error))?;
+        let whole = format!("{number:0DIGITS$}-{}", escape(run));
+        folder.rename(HALF, whole).map_err(|error| made(&error))?;
         if synchronous == Synchronous::Full {
-            sync_folder(&folder).map_err(|error| made(&error))?;
+            folder.sync().map_err(|error| made(&error))?;
         }
         Ok(())
     }
@@ -327,7 +351,7 @@ fn keep_log(logs: &mut HashMap<String, Log>, run: &str, log: Log) {
 
 impl fmt::Debug for FileStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FileStore").field("folder", &self.folder).finish_non_exhaustive()
+        f.debug_struct("FileStore").field("folder", &self.folder.path()).finish_non_exhaustive()
     }
 }
 
@@ -343,7 +367,7 @@ impl CheckpointStore for FileStore {
             Durability::Async | Durability::Exit => Synchronous::Normal,
         };
         let epoch = epoch::first(&self.folder)?;
-        let create = |half: &Path| Log::create(half, &run.row, epoch, synchronous);
+        let create = |half: &FolderPlace| Log::create(half, &run.row, epoch, synchronous);
         Ok(self.add(&held, &run.row.run_id, synchronous, create)?)
     }
 
@@ -357,7 +381,11 @@ impl CheckpointStore for FileStore {
         let run = guard.run();
         let mut logs = self.lock();
         let Some(mut log) = self.take_log(&mut logs, run)? else {
-            return Err(plan::lost(guard, Loss::Removed));
+            return Err(if self.is_removed() {
+                StorageError::Gone { location: location(self.folder()) }.into()
+            } else {
+                plan::lost(guard, Loss::Removed)
+            });
         };
         let results: Vec<_> = batch.iter().flat_map(|record| &record.results).collect();
         // Results have files of their own.
@@ -510,26 +538,26 @@ impl CheckpointStore for FileStore {
         let held = self.lock_folder()?;
         if self.fits(digest, text)? {
             // The new time shows a process that removes texts that this one is needed.
-            let path = self.snapshot_path(digest);
-            let touch = || File::options().write(true).open(&path)?.set_modified(SystemTime::now());
-            return touch().map_err(|error| fault(&path, &error).into());
+            let file = self.snapshot_file(digest);
+            let touch = || file.open(Opening::Change)?.set_modified(SystemTime::now());
+            return touch().map_err(|error| fault(&file.path(), &error).into());
         }
         Ok(self.write_snapshot(&held, &Snapshot { digest: *digest, text: text.into() })?)
     }
 
     fn snapshot(&self, digest: &Digest) -> Result<Option<String>, ReadError> {
         format::check(&self.folder)?;
-        let path = self.snapshot_path(digest);
+        let file = self.snapshot_file(digest);
         let text = |bytes| String::from_utf8(bytes).map_err(|error| io::Error::other(error.utf8_error()));
-        match regular::read_up_to(&path, LARGEST_TEXT).and_then(text) {
+        match file.read(LARGEST_TEXT).and_then(text) {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(fault(&path, &error).into()),
+            Err(error) => Err(fault(&file.path(), &error).into()),
         }
     }
 
     fn has_snapshot(&self, digest: &Digest) -> Result<bool, ReadError> {
-        Ok(self.snapshot_path(digest).is_file())
+        Ok(self.snapshot_file(digest).entry().is_ok_and(|found| found.is_some_and(|found| found.is_file())))
     }
 
     fn results(
@@ -551,18 +579,19 @@ impl CheckpointStore for FileStore {
     fn acquire(&self, run: &str, owner: &Owner) -> Result<RunGuard, AcquireError> {
         let not_found = || AcquireError::NotFound { run: run.to_owned() };
         let place = self.place(run)?.ok_or_else(not_found)?;
-        let lock = owner::lock(&place.folder, run)?;
+        let folder = self.run_folder(&place);
+        let lock = owner::lock(&folder, run)?;
         let mut logs = self.lock();
         let mut log = self.take_log(&mut logs, run)?.ok_or_else(not_found)?;
         let fence = log.acquire()?;
         keep_log(&mut logs, run, log);
         drop(logs);
-        Ok(owner::say(&place.folder, run, owner, fence, lock)?)
+        Ok(owner::say(&folder, run, owner, fence, lock)?)
     }
 
     fn holder(&self, run: &str) -> Result<Holder, ReadError> {
         match self.place(run)? {
-            Some(place) => owner::holder(&place.folder),
+            Some(place) => owner::holder(&self.run_folder(&place)),
             None => Err(ReadError::NotFound { run: run.to_owned() }),
         }
     }
@@ -624,47 +653,6 @@ fn unescape(name: &str) -> Option<String> {
         }
     }
     String::from_utf8(bytes).ok()
-}
-
-/// Writes a file: it appears whole or not at all. `durable`: it is on stable storage then.
-pub(super) fn write_atomic(path: &Path, bytes: &[u8], durable: bool) -> Result<(), StorageError> {
-    write_atomic_with(path, durable, |file| file.write_all(bytes))
-}
-
-/// The same, with what fills the file.
-pub(super) fn write_atomic_with(
-    path: &Path,
-    durable: bool,
-    fill: impl FnOnce(&mut File) -> io::Result<()>,
-) -> Result<(), StorageError> {
-    let mut name = path.as_os_str().to_owned();
-    // Two threads or processes may write the same file at the same time.
-    name.push(format!(".{}-{:?}.tmp", std::process::id(), std::thread::current().id()));
-    let half = PathBuf::from(name);
-    let write = || {
-        let mut written = File::create(&half)?;
-        fill(&mut written)?;
-        if durable {
-            written.sync_all()?;
-        }
-        fs::rename(&half, path)?;
-        match path.parent() {
-            Some(folder) if durable => sync_folder(folder),
-            _ => Ok(()),
-        }
-    };
-    write().map_err(|error| {
-        let _ = fs::remove_file(&half);
-        fault(path, &error)
-    })
-}
-
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    match File::open(folder) {
-        Ok(folder) => folder.sync_all(),
-        // Some systems do not open folders; the file itself is on the disk.
-        Err(_) => Ok(()),
-    }
 }
 
 #[cfg(test)]

@@ -297,10 +297,10 @@ fn a_run_that_another_process_has_made_anew_is_found_where_it_is() {
     let guard = other.acquire("r", &owner(1)).unwrap();
     other.remove_run(&guard).unwrap();
     drop(guard);
-    assert_eq!(store.lock_file("r"), None);
+    assert!(store.lock_file("r").is_none());
     assert!(store.acquire("r", &owner(2)).is_err());
     other.create_run(&run("r")).unwrap();
-    assert!(store.lock_file("r").unwrap().ends_with("0000000003-r/lock"));
+    assert!(store.lock_file("r").unwrap().path().ends_with("0000000003-r/lock"));
     assert_eq!(store.holder("r").unwrap(), Holder::Nobody);
     drop(store.acquire("r", &owner(2)).unwrap());
 }
@@ -381,7 +381,7 @@ fn whoever_takes_a_lock_away_takes_nothing_from_the_next_holder() {
     let place = TestFolder::filled(2);
     let (store, other) = (place.store(), place.store());
     let former = store.acquire("r", &owner(1)).unwrap();
-    let lock = store.lock_file("r").unwrap();
+    let lock = store.lock_file("r").unwrap().path();
     fs::remove_file(&lock).unwrap();
     let guard = other.acquire("r", &owner(2)).unwrap();
     assert_eq!(guard.abandoned(), Some(&owner(1)));
@@ -394,4 +394,67 @@ fn whoever_takes_a_lock_away_takes_nothing_from_the_next_holder() {
     drop(guard);
     assert_eq!(store.holder("r").unwrap(), Holder::Nobody);
     assert!(!lock.exists());
+}
+
+#[test]
+fn what_takes_the_place_of_a_folder_is_not_touched() {
+    // From the folder of the store to that of the run, and to those of texts and results.
+    for swapped in ["", "runs", "runs/0000000001-r", "snapshots", "results"] {
+        let (mine, other) = (TestFolder::filled(1), TestFolder::filled(1));
+        let (store, stranger) = (mine.store(), other.store());
+        for store in [&store, &stranger] {
+            store.put_snapshot(&graph_core::digest::Digest::of_bytes(b"a"), "a").unwrap();
+            fs::create_dir_all(store.folder().join("results")).unwrap();
+        }
+        // Each folder has been used once.
+        let guard = acquire_run(&store, "r");
+        store.expired_results(None, false).unwrap();
+        let at = |store: &FileStore| match swapped {
+            "" => store.folder().to_owned(),
+            inner => store.folder().join(inner),
+        };
+        let (folder, of_stranger) = (at(&store), at(&stranger));
+        fs::rename(&folder, folder.with_file_name("kept")).unwrap();
+        std::os::unix::fs::symlink(&of_stranger, &folder).unwrap();
+        let before = contents(stranger.folder());
+        let ended = crate::run::RunUpdate {
+            status: Some(graph_core::record::Status::Completed),
+            ..crate::run::RunUpdate::default()
+        };
+        // It is done in the folder that is held, or it fails.
+        let _ =
+            store.commit(&guard, &[checkpoint("r", 1, vec![whole("a", 1, "1")])], &ended, Synchronous::Full);
+        let _ = store.put_snapshot(&graph_core::digest::Digest::of_bytes(b"b"), "b");
+        let _ = store.put_snapshot(&graph_core::digest::Digest::of_bytes(b"a"), "a");
+        let _ = store.create_run(&run("s"));
+        let _ = store.expired_results(None, true);
+        let mark = store.mark().unwrap();
+        let _ = store.remove_snapshots(&[graph_core::digest::Digest::of_bytes(b"a")], mark);
+        let _ = store.remove_run(&guard);
+        drop(guard);
+        assert!(contents(stranger.folder()) == before, "{swapped}");
+        // A handle that is new refuses the link, or finds nothing: it does not read what is behind it.
+        if ["runs", "runs/0000000001-r"].contains(&swapped) {
+            assert!(mine.store().run("r").is_err(), "{swapped}");
+        }
+    }
+}
+
+/// The files below a folder, with their contents and times.
+fn contents(folder: &std::path::Path) -> Vec<(PathBuf, Vec<u8>, std::time::SystemTime)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(contents(&path));
+        } else {
+            found.push((
+                path.clone(),
+                fs::read(&path).unwrap(),
+                fs::metadata(&path).unwrap().modified().unwrap(),
+            ));
+        }
+    }
+    found.sort();
+    found
 }

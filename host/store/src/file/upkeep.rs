@@ -1,17 +1,16 @@
 //! Import of whole runs, and removal of data.
 
-use std::fs;
 use std::io::{self, ErrorKind};
-use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::time::Timestamp;
 
 use super::epoch;
-use super::log::{Log, fault};
+use super::log::{self, Log, fault};
 use super::store::FileStore;
 use crate::error::{ImportError, ReadError, RemoveError, StorageError};
+use crate::held::{Entry, FolderPlace};
 use crate::plan;
 use crate::run::NewRun;
 use crate::store::{Numbered, RunGuard, Synchronous, Upkeep};
@@ -27,7 +26,7 @@ impl Upkeep for FileStore {
         plan::check_run(run)?;
         let held = self.lock_folder()?;
         let missing = self.check_new(&held, run)?;
-        let epoch = epoch::first(self.folder())?;
+        let epoch = epoch::first(self.place_of_all())?;
         self.add(&held, &run.row.run_id, Synchronous::Full, |half| {
             Log::import(half, &run.row, records, prunings, epoch)?;
             // Records that do not follow each other have been refused by now: no texts are stored for them.
@@ -47,15 +46,16 @@ impl Upkeep for FileStore {
         })?;
         let (freed, epoch) = found.ok_or_else(not_found)??;
         self.lock().remove(run);
-        epoch::retire(self.folder(), epoch)?;
-        let gone = self.runs_folder().join(format!("gone-{}", std::process::id()));
+        epoch::retire(self.place_of_all(), epoch)?;
+        let gone = format!("gone-{}", std::process::id());
         // A name without a number counts for nothing, and so the run goes as a whole.
         let remove = || {
-            clear(&gone)?;
-            fs::rename(&place.folder, &gone)?;
-            clear(&gone)
+            let folder = self.runs_folder().get()?;
+            folder.remove_all(&gone)?;
+            folder.rename(&place.name, &gone)?;
+            folder.remove_all(&gone)
         };
-        remove().map_err(|error| fault(&place.folder, &error))?;
+        remove().map_err(|error| fault(self.run_folder(&place).path(), &error))?;
         Ok(freed)
     }
 
@@ -80,7 +80,7 @@ impl Upkeep for FileStore {
 
     fn snapshots(&self) -> Result<Vec<Digest>, ReadError> {
         let mut digests = Vec::new();
-        each(&self.snapshots_folder(), |name, _| {
+        each(self.snapshots_folder(), |name, _| {
             digests.extend(format!("sha256:{name}").parse::<Digest>());
             Ok(())
         })?;
@@ -100,41 +100,33 @@ impl Upkeep for FileStore {
         }
         let mut freed = Freed::default();
         for digest in digests {
-            let path = self.snapshot_path(digest);
-            let length = match fs::metadata(&path) {
-                Ok(found) => found.len(),
-                Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                Err(error) => return Err(fault(&path, &error).into()),
-            };
-            fs::remove_file(&path).map_err(|error| fault(&path, &error))?;
+            let file = self.snapshot_file(digest);
+            let failed = |error: io::Error| fault(&file.path(), &error);
+            let Some(length) = file.entry().map_err(failed)?.map(|found| found.length()) else { continue };
+            file.remove().map_err(failed)?;
             freed += Freed { records: 1, bytes: length };
         }
         Ok(Some(freed))
     }
 }
 
-/// Removes a folder, if it is there.
-fn clear(folder: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
 /// What the folder stands at: names, lengths and times of all logs and texts.
 fn fingerprint(store: &FileStore) -> Result<Mark, StorageError> {
     let mut seen = Vec::new();
-    let mut note = |name: &str, file: &Path| -> io::Result<()> {
-        let found = fs::metadata(file)?;
-        let changed = found.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
-        seen.push(format!("{name} {} {}", found.len(), changed.as_nanos()));
+    let mut note = |name: &str, found: Entry| -> io::Result<()> {
+        let changed = found.modified().duration_since(UNIX_EPOCH).unwrap_or_default();
+        seen.push(format!("{name} {} {}", found.length(), changed.as_nanos()));
         Ok(())
     };
     for place in store.places()? {
-        let log = place.folder.join("log");
-        note(&place.folder.to_string_lossy(), &log).map_err(|error| fault(&log, &error))?;
+        let folder = store.run_folder(&place);
+        let log = folder.file(log::NAME);
+        let noted = log
+            .entry()
+            .and_then(|found| note(&folder.path().to_string_lossy(), found.ok_or(ErrorKind::NotFound)?));
+        noted.map_err(|error| fault(&log.path(), &error))?;
     }
-    each(&store.snapshots_folder(), &mut note)?;
+    each(store.snapshots_folder(), &mut note)?;
     seen.sort_unstable();
     let digest = seen
         .iter()
@@ -145,15 +137,18 @@ fn fingerprint(store: &FileStore) -> Result<Mark, StorageError> {
 }
 
 /// Visits the files of a folder that may not exist.
-fn each(folder: &Path, mut visit: impl FnMut(&str, &Path) -> io::Result<()>) -> Result<(), StorageError> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
+fn each(
+    folder: &FolderPlace,
+    mut visit: impl FnMut(&str, Entry) -> io::Result<()>,
+) -> Result<(), StorageError> {
+    let failed = |error: io::Error| fault(folder.path(), &error);
+    let held = match folder.get() {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(fault(folder, &error)),
+        held => held.map_err(failed)?,
     };
-    for entry in entries {
-        let visited = entry.and_then(|entry| visit(&entry.file_name().to_string_lossy(), &entry.path()));
-        visited.map_err(|error| fault(folder, &error))?;
+    for name in held.names().map_err(failed)? {
+        let found = held.entry(&name).map_err(failed)?.ok_or_else(|| failed(ErrorKind::NotFound.into()))?;
+        visit(&name.to_string_lossy(), found).map_err(failed)?;
     }
     Ok(())
 }

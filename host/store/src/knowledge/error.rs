@@ -20,6 +20,9 @@ pub(super) type Result<T> = std::result::Result<T, KnowledgeStoreError>;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum KnowledgeStoreError {
+    /// The file was removed, or another one was put in its place, while it was open.
+    #[error("{0} was removed while it was in use: what was stored in it is lost, this entry included")]
+    Gone(String),
     /// A query holds no word.
     #[error("{}", ranking::NO_WORD)]
     NoWord,

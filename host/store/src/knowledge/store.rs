@@ -1,6 +1,5 @@
 //! The knowledge of a project.
 
-use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,7 +13,9 @@ use super::migration::{self, Effort};
 use super::schema::{self, Recognised};
 use super::time_limit::TimeLimit;
 use super::{index, search};
+use crate::held::{Entry, FilePlace, HeldFolder};
 use crate::sqlite::beside::{self, Found};
+use crate::sqlite::connection::{self, Changes};
 use crate::sqlite::guard::{self, Meter};
 
 /// The most entries of a project.
@@ -27,7 +28,7 @@ const BUSY: Duration = Duration::from_secs(5);
 /// The knowledge of a project. Its file is made with the first entry; several processes may use it at once.
 #[derive(Debug)]
 pub struct KnowledgeStore {
-    path: PathBuf,
+    file: FilePlace,
     connection: Mutex<Option<Open>>,
 }
 
@@ -37,12 +38,16 @@ struct Open {
     connection: Connection,
     /// Counts the work of each call.
     meter: Meter,
+    /// The file that was opened.
+    opened: Option<Entry>,
+    /// The connection reaches its files through it.
+    _folder: HeldFolder,
 }
 
 impl KnowledgeStore {
     /// The knowledge in a file, which need not be there yet.
-    pub fn at(path: &Path) -> Self {
-        Self { path: path.to_owned(), connection: Mutex::new(None) }
+    pub fn at(file: impl Into<FilePlace>) -> Self {
+        Self { file: file.into(), connection: Mutex::new(None) }
     }
 
     /// Brings a file of an older version up to date, however long that takes. A call does it, too, if the texts are few: it has to end soon.
@@ -64,28 +69,28 @@ impl KnowledgeStore {
     }
 
     fn connect(&self, make: bool, effort: Effort) -> Result<Option<Open>> {
-        let place = beside::resolved(&self.path);
-        if beside::check(&place)? == Found::Nothing {
+        let place = &self.file;
+        if beside::check(place)? == Found::Nothing {
             if !make {
                 return Ok(None);
             }
-            if let Some(folder) = self.path.parent() {
-                std::fs::create_dir_all(folder)
-                    .map_err(|error| KnowledgeStoreError::Sqlite(format!("{}: {error}", folder.display())))?;
-            }
+            let folder = place.folder();
+            folder.make().map_err(|error| {
+                KnowledgeStoreError::Sqlite(format!("{}: {error}", folder.path().display()))
+            })?;
         }
-        let place = beside::resolved(&self.path);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-        let mut connection = Connection::open_with_flags(&place, flags)?;
+        let (mut connection, folder) = connection::open(place, flags, Changes::Possible)?;
         connection.busy_timeout(BUSY)?;
         guard::set(&connection)?;
-        let meter = Meter::on(&mut connection, &place)?;
+        let meter = Meter::on(&mut connection, place)?;
         meter.begin_within(LONGEST_CALL + BUSY);
         connection.pragma_update(None, "synchronous", "FULL")?;
-        let mut open = Open { connection, meter };
+        let opened = place.entry().ok().flatten();
+        let mut open = Open { connection, meter, opened, _folder: folder };
         let prepared = self.prepare(&mut open, effort);
         self.ended(&open, prepared)?;
         open.meter.begin_within(LONGEST_CALL);
@@ -94,7 +99,7 @@ impl KnowledgeStore {
 
     /// Makes the tables of an empty file, and brings older ones up to date.
     fn prepare(&self, open: &mut Open, effort: Effort) -> Result<()> {
-        let file = self.path.display().to_string();
+        let file = self.file.path().display().to_string();
         // Another program's file is left unchanged: nothing is written before it is recognised.
         let transaction = open.connection.transaction_with_behavior(TransactionBehavior::Deferred)?;
         let found = schema::recognise(&transaction, &file)?;
@@ -124,7 +129,7 @@ impl KnowledgeStore {
         match answer {
             Err(KnowledgeStoreError::Late | KnowledgeStoreError::Slow) if open.meter.is_spent() => {
                 let what = "reading it takes more work than a file of its size can need";
-                Err(KnowledgeStoreError::Altered(format!("{}: {what}", self.path.display())))
+                Err(KnowledgeStoreError::Altered(format!("{}: {what}", self.file.path().display())))
             }
             answer => answer,
         }
@@ -143,7 +148,12 @@ impl KnowledgeStore {
         let mut guard = self.open(true, Effort::Call)?;
         let Some(open) = guard.as_deref_mut().and_then(Option::as_mut) else { return Ok(()) };
         let written = Self::write(&mut open.connection, key, text);
-        self.ended(open, written)
+        self.ended(open, written)?;
+        let named = self.file.entry().ok().flatten();
+        match (named, &open.opened) {
+            (Some(named), Some(opened)) if named.is_same(opened) => Ok(()),
+            _ => Err(KnowledgeStoreError::Gone(self.file.path().display().to_string())),
+        }
     }
 
     fn write(connection: &mut Connection, key: &str, text: &str) -> Result<()> {

@@ -4,14 +4,12 @@
 //! that names another journal has that file removed. Databases of this program have a write-ahead log, so a journal next to
 //! them is a stranger's.
 
-use std::fs::{self, File, Metadata};
-use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::guard;
-use crate::regular::names;
+use crate::held::{Entry, FilePlace, Opening};
 
 /// Files up to this length may be of holes alone, in bytes.
 const SMALL: u64 = 256 << 20;
@@ -72,24 +70,8 @@ pub(crate) enum Found {
     File,
 }
 
-/// The path with something after its name.
-pub(crate) fn with_suffix(file: &Path, suffix: &str) -> PathBuf {
-    let mut path = file.as_os_str().to_owned();
-    path.push(suffix);
-    path.into()
-}
-
-/// The path with its folder resolved: SQLite is configured to follow no link, and folders of the user may well be links.
-pub(crate) fn resolved(file: &Path) -> PathBuf {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match (fs::canonicalize(folder), file.file_name()) {
-        (Ok(folder), Some(name)) => folder.join(name),
-        _ => file.to_owned(),
-    }
-}
-
 /// Looks at a database and at what is next to it.
-pub(crate) fn check(file: &Path) -> Result<Found, PlaceError> {
+pub(crate) fn check(file: &FilePlace) -> Result<Found, PlaceError> {
     let begun = Instant::now();
     loop {
         match inspect(file) {
@@ -101,25 +83,25 @@ pub(crate) fn check(file: &Path) -> Result<Found, PlaceError> {
     }
 }
 
-fn inspect(file: &Path) -> Result<Found, PlaceError> {
-    let [log, index, journal] = ["-wal", "-shm", "-journal"].map(|suffix| with_suffix(file, suffix));
+fn inspect(file: &FilePlace) -> Result<Found, PlaceError> {
+    let [log, index, journal] = ["-wal", "-shm", "-journal"].map(|suffix| file.beside(suffix));
     // In this order: the process that makes a database puts the file there before its log.
     let has_log = is_regular(&log)?;
     is_regular(&index)?;
     let has_journal = is_regular(&journal)?;
-    let is_missing =
-        |file: &Path| fs::symlink_metadata(file).is_err_and(|error| error.kind() == ErrorKind::NotFound);
-    let found = match fs::symlink_metadata(file) {
-        Ok(found) if found.is_file() => found,
+    let is_missing = |file: &FilePlace| file.entry().is_ok_and(|found| found.is_none());
+    let path = || file.path();
+    let found = match file.entry() {
+        Ok(Some(found)) if found.is_file() => found,
         // SQLite says of a folder what it is.
-        Ok(found) if found.is_dir() => return Ok(Found::File),
-        Ok(_) => return Err(PlaceError::NotRegular { file: file.to_owned() }),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
+        Ok(Some(found)) if found.is_folder() => return Ok(Found::File),
+        Ok(Some(_)) => return Err(PlaceError::NotRegular { file: path() }),
+        Ok(None) => {
             if has_journal && !is_missing(&journal) {
-                return Err(PlaceError::Journal { file: file.to_owned(), journal });
+                return Err(PlaceError::Journal { file: path(), journal: journal.path() });
             }
             return if has_log && !is_missing(&log) {
-                Err(PlaceError::Alone { file: file.to_owned(), log })
+                Err(PlaceError::Alone { file: path(), log: log.path() })
             } else {
                 Ok(Found::Nothing)
             };
@@ -127,66 +109,59 @@ fn inspect(file: &Path) -> Result<Found, PlaceError> {
         // Opening it reports why it cannot be looked at.
         Err(_) => return Ok(Found::File),
     };
-    if names(&found) > 1 && names(&found) > names_in_folder(file, &found) {
-        return Err(PlaceError::HardLink { file: file.to_owned() });
+    if found.names() > 1 && found.names() > names_in_folder(file, &found) {
+        return Err(PlaceError::HardLink { file: path() });
     }
     if is_sparse(&found) {
-        return Err(PlaceError::Sparse { file: file.to_owned(), length: found.len() });
+        return Err(PlaceError::Sparse { file: path(), length: found.length() });
     }
-    let may_have = || found.len() == 0 || may_have_journal(file, &journal);
+    let may_have = || found.length() == 0 || may_have_journal(file, &journal);
     if has_journal && !may_have() && !is_missing(&journal) {
-        return Err(PlaceError::Journal { file: file.to_owned(), journal });
+        return Err(PlaceError::Journal { file: path(), journal: journal.path() });
     }
-    Ok(if found.len() == 0 { Found::Empty } else { Found::File })
+    Ok(if found.length() == 0 { Found::Empty } else { Found::File })
 }
 
 /// Whether there is something, which has to be a regular file.
-fn is_regular(path: &Path) -> Result<bool, PlaceError> {
-    match fs::symlink_metadata(path) {
-        Ok(found) if found.is_file() && names(&found) > 1 => {
-            Err(PlaceError::HardLink { file: path.to_owned() })
+fn is_regular(place: &FilePlace) -> Result<bool, PlaceError> {
+    match place.entry() {
+        Ok(Some(found)) if found.is_file() && found.names() > 1 => {
+            Err(PlaceError::HardLink { file: place.path() })
         }
-        Ok(found) if found.is_file() => Ok(true),
-        Ok(_) => Err(PlaceError::NotRegular { file: path.to_owned() }),
-        Err(_) => Ok(false),
+        Ok(Some(found)) if found.is_file() => Ok(true),
+        Ok(Some(_)) => Err(PlaceError::NotRegular { file: place.path() }),
+        Ok(None) | Err(_) => Ok(false),
     }
 }
 
 /// How many names a database has in its folder: its own, and that under which it was made, which it keeps for a moment, and
 /// for longer if its maker was killed.
-#[cfg(unix)]
-fn names_in_folder(file: &Path, found: &Metadata) -> u64 {
-    use std::os::unix::fs::MetadataExt as _;
-    let half = with_suffix(file, HALF);
-    let (Some(folder), Some(half)) = (file.parent(), half.file_name()) else { return 1 };
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let halves = entries
-        .filter(|entry| entry.file_name().as_encoded_bytes().starts_with(half.as_encoded_bytes()))
-        .filter_map(|entry| fs::symlink_metadata(entry.path()).ok())
-        .filter(|half| (half.dev(), half.ino()) == (found.dev(), found.ino()));
+fn names_in_folder(file: &FilePlace, found: &Entry) -> u64 {
+    let half = file.beside(HALF);
+    let Ok(folder) = file.folder().get() else { return 1 };
+    let names = folder.names().unwrap_or_default().into_iter();
+    let halves = names
+        .filter(|name| name.as_encoded_bytes().starts_with(half.name().as_encoded_bytes()))
+        .filter_map(|name| folder.entry(&name).ok().flatten())
+        .filter(|half| half.is_same(found));
     1 + halves.count() as u64
 }
 
-#[cfg(not(unix))]
-fn names_in_folder(_: &Path, _: &Metadata) -> u64 {
-    1
-}
-
-fn is_sparse(found: &Metadata) -> bool {
-    found.len() > SMALL && guard::on_disk(found).saturating_mul(MOST_HOLES) < found.len()
+fn is_sparse(found: &Entry) -> bool {
+    found.length() > SMALL && found.on_disk().saturating_mul(MOST_HOLES) < found.length()
 }
 
 /// Whether a database may have a journal next to it: one that has no write-ahead log, as on file systems without shared
 /// memory, if the journal names no other one; and one without a byte, of which SQLite takes the journal for a remnant and
 /// applies nothing.
-fn may_have_journal(file: &Path, journal: &Path) -> bool {
+fn may_have_journal(file: &FilePlace, journal: &FilePlace) -> bool {
     let writes_ahead = || -> io::Result<bool> {
         let mut header = [0; 20];
-        File::open(file)?.read_exact(&mut header)?;
+        file.open(Opening::Read)?.read_exact(&mut header)?;
         Ok(header[18] != 1 || header[19] != 1)
     };
     let names_another = || -> io::Result<bool> {
-        let mut journal = File::open(journal)?;
+        let mut journal = journal.open(Opening::Read)?;
         let mut end = [0; 8];
         if journal.metadata()?.len() < 8 {
             return Ok(false);

@@ -1,7 +1,5 @@
 //! What keeps a stranger's database from taking what it likes: limits of SQLite, and a meter of the work of one call.
 
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -11,6 +9,7 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, Result as SqlResult};
 
 use crate::bounds::LARGEST_TEXT;
+use crate::held::FilePlace;
 
 /// The largest row, in bytes: its largest text, and names next to it.
 const LARGEST_ROW: u64 = LARGEST_TEXT + (16 << 20);
@@ -71,7 +70,7 @@ pub(crate) struct Meter(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    files: [PathBuf; 2],
+    files: [FilePlace; 2],
     begun: Instant,
     /// Instructions since the call began.
     spent: AtomicU64,
@@ -83,9 +82,9 @@ struct Inner {
 
 impl Meter {
     /// Puts a meter on the connection to a file.
-    pub(crate) fn on(connection: &mut Connection, file: &Path) -> SqlResult<Self> {
+    pub(crate) fn on(connection: &mut Connection, file: &FilePlace) -> SqlResult<Self> {
         let meter = Self(Arc::new(Inner {
-            files: [file.to_owned(), super::beside::with_suffix(file, "-wal")],
+            files: [file.clone(), file.beside("-wal")],
             begun: Instant::now(),
             spent: AtomicU64::new(0),
             allowed: AtomicU64::new(FREE),
@@ -135,19 +134,7 @@ impl Inner {
 }
 
 /// The bytes of a file that count: its holes do not.
-fn size(file: &Path) -> u64 {
-    fs::metadata(file).map_or(0, |found| found.len().min(on_disk(&found).saturating_mul(MOST_COMPRESSED)))
-}
-
-/// What a file takes up on its disk, in bytes.
-#[cfg(unix)]
-pub(super) fn on_disk(found: &fs::Metadata) -> u64 {
-    use std::os::unix::fs::MetadataExt as _;
-    found.blocks().saturating_mul(512)
-}
-
-/// What a file takes up on its disk, in bytes; its length, where nothing else is known.
-#[cfg(not(unix))]
-pub(super) fn on_disk(found: &fs::Metadata) -> u64 {
-    found.len()
+fn size(file: &FilePlace) -> u64 {
+    let found = file.entry().ok().flatten();
+    found.map_or(0, |found| found.length().min(found.on_disk().saturating_mul(MOST_COMPRESSED)))
 }

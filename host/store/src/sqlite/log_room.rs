@@ -5,11 +5,9 @@
 //! file, so that every commit of a short run would be of the first kind. A log may end in zeros: they are no frame, and a
 //! recovery ends where they begin.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::io::{self, Seek as _, SeekFrom, Write as _};
 
-use super::beside;
+use crate::held::{Entry, FilePlace, Opening};
 
 /// At which durable commits of a process the log is extended, and to what length in bytes. The last length is what a log grows to
 /// before SQLite starts it again (1,000 pages).
@@ -18,15 +16,15 @@ const ROOM: [(u32, u64); 2] = [(2, 512 << 10), (16, 4_200 << 10)];
 /// Makes the log longer before commits need it.
 #[derive(Debug)]
 pub(super) struct LogRoom {
-    log: PathBuf,
+    log: FilePlace,
     /// How many commits of this process have waited for the disk.
     durable: u32,
 }
 
 impl LogRoom {
     /// Room in the log of a database.
-    pub(super) fn of(database: &Path) -> Self {
-        Self { log: beside::with_suffix(database, "-wal"), durable: 0 }
+    pub(super) fn of(database: &FilePlace) -> Self {
+        Self { log: database.beside("-wal"), durable: 0 }
     }
 
     /// A transaction that will wait for the disk is about to commit: no other process writes to the log. A process that waits for the
@@ -41,18 +39,22 @@ impl LogRoom {
 }
 
 /// Fills a log with zeros up to a length.
-fn extend(log: &Path, length: u64) -> io::Result<()> {
-    let found = fs::symlink_metadata(log)?;
-    let missing = usize::try_from(length.saturating_sub(found.len())).unwrap_or(0);
-    if !found.is_file() || missing == 0 {
+fn extend(log: &FilePlace, length: u64) -> io::Result<()> {
+    let mut file = log.open(Opening::Change)?;
+    let missing = usize::try_from(length.saturating_sub(Entry::of(&file)?.length())).unwrap_or(0);
+    if missing == 0 {
         return Ok(());
     }
-    OpenOptions::new().append(true).open(log)?.write_all(&vec![0; missing])
+    file.seek(SeekFrom::End(0))?;
+    file.write_all(&vec![0; missing])
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::fs;
+    use std::path::Path;
+
     use super::*;
     use crate::conformance::sample;
     use crate::{CheckpointStore as _, Options, RunUpdate, SqliteStore, Synchronous};
@@ -64,7 +66,7 @@ mod tests {
         let store = SqliteStore::open(&file, Options::default()).unwrap();
         store.create_run(&sample::run("r")).unwrap();
         let guard = sample::acquire_run(&store, "r");
-        let log = beside::with_suffix(&file, "-wal");
+        let log = folder.path().join("runs.db-wal");
         let mut lengths = Vec::new();
         for number in 0..count {
             let batch = [sample::checkpoint("r", number, vec![sample::whole("c", number, "1")])];
@@ -74,7 +76,7 @@ mod tests {
         // A copy is what a kill leaves: its log is recovered.
         let copy = folder.path().join("copy.db");
         fs::copy(&file, &copy).unwrap();
-        fs::copy(&log, beside::with_suffix(&copy, "-wal")).unwrap();
+        fs::copy(&log, folder.path().join("copy.db-wal")).unwrap();
         let found = SqliteStore::open(&copy, Options::default()).unwrap();
         (lengths, found.checkpoints("r", "", None, 1_000).unwrap().len())
     }
@@ -103,7 +105,8 @@ mod tests {
         fs::write(&file, "x").unwrap();
         let link = folder.path().join("b");
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        extend(&link, 100).unwrap();
+        let extend = |path: &Path, length| extend(&FilePlace::at(path), length);
+        assert!(extend(&link, 100).is_err());
         assert_eq!(fs::read(&file).unwrap(), b"x");
         extend(&file, 3).unwrap();
         assert_eq!(fs::read(&file).unwrap(), b"x\0\0");

@@ -1,6 +1,7 @@
 //! A store in one SQLite file.
 
 pub(crate) mod beside;
+pub(crate) mod connection;
 mod cursor;
 mod errors;
 mod fence;

@@ -1,8 +1,7 @@
 //! Opening the file.
 
-use std::fmt::Write as _;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,10 +10,12 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 
 use super::beside::{self, Found, HALF, PlaceError};
+use super::connection::{self, Changes};
 use super::errors;
 use super::guard::{self, Meter};
 use super::schema::{self, Identity, SCHEMA_VERSION};
 use crate::error::{StorageError, location};
+use crate::held::{Entry, FilePlace, HeldFolder};
 
 /// What the file is opened for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -123,9 +124,11 @@ impl OpenError {
 pub(super) struct Opened {
     pub(super) connection: Connection,
     pub(super) meter: Meter,
+    /// The folder through which the connection reaches its files.
+    pub(super) folder: HeldFolder,
 }
 
-pub(super) fn open(file: &Path, options: Options) -> Result<Opened, OpenError> {
+pub(super) fn open(file: &FilePlace, options: Options) -> Result<Opened, OpenError> {
     match options.access {
         Access::ReadWrite => open_read_write(file, options.busy_timeout),
         Access::ReadOnly => open_read_only(file, options.busy_timeout),
@@ -140,18 +143,17 @@ const READ_ONLY: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY
     .union(OpenFlags::SQLITE_OPEN_NO_MUTEX)
     .union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
 
-fn open_read_write(file: &Path, busy: Duration) -> Result<Opened, OpenError> {
+fn open_read_write(file: &FilePlace, busy: Duration) -> Result<Opened, OpenError> {
     let failed = |error: rusqlite::Error| refused(file, busy, &error);
-    if let Some(folder) = file.parent() {
-        fs::create_dir_all(folder)
-            .map_err(|error| OpenError::Folder { folder: folder.to_owned(), reason: error.to_string() })?;
+    let no_folder = |error: io::Error| OpenError::Folder {
+        folder: file.folder().path().to_owned(),
+        reason: error.to_string(),
+    };
+    remove_halves(file, &file.folder().make().map_err(no_folder)?);
+    if beside::check(file)? == Found::Nothing {
+        make(file, busy).map_err(failed)?;
     }
-    let place = beside::resolved(file);
-    remove_halves(&place);
-    if beside::check(&place)? == Found::Nothing {
-        make(&place, busy).map_err(failed)?;
-    }
-    let mut opened = connect(&place, READ_WRITE, busy).map_err(failed)?;
+    let mut opened = connect(file, READ_WRITE, busy).map_err(failed)?;
     // What is not ours is left unchanged: this comes before anything is written.
     let identity = schema::identify(&opened.connection).map_err(failed)?;
     let is_current = identity == Identity::Ours(SCHEMA_VERSION);
@@ -159,11 +161,11 @@ fn open_read_write(file: &Path, busy: Duration) -> Result<Opened, OpenError> {
     recognise(file, identity)?;
     let connection = &mut opened.connection;
     if is_older && let Some(what) = schema::damage(connection).map_err(failed)? {
-        return Err(OpenError::Altered { file: file.to_owned(), what });
+        return Err(OpenError::Altered { file: file.path(), what });
     }
     if connection.is_readonly("main").map_err(failed)? {
         let reason = "permission denied".to_owned();
-        return Err(StorageError::NotWritable { location: location(file), reason }.into());
+        return Err(StorageError::NotWritable { location: location(&file.path()), reason }.into());
     }
     write_ahead(connection, busy).map_err(failed)?;
     connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
@@ -178,39 +180,36 @@ fn open_read_write(file: &Path, busy: Duration) -> Result<Opened, OpenError> {
 const MAKING: Duration = Duration::from_mins(1);
 
 /// Removes what processes that were killed while they made a database have left next to it.
-fn remove_halves(file: &Path) {
-    let half = beside::with_suffix(file, HALF);
-    let (Some(folder), Some(half)) = (half.parent(), half.file_name()) else { return };
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        if !name.as_encoded_bytes().starts_with(half.as_encoded_bytes()) {
+fn remove_halves(file: &FilePlace, folder: &HeldFolder) {
+    let half = file.beside(HALF);
+    for name in folder.names().unwrap_or_default() {
+        if !name.as_encoded_bytes().starts_with(half.name().as_encoded_bytes()) {
             continue;
         }
-        let changed =
-            entry.metadata().ok().and_then(|found| found.is_file().then(|| found.modified().ok())?);
-        if changed.and_then(|changed| changed.elapsed().ok()).is_some_and(|age| age > MAKING) {
+        let found = folder.entry(&name).ok().flatten().filter(Entry::is_file);
+        if found.and_then(|found| found.modified().elapsed().ok()).is_some_and(|age| age > MAKING) {
             // Another process that opens the database may have been faster.
-            let _ = fs::remove_file(entry.path());
+            let _ = folder.remove(&name);
         }
     }
 }
 
 /// Makes the database under another name, and gives it its own once it is whole: no one sees a half of it, and there is
 /// never a journal next to it. Where the file system has no such names, it is made where it is to be.
-fn make(file: &Path, busy: Duration) -> rusqlite::Result<()> {
+fn make(file: &FilePlace, busy: Duration) -> rusqlite::Result<()> {
     static MADE: AtomicU64 = AtomicU64::new(0);
     let number = MADE.fetch_add(1, Ordering::Relaxed);
-    let half = beside::with_suffix(file, &format!("{HALF}{}-{number}", std::process::id()));
+    let half = file.beside(&format!("{HALF}{}-{number}", std::process::id()));
     let made = fill(&half, busy);
     if made.is_ok() {
         // The process that was faster has made the same; and where there cannot be two names, SQLite makes it in its place.
-        let _ = fs::hard_link(&half, file);
+        let _ = file.folder().get().and_then(|folder| folder.link(half.name(), file.name()));
     }
     remove(&half);
     made
 }
 
-fn fill(half: &Path, busy: Duration) -> rusqlite::Result<()> {
+fn fill(half: &FilePlace, busy: Duration) -> rusqlite::Result<()> {
     // What another process of this number has left there is a half.
     remove(half);
     let mut connection = connect(half, READ_WRITE, busy)?.connection;
@@ -221,28 +220,27 @@ fn fill(half: &Path, busy: Duration) -> rusqlite::Result<()> {
     connection.close().map_err(|(_, error)| error)
 }
 
-fn remove(half: &Path) {
+fn remove(half: &FilePlace) {
     for suffix in ["", "-wal", "-shm", "-journal"] {
         // What is missing need not be removed, and what stays has a name that no one opens.
-        let _ = fs::remove_file(beside::with_suffix(half, suffix));
+        let _ = half.beside(suffix).remove();
     }
 }
 
-fn open_read_only(file: &Path, busy: Duration) -> Result<Opened, OpenError> {
+fn open_read_only(file: &FilePlace, busy: Duration) -> Result<Opened, OpenError> {
     let failed = |error: rusqlite::Error| refused(file, busy, &error);
-    let place = beside::resolved(file);
-    if beside::check(&place)? == Found::Nothing {
-        return Err(OpenError::Missing { file: file.to_owned() });
+    if beside::check(file)? == Found::Nothing {
+        return Err(OpenError::Missing { file: file.path() });
     }
-    let mut opened = connect(&place, READ_ONLY, busy).map_err(failed)?;
+    let mut opened = connect(file, READ_ONLY, busy).map_err(failed)?;
     let mut identity = schema::identify(&opened.connection);
     if identity.as_ref().is_err_and(needs_writing) {
-        let wal = beside::with_suffix(file, "-wal");
-        if fs::metadata(&wal).is_ok_and(|wal| wal.len() > 0) {
-            return Err(OpenError::Unmerged { file: file.to_owned(), wal });
+        let wal = file.beside("-wal");
+        if wal.entry().is_ok_and(|found| found.is_some_and(|found| found.length() > 0)) {
+            return Err(OpenError::Unmerged { file: file.path(), wal: wal.path() });
         }
         // No one can write here, so the file can be read without the locks that would have to be written.
-        opened = connect(&immutable(&place), READ_ONLY | OpenFlags::SQLITE_OPEN_URI, busy).map_err(failed)?;
+        opened = connect_as(file, READ_ONLY, Changes::Never, busy).map_err(failed)?;
         identity = schema::identify(&opened.connection);
     }
     if identity.as_ref().is_err_and(errors::is_damage) {
@@ -253,22 +251,31 @@ fn open_read_only(file: &Path, busy: Duration) -> Result<Opened, OpenError> {
         identity = schema::identify(connection);
     }
     match identity.map_err(failed)? {
-        Identity::Empty => Err(OpenError::Missing { file: file.to_owned() }),
+        Identity::Empty => Err(OpenError::Missing { file: file.path() }),
         Identity::Ours(found) if found < SCHEMA_VERSION => {
             // What reads it knows the tables as they are now, and only the process that may write brings them there.
-            Err(OpenError::Older { file: file.to_owned(), found, current: SCHEMA_VERSION })
+            Err(OpenError::Older { file: file.path(), found, current: SCHEMA_VERSION })
         }
         identity => recognise(file, identity).map(|()| opened),
     }
 }
 
-fn connect(file: &Path, flags: OpenFlags, busy: Duration) -> rusqlite::Result<Opened> {
-    let mut connection = Connection::open_with_flags(file, flags)?;
+fn connect(file: &FilePlace, flags: OpenFlags, busy: Duration) -> rusqlite::Result<Opened> {
+    connect_as(file, flags, Changes::Possible, busy)
+}
+
+fn connect_as(
+    file: &FilePlace,
+    flags: OpenFlags,
+    changes: Changes,
+    busy: Duration,
+) -> rusqlite::Result<Opened> {
+    let (mut connection, folder) = connection::open(file, flags, changes)?;
     connection.busy_timeout(busy)?;
     connection.set_prepared_statement_cache_capacity(64);
     guard::set(&connection)?;
     let meter = Meter::on(&mut connection, file)?;
-    Ok(Opened { connection, meter })
+    Ok(Opened { connection, meter, folder })
 }
 
 /// Turns on write-ahead logging. While another process does the same, SQLite says at once that it is busy.
@@ -289,46 +296,26 @@ fn write_ahead(connection: &Connection, busy: Duration) -> rusqlite::Result<()> 
 }
 
 /// Refuses what is not ours.
-fn recognise(file: &Path, identity: Identity) -> Result<(), OpenError> {
+fn recognise(file: &FilePlace, identity: Identity) -> Result<(), OpenError> {
     match identity {
         Identity::Ours(found) if found > SCHEMA_VERSION => {
-            Err(OpenError::Newer { file: file.to_owned(), found, supported: SCHEMA_VERSION })
+            Err(OpenError::Newer { file: file.path(), found, supported: SCHEMA_VERSION })
         }
-        Identity::Foreign { application_id } => {
-            Err(OpenError::Foreign { file: file.to_owned(), application_id })
-        }
-        Identity::Altered { what } => Err(OpenError::Altered { file: file.to_owned(), what }),
+        Identity::Foreign { application_id } => Err(OpenError::Foreign { file: file.path(), application_id }),
+        Identity::Altered { what } => Err(OpenError::Altered { file: file.path(), what }),
         Identity::Ours(_) | Identity::Empty => Ok(()),
     }
 }
 
-fn refused(file: &Path, busy: Duration, error: &rusqlite::Error) -> OpenError {
+fn refused(file: &FilePlace, busy: Duration, error: &rusqlite::Error) -> OpenError {
     if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) {
-        return OpenError::NotADatabase { file: file.to_owned() };
+        return OpenError::NotADatabase { file: file.path() };
     }
-    errors::storage(file, busy, error).into()
+    errors::storage(&file.path(), busy, error).into()
 }
 
 /// Whether reading fails because SQLite would have to write next to the file.
 fn needs_writing(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
         || error.sqlite_error().is_some_and(|failure| failure.extended_code == ffi::SQLITE_IOERR_SHMSIZE)
-}
-
-/// The URI (RFC 3986) of a file that does not change while it is open.
-fn immutable(file: &Path) -> PathBuf {
-    let mut uri = "file:".to_owned();
-    for byte in file.as_os_str().as_encoded_bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => {
-                uri.push(char::from(*byte));
-            }
-            // Writing to a string does not fail.
-            byte => {
-                let _ = write!(uri, "%{byte:02X}");
-            }
-        }
-    }
-    uri.push_str("?immutable=1");
-    uri.into()
 }

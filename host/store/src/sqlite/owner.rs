@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use super::store::{SqliteStore, Write};
 use super::{fence, row, sql, write};
 use crate::error::{AcquireError, ReadError, StorageError, location};
+use crate::held::FilePlace;
 use crate::lock::RunLock;
 use crate::store::{Fence, Holder, Owner, RunGuard, Synchronous};
 
@@ -22,11 +23,12 @@ impl SqliteStore {
     /// The file that is locked while another process on this machine holds a run of a database. An id that names no run is represented by
     /// its digest.
     pub fn lock_file(database: &Path, run: &str) -> PathBuf {
-        let name = match RunId::parse(run) {
-            Ok(run) => format!("{run}.lock"),
-            Err(_) => format!("{}.lock", Digest::of_bytes(run.as_bytes()).hex()),
-        };
-        database.with_extension("").join(name)
+        Self::lock_place(&FilePlace::at(database), run).path()
+    }
+
+    /// The place of that file. Its folder is opened each time: it may come and go.
+    pub fn lock_place(database: &FilePlace, run: &str) -> FilePlace {
+        database.folder().child(Path::new(database.name()).with_extension("")).file(lock_name(run))
     }
 
     pub(super) fn take(&self, run: &str, owner: &Owner) -> Result<RunGuard, AcquireError> {
@@ -73,11 +75,13 @@ impl SqliteStore {
         let id = self.key(run)?.ok_or_else(|| AcquireError::NotFound { run: run.to_owned() })?;
         // A file opened for reading only shall not get a lock next to it.
         drop(self.writer(Synchronous::Normal)?);
-        let file = Self::lock_file(self.file(), run);
+        let file = Self::lock_place(self.place(), run);
         match RunLock::try_take(&file) {
             Ok(Some(lock)) => Ok((id, lock)),
             Ok(None) => Err(AcquireError::Held { run: run.to_owned(), holder: self.owner_soon(run)? }),
-            Err(error) => Err(AcquireError::Lock { location: location(&file), reason: error.to_string() }),
+            Err(error) => {
+                Err(AcquireError::Lock { location: location(&file.path()), reason: error.to_string() })
+            }
         }
     }
 
@@ -85,12 +89,12 @@ impl SqliteStore {
         if self.key(run)?.is_none() {
             return Err(ReadError::NotFound { run: run.to_owned() });
         }
-        let path = Self::lock_file(self.file(), run);
+        let path = Self::lock_place(self.place(), run);
         match RunLock::is_held(&path) {
             Ok(false) => Ok(Holder::Nobody),
             Ok(true) => Ok(self.owner_soon(run)?.map_or(Holder::Unknown, Holder::Known)),
             Err(error) => {
-                Err(StorageError::Io { location: location(&path), reason: error.to_string() }.into())
+                Err(StorageError::Io { location: location(&path.path()), reason: error.to_string() }.into())
             }
         }
     }
@@ -110,6 +114,14 @@ impl SqliteStore {
             thread::sleep(PAUSE);
         }
         Ok(None)
+    }
+}
+
+/// The name of the file that is locked while a process holds a run.
+fn lock_name(run: &str) -> String {
+    match RunId::parse(run) {
+        Ok(run) => format!("{run}.lock"),
+        Err(_) => format!("{}.lock", Digest::of_bytes(run.as_bytes()).hex()),
     }
 }
 

@@ -22,6 +22,7 @@ use crate::error::{
     AcquireError, CommitError, CreateRunError, ImportError, ReadError, RemoveError, ResolveError,
     SnapshotError, StorageError, location,
 };
+use crate::held::{Entry, FilePlace, HeldFolder};
 use crate::resolve;
 use crate::run::{NewRun, RunFilter, RunRow, RunUpdate};
 use crate::store::{
@@ -38,6 +39,9 @@ pub struct SqliteStore {
 
 struct Shared {
     file: PathBuf,
+    place: FilePlace,
+    /// The file that was opened.
+    opened: Option<Entry>,
     options: Options,
     database: Mutex<Database>,
 }
@@ -54,6 +58,8 @@ pub(super) struct Database {
     pub(super) cursors: Cursors,
     /// The number of a value up to which all are known to have places.
     pub(super) placed: i64,
+    /// The connection reaches its files through it.
+    _folder: HeldFolder,
 }
 
 impl Database {
@@ -66,18 +72,22 @@ impl Database {
 
 impl SqliteStore {
     /// Opens a file, conventionally `.ai/state/runs.db` in the project, and brings its tables up to date.
-    pub fn open(file: &Path, options: Options) -> Result<Self, OpenError> {
-        let Opened { connection, meter } = open::open(file, options)?;
+    pub fn open(file: impl Into<FilePlace>, options: Options) -> Result<Self, OpenError> {
+        let place = file.into();
+        let Opened { connection, meter, folder } = open::open(&place, options)?;
         let database = Mutex::new(Database {
             connection,
             meter,
             synchronous: None,
-            log_room: LogRoom::of(file),
+            log_room: LogRoom::of(&place),
             cache: WriteCache::default(),
             cursors: Cursors::default(),
             placed: 0,
+            _folder: folder,
         });
-        Ok(Self { shared: Arc::new(Shared { file: file.to_owned(), options, database }) })
+        let file = place.path();
+        let opened = place.entry().ok().flatten();
+        Ok(Self { shared: Arc::new(Shared { file, place, opened, options, database }) })
     }
 
     /// The path of the database file.
@@ -85,11 +95,25 @@ impl SqliteStore {
         &self.shared.file
     }
 
+    /// The place of the database file.
+    pub(super) fn place(&self) -> &FilePlace {
+        &self.shared.place
+    }
+
     pub(super) fn lock(&self) -> MutexGuard<'_, Database> {
         // A transaction that a panic cut short has been rolled back.
         let database = self.shared.database.lock().unwrap_or_else(PoisonError::into_inner);
         database.meter.begin();
         database
+    }
+
+    /// Refuses a file that has no name any more: what is written to it is lost.
+    pub(super) fn check_there(&self) -> Result<(), StorageError> {
+        let named = self.shared.place.entry().ok().flatten();
+        match (named, &self.shared.opened) {
+            (Some(named), Some(opened)) if named.is_same(opened) => Ok(()),
+            _ => Err(StorageError::Gone { location: location(&self.shared.file) }),
+        }
     }
 
     pub(super) fn fault(&self, error: &rusqlite::Error) -> StorageError {

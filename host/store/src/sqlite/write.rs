@@ -82,6 +82,10 @@ impl SqliteStore {
             .map_err(|loss| plan::lost(guard, loss))?;
         let Some(stored) = stored else { return Err(plan::lost(guard, Loss::Removed)) };
         plan::check_update(run, update)?;
+        // A run that ends or is suspended is kept, or it is said that it is not.
+        if update.status.is_some() {
+            self.check_there()?;
+        }
         if !update.is_nothing() {
             update_run(connection, run, update).map_err(failed)?;
         }

@@ -91,7 +91,7 @@ fn printed(path: &Path) -> Result<Topology> {
 
 /// The graph that a run keeps, with what its checkpoints say of nodes and edges.
 fn of_run(name: &str, context: &Context) -> Result<Topology> {
-    let (_, store, row) = Stores::to_read(current_project()?.folder(), &context.host.home)?.find(name)?;
+    let (_, store, row) = Stores::to_read(&current_project()?, &context.host.home)?.find(name)?;
     of_row(&*store, &row)
 }
 

@@ -1,7 +1,5 @@
 //! `graph-host runs adopt`.
 
-use std::path::Path;
-
 use graph_core::trust::KeyId;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
@@ -9,9 +7,9 @@ use graph_host::terminal::output::{self, styled};
 use graph_host::terminal::run_report::counted;
 use graph_runtime::error::Result;
 use graph_runtime::graph_store::RunFilter;
-use graph_runtime::project;
 use graph_runtime::project::state::OwnState;
 use graph_runtime::project::stores::{self, Stores};
+use graph_runtime::project::{self, Project};
 use graph_runtime::run::restore;
 use serde_json::json;
 
@@ -24,8 +22,8 @@ use serde_json::json;
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {}
 
-pub(super) fn run(_: &Args, project: &Path, context: &Context) -> Result<Exit> {
-    let folder = project::shown(&project.join(project::MARK).join("state"));
+pub(super) fn run(_: &Args, project: &Project, context: &Context) -> Result<Exit> {
+    let folder = project::shown(project.state().path());
     // What cannot be read is not taken over.
     let (own, others) = count(project, context)?;
     let adopted = OwnState::adopt(project, &context.host.home)?;
@@ -51,7 +49,7 @@ pub(super) fn run(_: &Args, project: &Path, context: &Context) -> Result<Exit> {
 }
 
 /// How many runs this host has signed, and how many it has not.
-fn count(project: &Path, context: &Context) -> Result<(u64, u64)> {
+fn count(project: &Project, context: &Context) -> Result<(u64, u64)> {
     let (mut own, mut others) = (0, 0);
     if stores::any(project)? {
         restore::bring_up_to_date(project)?;

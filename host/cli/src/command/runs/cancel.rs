@@ -1,11 +1,10 @@
 //! `graph-host runs cancel`.
 
-use std::path::Path;
-
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_runtime::error::Result;
 use graph_runtime::graph_driver::Control;
+use graph_runtime::project::Project;
 
 use super::stop::{self, Waiting};
 
@@ -23,6 +22,6 @@ pub(super) struct Args {
     waiting: Waiting,
 }
 
-pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit> {
+pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<Exit> {
     stop::stop(&args.run, Control::Cancel, args.waiting, project, context)
 }

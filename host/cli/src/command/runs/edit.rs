@@ -8,6 +8,7 @@ use graph_host::context::Context;
 use graph_host::terminal::inputs;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_store::CheckpointStore;
+use graph_runtime::project::Project;
 use graph_runtime::project::stores::{self, Stores};
 use serde_json::{Map, Value};
 
@@ -35,7 +36,7 @@ impl EditArgs {
 
 /// The store that has a run, opened for writing, and the run's id.
 pub(super) fn open(
-    project: &Path,
+    project: &Project,
     name: &str,
     context: &Context,
 ) -> Result<(Arc<dyn CheckpointStore>, String)> {

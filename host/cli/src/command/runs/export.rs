@@ -10,9 +10,9 @@ use graph_host::terminal::run_report;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_store::Holder;
 use graph_runtime::history::archive;
-use graph_runtime::project;
 use graph_runtime::project::stores::Stores;
 use graph_runtime::project::user_home::is_stream;
+use graph_runtime::project::{self, Project};
 use serde_json::json;
 
 /// Write a whole run to a file, to be verified or stored elsewhere
@@ -28,7 +28,7 @@ pub(super) struct Args {
     output: Option<PathBuf>,
 }
 
-pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit> {
+pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<Exit> {
     let (_, store, row) = Stores::to_read(project, &context.host.home)?.find(&args.run)?;
     let row = store.run(&row.run_id)?.unwrap_or(row);
     let run = &row.run_id;

@@ -1,6 +1,5 @@
 //! `graph-host runs fork`.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use graph_core::record::CheckpointSelector;
@@ -70,7 +69,7 @@ impl Args {
     }
 }
 
-pub(super) fn run(args: Args, project: &Path, context: &Context) -> Result<Exit> {
+pub(super) fn run(args: Args, project: &Project, context: &Context) -> Result<Exit> {
     if !args.go && args.observe.is_used() {
         return Err(Error::usage("--stream and --otlp are for a fork that runs")
             .help("add --go, or give them to `graph-host resume`"));
@@ -78,7 +77,7 @@ pub(super) fn run(args: Args, project: &Path, context: &Context) -> Result<Exit>
     context.block_on(carry_out(args, project, context))?
 }
 
-async fn carry_out(args: Args, project: &Path, context: &Context) -> Result<Exit> {
+async fn carry_out(args: Args, project: &Project, context: &Context) -> Result<Exit> {
     let edit = args.edit.read()?;
     if let Some(key) = args.sign_with.as_deref().filter(|_| args.go) {
         // Before there is a fork.
@@ -106,12 +105,12 @@ async fn carry_out(args: Args, project: &Path, context: &Context) -> Result<Exit
         resume.detach = args.detach;
         resume.quiet = args.quiet;
         resume.observe = args.observe;
-        resume.project = Some(project.to_path_buf());
+        resume.project = Some(project.folder().to_path_buf());
         return Box::pin(resume::resume(resume, None, context)).await.map_err(|error| {
             let help = error.help_text().map(str::to_owned).unwrap_or_default();
             let kept = format!(
                 "{help}\nthe fork is kept; resume it with: graph-host resume {}",
-                typed_run(&done.run, project)
+                typed_run(&done.run, project.folder())
             );
             error.help(kept.trim().to_owned())
         });
@@ -127,6 +126,6 @@ async fn carry_out(args: Args, project: &Path, context: &Context) -> Result<Exit
         return Ok(code);
     }
     context.output.line(format_args!("{} {told}", styled(output::GOOD, "forked")))?;
-    super::update::print_edited(&done, &typed_run(&done.run, project), context)?;
+    super::update::print_edited(&done, &typed_run(&done.run, project.folder()), context)?;
     Ok(code)
 }

@@ -1,6 +1,5 @@
 //! `graph-host runs gc`.
 
-use std::path::Path;
 use std::time::Duration;
 
 use graph_core::diagnostic::one_line;
@@ -11,6 +10,7 @@ use graph_host::terminal::run_report::counted;
 use graph_runtime::error::Result;
 use graph_runtime::graph_store::FileStore;
 use graph_runtime::history::gc::{Cached, Policy, Report, collect};
+use graph_runtime::project::Project;
 use graph_runtime::project::state::{self, OwnState};
 use graph_runtime::run::restore;
 
@@ -62,7 +62,7 @@ impl From<Which> for Cached {
     }
 }
 
-pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit> {
+pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<Exit> {
     let files = FileStore::at(&state::files(project)?);
     // A missing database is no reason to make one; where there is nothing at all, the error is that of the database.
     let is_there = state::database(project)?.exists();

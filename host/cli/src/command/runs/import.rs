@@ -3,7 +3,7 @@
 use crate::command::args;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use graph_core::diagnostic::printable;
 use graph_core::trust::{SigningKey, VerifyingKey};
@@ -14,6 +14,7 @@ use graph_host::terminal::run_report;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_store::FileStore;
 use graph_runtime::history::archive;
+use graph_runtime::project::Project;
 use graph_runtime::project::key_pairs::signing_key;
 use graph_runtime::project::state::OwnState;
 use graph_runtime::project::stores::{self, StoreKind, Stores};
@@ -44,7 +45,7 @@ pub(super) struct Args {
     store: StoreKind,
 }
 
-pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit> {
+pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<Exit> {
     let identity =
         args.identity.as_deref().map(|file| signing_key(&context.host.home, &file.to_string_lossy()));
     let identity = identity.transpose()?;

@@ -87,8 +87,7 @@ impl Args {
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
-    let project = named_project(args.project.as_deref())?;
-    let project = project.folder();
+    let project = &named_project(args.project.as_deref())?;
     let stores = || Stores::to_read(project, &context.host.home);
     match args.action {
         Action::List(args) => list::run(&args, &stores()?, context),

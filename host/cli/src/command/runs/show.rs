@@ -1,7 +1,6 @@
 //! `graph-host runs show`.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::time::Duration;
 
 use graph_core::diagnostic::printable;
@@ -17,6 +16,7 @@ use graph_host::terminal::width::{one_line, width, wrapped};
 use graph_runtime::error::Result;
 use graph_runtime::graph_store::{CheckpointStore, Holder, RunRow};
 use graph_runtime::history::run_document::RunDocument;
+use graph_runtime::project::Project;
 use graph_runtime::project::stores::Stores;
 use graph_runtime::run::pins::Pins;
 use graph_runtime::run::restore;
@@ -41,8 +41,8 @@ pub(super) struct Args {
     all: bool,
 }
 
-pub(super) fn run(args: &Args, stores: &Stores, project: &Path, context: &Context) -> Result<Exit> {
-    let typed = typed_run(&args.run, project);
+pub(super) fn run(args: &Args, stores: &Stores, project: &Project, context: &Context) -> Result<Exit> {
+    let typed = typed_run(&args.run, project.folder());
     let (_, store, mut row) = stores.find(&args.run)?;
     let store = &*store;
     if context.output.is_json() {

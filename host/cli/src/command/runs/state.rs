@@ -1,7 +1,5 @@
 //! `graph-host runs state`.
 
-use std::path::Path;
-
 use graph_core::diagnostic::printable;
 use graph_core::record::{Checkpoint, CheckpointSelector};
 use graph_core::trust::VerifyingKey;
@@ -16,6 +14,7 @@ use graph_host::terminal::width::width;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_store::{CheckpointStore, RunRow};
 use graph_runtime::history::checkpoints::{self, Line};
+use graph_runtime::project::Project;
 use graph_runtime::project::stores::Stores;
 use graph_runtime::run::edit_and_fork::{inputs, parse_selector};
 use graph_runtime::run::restore;
@@ -44,7 +43,7 @@ pub(super) struct Args {
     all: bool,
 }
 
-pub(super) fn run(args: &Args, stores: &Stores, project: &Path, context: &Context) -> Result<Exit> {
+pub(super) fn run(args: &Args, stores: &Stores, project: &Project, context: &Context) -> Result<Exit> {
     let (name, inside) = run_and_namespace(args)?;
     let (_, store, row) = stores.find(name)?;
     let store = &*store;
@@ -84,7 +83,7 @@ pub(super) fn run(args: &Args, stores: &Stores, project: &Path, context: &Contex
     print_next(checkpoint, out)?;
     if is_shortened {
         let run = if inside.is_empty() { name.to_owned() } else { format!("{name}/{inside}") };
-        let typed = typed_run(&run, project);
+        let typed = typed_run(&run, project.folder());
         // The newest one may be another one by then.
         let at = format!(" --at {}", checkpoint.sequence);
         out.line(run_report::all_of_it(&format!("runs state {typed}{at} --all")))?;

@@ -1,7 +1,8 @@
 //! Stopping a run from outside, for `runs cancel` and `runs kill`.
 
 use graph_runtime::error::Kind;
-use std::path::{Path, PathBuf};
+use graph_runtime::project::Project;
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_driver::Control;
+use graph_runtime::graph_store::held::{Entry, FilePlace};
 use graph_runtime::graph_store::{CheckpointStore, Holder, Owner, RunRow};
 use graph_runtime::project::run_folder::{GRACE, RunFolder};
 use graph_runtime::project::stores::{self, Stores};
@@ -42,7 +44,7 @@ pub(super) struct Waiting {
 /// Who holds a run, and the file that they have open, where there is one.
 struct RunHolder {
     holder: Holder,
-    lock: Option<PathBuf>,
+    lock: Option<FilePlace>,
 }
 
 /// The outcome of a request to stop.
@@ -61,7 +63,7 @@ pub(super) fn stop(
     name: &str,
     wish: Control,
     waiting: Waiting,
-    project: &Path,
+    project: &Project,
     context: &Context,
 ) -> Result<Exit> {
     // Nothing is made where there is no such run.
@@ -72,7 +74,7 @@ pub(super) fn stop(
         return Err(resume::finished(&row));
     }
     let thread = RunFolder::of(project, &row.run_id);
-    let typed = typed_run(name, project);
+    let typed = typed_run(name, project.folder());
     let outcome = match store.holder(&row.run_id)? {
         Holder::Nobody => mark(&store, &row.run_id, wish, (&typed, project), context)?,
         holder => {
@@ -93,7 +95,7 @@ fn mark(
     store: &Arc<dyn CheckpointStore>,
     run: &str,
     wish: Control,
-    (typed, project): (&str, &Path),
+    (typed, project): (&str, &Project),
     context: &Context,
 ) -> Result<Outcome> {
     let row = restore::find(&**store, run)?;
@@ -190,10 +192,13 @@ fn end_process(store: &dyn CheckpointStore, run: &str, held: &RunHolder) -> Resu
 }
 
 /// Whether a process has the lock's file open. A process id may have been given to another program since.
-fn has_lock(owner: &Owner, lock: &Path) -> bool {
-    let Ok(lock) = lock.canonicalize() else { return false };
+///
+/// The file itself is compared, and it has to be one that has no other name: a link in its place would lead to what any program has open.
+fn has_lock(owner: &Owner, lock: &FilePlace) -> bool {
+    let Ok(Some(lock)) = lock.entry() else { return false };
     let Ok(open) = std::fs::read_dir(format!("/proc/{}/fd", owner.pid)) else { return false };
-    open.flatten().any(|file| std::fs::read_link(file.path()).is_ok_and(|target| target == lock))
+    let is_lock = |path: PathBuf| Entry::at(&path).is_ok_and(|open| open.is_same(&lock));
+    lock.is_file() && lock.names() == 1 && open.flatten().any(|file| is_lock(file.path()))
 }
 
 fn shown(status: Status) -> String {

@@ -19,8 +19,8 @@ use graph_runtime::history::transcript::{
 };
 use graph_runtime::history::verify::audit;
 use graph_runtime::host::now;
-use graph_runtime::project;
 use graph_runtime::project::stores::Stores;
+use graph_runtime::project::{self, Project};
 use graph_runtime::run::restore;
 use serde_json::{Map, Value, json};
 
@@ -63,7 +63,7 @@ pub(super) struct Args {
     around: Option<usize>,
 }
 
-pub(super) fn run(args: &Args, stores: &Stores, project: &Path, context: &Context) -> Result<Exit> {
+pub(super) fn run(args: &Args, stores: &Stores, project: &Project, context: &Context) -> Result<Exit> {
     if args.jsonl && context.output.is_json() {
         return Err(Error::usage("--json prints one document and --jsonl many lines: give one of them"));
     }
@@ -215,7 +215,12 @@ fn save(transcript: &Transcript<'_>, row: &RunRow, file: &Path, context: &Contex
     Ok(Exit::Ok)
 }
 
-fn write_item(transcript: &Transcript<'_>, row: &RunRow, project: &Path, context: &Context) -> Result<Exit> {
+fn write_item(
+    transcript: &Transcript<'_>,
+    row: &RunRow,
+    project: &Project,
+    context: &Context,
+) -> Result<Exit> {
     if !transcript.namespace.is_empty() {
         return Err(Error::usage("a knowledge item has the transcript of a whole run")
             .help(format!("graph-host runs transcript {} --knowledge", row.run_id)));

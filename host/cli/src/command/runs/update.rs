@@ -1,6 +1,5 @@
 //! `graph-host runs update`.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use graph_core::record::CheckpointSelector;
@@ -11,6 +10,7 @@ use graph_host::terminal::run_report::{self, resume_command};
 use graph_runtime::error::{Error, Result};
 use graph_runtime::history::checkpoints;
 use graph_runtime::history::run_document::RunDocument;
+use graph_runtime::project::Project;
 use graph_runtime::run::edit_and_fork::{self, parse_selector};
 
 use super::edit::{EditArgs, open};
@@ -30,7 +30,7 @@ pub(super) struct Args {
     at: Option<CheckpointSelector>,
 }
 
-pub(super) fn run(args: Args, project: &Path, context: &Context) -> Result<Exit> {
+pub(super) fn run(args: Args, project: &Project, context: &Context) -> Result<Exit> {
     let edit = args.edit.read()?;
     if edit.is_none() && args.at.is_none() {
         return Err(Error::usage("there is nothing to write")
@@ -59,7 +59,7 @@ pub(super) fn run(args: Args, project: &Path, context: &Context) -> Result<Exit>
         done.run,
         done.summary.steps
     ))?;
-    print_edited(&done, &typed_run(&args.run, project), context)
+    print_edited(&done, &typed_run(&args.run, project.folder()), context)
 }
 
 /// What is next, and how to resume.

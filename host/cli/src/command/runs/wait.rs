@@ -1,7 +1,7 @@
 //! `graph-host runs wait`.
 
 use graph_runtime::error::Kind;
-use std::path::Path;
+use graph_runtime::project::Project;
 use std::time::{Duration, Instant};
 
 use graph_core::record::Status;
@@ -65,7 +65,7 @@ impl Watch {
     }
 }
 
-pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit> {
+pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<Exit> {
     let (_, store, mut row) = Stores::to_read(project, &context.host.home)?.find(&args.run)?;
     let began = Instant::now();
     let mut watch = Watch::default();
@@ -82,7 +82,7 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
         std::thread::sleep(PAUSE.min(left.unwrap_or(PAUSE)));
         row = restore::find(&*store, &row.run_id)?;
     }
-    outcome(&*store, &row, &typed_run(&args.run, project), context)
+    outcome(&*store, &row, &typed_run(&args.run, project.folder()), context)
 }
 
 /// Shows the outcome of a run, as `run` does.

@@ -2,7 +2,6 @@
 
 use crate::command::args;
 use graph_host::terminal::history_lines::HistoryLines;
-use std::path::Path;
 use std::sync::Arc;
 
 use graph_core::diagnostic::printable;
@@ -13,6 +12,7 @@ use graph_host::terminal::output::{self, styled};
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_store::CheckpointStore;
 use graph_runtime::history::events::{Kinds, Namespaces, Reader, StreamKind};
+use graph_runtime::project::Project;
 use graph_runtime::project::stores::Stores;
 use graph_runtime::run::restore;
 
@@ -51,7 +51,7 @@ impl Args {
     }
 }
 
-pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit> {
+pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<Exit> {
     let (_, store, mut row) = Stores::to_read(project, &context.host.home)?.find(&args.run)?;
     let length = store.history_length(&row.run_id)?;
     if args.from > length.saturating_add(1) {
@@ -88,7 +88,7 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
             Shown::People(people) => people.more(&*store, &row.run_id, context)?,
         }
         if stopped {
-            return wait::outcome(&*store, &row, &args::typed_run(&args.run, project), context);
+            return wait::outcome(&*store, &row, &args::typed_run(&args.run, project.folder()), context);
         }
         std::thread::sleep(PAUSE);
         row = restore::find(&*store, &row.run_id)?;

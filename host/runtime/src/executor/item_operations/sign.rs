@@ -9,14 +9,15 @@ use graph_core::graph::ItemType;
 use graph_core::node::{Category, Failure};
 use graph_core::text_item::read_text_item;
 use graph_core::trust::{CommentMark, TextKind, TextRefusal, TextStanding, sign_text, verify_text};
+use graph_store::held::FilePlace;
 use serde_json::{Value, json};
 
 use super::Primaries;
+use crate::error::Error;
 use crate::host::now;
 use crate::items::locate::Space;
 use crate::items::text_items::{TextError, format_of};
-use crate::project;
-use crate::project::text_file;
+use crate::project::{self, paths};
 use crate::trust::signing::replace_text;
 
 impl Primaries {
@@ -45,8 +46,8 @@ impl Primaries {
         let extension = file.path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         let mark = CommentMark::for_extension(extension)
             .ok_or_else(|| permanent(format!("`{item}` is in a format that cannot carry a signature")))?;
-        let text = text_file::read_as("the item", &file.path)
-            .map_err(|error| permanent(error.message().to_owned()))?;
+        let text = file.text().map_err(|error| Error::read("the item", &file.path, &error));
+        let text = text.map_err(|error| permanent(error.message().to_owned()))?;
         let shown = project::shown(&file.path);
         read_text_item(item_type, format_of(&file.path), &shown, &text)
             .map_err(|problems| permanent(TextError::Invalid(problems).to_string()))?;
@@ -62,7 +63,11 @@ impl Primaries {
             return Err(denied(refusal.of_file(&shown)));
         }
         let signed = sign_text(kind, &file.id, &text, mark, key, at);
-        replace_text(&file.path, &signed).map_err(|error| permanent(error.message().to_owned()))?;
+        let place = match file.space {
+            Space::Project => paths::named(&file.path),
+            _ => FilePlace::at(&file.path),
+        };
+        replace_text(&place, &signed).map_err(|error| permanent(error.message().to_owned()))?;
         let after = verify_text(kind, &file.id, &signed, &self.texts.trust, at);
         let trusted = matches!(after, TextStanding::Signed { .. });
         warnings.push(format!(

@@ -1,7 +1,8 @@
 //! The knowledge item of a transcript: Markdown that people read, and graphs load and search.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::io::Write as _;
+use std::path::PathBuf;
 
 use graph_core::diagnostic::printable;
 use graph_core::id::RunId;
@@ -10,13 +11,13 @@ use graph_core::limits::written_cost;
 use graph_core::time::Timestamp;
 use graph_core::trust::{CommentMark, SigningKey, TextKind, sign_text};
 use graph_store::RunRow;
+use graph_store::held::Written;
 use serde_json::Value;
 
 use super::message::{Answer, Block, Message, Totals};
 use super::reader::Transcript;
 use crate::error::{Error, Result};
-use crate::project::paths::{self, FileKind};
-use crate::project::user_home::write_atomic;
+use crate::project::{Project, paths};
 
 /// The items that a host signs with its identity key, in addition to the state items of runs.
 pub const ITEMS: &str = "transcripts/*";
@@ -31,7 +32,7 @@ const FRONT: usize = 64 << 10;
 pub fn write_item(
     transcript: &Transcript<'_>,
     row: &RunRow,
-    project: &Path,
+    project: &Project,
     key: &SigningKey,
     at: Timestamp,
 ) -> Result<(PathBuf, Totals)> {
@@ -41,12 +42,11 @@ pub fn write_item(
     let (body, totals) = body(transcript)?;
     let text = front_matter(row, &id, &totals, at) + &body;
     let signed = sign_text(TextKind::Knowledge, &id, &text, CommentMark::Angle, key, at);
-    let folder = ["knowledge", "transcripts"];
-    paths::folder(project, &folder)?;
-    let path = paths::path(project, &[folder[0], folder[1], &format!("{run}.md")], FileKind::File)?;
-    write_atomic(&path, signed.as_bytes(), false)
-        .map_err(|error| Error::write("the knowledge item", &path, &error))?;
-    Ok((path, totals))
+    let place = paths::file(project, &["knowledge", "transcripts", &format!("{run}.md")])?;
+    place
+        .replace(Written::with_mode(0o644), |file| file.write_all(signed.as_bytes()))
+        .map_err(|error| paths::not_written("the knowledge item", &error, &place.path()))?;
+    Ok((place.path(), totals))
 }
 
 fn front_matter(row: &RunRow, id: &str, totals: &Totals, at: Timestamp) -> String {

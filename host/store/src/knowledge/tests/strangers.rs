@@ -2,12 +2,11 @@
 
 use rusqlite::Connection;
 
-use super::support::store;
+use super::support::{store, with_suffix};
 use crate::KnowledgeStore;
 use crate::knowledge::KnowledgeStoreError;
 use crate::knowledge::error::LONGEST_CALL;
 use crate::sqlite::PlaceError;
-use crate::sqlite::beside;
 
 #[test]
 fn foreign_and_damaged_files_are_left_alone() {
@@ -79,7 +78,7 @@ fn a_journal_that_names_another_is_not_applied() {
     store.put("a/b", "text").unwrap();
     drop(store);
     let path = folder.path().join(".ai/state/knowledge.db");
-    let journal = beside::with_suffix(&path, "-journal");
+    let journal = with_suffix(&path, "-journal");
     std::fs::write(&journal, [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]).unwrap();
     let refused = KnowledgeStore::at(&path).get("a/b").unwrap_err();
     assert_eq!(refused, KnowledgeStoreError::Place(PlaceError::Journal { file: path, journal }));

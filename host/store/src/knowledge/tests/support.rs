@@ -1,6 +1,6 @@
 //! Stores and texts for the tests.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::KnowledgeStore;
 
@@ -54,4 +54,11 @@ impl Numbers {
         }
         text
     }
+}
+
+/// The path with something after its name.
+pub(super) fn with_suffix(file: &Path, suffix: &str) -> PathBuf {
+    let mut path = file.as_os_str().to_owned();
+    path.push(suffix);
+    path.into()
 }

@@ -11,7 +11,7 @@ mod memory;
 mod opening;
 mod strangers;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
@@ -19,6 +19,13 @@ use super::{Access, Options, SqliteStore};
 use crate::conformance::Subject;
 use crate::conformance::sample::{checkpoint, commit, run, whole};
 use crate::store::CheckpointStore;
+
+/// The path with something after its name.
+fn with_suffix(file: &Path, suffix: &str) -> PathBuf {
+    let mut path = file.as_os_str().to_owned();
+    path.push(suffix);
+    path.into()
+}
 
 /// A folder for a database.
 struct TestFolder(TempDir);

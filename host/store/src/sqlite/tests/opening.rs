@@ -10,7 +10,7 @@ use graph_core::record::ErrorCode;
 use rusqlite::Connection;
 
 use super::super::{OpenError, Options, SCHEMA_VERSION, SqliteStore};
-use super::{TestFolder, read_only};
+use super::{TestFolder, read_only, with_suffix};
 use crate::conformance::sample::{acquire_run, checkpoint, commit, late, owner, run, segment, update, whole};
 use crate::error::{AcquireError, CommitError, StorageError};
 use crate::run::{RunFilter, RunUpdate};
@@ -287,7 +287,7 @@ fn a_reader_leaves_an_older_schema_as_it_is() {
 fn what_killed_processes_have_left_of_a_database_is_removed() {
     let place = TestFolder::new();
     drop(place.store());
-    let at = |suffix: &str| super::super::beside::with_suffix(&place.file(), suffix);
+    let at = |suffix: &str| with_suffix(&place.file(), suffix);
     let long_ago = std::time::SystemTime::now() - Duration::from_mins(2);
     for suffix in [".new-7-0", ".new-7-0-journal", ".kept"] {
         fs::File::create(at(suffix)).unwrap().set_modified(long_ago).unwrap();

@@ -9,14 +9,15 @@ use graph_core::record::{ErrorCode, Status};
 use rusqlite::Connection;
 use rusqlite::limits::Limit;
 
-use super::super::beside::with_suffix;
 use super::super::schema::{APPLICATION_ID, MIGRATIONS};
 use super::super::{OpenError, Options, PlaceError, SCHEMA_VERSION, SqliteStore};
-use super::{TestFolder, read_only};
-use crate::conformance::sample::{checkpoint, commit, run, status, task, whole};
-use crate::error::{ReadError, ResolveError, StorageError};
-use crate::run::RunFilter;
-use crate::store::{At, CheckpointStore, Wanted};
+use super::{TestFolder, read_only, with_suffix};
+use crate::conformance::sample::{acquire_run, checkpoint, commit, run, status, task, whole};
+use crate::error::{CommitError, ReadError, ResolveError, StorageError};
+use crate::held::FilePlace;
+use crate::run::{RunFilter, RunUpdate};
+use crate::store::{At, CheckpointStore, Synchronous, Wanted};
+use crate::{Format, Found, KnowledgeStore};
 
 fn alter(file: &Path, statements: &str) {
     let connection = Connection::open(file).unwrap();
@@ -547,5 +548,90 @@ fn names_in_records_are_checked_when_they_are_read() {
         );
         assert!(store.checkpoint("s", "", At::Latest).unwrap().is_some());
         assert!(store.values("s", "", &[Wanted { channel: "a", base: 0, version: 0 }]).is_ok());
+    }
+}
+
+/// Puts the folder of another database in the place of a folder, by a link or by two renames.
+const EXCHANGES: [fn(&Path, &Path, &Path); 2] = [
+    |folder, kept, other| {
+        fs::rename(folder, kept).unwrap();
+        std::os::unix::fs::symlink(other, folder).unwrap();
+    },
+    |folder, kept, other| {
+        fs::rename(folder, kept).unwrap();
+        fs::rename(other, folder).unwrap();
+        std::os::unix::fs::symlink(folder, other).unwrap();
+    },
+];
+
+fn contents(folder: &Path) -> Vec<(std::ffi::OsString, Vec<u8>)> {
+    let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
+    let mut found: Vec<_> = entries
+        .filter(|entry| entry.path().is_file())
+        .map(|entry| (entry.file_name(), fs::read(entry.path()).unwrap()))
+        .collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn a_database_stays_that_of_the_folder_that_is_held() {
+    for exchange in EXCHANGES {
+        let (mine, other) = (TestFolder::new(), TestFolder::new());
+        mine.fill(1);
+        other.fill(1);
+        let folder = mine.file().parent().unwrap().to_owned();
+        let kept = folder.with_file_name("kept");
+        let place = FilePlace::at(&mine.file());
+        place.folder().get().unwrap();
+        let open = SqliteStore::open(&place, Options::default()).unwrap();
+        exchange(&folder, &kept, other.file().parent().unwrap());
+        let before = contents(&folder);
+        // The connection that is open, whose log, and whose index of the log, are made only now; locks; and room in the log.
+        for sequence in 1..4 {
+            commit(&open, "r", &[checkpoint("r", sequence, vec![whole("a", sequence, "1")])]);
+        }
+        open.compact().unwrap();
+        // Connections that are made now, to write and to read.
+        for options in options() {
+            let store = SqliteStore::open(&place, options).unwrap();
+            assert_eq!(store.checkpoints("r", "", None, 9).unwrap().len(), 4);
+        }
+        assert_eq!(Format::Runs.inspect(&place).unwrap(), Found::Version(u64::from(SCHEMA_VERSION)));
+        assert!(contents(&folder) == before);
+        // A database that is not there yet is made in the folder that is held, and so is what is brought up to date.
+        let fresh = place.folder().file("fresh.db");
+        drop(SqliteStore::open(&fresh, Options::default()).unwrap());
+        Format::Runs.bring_up_to_date(&place).unwrap();
+        let knowledge = KnowledgeStore::at(&place.folder().file("knowledge.db"));
+        knowledge.put("a", "mine").unwrap();
+        assert_eq!(knowledge.get("a").unwrap().as_deref(), Some("mine"));
+        drop((open, knowledge));
+        assert!(contents(&folder) == before);
+        assert!(kept.join("fresh.db").is_file() && kept.join("knowledge.db").is_file());
+    }
+}
+
+#[test]
+fn the_end_of_a_run_is_not_written_to_a_file_that_is_gone() {
+    let removals: [fn(&Path); 3] = [
+        |file| fs::remove_dir_all(file.parent().unwrap()).unwrap(),
+        |file| fs::remove_file(file).unwrap(),
+        |file| {
+            fs::copy(file, file.with_file_name("copy")).unwrap();
+            fs::rename(file.with_file_name("copy"), file).unwrap();
+        },
+    ];
+    for remove in removals {
+        let place = TestFolder::new();
+        place.fill(1);
+        let store = place.store();
+        let guard = acquire_run(&store, "r");
+        remove(&place.file());
+        let ended = RunUpdate { status: Some(Status::Completed), ..RunUpdate::default() };
+        let batch = [checkpoint("r", 1, vec![whole("a", 1, "1")])];
+        let error = store.commit(&guard, &batch, &ended, Synchronous::Full).unwrap_err();
+        assert!(matches!(error, CommitError::Storage(StorageError::Gone { .. })), "{error}");
+        assert_eq!(error.code(), ErrorCode::Storage);
     }
 }

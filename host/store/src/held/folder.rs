@@ -1,0 +1,429 @@
+//! An open folder.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::{self, ErrorKind, Read as _};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{self as sys, AtFlags, CWD, Dir, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::entry::Entry;
+
+/// The reason for which something in a held folder is not opened.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message says what its fields are")]
+pub enum Refusal {
+    /// A link, symbolic.
+    #[error("it is a link to {target}, and none is followed here", target = target.display())]
+    Link { path: PathBuf, target: PathBuf },
+    /// A hard link of a file that would be changed in place.
+    #[error(
+        "it is a hard link: the same file has a name elsewhere, and would be changed there, too; replace it with a copy"
+    )]
+    HardLink { path: PathBuf },
+    /// A folder was needed.
+    #[error("it is not a folder")]
+    NotFolder { path: PathBuf },
+    /// A regular file was needed.
+    #[error("it is not a regular file")]
+    NotRegular { path: PathBuf },
+    /// A name with a separator, or of the folder itself.
+    #[error("it is not the name of a file")]
+    NotAName { path: PathBuf },
+}
+
+impl Refusal {
+    /// The refusal that an error is of, if it is of one.
+    pub fn of(error: &io::Error) -> Option<&Self> {
+        error.get_ref().and_then(|inner| inner.downcast_ref())
+    }
+
+    /// The path of what is refused, for messages.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Link { path, .. }
+            | Self::HardLink { path }
+            | Self::NotFolder { path }
+            | Self::NotRegular { path }
+            | Self::NotAName { path } => path,
+        }
+    }
+}
+
+impl From<Refusal> for io::Error {
+    fn from(refusal: Refusal) -> Self {
+        Self::other(refusal)
+    }
+}
+
+/// An open folder. Clones share the handle.
+#[derive(Clone, Debug)]
+pub struct HeldFolder(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    handle: OwnedFd,
+    path: PathBuf,
+}
+
+/// The purpose for which a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// To read what is there.
+    Read,
+    /// To read and change what is there. A hard link is refused.
+    Change,
+    /// To read and write, made where it is missing. A hard link is refused.
+    Make,
+    /// To append, made where it is missing. A hard link is refused.
+    Append,
+    /// To write a file that does not exist yet.
+    New,
+}
+
+impl Opening {
+    const fn flags(self) -> OFlags {
+        match self {
+            Self::Read => OFlags::RDONLY,
+            Self::Change => OFlags::RDWR,
+            Self::Make => OFlags::RDWR.union(OFlags::CREATE),
+            Self::Append => OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::APPEND),
+            Self::New => OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL),
+        }
+    }
+}
+
+/// Opens a folder. Where it may be entered and not read, the handle serves to open what is in it.
+fn open_folder(at: impl AsFd + Copy, path: &OsStr, follow: OFlags) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::DIRECTORY.union(OFlags::CLOEXEC).union(follow);
+    match sys::openat(at, path, flags.union(OFlags::RDONLY), Mode::empty()) {
+        #[cfg(target_os = "linux")]
+        Err(Errno::ACCESS) => sys::openat(at, path, flags.union(OFlags::PATH), Mode::empty()),
+        opened => opened,
+    }
+}
+
+/// Refuses what would lead out of a folder.
+fn check_name(name: &OsStr) -> io::Result<()> {
+    let bytes = name.as_encoded_bytes();
+    if matches!(bytes, b"" | b"." | b"..") || bytes.contains(&b'/') {
+        return Err(Refusal::NotAName { path: name.into() }.into());
+    }
+    Ok(())
+}
+
+impl HeldFolder {
+    /// Opens a folder that the user has named: links on the way to it are the user's.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let named = if path.as_os_str().is_empty() { OsStr::new(".") } else { path.as_os_str() };
+        let handle = open_folder(CWD, named, OFlags::empty())?;
+        Ok(Self(Arc::new(Inner { handle, path: path.to_owned() })))
+    }
+
+    /// The path by which it was opened, for messages.
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// Opens a folder in this one.
+    pub fn step(&self, name: impl AsRef<OsStr>) -> io::Result<Self> {
+        let name = name.as_ref();
+        check_name(name)?;
+        match open_folder(&self.0.handle, name, OFlags::NOFOLLOW) {
+            Ok(handle) => Ok(Self(Arc::new(Inner { handle, path: self.0.path.join(name) }))),
+            Err(Errno::NOTDIR | Errno::LOOP) => {
+                Err(self.refusal(name, Refusal::NotFolder { path: self.0.path.join(name) }))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Opens a folder in this one, and makes it where it is missing.
+    pub fn make(&self, name: impl AsRef<OsStr>) -> io::Result<Self> {
+        let name = name.as_ref();
+        match self.step(name) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            stepped => return stepped,
+        }
+        match sys::mkdirat(&self.0.handle, name, Mode::from_raw_mode(0o777)) {
+            Ok(()) | Err(Errno::EXIST) => self.step(name),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The error of an entry that could not be opened.
+    fn refusal(&self, name: &OsStr, other: Refusal) -> io::Error {
+        match self.entry(name) {
+            Ok(Some(found)) if found.is_link() => self.link_at(name).into(),
+            _ => other.into(),
+        }
+    }
+
+    /// The refusal of a link.
+    pub fn link_at(&self, name: impl AsRef<OsStr>) -> Refusal {
+        use std::os::unix::ffi::OsStringExt as _;
+        let name = name.as_ref();
+        let target = sys::readlinkat(&self.0.handle, name, Vec::new());
+        let target = target.map(|target| OsString::from_vec(target.into_bytes())).unwrap_or_default();
+        Refusal::Link { path: self.0.path.join(name), target: target.into() }
+    }
+
+    /// The entry of a name; `None` where there is none.
+    pub fn entry(&self, name: impl AsRef<OsStr>) -> io::Result<Option<Entry>> {
+        let name = name.as_ref();
+        check_name(name)?;
+        match sys::statat(&self.0.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) => Ok(Some(Entry(found))),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Opens a regular file. A link is refused, and a pipe does not block.
+    pub fn file(&self, name: impl AsRef<OsStr>, opening: Opening) -> io::Result<File> {
+        self.file_with(name.as_ref(), opening, 0o666)
+    }
+
+    fn file_with(&self, name: &OsStr, opening: Opening, mode: u32) -> io::Result<File> {
+        check_name(name)?;
+        let not_regular = || Refusal::NotRegular { path: self.0.path.join(name) };
+        let flags = opening.flags().union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+        let file = match sys::openat(&self.0.handle, name, flags, Mode::from_raw_mode(mode)) {
+            Ok(file) => file,
+            // A pipe without a reader, a socket.
+            Err(Errno::LOOP | Errno::NXIO) => return Err(self.refusal(name, not_regular())),
+            Err(error) => return Err(error.into()),
+        };
+        let found = Entry(sys::fstat(&file)?);
+        if !found.is_file() {
+            return Err(if found.is_folder() {
+                ErrorKind::IsADirectory.into()
+            } else {
+                not_regular().into()
+            });
+        }
+        if opening != Opening::Read && found.names() > 1 {
+            return Err(Refusal::HardLink { path: self.0.path.join(name) }.into());
+        }
+        Ok(file.into())
+    }
+
+    /// Reads a regular file of at most `most` bytes. A longer one is [`ErrorKind::FileTooLarge`].
+    pub fn read(&self, name: impl AsRef<OsStr>, most: u64) -> io::Result<Vec<u8>> {
+        let file = self.file(name, Opening::Read)?;
+        let mut bytes = Vec::new();
+        file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+        let is_longer = u64::try_from(bytes.len()).is_ok_and(|length| length > most);
+        if is_longer { Err(ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
+    }
+
+    /// Writes a file, in place of one that may be there: it appears whole or not at all. What is there may be a link, which is
+    /// replaced and not followed.
+    pub fn replace(
+        &self,
+        name: impl AsRef<OsStr>,
+        written: Written,
+        fill: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let name = name.as_ref();
+        check_name(name)?;
+        let draft = self.draft(written, fill)?;
+        let renamed = sys::renameat(&self.0.handle, &draft, &self.0.handle, name);
+        if let Err(error) = renamed {
+            let _ = self.remove(&draft);
+            return Err(error.into());
+        }
+        if written.is_durable { self.sync() } else { Ok(()) }
+    }
+
+    /// Writes a file under a name that no one else uses. One that only its owner may read is locked until it is whole, so that
+    /// one that a killed process has left can be distinguished.
+    pub fn draft(
+        &self,
+        written: Written,
+        fill: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> io::Result<OsString> {
+        let (name, mut file) = loop {
+            let name = OsString::from(format!("{DRAFT}{}{DRAFT_END}", random_name()));
+            match self.file_with(&name, Opening::New, written.mode.unwrap_or(0o666) & 0o666) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                file => break (name, file?),
+            }
+        };
+        let filled = || -> io::Result<()> {
+            if let Some(mode) = written.mode {
+                file.lock()?;
+                fill(&mut file)?;
+                sys::fchmod(&file, Mode::from_raw_mode(mode))?;
+            } else {
+                fill(&mut file)?;
+            }
+            if written.is_durable { file.sync_all() } else { Ok(()) }
+        };
+        match filled() {
+            Ok(()) => Ok(name),
+            Err(error) => {
+                let _ = self.remove(&name);
+                Err(error)
+            }
+        }
+    }
+
+    /// Removes a file, or a link without following it.
+    pub fn remove(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
+        check_name(name.as_ref())?;
+        Ok(sys::unlinkat(&self.0.handle, name.as_ref(), AtFlags::empty())?)
+    }
+
+    /// Removes an empty folder.
+    pub fn remove_folder(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
+        check_name(name.as_ref())?;
+        Ok(sys::unlinkat(&self.0.handle, name.as_ref(), AtFlags::REMOVEDIR)?)
+    }
+
+    /// Removes a folder with everything in it. Links in it are removed, not followed; nothing there is no error.
+    pub fn remove_all(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
+        let missing = |error: io::Error| {
+            if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) }
+        };
+        let inner = match self.step(name.as_ref()) {
+            Ok(inner) => inner,
+            Err(error) if Refusal::of(&error).is_some() => return self.remove(name).or_else(missing),
+            Err(error) => return missing(error),
+        };
+        for name in inner.names()? {
+            match inner.remove(&name) {
+                // Linux says the former, others the latter.
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::IsADirectory | ErrorKind::PermissionDenied) =>
+                {
+                    inner.remove_all(&name)?;
+                }
+                removed => removed.or_else(missing)?,
+            }
+        }
+        self.remove_folder(name).or_else(missing)
+    }
+
+    /// Gives an entry another name in this folder.
+    pub fn rename(&self, from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> io::Result<()> {
+        check_name(from.as_ref())?;
+        check_name(to.as_ref())?;
+        Ok(sys::renameat(&self.0.handle, from.as_ref(), &self.0.handle, to.as_ref())?)
+    }
+
+    /// Gives a file a second name in this folder.
+    pub fn link(&self, from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> io::Result<()> {
+        check_name(from.as_ref())?;
+        check_name(to.as_ref())?;
+        let here = &self.0.handle;
+        Ok(sys::linkat(here, from.as_ref(), here, to.as_ref(), AtFlags::empty())?)
+    }
+
+    /// The names in it, in no order.
+    pub fn names(&self) -> io::Result<Vec<OsString>> {
+        use std::os::unix::ffi::OsStrExt as _;
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&self.0.handle)? {
+            let entry = entry?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name != "." && name != ".." {
+                names.push(name.to_owned());
+            }
+        }
+        Ok(names)
+    }
+
+    /// Syncs it, so that the names in it survive a power failure.
+    pub fn sync(&self) -> io::Result<()> {
+        match sys::fsync(&self.0.handle) {
+            // Some systems cannot sync folders, and one that cannot be read cannot be synced. The file itself is on the disk.
+            Ok(()) | Err(Errno::BADF | Errno::INVAL) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The folder itself.
+    pub fn itself(&self) -> io::Result<Entry> {
+        Ok(Entry(sys::fstat(&self.0.handle)?))
+    }
+
+    /// True if it was removed: nothing can be made in it any more.
+    pub fn is_removed(&self) -> io::Result<bool> {
+        Ok(self.itself()?.names() == 0)
+    }
+
+    /// True if a path leads to this folder at this moment, links included.
+    pub fn is_at(&self, path: &Path) -> io::Result<bool> {
+        let named = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        match sys::stat(named) {
+            Ok(found) => Ok(self.itself()?.is_same(&Entry(found))),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The canonical path of the folder; `None` where its path leads to another folder by now.
+    pub fn canonical(&self) -> io::Result<Option<PathBuf>> {
+        let named = if self.path().as_os_str().is_empty() { Path::new(".") } else { self.path() };
+        let path = std::fs::canonicalize(named)?;
+        Ok(self.is_at(&path)?.then_some(path))
+    }
+
+    /// A path to a name in the folder that leads through its handle, for libraries that open files by their paths. `None` where the
+    /// system has no such paths. It is of use as long as the folder is held.
+    pub fn through_handle(&self, name: &OsStr) -> Option<PathBuf> {
+        if !cfg!(target_os = "linux") {
+            return None;
+        }
+        let folder = PathBuf::from(format!("/proc/self/fd/{}", self.0.handle.as_raw_fd()));
+        self.is_at(&folder).is_ok_and(|is_at| is_at).then(|| folder.join(name))
+    }
+}
+
+impl AsFd for HeldFolder {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.handle.as_fd()
+    }
+}
+
+/// The beginning of a draft's name: [`HeldFolder::replace`] writes to a draft first.
+pub const DRAFT: &str = ".graph-host-";
+/// The end of a draft's name, after six letters or digits.
+pub const DRAFT_END: &str = ".tmp";
+
+/// Six letters and digits.
+fn random_name() -> String {
+    let mut number = RandomState::new().hash_one(std::process::id());
+    let digits = (0..6).map(|_| {
+        let digit = u32::try_from(number % 36).unwrap_or(0);
+        number /= 36;
+        char::from_digit(digit, 36).unwrap_or('0')
+    });
+    digits.collect()
+}
+
+/// The properties of a file that replaces another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// Waits until file and name are on stable storage.
+    pub is_durable: bool,
+    /// Its permissions; those of any new file, where none are given.
+    pub mode: Option<u32>,
+}
+
+impl Written {
+    /// A file with the permissions of any new one.
+    pub const fn shared(is_durable: bool) -> Self {
+        Self { is_durable, mode: None }
+    }
+
+    /// A durable file with these permissions.
+    pub const fn with_mode(mode: u32) -> Self {
+        Self { is_durable: true, mode: Some(mode) }
+    }
+}
