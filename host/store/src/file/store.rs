@@ -97,7 +97,7 @@ impl FileStore {
         &self.folder
     }
 
-    /// Tells if the folder that is held was removed.
+    /// True if the folder that is held was removed.
     fn is_removed(&self) -> bool {
         let is_removed = |place: &FolderPlace| place.get().and_then(|folder| folder.is_removed());
         [&self.folder, &self.runs].into_iter().any(|place| is_removed(place).is_ok_and(|removed| removed))

@@ -146,6 +146,14 @@ impl FilePlace {
         self.entry().map_or(true, |found| found.is_some())
     }
 
+    /// True if it is still the file that was opened.
+    pub fn is_still(&self, opened: Option<&Entry>) -> bool {
+        match (self.entry(), opened) {
+            (Ok(Some(named)), Some(opened)) => named.is_same(opened),
+            _ => false,
+        }
+    }
+
     /// Opens it, as [`HeldFolder::file`] does. The folder is made where the file may be made.
     pub fn open(&self, opening: Opening) -> io::Result<File> {
         let folder = match opening {

@@ -149,11 +149,10 @@ impl KnowledgeStore {
         let Some(open) = guard.as_deref_mut().and_then(Option::as_mut) else { return Ok(()) };
         let written = Self::write(&mut open.connection, key, text);
         self.ended(open, written)?;
-        let named = self.file.entry().ok().flatten();
-        match (named, &open.opened) {
-            (Some(named), Some(opened)) if named.is_same(opened) => Ok(()),
-            _ => Err(KnowledgeStoreError::Gone(self.file.path().display().to_string())),
+        if self.file.is_still(open.opened.as_ref()) {
+            return Ok(());
         }
+        Err(KnowledgeStoreError::Gone(self.file.path().display().to_string()))
     }
 
     fn write(connection: &mut Connection, key: &str, text: &str) -> Result<()> {

@@ -109,11 +109,10 @@ impl SqliteStore {
 
     /// Refuses a file that has no name any more: what is written to it is lost.
     pub(super) fn check_there(&self) -> Result<(), StorageError> {
-        let named = self.shared.place.entry().ok().flatten();
-        match (named, &self.shared.opened) {
-            (Some(named), Some(opened)) if named.is_same(opened) => Ok(()),
-            _ => Err(StorageError::Gone { location: location(&self.shared.file) }),
+        if self.shared.place.is_still(self.shared.opened.as_ref()) {
+            return Ok(());
         }
+        Err(StorageError::Gone { location: location(&self.shared.file) })
     }
 
     pub(super) fn fault(&self, error: &rusqlite::Error) -> StorageError {
