@@ -73,7 +73,7 @@ impl Context {
 const FILES_OF_THREADS: usize = 12;
 
 /// Refuses to start the threads that run tasks where this process may not open the files that they need: they could not say so.
-fn check_room() -> Result<()> {
+pub(crate) fn check_room() -> Result<()> {
     let opened: std::io::Result<Vec<_>> =
         (0..FILES_OF_THREADS).map(|_| std::fs::File::open("/dev/null")).collect();
     opened.map(drop).map_err(|error| {

@@ -137,6 +137,7 @@ fn listen() -> Result<Arc<AtomicBool>> {
     let ends = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&ends);
     let failed = |error: std::io::Error| Error::storage(format!("Ctrl-C cannot be listened for: {error}"));
+    crate::context::check_room()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     std::thread::Builder::new()
         .spawn(move || {

@@ -5,7 +5,7 @@ use crate::command::args::SourceArgs;
 use graph_host::context::named_project;
 use graph_runtime::error::Kind;
 use std::iter;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use graph_core::diagnostic::printable;

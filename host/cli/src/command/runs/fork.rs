@@ -10,6 +10,7 @@ use graph_host::terminal::run_report;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::history::checkpoints;
 use graph_runtime::history::run_document::RunDocument;
+use graph_runtime::project::Project;
 use graph_runtime::project::key_pairs::signing_key;
 use graph_runtime::run::edit_and_fork::{self, parse_selector};
 use serde_json::{Value, json};
