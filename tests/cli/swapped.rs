@@ -123,16 +123,16 @@ fn what_a_component_puts_in_the_place_of_a_folder_is_not_touched() {
             assert!(!ran.stderr.contains("panicked"), "{said}");
             assert!(!said.contains("my private note"), "{said}");
             // Where it has been moved, it is the same there.
-            let now = match script {
-                _ if what == "state by two renames" => {
-                    let mut now = contents(&place.path("inner/.ai"));
-                    let state = contents(&place.path(".ai/state"));
-                    now.insert("state".into(), Vec::new());
-                    now.extend(state.into_iter().map(|(path, bytes)| (Path::new("state").join(path), bytes)));
-                    now
-                }
-                _ if what == "all of .ai by two renames" => contents(&place.path(".ai")),
-                _ => contents(&place.path("inner/.ai")),
+            let now = if what == "state by two renames" {
+                let mut now = contents(&place.path("inner/.ai"));
+                let state = contents(&place.path(".ai/state"));
+                now.insert("state".into(), Vec::new());
+                now.extend(state.into_iter().map(|(path, bytes)| (Path::new("state").join(path), bytes)));
+                now
+            } else if what == "all of .ai by two renames" {
+                contents(&place.path(".ai"))
+            } else {
+                contents(&place.path("inner/.ai"))
             };
             let changed: Vec<_> =
                 before.keys().chain(now.keys()).filter(|path| before.get(*path) != now.get(*path)).collect();

@@ -38,7 +38,6 @@ impl Entry {
     }
 
     /// Its length, in bytes.
-    #[allow(clippy::len_without_is_empty, reason = "it is the length of a file")]
     pub fn length(&self) -> u64 {
         u64::try_from(self.0.st_size).unwrap_or(0)
     }
