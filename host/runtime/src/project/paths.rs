@@ -82,7 +82,9 @@ pub fn folder(project: &Project, names: &[&str]) -> Result<HeldFolder> {
 
 /// The error of a folder that cannot be made.
 pub fn not_made(error: &io::Error, path: &Path) -> Error {
-    not_written("the folder", error, path)
+    // The first one that is missing could not be made.
+    let missing = path.ancestors().take_while(|folder| folder.symlink_metadata().is_err()).last();
+    not_written("the folder", error, missing.unwrap_or(path))
 }
 
 /// The folder at a place; `None` where it is missing.

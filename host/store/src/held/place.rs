@@ -106,7 +106,7 @@ pub struct FilePlace {
 impl FilePlace {
     /// A file that the user has named.
     pub fn at(path: &Path) -> Self {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = path.parent().unwrap_or(Path::new(""));
         FolderPlace::at(folder).file(path.file_name().unwrap_or_default())
     }
 
