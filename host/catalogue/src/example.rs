@@ -2,40 +2,45 @@
 
 use graph_core::schema::{InputSchema, SchemaFailure};
 use graph_core::work::Meter;
+use graph_core::work::rates::VISIT;
 use serde_json::{Map, Value, json};
 
 /// How deep a schema is followed.
 const DEEPEST: usize = 8;
 /// How many properties an example has at most.
 const MOST_PROPERTIES: usize = 16;
+/// What a look at a value of a list, or at a byte of a reference, costs.
+const VALUE: u64 = 64;
 /// The longest text of a schema that becomes a part of a command.
 const LONGEST: usize = 60;
 
-/// The smallest object that a schema is known to accept; `None` if none was found. No text of the schema gets into it but names and values
-/// of plain characters.
-pub(crate) fn object(schema: Option<&Value>) -> Option<Map<String, Value>> {
+/// The smallest object that a schema is known to accept; `None` if none was found, or none with the work that `meter` allows: the
+/// alternatives of a schema may refer to itself. No text of the schema gets into it but names and values of plain characters.
+pub(crate) fn object(schema: Option<&Value>, meter: &Meter) -> Option<Map<String, Value>> {
     let Some(schema) = schema else { return Some(Map::new()) };
-    let candidate = match (Example { root: schema }).of(schema, 0) {
+    let candidate = match (Example { root: schema, meter }).of(schema, 0) {
         Some(Value::Object(candidate)) => candidate,
         _ => Map::new(),
     };
-    accepts(schema, &candidate).then_some(candidate)
+    accepts(schema, &candidate, meter).then_some(candidate)
 }
 
-fn accepts(schema: &Value, candidate: &Map<String, Value>) -> bool {
-    let meter = Meter::of_one_step();
-    let Ok(schema) = InputSchema::compile(schema, &meter) else { return false };
+fn accepts(schema: &Value, candidate: &Map<String, Value>, meter: &Meter) -> bool {
+    let Ok(schema) = InputSchema::compile(schema, meter) else { return false };
     let checked: Result<Value, SchemaFailure> =
-        schema.validate_and_fill(Value::Object(candidate.clone()), &meter);
+        schema.validate_and_fill(Value::Object(candidate.clone()), meter);
     checked.is_ok()
 }
 
 struct Example<'s> {
     root: &'s Value,
+    /// What the search may cost. Once it is used up, nothing more is found.
+    meter: &'s Meter,
 }
 
 impl<'s> Example<'s> {
     fn of(&self, schema: &'s Value, depth: usize) -> Option<Value> {
+        self.meter.charge(VISIT).ok()?;
         if depth == DEEPEST {
             return None;
         }
@@ -46,12 +51,14 @@ impl<'s> Example<'s> {
             return is_plain(value).then(|| value.clone());
         }
         if let Some(values) = keys.get("enum").and_then(Value::as_array) {
+            self.meter.charge_each(values.len(), VALUE).ok()?;
             return values.iter().find(|value| is_plain(value)).cloned();
         }
         if let Some(value) = keys.get("default").filter(|value| is_plain(value)) {
             return Some(value.clone());
         }
         if let Some(reference) = keys.get("$ref").and_then(Value::as_str) {
+            self.meter.charge_each(reference.len(), VALUE).ok()?;
             return self.of(self.root.pointer(reference.strip_prefix('#')?)?, depth + 1);
         }
         for alternatives in ["anyOf", "oneOf"].iter().filter_map(|key| keys.get(*key)?.as_array()) {
@@ -118,7 +125,34 @@ mod tests {
     use super::*;
 
     fn example(schema: &Value) -> Option<Value> {
-        object(Some(schema)).map(Value::Object)
+        object(Some(schema), &Meter::of_one_step()).map(Value::Object)
+    }
+
+    #[test]
+    fn the_search_for_an_example_is_bounded_by_its_work() {
+        let many = |one: Value| Value::Array(vec![one; 3_000]);
+        let names: Vec<_> = (0..16).map(|number| format!("a{number}")).collect();
+        let long = format!("#/{}", "x".repeat(60_000));
+        let hostile = [
+            json!({ "anyOf": many(json!({ "$ref": "#" })), "type": "object", "required": (0..17).collect::<Vec<_>>() }),
+            json!({ "oneOf": many(json!({ "anyOf": [{ "$ref": "#" }, { "$ref": "#" }] })) }),
+            json!({ "type": "object", "required": names, "properties": Value::Object(
+                names.iter().map(|name| (name.clone(), json!({ "$ref": "#" }))).collect()
+            ) }),
+            json!({ "anyOf": many(json!({ "$ref": "#/$defs/a" })), "$defs": { "a": { "anyOf": many(json!({ "enum": [[], {}] })) } } }),
+            json!({ "anyOf": [{ "$ref": "#/$defs/a" }, { "$ref": "#" }, { "$ref": "#" }], "$defs": { "a": { "enum": many(json!([])) } } }),
+            json!({ "anyOf": many(json!({ "$ref": "#/$defs/a" })), "$defs": { "a": { "anyOf": many(json!({ "$ref": long })) } } }),
+        ];
+        for schema in &hostile {
+            let meter = Meter::of_one_step();
+            let began = std::time::Instant::now();
+            assert_eq!(object(Some(schema), &meter), None);
+            assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
+        }
+        // What is used up stays used up: the functions of a component share one allowance.
+        let meter = Meter::new(3 * VISIT);
+        assert_eq!(object(Some(&hostile[0]), &meter), None);
+        assert_eq!(object(Some(&json!({ "type": "object" })), &meter), None);
     }
 
     #[test]
@@ -128,7 +162,7 @@ mod tests {
             "mode": { "enum": ["fast", "slow"] }, "other": { "type": "boolean" },
         }});
         assert_eq!(example(&schema), Some(json!({ "name": "text", "count": 3, "mode": "fast" })));
-        assert_eq!(object(None), Some(Map::new()));
+        assert_eq!(object(None, &Meter::of_one_step()), Some(Map::new()));
         assert_eq!(example(&json!({ "type": "object" })), Some(json!({})));
     }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use graph_core::capability::CapabilityKind;
 use graph_core::diagnostic::printable;
+use graph_core::work::Meter;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -64,6 +65,8 @@ pub fn usage(
     }
     usage.push("Pull it", &format!("graph-host pull {}", word(reference)));
     let id = word(id);
+    // One allowance for all schemas of a version: none of them keeps the other versions from being listed.
+    let meter = Meter::of_one_step();
     match content {
         Content::Graph(graph) => {
             usage.push(
@@ -74,7 +77,7 @@ pub fn usage(
             let schema = graph.inputs.as_ref().map(|schema| schema.json.as_ref());
             let inputs = match schema {
                 None => Some(Map::new()),
-                Some(json) => json.and_then(|json| example::object(Some(json))),
+                Some(json) => json.and_then(|json| example::object(Some(json), &meter)),
             };
             if let Some(inputs) = inputs {
                 usage.push("Run it", &(run + &options(&inputs)));
@@ -88,7 +91,7 @@ pub fn usage(
             let called = component.callables.iter().find_map(|callable| {
                 // A schema that is too large for a catalogue is not known.
                 let schema = callable.params.json.as_ref()?;
-                Some((callable.item.as_str(), example::object(Some(schema))?))
+                Some((callable.item.as_str(), example::object(Some(schema), &meter)?))
             });
             if let Some((item, params)) = called {
                 usage.graph = Some(Text::source(&graph_of(item, &params)));
