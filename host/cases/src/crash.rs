@@ -12,6 +12,7 @@ use graph_core::walker::TIME_LIMIT;
 use graph_driver::Clock as _;
 use serde_json::{Map, Value, json};
 
+use crate::ceiling::Bounds;
 use crate::document::{Case, Operation, ResumeOptions};
 use crate::expect::{Actual, Mismatch};
 use crate::items::Items;
@@ -81,6 +82,7 @@ pub(crate) async fn at_every_write(
     shown: &str,
     items: &Items,
     undisturbed: &[Undisturbed],
+    bounds: &Bounds,
 ) -> Result<u64, Problem> {
     let mut tried = 0;
     for (at, step) in case.script.iter().enumerate() {
@@ -88,7 +90,7 @@ pub(crate) async fn at_every_write(
             continue;
         }
         for write in 1..=undisturbed[at].writes {
-            Box::pin(cut(case, shown, items, undisturbed, (at, write))).await?;
+            Box::pin(cut(case, shown, items, undisturbed, (at, write), bounds)).await?;
             tried += 1;
         }
     }
@@ -102,8 +104,9 @@ async fn cut(
     items: &Items,
     undisturbed: &[Undisturbed],
     (at, write): (usize, u64),
+    bounds: &Bounds,
 ) -> Result<(), Problem> {
-    let mut session = Session::new(case, shown, items, false);
+    let mut session = Session::new(case, shown, items, false, bounds);
     let problem = |later: usize, message: Option<String>, mismatches: Vec<Mismatch>| Problem::Crash {
         step: at + 1,
         operation: case.script[at].operation.name(),
@@ -123,6 +126,9 @@ async fn cut(
         } else {
             Box::pin(session.perform(&step.operation)).await.map(Some)
         };
+        if let Some(over) = session.over() {
+            return Err(Problem::over(later + 1, step, over));
+        }
         let Some(mut actual) = gone_on.map_err(fault)? else { continue };
         if step.expect.wants_events() {
             actual.events = session.events_since(&mark).map_err(fault)?;

@@ -51,6 +51,8 @@ pub struct Case {
     pub caps: Vec<String>,
     /// `budgets`: the limits of the run, as under `run:` of a manifest. Without it, those of the manifest apply.
     pub budgets: Option<RunLimits>,
+    /// The keys of `budgets` that the case has, each with its line in the file, from 1.
+    pub budget_lines: BTreeMap<String, usize>,
     /// `http`: the answers of servers, in the order of the case.
     pub http: Vec<HttpDouble>,
     /// `models`: the answers of language models by their names, in the order in which they are given.
@@ -184,6 +186,7 @@ fn read(root: &Node, path: &Path, text: &str, problems: &Problems) -> Option<Cas
         || vec!["execute.tool.*".to_owned()],
         |patterns| patterns.into_iter().map(|(pattern, _)| pattern.to_owned()).collect(),
     );
+    let budget_lines = fields.get("budgets").map(lines_of).unwrap_or_default();
     let budgets = fields.fields("budgets", &RUN_LIMITS, "`budgets`").map(read_run_limits);
     let hooks = fields.filled("hooks").map(|hooks| read_hooks(hooks, text, problems)).unwrap_or_default();
     let http = fields.filled("http").map(|node| http::read(node, problems)).unwrap_or_default();
@@ -207,10 +210,17 @@ fn read(root: &Node, path: &Path, text: &str, problems: &Problems) -> Option<Cas
         hooks,
         caps,
         budgets,
+        budget_lines,
         http,
         models,
         script,
     })
+}
+
+/// The keys of a mapping, each with its line.
+fn lines_of(node: &Node) -> BTreeMap<String, usize> {
+    let entries = node.as_mapping().into_iter().flat_map(|mapping| mapping.iter());
+    entries.map(|entry| (entry.key.name.clone(), entry.key.span.line)).collect()
 }
 
 /// The ids of rows: `002.137`, `M.5`.

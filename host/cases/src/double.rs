@@ -11,10 +11,11 @@ use graph_core::id::without_version;
 use graph_core::node::{Category, Failure, Goto, Outcome};
 use graph_core::template::{Root, Scope, ValueTemplate};
 use graph_core::walker::{TaskReport, TaskSpec};
-use graph_core::work::Meter;
+use graph_core::work::{Exhausted, Meter};
 use graph_core::yaml::{Fields, Node};
 use serde_json::{Map, Value};
 
+use crate::ceiling::{Held, Waiting};
 use crate::document::span_of;
 use crate::keys;
 use crate::store::task_of_child;
@@ -183,6 +184,8 @@ fn read_failure(node: &Node, what: &str, text: &str, problems: &Problems) -> Opt
 #[derive(Debug)]
 pub(crate) struct Doubles {
     items: BTreeMap<String, Double>,
+    /// What the results that wait take.
+    waiting: Waiting,
     counts: Mutex<Counts>,
 }
 
@@ -222,11 +225,14 @@ struct CallKey {
 pub(crate) struct Reply {
     pub(crate) report: TaskReport,
     pub(crate) delay: Option<Duration>,
+    /// The memory of the report, until it is handed over.
+    pub(crate) held: Held,
 }
 
 impl Doubles {
-    pub(crate) fn new(items: BTreeMap<String, Double>) -> Self {
-        Self { items, counts: Mutex::default() }
+    /// The doubles of a case, whose results take so many bytes at most while they wait.
+    pub(crate) fn new(items: BTreeMap<String, Double>, most: u64) -> Self {
+        Self { items, waiting: Waiting::new(most), counts: Mutex::default() }
     }
 
     /// Whether an item has a double. A version after the id is ignored.
@@ -335,12 +341,12 @@ impl Doubles {
         };
         let last = double.outcomes.len() - 1;
         let scripted = &double.outcomes[usize::try_from(call - 1).unwrap_or(usize::MAX).min(last)];
-        Some(scripted.reply(spec, call))
+        Some(scripted.reply(spec, call, &self.waiting))
     }
 }
 
 impl Scripted {
-    fn reply(&self, spec: &TaskSpec, call: u64) -> Reply {
+    fn reply(&self, spec: &TaskSpec, call: u64, waiting: &Waiting) -> Reply {
         let activation = &spec.activation;
         let values: [Value; 6] = [
             Value::from(activation.node_id.as_str()),
@@ -354,13 +360,18 @@ impl Scripted {
         for (name, value) in ROOTS[1..].iter().zip(&values) {
             scope = scope.with(name, Root::Value(value));
         }
-        self.perform(spec, &scope)
+        // Filling a template in costs at least what its result takes in memory.
+        let meter = Meter::new(waiting.left());
+        let (mut report, delay) = self.perform(spec, &scope, &meter);
+        if meter.reason() == Exhausted::Fuel && meter.charge(1).is_err() {
+            report.result = Err(Failure::new(Category::Limit, waiting.used_up()));
+        }
+        Reply { report, delay, held: waiting.hold(meter.spent()) }
     }
 
-    fn perform(&self, spec: &TaskSpec, scope: &Scope<'_>) -> Reply {
-        let meter = Meter::of_one_step();
+    fn perform(&self, spec: &TaskSpec, scope: &Scope<'_>, meter: &Meter) -> (TaskReport, Option<Duration>) {
         let fill = |template: &ValueTemplate| {
-            template.evaluate(scope, TemplateMode::Lenient, &mut Vec::new(), &meter)
+            template.evaluate(scope, TemplateMode::Lenient, &mut Vec::new(), meter)
         };
         let mut delay = self.delay;
         let mut fuel = 0;
@@ -373,10 +384,10 @@ impl Scripted {
                 }
                 Ok(_) => match then {
                     Some(then) => {
-                        let reply = then.perform(spec, scope);
-                        delay = delay.or(reply.delay);
-                        fuel = reply.report.fuel;
-                        reply.report.result
+                        let (report, later) = then.perform(spec, scope, meter);
+                        delay = delay.or(later);
+                        fuel = report.fuel;
+                        report.result
                     }
                     None => Ok(Outcome::Result(Value::Null)),
                 },
@@ -391,7 +402,7 @@ impl Scripted {
                 Err(trap.failure(spec))
             }
         };
-        Reply { report: TaskReport::new(result, fuel), delay }
+        (TaskReport::new(result, fuel), delay)
     }
 }
 

@@ -77,6 +77,7 @@ impl TaskExecutor for CaseExecutor {
             };
         };
         async move {
+            let _held = reply.held;
             if let Some(delay) = reply.delay {
                 tokio::time::sleep(delay).await;
             }

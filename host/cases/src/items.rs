@@ -15,6 +15,7 @@ use graph_core::walker::Graphs;
 use graph_runtime::graph_engine::{Engine, HttpDoubles, ModelDoubles};
 use serde_json::Value;
 
+use crate::ceiling;
 use crate::http::CaseServers;
 use crate::models::CaseModels;
 use graph_driver::TaskExecutor;
@@ -65,33 +66,21 @@ impl Items {
     }
 
     /// For cases of strangers: graphs that a graph names are found as in a run, and every other item needs a double, so that
-    /// no component is executed and no text of the user's is read. A case gets no larger budgets than a run without a manifest.
+    /// no component is executed and no text of the user's is read.
     #[must_use]
     pub fn with_doubles_only(self) -> Self {
         Self { is_doubles_only: true, ..self }
     }
 
-    /// The limits of a case's run that the case asks for.
-    pub(crate) fn budgets(&self, wanted: RunLimits) -> RunLimits {
-        if !self.is_doubles_only {
-            return wanted;
-        }
-        let most = RunLimits::DEFAULT;
-        RunLimits {
-            fuel: wanted.fuel.min(most.fuel),
-            timeout: wanted.timeout.min(most.timeout),
-            depth: wanted.depth.min(most.depth),
-            calls: wanted.calls.min(most.calls),
-            bytes: wanted.bytes.min(most.bytes),
-            steps: wanted.steps.min(most.steps),
-            state: wanted.state.min(most.state),
-            results: wanted.results.min(most.results),
-            stored: wanted.stored.min(most.stored),
-            model: wanted.model.min(most.model),
-            model_asks: wanted.model_asks,
-            model_of_nodes: wanted.model_of_nodes,
-            model_of_root: wanted.model_of_root,
-        }
+    /// The ceiling of each case: the limits of the user's manifest, or the defaults.
+    pub(crate) fn ceiling(&self) -> RunLimits {
+        let given = self.real.as_ref().map_or(RunLimits::DEFAULT, |real| real.grants.run_limits());
+        ceiling::of_user(given)
+    }
+
+    /// How many cases run at a time. Each holds its own results and its own store in memory.
+    pub(crate) const fn at_a_time(&self) -> usize {
+        if self.is_doubles_only { 2 } else { 8 }
     }
 
     /// The manifest of a case that permits these dispatches.
@@ -252,17 +241,4 @@ fn explained(refused: &Error) -> Error {
     let message =
         format!("{}\nwhat has no double in the case is used as in a run; {advice}", refused.message());
     Error::new(refused.kind(), refused.code(), message)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_case_of_a_stranger_has_no_larger_budgets_than_a_run() {
-        let large = RunLimits { fuel: u64::MAX, stored: u64::MAX, steps: 7, ..RunLimits::DEFAULT };
-        assert_eq!(Items::default().budgets(large), large);
-        let kept = RunLimits { steps: 7, ..RunLimits::DEFAULT };
-        assert_eq!(Items::default().with_doubles_only().budgets(large), kept);
-    }
 }

@@ -43,7 +43,7 @@ pub static CASE: KeyTable = KeyTable {
         ),
         Key::new("caps", List(&Text("a dispatch pattern")), "What may be dispatched")
             .or("`[\"execute.tool.*\"]`"),
-        Key::new("budgets", Table(&RUN_LIMITS), "Limits of the run, as under `run` of a manifest"),
+        Key::new("budgets", Table(&RUN_LIMITS), "Lower limits of each run, as under `run` of a manifest"),
         Key::new("hooks", Table(&HOOKS), "Hooks from outside of the graph").blank(),
         Key::new("http", List(&Table(&HTTP)), "What servers answer to requests of real components").blank(),
         Key::new(

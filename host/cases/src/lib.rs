@@ -1,6 +1,7 @@
 //! Cases: graphs tested as data. A case runs on the walker, the driver and the records of real runs; only its items, its
 //! store and its clock are replaced.
 
+mod ceiling;
 mod clock;
 mod crash;
 mod document;
@@ -20,6 +21,7 @@ mod session;
 mod store;
 mod travel;
 
+pub use ceiling::Stop;
 pub use document::{Case, GraphSource, Operation, ResumeOptions, RunOptions, Step};
 pub use double::Double;
 pub use expect::{Actual, ActualError, Expect, Mismatch};

@@ -3,9 +3,15 @@
 use std::collections::BTreeMap;
 
 use graph_core::diagnostic::Diagnostics;
+use graph_core::work::size;
 use serde_json::{Value, json};
 
+use crate::ceiling::Over;
+use crate::document::Step;
 use crate::expect::Mismatch;
+
+/// A value of a mismatch that is longer, measured as in memory, is not kept: there may be many cases.
+const LONGEST: u64 = 64 << 10;
 
 /// The outcome of all cases.
 #[derive(Debug)]
@@ -56,6 +62,17 @@ pub enum Problem {
         /// The line of the operation in the file, from 1.
         line: usize,
         /// Why it could not be carried out.
+        message: String,
+    },
+    /// The case asks for more than the user's limits allow, or all of its runs together have used them up.
+    Limit {
+        /// The number of the step that used it up, from 1; none if the case was not begun.
+        step: Option<usize>,
+        /// The line in the file, from 1.
+        line: usize,
+        /// The key under `run` of a manifest; none if the case was stopped.
+        budget: Option<&'static str>,
+        /// What happened, and what raises the limit.
         message: String,
     },
     /// The outcome of a step is not the expected one.
@@ -156,7 +173,33 @@ impl CaseReport {
     }
 }
 
+impl From<Over> for Problem {
+    fn from(over: Over) -> Self {
+        let Over { budget, message, line } = over;
+        Self::Limit { step: None, line: line.unwrap_or(1), budget, message }
+    }
+}
+
 impl Problem {
+    /// A step used the ceiling of its case up.
+    pub(crate) fn over(number: usize, step: &Step, over: Over) -> Self {
+        let Over { budget, message, line } = over;
+        Self::Limit { step: Some(number), line: line.unwrap_or(step.line), budget, message }
+    }
+
+    /// The problem without values that take much memory.
+    pub(crate) fn shortened(mut self) -> Self {
+        if let Self::Unexpected { mismatches, .. } | Self::Crash { mismatches, .. } = &mut self {
+            for value in mismatches.iter_mut().flat_map(|one| [&mut one.expected, &mut one.actual]) {
+                let size = size::of(value);
+                if size > LONGEST {
+                    *value = Value::from(format!("(a value of {size} bytes)"));
+                }
+            }
+        }
+        self
+    }
+
     /// The problem in one sentence, without paths of files: the same on every machine.
     pub fn summary(&self) -> String {
         match self {
@@ -168,6 +211,7 @@ impl Problem {
                     count => format!("{first} (the first of {count} problems)"),
                 }
             }
+            Self::Limit { message, .. } => format!("limit: {message}"),
             Self::Fault { step, operation, message, .. } => format!("step {step}, {operation}: {message}"),
             Self::Unexpected { step, operation, mismatches, .. }
             | Self::Crash { step, operation, mismatches, .. } => {
@@ -181,6 +225,11 @@ impl Problem {
         match self {
             Self::Unreadable(message) => vec![json!({ "message": message })],
             Self::Invalid(diagnostics) => vec![diagnostics.to_json()],
+            Self::Limit { step, line, budget, message } => {
+                vec![
+                    json!({ "code": "limit", "budget": budget, "step": step, "line": line, "message": message }),
+                ]
+            }
             Self::Fault { step, operation, line, message } => {
                 vec![json!({ "step": step, "operation": operation, "line": line, "message": message })]
             }

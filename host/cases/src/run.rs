@@ -3,12 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
+use crate::ceiling::{Bounds, Stop};
 use crate::crash::{self, Undisturbed};
 use crate::document::Case;
 use crate::items::Items;
 use crate::report::{CaseReport, Crashes, Problem, Report};
 use crate::session::Session;
+use graph_core::work::size;
 use serde_json::Value;
 
 /// Which cases to run.
@@ -21,19 +24,25 @@ pub struct Options {
     /// Requests of real components that a case has no answer for are sent, and the answers are in
     /// [`CaseReport::recorded`](crate::CaseReport::recorded).
     pub record: bool,
+    /// When the time of all cases is over, in addition to that of each.
+    pub until: Option<Instant>,
+    /// Stops all cases.
+    pub stop: Option<Stop>,
 }
 
-/// Runs the cases in these files, as many at a time as there are processors, and reports them in the order of files.
+/// Runs the cases in these files, several at a time, and reports them in the order of files.
 pub fn run(files: &[PathBuf], items: &Items, options: &Options) -> Report {
     let next = AtomicUsize::new(0);
     let reports: Mutex<Vec<(usize, CaseReport)>> = Mutex::new(Vec::with_capacity(files.len()));
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(files.len()).max(1);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = threads.min(items.at_a_time()).min(files.len()).max(1);
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(file) = files.get(at) else { return };
+                    let is_stopped = options.stop.as_ref().is_some_and(Stop::is_requested);
+                    let Some(file) = files.get(at).filter(|_| !is_stopped) else { return };
                     if let Some(report) = one(file, items, options) {
                         reports.lock().unwrap_or_else(PoisonError::into_inner).push((at, report));
                     }
@@ -73,9 +82,14 @@ fn one(file: &Path, items: &Items, options: &Options) -> Option<CaseReport> {
         return None;
     }
     let mut recorded = Vec::new();
-    let (problems, crashes) = match perform(&case, &shown, items, options, &mut recorded) {
+    let bounds = Bounds::of(&case, items.ceiling(), options.until, options.stop.clone());
+    let performed = match bounds {
+        Ok(bounds) => perform(&case, &shown, items, options, &bounds, &mut recorded),
+        Err(over) => Err(over.into()),
+    };
+    let (problems, crashes) = match performed {
         Ok(crashes) => (Vec::new(), crashes),
-        Err(problem) => (vec![problem], None),
+        Err(problem) => (vec![problem.shortened()], None),
     };
     Some(CaseReport { file: shown, name: Some(case.name), about: case.about, problems, crashes, recorded })
 }
@@ -86,6 +100,7 @@ fn perform(
     shown: &str,
     items: &Items,
     options: &Options,
+    bounds: &Bounds,
     recorded: &mut Vec<Value>,
 ) -> Result<Option<Crashes>, Problem> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -94,7 +109,7 @@ fn perform(
         .build()
         .map_err(|error| Problem::Unreadable(format!("a runtime cannot be started: {error}")))?;
     runtime.block_on(async {
-        let mut session = Session::new(case, shown, items, options.record);
+        let mut session = Session::new(case, shown, items, options.record, bounds);
         let mut undisturbed = Vec::with_capacity(case.script.len());
         for (index, step) in case.script.iter().enumerate() {
             let (number, operation, line) = (index + 1, step.operation.name(), step.line);
@@ -103,6 +118,9 @@ fn perform(
             let mark = session.history_mark().map_err(fault)?;
             let done = Box::pin(session.perform(&step.operation)).await;
             *recorded = session.servers.recorded();
+            if let Some(over) = session.over() {
+                return Err(Problem::over(number, step, over));
+            }
             let mut actual = done.map_err(fault)?;
             if step.expect.wants_events() {
                 actual.events = session.events_since(&mark).map_err(fault)?;
@@ -111,7 +129,11 @@ fn perform(
             if !mismatches.is_empty() {
                 return Err(Problem::Unexpected { step: number, operation, line, mismatches });
             }
-            undisturbed.push(Undisturbed { actual, writes: session.store.taken() - before });
+            if options.crash {
+                // What every step comes to is kept until the crashes have been tried.
+                session.store.has_room_for(size::of(&actual.result));
+                undisturbed.push(Undisturbed { actual, writes: session.store.taken() - before });
+            }
         }
         if !options.crash {
             return Ok(None);
@@ -119,7 +141,9 @@ fn perform(
         if let Some(why) = crash::excused(case, &session, &undisturbed) {
             return Ok(Some(Crashes::Skipped(why)));
         }
-        crash::at_every_write(case, shown, items, &undisturbed).await.map(|tried| Some(Crashes::Tried(tried)))
+        crash::at_every_write(case, shown, items, &undisturbed, bounds)
+            .await
+            .map(|tried| Some(Crashes::Tried(tried)))
     })
 }
 
@@ -182,6 +206,95 @@ mod tests {
         assert_eq!(names("alph"), ["alpha"]);
         assert_eq!(names("two.case"), ["beta"]);
         assert_eq!(names("nothing"), [""; 0]);
+    }
+
+    /// The budget and the line of the limit that a case comes up against.
+    fn limit(text: &str, options: &Options) -> (Option<&'static str>, usize, String) {
+        let report = run_texts(&[("limited", text.to_owned())], options);
+        match report.cases[0].problems.first() {
+            Some(Problem::Limit { budget, line, message, .. }) => (*budget, *line, message.clone()),
+            other => unreachable!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_case_lowers_its_budgets_and_never_raises_them() {
+        let with =
+            |budgets: &str| format!("{GRAPH}budgets:\n  steps: 7\n  {budgets}\nscript: [{{ run: {{}} }}]\n");
+        let lowered = run_texts(&[("lowered", with("fuel: 100000000"))], &Options::default());
+        assert_eq!(lowered.counts(), (1, 0), "{}", lowered.to_json());
+        for (budget, raised) in [
+            ("fuel", "fuel: 100000000001"),
+            ("timeout", "timeout: 601s"),
+            ("depth", "depth: 6"),
+            ("calls", "calls: 10000001"),
+            ("bytes", "bytes: 5GiB"),
+            ("steps", "state: 1KiB\n  steps: 100001"),
+            ("state", "state: 65MiB"),
+            ("results", "results: 65MiB"),
+            ("stored", "stored: 65MiB"),
+        ] {
+            let text = with(raised).replace(if budget == "steps" { "  steps: 7\n" } else { "\0" }, "");
+            let (found, line, message) = limit(&text, &Options::default());
+            assert_eq!(found, Some(budget), "{message}");
+            let named = text.lines().position(|line| line.trim().starts_with(budget)).unwrap() + 1;
+            assert_eq!(line, named, "{message}");
+            assert!(message.contains(&format!("`run: {{ {budget}: … }}`")), "{message}");
+        }
+    }
+
+    #[test]
+    fn all_runs_of_a_case_share_one_ceiling() {
+        let long = "x".repeat(1 << 20);
+        let again = "- replay: { at: { step: 0 } }\n".repeat(100);
+        let text = format!(
+            "graph: {{ start: a, nodes: {{ a: {{ action: {{ item_id: t/one }}, assign: {{ x: \"${{result}}\" }} }} }} }}\n\
+             items: {{ t/one: {{ result: {long} }} }}\nscript:\n- run: {{}}\n{again}"
+        );
+        let (budget, line, message) = limit(&text, &Options::default());
+        assert_eq!(budget, Some("stored"), "{message}");
+        assert!(line > 4 && message.contains("67108864 bytes"), "line {line}: {message}");
+    }
+
+    #[test]
+    fn results_that_wait_are_held_within_the_ceiling() {
+        let long = "x".repeat(1 << 20);
+        let over: Vec<_> = (0..200).collect();
+        let text = format!(
+            "graph: {{ start: a, nodes: {{ a: {{ type: foreach, over: {over:?}, as: x, action: {{ item_id: t/one }}, \
+             collect: all }} }} }}\nitems: {{ t/one: {{ result: {long}, delay_ms: 1000 }} }}\n\
+             script: [{{ run: {{ max_concurrency: 200 }}, expect: {{ error: {{ contains: results of doubles that wait }} }} }}]\n"
+        );
+        let report = run_texts(&[("waiting", text)], &Options::default());
+        assert_eq!(report.counts(), (1, 0), "{}", report.to_json());
+    }
+
+    #[test]
+    fn a_case_ends_when_its_time_is_over_or_it_is_stopped() {
+        let text = "graph: { start: a, max_steps: 1000000000, durability: exit, nodes: { a: { type: router, next: { type: always, to: a } } } }\n\
+                    script: [{ run: {} }]\n";
+        let simple = format!("{GRAPH}script: [{{ run: {{}} }}]\n");
+        for text in [text, &simple] {
+            let options = Options { until: Some(Instant::now()), ..Options::default() };
+            if Case::parse(Path::new("x.case.yaml"), text).is_ok() {
+                assert_eq!(limit(text, &options).0, Some("timeout"));
+            }
+        }
+        let stop = Stop::default();
+        stop.request();
+        let options = Options { stop: Some(stop), ..Options::default() };
+        assert_eq!(run_texts(&[("stopped", simple)], &options).cases.len(), 0);
+    }
+
+    #[test]
+    fn what_a_report_keeps_of_a_case_is_short() {
+        let long = "x".repeat(1 << 20);
+        let text = format!(
+            "{}script: [{{ run: {{}}, expect: {{ state: {{ x: 1 }} }} }}]\n",
+            GRAPH.replace("result: 1", &format!("result: {long}"))
+        );
+        let report = run_texts(&[("long", text)], &Options::default());
+        assert!(report.to_json().to_string().len() < 10_000);
     }
 
     #[test]

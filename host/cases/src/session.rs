@@ -19,6 +19,7 @@ use graph_core::work::Meter;
 use graph_store::{CheckpointStore, Owner, RunGuard};
 use serde_json::{Map, Value};
 
+use crate::ceiling::{Bounds, Over, Spending};
 use crate::clock::PausedClock;
 use crate::document::{Case, GraphSource, Operation, ResumeOptions, RunOptions};
 use crate::double::Doubles;
@@ -109,6 +110,10 @@ pub(crate) struct Session<'c> {
     pub(crate) run: String,
     /// How many forks there are.
     pub(crate) forks: u64,
+    /// What bounds the case.
+    pub(crate) bounds: &'c Bounds,
+    /// What its runs have used.
+    pub(crate) spending: Spending,
 }
 
 /// Counts the dispatches of nodes whose items are graphs, which no executor sees.
@@ -137,12 +142,18 @@ pub(crate) struct Started {
 
 impl<'c> Session<'c> {
     /// `records`: requests that the case has no answer for are sent, and the answers recorded.
-    pub(crate) fn new(case: &'c Case, path: &str, items: &'c Items, records: bool) -> Self {
+    pub(crate) fn new(
+        case: &'c Case,
+        path: &str,
+        items: &'c Items,
+        records: bool,
+        bounds: &'c Bounds,
+    ) -> Self {
         Self {
             case,
             path: path.to_owned(),
-            store: Arc::new(CaseStore::new()),
-            doubles: Arc::new(Doubles::new(case.items.clone())),
+            store: Arc::new(CaseStore::new(bounds.most.stored)),
+            doubles: Arc::new(Doubles::new(case.items.clone(), bounds.most.results)),
             servers: Arc::new(CaseServers::of(&case.http, records)),
             models: Arc::new(CaseModels::of(&case.models)),
             key: SigningKey::from_seed(&[7; 32]),
@@ -154,6 +165,8 @@ impl<'c> Session<'c> {
             started: None,
             run: RUN.to_owned(),
             forks: 0,
+            bounds,
+            spending: Spending::default(),
         }
     }
 
@@ -176,7 +189,15 @@ impl<'c> Session<'c> {
             Operation::Prune(most) => self.prune(*most),
         };
         drop(held);
+        if self.over().is_some() {
+            return Err("the case may use no more".to_owned());
+        }
         self.outcome(done)
+    }
+
+    /// What the case has used up of its ceiling.
+    pub(crate) fn over(&self) -> Option<Over> {
+        self.bounds.over(&self.spending, self.store.full())
     }
 
     /// Continues an operation that was cut short.
@@ -454,8 +475,10 @@ impl<'c> Session<'c> {
         let ended = tokio::select! {
             biased;
             () = store.broken() => None,
+            () = self.bounds.late() => None,
             status = driver.drive(first, &mut watcher) => Some(status),
         };
+        self.spending.count(&driver.summary());
         if store.is_broken() {
             return Ok(None);
         }
@@ -531,10 +554,7 @@ impl<'c> Session<'c> {
     fn manifest(&self) -> Result<Manifest, OperationError> {
         DispatchPatterns::parse(&self.case.caps)
             .map(|dispatch| self.items.manifest(dispatch))
-            .map(|manifest| match self.case.budgets {
-                Some(budgets) => manifest.with_run_limits(self.items.budgets(budgets)),
-                None => manifest,
-            })
+            .map(|manifest| manifest.with_run_limits(self.bounds.run))
             .map_err(|error| {
                 OperationError::refused(
                     ErrorCode::InvalidDocument,

@@ -25,6 +25,12 @@ pub(crate) struct CaseStore {
     left: AtomicU64,
     /// How many it has taken.
     taken: AtomicU64,
+    /// The bytes that it has taken: all of them are in memory.
+    held: AtomicU64,
+    /// How many bytes it takes.
+    most: u64,
+    /// It was to take more than that.
+    is_full: AtomicBool,
     /// The runs and namespaces that it has records of.
     places: Mutex<BTreeSet<(String, String)>>,
     broken: AtomicBool,
@@ -32,9 +38,26 @@ pub(crate) struct CaseStore {
 }
 
 impl CaseStore {
-    /// A store that takes everything.
-    pub(crate) fn new() -> Self {
-        Self { left: AtomicU64::new(u64::MAX), ..Self::default() }
+    /// A store that takes any number of records, of so many bytes in all.
+    pub(crate) fn new(most: u64) -> Self {
+        Self { left: AtomicU64::new(u64::MAX), most, ..Self::default() }
+    }
+
+    /// The most that it takes, once it was to take more.
+    pub(crate) fn full(&self) -> Option<u64> {
+        self.is_full.load(Ordering::SeqCst).then_some(self.most)
+    }
+
+    /// Counts what is kept in memory from now on. Whether there is room for it: otherwise, the case ends here.
+    pub(crate) fn has_room_for(&self, bytes: u64) -> bool {
+        let held = self.held.fetch_add(bytes, Ordering::SeqCst).saturating_add(bytes);
+        if held <= self.most {
+            return true;
+        }
+        self.is_full.store(true, Ordering::SeqCst);
+        self.broken.store(true, Ordering::SeqCst);
+        self.breaking.notify_one();
+        false
     }
 
     /// For keeping order in it, which no crash of a case cuts short.
@@ -45,7 +68,7 @@ impl CaseStore {
     /// From now on takes that many records and breaks off after the last of them.
     pub(crate) fn break_after(&self, records: Option<u64>) {
         self.left.store(records.unwrap_or(u64::MAX), Ordering::SeqCst);
-        self.broken.store(false, Ordering::SeqCst);
+        self.broken.store(self.full().is_some(), Ordering::SeqCst);
     }
 
     /// How many records it has taken since the case began.
@@ -183,6 +206,17 @@ fn place_of_child(namespace: &str) -> Option<(&str, u64)> {
     Some((parent, superstep.parse().ok()?))
 }
 
+/// What a record takes in memory, about.
+fn bytes_of(record: &SignedRecord) -> u64 {
+    /// Of each part, in addition to its texts.
+    const PART: usize = 256;
+    let values = record.values.iter().map(|value| value.channel.len() + value.json.len() + PART);
+    let results =
+        record.results.iter().map(|entry| entry.body.len() + entry.run.len() + entry.namespace.len() + PART);
+    let own = record.body.len() + record.run.len() + record.namespace.len() + record.task.len() + PART;
+    values.chain(results).fold(own, usize::saturating_add) as u64
+}
+
 /// The name of a hook, next to those of nodes.
 fn hook_name(hook: &str) -> String {
     format!("hook:{hook}")
@@ -209,6 +243,10 @@ impl Front for CaseStore {
         let taken = usize::try_from(left).unwrap_or(usize::MAX).min(batch.len());
         if self.is_broken() || (taken == 0 && !batch.is_empty()) {
             let reason = "the case has broken off here".to_owned();
+            return Err(StorageError::Io { location: "the store of the case".to_owned(), reason }.into());
+        }
+        if !self.has_room_for(batch[..taken].iter().map(bytes_of).fold(0, u64::saturating_add)) {
+            let reason = format!("a case stores at most {} bytes", self.most);
             return Err(StorageError::Io { location: "the store of the case".to_owned(), reason }.into());
         }
         self.inner.commit(guard, &batch[..taken], update, synchronous)?;

@@ -12,6 +12,9 @@ use graph_runtime::run::context::Environment;
 use graph_runtime::run::edit_and_fork;
 use graph_runtime::run::restore;
 
+/// What the row of a run takes in memory, about.
+const ROW: u64 = 4 << 10;
+
 impl Session<'_> {
     pub(crate) async fn update(
         &mut self,
@@ -48,11 +51,17 @@ impl Session<'_> {
         let origin = self.store.run(&self.run).map_err(|error| OperationError::Fault(error.to_string()))?;
         let (Some(origin), Some(environment)) = (origin, self.still()) else { return Err(no_run()) };
         let row = edit_and_fork::fork_row(&origin, &of, &run);
+        if !self.store.has_room_for(ROW) {
+            return Ok(None);
+        }
         self.store.break_after(options.crash_after);
         let forked = Box::pin(environment.fork(&graph, setup.clone(), row, of, edit));
         let done = self.unless_broken(forked).await?;
         self.forks += 1;
         self.run = run;
+        if let Some(summary) = &done {
+            self.spending.begin(summary);
+        }
         if let Some(started) = &mut self.started {
             started.setup = setup;
         }
@@ -91,6 +100,7 @@ impl Session<'_> {
         let done = tokio::select! {
             biased;
             () = self.store.broken() => None,
+            () = self.bounds.late() => return Ok(None),
             done = edited => Some(done),
         };
         if self.store.is_broken() {

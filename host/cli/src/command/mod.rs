@@ -34,6 +34,7 @@ mod runs;
 mod schema;
 mod search;
 mod sign;
+mod stoppable;
 mod suggestion;
 mod test;
 mod trust;

@@ -3,10 +3,11 @@
 mod published;
 
 use crate::command::args::SourceArgs;
+use crate::command::stoppable::until_stopped;
 use graph_host::context::named_project;
 use std::path::{Path, PathBuf};
 
-use graph_cases::{Items, Options, cases, run as run_cases, with_answers};
+use graph_cases::{Items, Options, Stop, cases, run as run_cases, with_answers};
 use graph_core::diagnostic::printable;
 use graph_host::context::Context;
 use graph_host::terminal::case_report;
@@ -44,7 +45,8 @@ pub(crate) struct Args {
     /// `http`
     #[arg(long, conflicts_with = "crash")]
     record: bool,
-    /// The manifest that components get their grants from; what may be dispatched is in each case, under `caps`
+    /// The manifest that components get their grants from, and whose `run` limits no case exceeds; what may be dispatched is in
+    /// each case, under `caps`
     #[arg(long, value_name = "FILE")]
     caps: Option<PathBuf>,
     #[command(flatten)]
@@ -65,12 +67,27 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     let project = named_project(args.sources.project.as_deref())?;
     let items =
         Items::real(args.sources.sources(), args.caps.as_deref(), &project, &context.quiet(true).host)?;
-    let options = Options { filter: args.filter, crash: args.crash, record: args.record };
-    let mut report = run_cases(&files, &items, &options);
-    for reference in references.iter().filter_map(|path| published::reference(path)) {
-        let of_graph = published::run(reference, args.sources.clone(), &project, &options, context)?;
-        report.cases.extend(of_graph.cases);
-    }
+    let stop = Stop::default();
+    let options = Options {
+        filter: args.filter,
+        crash: args.crash,
+        record: args.record,
+        until: None,
+        stop: Some(stop.clone()),
+    };
+    let (of_thread, sources, named) = (options.clone(), args.sources.clone(), context.clone());
+    let test = move || {
+        let mut report = run_cases(&files, &items, &of_thread);
+        for reference in references.iter().filter_map(|path| published::reference(path)) {
+            let of_graph = published::run(reference, sources.clone(), &project, &of_thread, &named)?;
+            report.cases.extend(of_graph.cases);
+        }
+        Ok(report)
+    };
+    let Some(report) = until_stopped("cases", &stop, context, test)? else {
+        context.output.note("interrupted: not all cases were run");
+        return Ok(Exit::Cancelled);
+    };
     for case in report.cases.iter().filter(|case| !case.recorded.is_empty()) {
         record(Path::new(&case.file), &case.recorded, context)?;
     }

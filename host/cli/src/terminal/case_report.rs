@@ -60,6 +60,10 @@ fn write_problem(text: &mut String, problem: &Problem, file: &str) {
                 }
             }
         }
+        Problem::Limit { step, line, message, .. } => {
+            let step = step.map(|step| format!(" step {step},")).unwrap_or_default();
+            let _ = writeln!(text, "  {}:{line}:{step} limit: {}", printable(file), printable(message));
+        }
         Problem::Fault { step, operation, line, message } => {
             let _ = writeln!(
                 text,

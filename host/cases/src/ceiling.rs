@@ -1,0 +1,301 @@
+//! The ceiling of a case: what all of its runs may use together, forks, replays and repetitions included. It is the user's,
+//! or the default; a case can lower what a run of it may use, and never raises it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use graph_core::limits::{ModelUse, RunLimits};
+use graph_core::walker::Summary;
+
+use crate::document::Case;
+
+/// What a case holds in memory at most, of each kind, unless the user's manifest says otherwise: its store, and the results
+/// of one superstep. Several cases run at a time.
+const HELD: u64 = 64 << 20;
+
+/// A request to stop all cases, which can be passed to another thread.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Stops the cases that run, and begins no other.
+    pub fn request(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether they are to stop.
+    pub fn is_requested(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// The limits of the user as a case has them: in memory it holds less than a run stores, unless the manifest says how much.
+pub(crate) fn of_user(given: RunLimits) -> RunLimits {
+    let usual = RunLimits::DEFAULT;
+    let held = |given: u64, usual: u64| if given == usual { usual.min(HELD) } else { given };
+    RunLimits {
+        results: held(given.results, usual.results),
+        stored: held(given.stored, usual.stored),
+        ..given
+    }
+}
+
+/// A ceiling that a case wants more than, or has used up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Over {
+    /// The key under `run` of a manifest; none if the case was stopped for another reason.
+    pub(crate) budget: Option<&'static str>,
+    /// What happened, as a sentence without its full stop.
+    pub(crate) message: String,
+    /// The line of the case that asks for more, if one does.
+    pub(crate) line: Option<usize>,
+}
+
+impl Over {
+    fn used_up(budget: &'static str, most: &str) -> Self {
+        let message =
+            format!("all runs of the case together have used up {most}, the `{budget}` that a case may use");
+        Self { budget: Some(budget), message: format!("{message}; {}", raised_by(budget)), line: None }
+    }
+}
+
+/// The line that raises a ceiling.
+fn raised_by(budget: &str) -> String {
+    format!("`run: {{ {budget}: … }}` in the manifest that `graph-host test --caps FILE` names raises it")
+}
+
+/// The limits of each run of a case: those of its `budgets`, and for keys that it leaves out the ceiling itself.
+pub(crate) fn of_case(case: &Case, most: RunLimits) -> Result<RunLimits, Over> {
+    let Some(wanted) = case.budgets else { return Ok(most) };
+    let mut run = most;
+    for (key, line) in &case.budget_lines {
+        let over = |budget: &'static str, wanted: String, most: String| Over {
+            budget: Some(budget),
+            message: format!(
+                "the case asks for a `{budget}` of {wanted}, and the most that it may use is {most}; {}",
+                raised_by(budget)
+            ),
+            line: Some(*line),
+        };
+        let mut lower = |budget: &'static str, wanted: u64, limit: fn(&mut RunLimits) -> &mut u64| {
+            let limit = limit(&mut run);
+            if wanted > *limit {
+                return Err(over(budget, wanted.to_string(), limit.to_string()));
+            }
+            *limit = wanted;
+            Ok(())
+        };
+        match key.as_str() {
+            "fuel" => lower("fuel", wanted.fuel, |run| &mut run.fuel)?,
+            "calls" => lower("calls", wanted.calls, |run| &mut run.calls)?,
+            "bytes" => lower("bytes", wanted.bytes, |run| &mut run.bytes)?,
+            "steps" => lower("steps", wanted.steps, |run| &mut run.steps)?,
+            "state" => lower("state", wanted.state, |run| &mut run.state)?,
+            "results" => lower("results", wanted.results, |run| &mut run.results)?,
+            "stored" => lower("stored", wanted.stored, |run| &mut run.stored)?,
+            "timeout" if wanted.timeout > most.timeout => {
+                return Err(over("timeout", seconds(wanted.timeout), seconds(most.timeout)));
+            }
+            "timeout" => run.timeout = wanted.timeout,
+            "depth" if wanted.depth > most.depth => {
+                return Err(over("depth", wanted.depth.to_string(), most.depth.to_string()));
+            }
+            "depth" => run.depth = wanted.depth,
+            "model" => {
+                // Figures that are left out have their defaults, which are not what the case asks for.
+                let usual = RunLimits::DEFAULT.model;
+                if let Some(figure) = wanted.model.above(most.model.max(usual)) {
+                    let amount = |model| figure.written(figure.of(model));
+                    return Err(over("model", amount(wanted.model), amount(most.model)));
+                }
+                run.model = wanted.model.min(most.model);
+                run.model_asks = wanted.model_asks;
+            }
+            _ => {}
+        }
+    }
+    Ok(run)
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{} s", time.as_secs())
+}
+
+/// What bounds a case while it runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Bounds {
+    /// The limits of each of its runs.
+    pub(crate) run: RunLimits,
+    /// The limits of all of them together.
+    pub(crate) most: RunLimits,
+    /// When its real time is over: that of a case is virtual, and the work for it is not.
+    ends: Instant,
+    /// Whether that is earlier than its own time would be over.
+    is_cut: bool,
+    stop: Stop,
+}
+
+impl Bounds {
+    /// The bounds of a case that begins now; `until` is when the time of all cases is over.
+    pub(crate) fn of(
+        case: &Case,
+        most: RunLimits,
+        until: Option<Instant>,
+        stop: Option<Stop>,
+    ) -> Result<Self, Over> {
+        let run = of_case(case, most)?;
+        let now = Instant::now();
+        // As good as never.
+        let far = Duration::from_hours(24 * 365);
+        let own = now + most.timeout.min(far);
+        let ends = until.map_or(own, |until| until.min(own));
+        Ok(Self { run, most, ends, is_cut: ends < own, stop: stop.unwrap_or_default() })
+    }
+
+    fn is_late(&self) -> bool {
+        self.stop.is_requested() || Instant::now() >= self.ends
+    }
+
+    /// Resolves once the time is over or the case is to stop. It wakes nobody: whoever waits for it also waits for a run,
+    /// which yields between its events.
+    pub(crate) async fn late(&self) {
+        std::future::poll_fn(|_| if self.is_late() { Poll::Ready(()) } else { Poll::Pending }).await;
+    }
+
+    /// What is used up, of the ceiling of all runs together.
+    pub(crate) fn over(&self, used: &Spending, store: Option<u64>) -> Option<Over> {
+        let most = self.most;
+        if self.stop.is_requested() {
+            let message = "the case was stopped".to_owned();
+            return Some(Over { budget: None, message, line: None });
+        }
+        if self.is_late() {
+            return Some(if self.is_cut {
+                let message = "the time for all cases together is over".to_owned();
+                Over { budget: Some("timeout"), message, line: None }
+            } else {
+                Over::used_up("timeout", &seconds(most.timeout))
+            });
+        }
+        if let Some(held) = store {
+            return Some(Over::used_up("stored", &format!("{held} bytes")));
+        }
+        let budgets = [
+            ("fuel", used.all.fuel, most.fuel),
+            ("calls", used.all.calls, most.calls),
+            ("bytes", used.all.bytes, most.bytes),
+            ("steps", used.all.steps, most.steps),
+        ];
+        if let Some((budget, _, most)) = budgets.into_iter().find(|(_, used, most)| used > most) {
+            return Some(Over::used_up(budget, &most.to_string()));
+        }
+        // Answers of the case may have raised what one run may ask of models.
+        let figure = used.model.above(most.model)?;
+        Some(Over::used_up("model", &figure.written(figure.of(most.model))))
+    }
+}
+
+/// What a run has used.
+#[derive(Clone, Copy, Debug, Default)]
+struct Use {
+    fuel: u64,
+    calls: u64,
+    bytes: u64,
+    steps: u64,
+}
+
+impl Use {
+    fn of(summary: &Summary) -> Self {
+        Self {
+            fuel: summary.fuel.saturating_add(summary.host.fuel),
+            calls: summary.host.calls,
+            bytes: summary.host.bytes,
+            steps: summary.steps,
+        }
+    }
+
+    fn each(self, other: Self, of: fn(u64, u64) -> u64) -> Self {
+        Self {
+            fuel: of(self.fuel, other.fuel),
+            calls: of(self.calls, other.calls),
+            bytes: of(self.bytes, other.bytes),
+            steps: of(self.steps, other.steps),
+        }
+    }
+}
+
+/// What all runs of a case have used.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Spending {
+    all: Use,
+    /// What the present run had used when it was last counted.
+    counted: Use,
+    /// The same of language models.
+    model: ModelUse,
+    model_counted: ModelUse,
+}
+
+impl Spending {
+    /// Counts what the present run has used since.
+    pub(crate) fn count(&mut self, summary: &Summary) {
+        let now = Use::of(summary);
+        self.all = self.all.each(now.each(self.counted, u64::saturating_sub), u64::saturating_add);
+        self.counted = now;
+        self.model = self.model.plus(summary.host.model.less(self.model_counted));
+        self.model_counted = summary.host.model;
+    }
+
+    /// From now on counts another run, which begins with what the run had used that it was forked from.
+    pub(crate) fn begin(&mut self, summary: &Summary) {
+        self.counted = Use::of(summary);
+        self.model_counted = summary.host.model;
+    }
+}
+
+/// The memory that results of doubles hold while they wait.
+#[derive(Clone, Debug)]
+pub(crate) struct Waiting {
+    held: Arc<AtomicU64>,
+    most: u64,
+}
+
+/// A result that waits. Its memory counts until it is handed over.
+#[derive(Debug)]
+pub(crate) struct Held {
+    held: Arc<AtomicU64>,
+    size: u64,
+}
+
+impl Waiting {
+    pub(crate) fn new(most: u64) -> Self {
+        Self { held: Arc::default(), most }
+    }
+
+    /// How much more may be held.
+    pub(crate) fn left(&self) -> u64 {
+        self.most.saturating_sub(self.held.load(Ordering::SeqCst))
+    }
+
+    /// Holds a result that was made within what is left.
+    pub(crate) fn hold(&self, size: u64) -> Held {
+        self.held.fetch_add(size, Ordering::SeqCst);
+        Held { held: Arc::clone(&self.held), size }
+    }
+
+    /// Why a double gives no result once nothing is left.
+    pub(crate) fn used_up(&self) -> String {
+        format!(
+            "the results of doubles that wait take more than {} bytes, the `results` that a case may use; {}",
+            self.most,
+            raised_by("results")
+        )
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.held.fetch_sub(self.size, Ordering::SeqCst);
+    }
+}
