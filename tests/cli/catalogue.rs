@@ -156,6 +156,95 @@ fn published_cases_are_run_and_yanks_are_shown() {
     assert_eq!(version(&catalogue, "t/kit", "1.1.0")["yanked"], Value::Null);
 }
 
+/// Changes the manifest under a name of a directory, as who may write there does.
+fn changed(place: &Place, out: &str, name: &str, change: impl FnOnce(&mut Value)) {
+    let key = "org.opencontainers.image.ref.name";
+    let blobs = place.path(out).join("blobs/sha256");
+    let mut index: Value = serde_json::from_str(&place.read(&format!("{out}/index.json"))).unwrap();
+    let listed = index["manifests"].as_array_mut().unwrap().iter_mut();
+    let listed = listed.into_iter().find(|one| one["annotations"][key] == name).unwrap();
+    let hex = listed["digest"].as_str().unwrap().trim_start_matches("sha256:");
+    let mut manifest: Value = serde_json::from_slice(&std::fs::read(blobs.join(hex)).unwrap()).unwrap();
+    change(&mut manifest);
+    let bytes = serde_json::to_vec(&manifest).unwrap();
+    let digest = Digest::of_bytes(&bytes);
+    std::fs::write(blobs.join(digest.hex()), &bytes).unwrap();
+    listed["digest"] = json!(digest);
+    listed["size"] = json!(bytes.len());
+    place.write(&format!("{out}/index.json"), &index.to_string());
+}
+
+#[test]
+fn no_case_runs_that_its_publisher_has_not_signed() {
+    const CASE_TYPE: &str = "application/vnd.graph-host.case.v1+yaml";
+    const STATEMENT: &str = "application/vnd.graph-host.companions.v1+json";
+    let case = "graph_file: flow.yaml\nitems: { t/kit: { result: 1 } }\ncaps: [execute.tool.t.*]\nscript: [{ run: {} }]\n";
+    let place = published();
+    place.write(".ai/tools/t/own.case.yaml", &format!("name: own\n{case}"));
+    ok(&place.run(&["publish", "t/flow", "--with-items", "oci-layout:tested"]));
+    let added = |manifest: &mut Value| {
+        let bytes = format!("name: added\n{case}").into_bytes();
+        let digest = Digest::of_bytes(&bytes);
+        std::fs::write(place.path("tested/blobs/sha256").join(digest.hex()), &bytes).unwrap();
+        manifest["layers"].as_array_mut().unwrap().push(json!({
+            "mediaType": CASE_TYPE, "digest": digest, "size": bytes.len(),
+            "annotations": { "org.opencontainers.image.title": "added.case.yaml" },
+        }));
+    };
+    let cases = || {
+        ok(&place.run(&["registry", "index", "oci-layout:tested", "-o", "site"]));
+        version(&document(&place, "site"), "t/flow", "1.0.0")["cases"].clone()
+    };
+    let names = |cases: &Value| -> Vec<String> {
+        let results = cases["results"].as_array().into_iter().flatten();
+        results.map(|case| case["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let at = "oci-layout:tested:t/flow:1.0.0";
+    assert!(!place.run(&["test", at]).stderr.contains("nobody whom you trust"));
+    changed(&place, "tested", "t/flow:1.0.0", added);
+    assert_eq!(names(&cases()), ["own"]);
+    // The user has asked for all of them by name, and is told about the one that nobody has signed.
+    let (tested, code) = place.json(&["test", at]);
+    assert_eq!((code, &tested["passed"]), (0, &json!(2)), "{tested}");
+    let told = place.run(&["test", at]).stderr.replace("\n  ", " ");
+    assert!(told.contains("nobody whom you trust has signed `added.case.yaml`"), "{told}");
+    let shown = place.json(&["inspect", at]).0;
+    let signed = |at: usize| shown["published"]["cases"][at]["signed"].clone();
+    assert_eq!((signed(0), signed(1)), (json!(true), json!(false)), "{shown}");
+    // Without the statement, as earlier versions publish, none is run.
+    changed(&place, "tested", "t/flow:1.0.0", |manifest| {
+        manifest["layers"].as_array_mut().unwrap().retain(|layer| layer["mediaType"] != STATEMENT);
+    });
+    let cases = cases();
+    assert_eq!(cases["status"], "not_run", "{cases}");
+    assert!(cases["reason"].as_str().unwrap().contains("nobody has signed them"), "{cases}");
+}
+
+#[test]
+fn no_version_keeps_the_others_from_being_listed() {
+    let place = published();
+    let alternatives = ["{ $ref: \"#\" }"; 3_000].join(", ");
+    let names: Vec<_> = (0..17).map(|at| format!("a{at}")).collect();
+    place.write(
+        ".ai/tools/t/slow.yaml",
+        &format!(
+            "version: 1.0.0\ntool_type: graph\nexecutor_id: graph-host\ncategory: c\ndescription: d\n\
+             config_schema: {{ anyOf: [{alternatives}], type: object, required: [{}] }}\n\
+             config: {{ start: a, nodes: {{ a: {{ type: return }} }} }}\n",
+            names.join(", ")
+        ),
+    );
+    ok(&place.run(&["sign", ".ai/tools/t/slow.yaml", "--key", "me", "--time", "2026-01-01"]));
+    ok(&place.run(&["publish", "t/slow", "--bare", "oci-layout:out"]));
+    let began = std::time::Instant::now();
+    ok(&place.run(&["registry", "index", "oci-layout:out", "-o", "site"]));
+    assert!(began.elapsed() < std::time::Duration::from_mins(1), "{:?}", began.elapsed());
+    let catalogue = document(&place, "site");
+    assert!(version(&catalogue, "t/flow", "1.0.0")["usage"].is_object());
+    let slow = version(&catalogue, "t/slow", "1.0.0");
+    assert!(slow["usage"].to_string().contains("--inputs inputs.json"), "{slow}");
+}
+
 #[test]
 fn the_same_registry_gives_the_same_bytes() {
     let place = published();

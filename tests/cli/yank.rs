@@ -384,22 +384,127 @@ fn what_comes_along_with_a_graph_can_be_yanked() {
     assert_eq!((code, &refused["error"]["code"]), (8, &json!("yanked")), "{refused}");
 }
 
+/// The tag under which the statements about `t/note` are.
+fn tag_of_yanks() -> String {
+    format!("yanks-{}", graph_core::digest::Digest::of_bytes(b"t/note").hex())
+}
+
 #[test]
 fn a_yank_that_cannot_be_read_is_a_warning() {
-    // The tag that lists referrers names something else.
+    // The tags that list referrers and the statements about the item name something else.
     let market = Market::new(Some(Registry::start(false)));
     let manifest = market.publish(&["1.0.0"]).remove(0);
     market.yank("1.0.0");
     let note = market.note("1.0.0");
     assert_eq!(market.there("first", &["lock", &note]).code, 8);
-    let tag = format!("{}:{}", market.item("t/note"), manifest.replace(':', "-"));
-    ok(&market.place.run(&["publish", "t/note", &tag]));
+    let overwrite = |tag: &str| {
+        let at = format!("{}:{tag}", market.item("t/note"));
+        ok(&market.place.run(&["publish", "t/note", &at]));
+    };
+    // Another user, who has seen nothing yet.
+    std::fs::create_dir_all(market.place.path("other")).unwrap();
+    std::fs::copy(market.place.path("home/trust.yaml"), market.place.path("other/trust.yaml")).unwrap();
+    let by_other = || market.place.ran(&market.output("first", "other", &["lock", &note]));
+    overwrite(&manifest.replace(':', "-"));
+    let ran =
+        market.place.ran(&market.output("first", "other", &["pull", &note, "--no-lock", "--into", "x"]));
+    assert_eq!(ran.code, 8, "one of the two is enough: {}", ran.shown());
+    std::fs::remove_dir_all(market.place.path("other/yanks")).unwrap();
+    overwrite(&tag_of_yanks());
+    let told = |ran: &Ran| ran.stderr.replace("\n  ", " ");
+    // Who has seen the yank keeps it, and is told.
     let ran = market.there("first", &["lock", &note]);
-    let told = ran.stderr.replace("\n  ", " ");
+    assert!(ran.code == 8 && told(&ran).contains("is not where the version is any more"), "{}", ran.shown());
+    let ran = by_other();
     assert!(
-        ran.code == 0 && told.contains("whether `t/note` 1.0.0 is yanked is not known"),
+        ran.code == 0 && told(&ran).contains("whether `t/note` 1.0.0 is yanked is not known"),
         "{}",
         ran.shown()
     );
     ok(&market.place.run(&["search", &market.base()]));
+}
+
+/// Puts the manifest under a name of the directory again, with one more annotation, as who may write there does.
+fn moved(place: &Place, name: &str, change: impl FnOnce(&mut Value)) {
+    let key = "org.opencontainers.image.ref.name";
+    let blobs = place.path("out/blobs/sha256");
+    let mut index: Value = serde_json::from_str(&place.read("out/index.json")).unwrap();
+    let listed = index["manifests"].as_array_mut().unwrap().iter_mut();
+    let listed = listed.into_iter().find(|one| one["annotations"][key] == name).unwrap();
+    let hex = listed["digest"].as_str().unwrap().trim_start_matches("sha256:");
+    let mut manifest: Value = serde_json::from_slice(&std::fs::read(blobs.join(hex)).unwrap()).unwrap();
+    manifest["annotations"]["x"] = json!("y");
+    change(&mut manifest);
+    let bytes = serde_json::to_vec(&manifest).unwrap();
+    let digest = graph_core::digest::Digest::of_bytes(&bytes);
+    std::fs::write(blobs.join(digest.hex()), &bytes).unwrap();
+    listed["digest"] = json!(digest);
+    listed["size"] = json!(bytes.len());
+    place.write("out/index.json", &index.to_string());
+}
+
+/// Stores a blob in the directory, and gives its descriptor.
+fn stored(place: &Place, media_type: &str, bytes: &[u8]) -> Value {
+    let digest = graph_core::digest::Digest::of_bytes(bytes);
+    std::fs::write(place.path("out/blobs/sha256").join(digest.hex()), bytes).unwrap();
+    json!({ "mediaType": media_type, "digest": digest, "size": bytes.len() })
+}
+
+#[test]
+fn another_manifest_around_the_same_item_takes_no_yank_back() {
+    const NAME: &str = "t/note:1.0.0";
+    let text = |place: &Place| std::fs::read_to_string(place.path(".ai/knowledge/t/note.md")).unwrap();
+    let spaced = |place: &Place| text(place).replacen('\n', "  \n", 1);
+    type Change = fn(&Place, &mut Value, &str);
+    let layer: Change = |place, manifest, text| {
+        let title = manifest["layers"][0]["annotations"].clone();
+        manifest["layers"][0] = stored(place, "text/markdown", text.as_bytes());
+        manifest["layers"][0]["annotations"] = title;
+    };
+    let nothing: Change = |_, _, _| {};
+    for (what, change) in [("an annotation", nothing), ("a space behind the signature", layer)] {
+        for has_tag in [true, false] {
+            let market = Market::new(None);
+            let place = &market.place;
+            market.publish(&["1.0.0"]);
+            market.yank("1.0.0");
+            let text = spaced(place);
+            moved(place, NAME, |manifest| change(place, manifest, &text));
+            let note = market.note("1.0.0");
+            if !has_tag {
+                // The statement is still attached to the manifest that no tag names any more.
+                let mut index: Value = serde_json::from_str(&place.read("out/index.json")).unwrap();
+                let key = "org.opencontainers.image.ref.name";
+                let listed = index["manifests"].as_array_mut().unwrap();
+                listed.retain(|one| one["annotations"][key] != tag_of_yanks().as_str());
+                place.write("out/index.json", &index.to_string());
+            }
+            let (refused, code) = market.there_json("first", &["pull", &note]);
+            assert_eq!((code, &refused["error"]["code"]), (8, &json!("yanked")), "{what}: {refused}");
+            assert_eq!(market.there("first", &["lock", &note]).code, 8, "{what}");
+            let range = format!("{}@^1", market.item("t/note"));
+            assert_eq!(market.there("second", &["lock", &range]).code, 9, "{what}");
+            let (found, _) = place.json(&["search", &market.base()]);
+            assert_eq!(found["items"][0]["yanked"]["reason"], REASON, "{what}: {found}");
+            ok(&place.run(&["registry", "index", &market.base(), "-o", "site"]));
+            assert!(place.read("site/catalogue.json").contains(REASON), "{what}");
+        }
+    }
+}
+
+#[test]
+fn an_artifact_cannot_state_another_version_of_a_text_that_says_none() {
+    let market = Market::new(None);
+    let place = &market.place;
+    let file = ".ai/knowledge/t/note.md";
+    place.write(file, "---\ntitle: A note\n---\nText.\n");
+    ok(&place.run(&["sign", file, "--key", "me", "--time", "2026-01-01"]));
+    ok(&place.run(&["publish", "t/note", &market.base(), "--version", "1.0.0"]));
+    market.yank("1.0.0");
+    // Who may write publishes the same signed text as a newer version.
+    ok(&place.run(&["publish", "t/note", &market.base(), "--version", "1.0.1"]));
+    for version in ["1.0.1", "1.0.0"] {
+        let (refused, code) = market.there_json("first", &["pull", &market.note(version)]);
+        assert_eq!((code, &refused["error"]["code"]), (8, &json!("yanked")), "{version}: {refused}");
+    }
 }

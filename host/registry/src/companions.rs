@@ -8,20 +8,24 @@
 //! | manifest | `application/vnd.graph-host.suggested-manifest.v1+yaml` | `GRAPH.caps.yaml` | at most one |
 //! | picture | `image/svg+xml` | `GRAPH.svg` | at most one |
 //!
-//! The signature of a graph does not cover them: they are as trustworthy as the place that they are from. Only their digests
-//! are certain, which the artifact's manifest lists and a lockfile pins through it. So nothing here is applied: the caller
-//! shows a manifest, runs cases without real items, and draws the picture again from the verified graph.
+//! The signature of a graph does not cover them. A further layer does, of the type [`STATEMENT`]: the publisher's statement of
+//! their names and digests ([`graph_core::trust::CompanionsStatement`]). What it does not cover is as trustworthy as the place
+//! that it is from, and runs only if the user asks for that. Nothing here is applied: the caller shows a manifest, runs cases
+//! without real items, and draws the picture again from the verified graph.
 
 use std::collections::BTreeSet;
 
 use graph_core::diagnostic::printable;
 use graph_core::digest::Digest;
+use graph_core::trust::{CompanionsStatement, MAX_COMPANIONS, SignedFile};
 
 use crate::artifact::{Artifact, Kind};
 use crate::manifest::{Descriptor, Manifest, annotation, shown};
-use crate::pull::{PullError, blob};
-use crate::transport::Transport;
+use crate::pull::{Judge, PullError, blob};
+use crate::transport::{Transport, TransportError};
 
+/// The media type of the layer with the envelope that signs the others.
+pub const STATEMENT: &str = "application/vnd.graph-host.companions.v1+json";
 /// How many layers an artifact may have besides its graph, those of unknown types included.
 pub const MOST_COMPANIONS: usize = 128;
 /// How many bytes the companions of a graph may have in all.
@@ -110,6 +114,8 @@ pub struct Listed {
     pub digest: Digest,
     /// The size that its content has to have, in bytes.
     pub size: u64,
+    /// A key that the trust store allows for the graph has signed it, with this name, kind and digest ([`verify`]).
+    pub is_signed: bool,
 }
 
 /// All companions of an artifact.
@@ -119,9 +125,27 @@ pub struct Companions {
     pub listed: Vec<Listed>,
     /// How many layers have types that this version does not know. They are never read.
     pub unknown: usize,
+    /// The layer with the statement that signs them, if there is one.
+    pub statement: Option<Descriptor>,
 }
 
 impl Companions {
+    /// Marks those as signed that a statement covers, if it counts for the graph.
+    pub fn sign(&mut self, envelope: &str, graph: (&str, &Digest), judge: Judge<'_>) {
+        let verified = judge.trust.verify_companions(envelope, graph, judge.at.now);
+        for one in &mut self.listed {
+            let stated = verified.as_ref().ok().and_then(|statement| statement.files.get(&one.title));
+            one.is_signed =
+                stated.is_some_and(|file| file.digest == one.digest && file.kind == one.kind.as_str());
+        }
+    }
+
+    /// The names of those of a kind, or of any, that nobody has signed.
+    pub fn unsigned(&self, kind: Option<CompanionKind>) -> Vec<&str> {
+        let wanted = |one: &&Listed| !one.is_signed && kind.is_none_or(|kind| one.kind == kind);
+        self.listed.iter().filter(wanted).map(|one| one.title.as_str()).collect()
+    }
+
     /// The companions of a kind.
     pub fn of_kind(&self, kind: CompanionKind) -> impl Iterator<Item = &Listed> {
         self.listed.iter().filter(move |listed| listed.kind == kind)
@@ -158,14 +182,32 @@ pub enum CompanionError {
     NotText { kind: CompanionKind, title: String },
 }
 
-/// Adds companions to the artifact of a graph, in an order of their own, so that the same files give the same bytes.
-pub fn attach(mut artifact: Artifact, mut companions: Vec<Companion>) -> Result<Artifact, PullError> {
+/// The statement about the companions of a graph, which its publisher signs.
+pub fn statement_of(id: &str, content: Digest, companions: &[Companion]) -> CompanionsStatement {
+    let file = |one: &Companion| {
+        let kind = one.kind.as_str().to_owned();
+        (one.title.clone(), SignedFile { digest: Digest::of_bytes(&one.bytes), kind })
+    };
+    CompanionsStatement { content, files: companions.iter().map(file).collect(), id: id.to_owned() }
+}
+
+/// Adds companions to the artifact of a graph, in an order of their own, so that the same files give the same bytes, and the
+/// envelope of the statement that signs them.
+pub fn attach(
+    mut artifact: Artifact,
+    mut companions: Vec<Companion>,
+    envelope: Option<String>,
+) -> Result<Artifact, PullError> {
     companions.sort_by(|one, other| (one.kind, &one.title).cmp(&(other.kind, &other.title)));
     for companion in companions {
         let mut described = Descriptor::of(companion.kind.media_type(), &companion.bytes);
         described.annotations.insert(annotation::TITLE.to_owned(), companion.title);
         artifact.manifest.layers.push(described);
         artifact.blobs.push(companion.bytes);
+    }
+    if let Some(envelope) = envelope {
+        artifact.manifest.layers.push(Descriptor::of(STATEMENT, envelope.as_bytes()));
+        artifact.blobs.push(envelope.into_bytes());
     }
     let id = artifact.manifest.annotations.get(annotation::ITEM).map_or("the graph", String::as_str);
     // What would not be pulled is not published.
@@ -181,7 +223,8 @@ pub fn read(name: &str, manifest: &Manifest) -> Result<Companions, PullError> {
         layer,
         reason: Box::new(reason),
     };
-    let found = manifest.layers.len().saturating_sub(1);
+    let of_statement = manifest.layers.iter().filter(|layer| layer.media_type == STATEMENT).take(1).count();
+    let found = manifest.layers.len().saturating_sub(1 + of_statement);
     if found > MOST_COMPANIONS {
         return Err(wrong(MOST_COMPANIONS + 1, CompanionError::TooMany { found }));
     }
@@ -197,7 +240,11 @@ pub fn read(name: &str, manifest: &Manifest) -> Result<Companions, PullError> {
             if Kind::Graph.layers().iter().any(|(media_type, _)| *media_type == described.media_type) {
                 return Err(wrong(CompanionError::SecondItem { found: shown(&described.media_type) }));
             }
-            companions.unknown += 1;
+            if described.media_type == STATEMENT && companions.statement.is_none() {
+                companions.statement = Some(described.clone());
+            } else {
+                companions.unknown += 1;
+            }
             continue;
         };
         let title = described.annotations.get(annotation::TITLE).map(String::as_str).unwrap_or_default();
@@ -224,9 +271,45 @@ pub fn read(name: &str, manifest: &Manifest) -> Result<Companions, PullError> {
             layer,
             digest: described.digest,
             size,
+            is_signed: false,
         });
     }
     Ok(companions)
+}
+
+/// Finds out which companions are signed, by a key that counts for the graph. A statement that does not count signs none, and
+/// is no error: the graph itself is none the worse.
+pub fn verify(
+    transport: &dyn Transport,
+    name: &str,
+    companions: &mut Companions,
+    graph: (&str, &Digest),
+    judge: Judge<'_>,
+) -> Result<(), PullError> {
+    if let Some(text) = envelope(transport, name, companions)? {
+        companions.sign(&text, graph, judge);
+    }
+    Ok(())
+}
+
+/// The envelope of the statement about companions, if there is one and it can be read.
+pub fn envelope(
+    transport: &dyn Transport,
+    name: &str,
+    companions: &Companions,
+) -> Result<Option<String>, PullError> {
+    let Some(described) = companions.statement.as_ref().filter(|_| !companions.listed.is_empty()) else {
+        return Ok(None);
+    };
+    match blob(transport, name, "the statement about its companions", described, MAX_COMPANIONS as u64) {
+        Ok(bytes) => Ok(String::from_utf8(bytes).ok()),
+        Err(PullError::Transport(
+            error @ (TransportError::Timeout { .. }
+            | TransportError::TooMuch { .. }
+            | TransportError::Network { .. }),
+        )) => Err(error.into()),
+        Err(_) => Ok(None),
+    }
 }
 
 /// Whether a title is the name of a file of a kind on every system: no path, nothing hidden, nothing that is shown as
@@ -302,9 +385,10 @@ pub(crate) fn differ_in_derived_only(one: &Manifest, other: &Manifest) -> bool {
         matches!(CompanionKind::of(&layer.media_type), Some(CompanionKind::Manifest | CompanionKind::Picture))
     };
     let has_derived = |manifest: &Manifest| manifest.layers.iter().any(is_derived);
+    // The statement follows from what it signs; a version that was published without one is kept, too.
     let rest = |manifest: &Manifest| {
         let mut rest = manifest.clone();
-        rest.layers.retain(|layer| !is_derived(layer));
+        rest.layers.retain(|layer| !is_derived(layer) && layer.media_type != STATEMENT);
         rest
     };
     has_derived(one) && has_derived(other) && rest(one) == rest(other)

@@ -9,10 +9,13 @@ use graph_core::digest::Digest;
 use crate::manifest::{Descriptor, Index, MOST_MANIFEST, Manifest, annotation, media};
 use crate::transport::{
     Fetched, Transport, TransportError, Wanted, fallback_tag, has_type, index_of_tag, listed, one_more,
+    subject_of_tag,
 };
 
 /// The content of the file `oci-layout`.
 const VERSION: &str = r#"{"imageLayoutVersion":"1.0.0"}"#;
+/// How many bytes of lists of referrers are read in order to find all of them.
+const MOST_LISTS: usize = 16 << 20;
 /// How many manifests are read in order to find referrers.
 const MOST_LOOKED_AT: usize = 1_000;
 
@@ -221,6 +224,27 @@ impl Transport for Layout {
         found.retain(|listed| has_type(listed, artifact_type));
         found.sort_by_key(|listed| listed.digest);
         found.dedup_by_key(|listed| listed.digest);
+        Ok(found)
+    }
+
+    fn all_referrers(&self, artifact_type: &str) -> Result<Vec<(Digest, Descriptor)>, TransportError> {
+        let mut found = Vec::new();
+        let mut bytes = 0;
+        for listed in &self.index()?.manifests {
+            let name = listed.annotations.get(annotation::REF_NAME);
+            let Some(subject) = name.and_then(|name| subject_of_tag(name)) else { continue };
+            let read = self.read("a list of referrers", &self.blob_path(&listed.digest), MOST_MANIFEST);
+            let Ok(read) = read else { continue };
+            bytes += read.len();
+            let Ok(index) = Index::read(&read) else { continue };
+            let wanted = index.manifests.into_iter().filter(|one| has_type(one, artifact_type));
+            found.extend(wanted.map(|one| (subject, one)));
+            if found.len() > MOST_LOOKED_AT || bytes > MOST_LISTS {
+                let (what, place) = ("all referrers".to_owned(), self.place());
+                let (most, unit) = (MOST_LOOKED_AT, "manifests");
+                return Err(TransportError::CutOff { what, place, most, unit });
+            }
+        }
         Ok(found)
     }
 

@@ -9,8 +9,8 @@ use graph_core::id::{IdError, ItemId};
 use graph_core::json;
 use graph_core::time::Timestamp;
 use graph_core::trust::{
-    ClaimsError, EnvelopeClaims, KeyName, MAX_ENVELOPE, Moment, Standing, TextRefusal, TextStanding,
-    TrustStore, VerifiedComponent, VerifyError, verify_text,
+    ClaimsError, EnvelopeClaims, KeyName, MAX_ENVELOPE, Moment, PublishedVersion, Standing, TextRefusal,
+    TextStanding, TrustStore, VerifiedComponent, VerifyError, signed_content, verify_text,
 };
 use serde_json::Value;
 
@@ -248,8 +248,25 @@ pub struct Pulled {
     pub content: PulledContent,
     /// The items that it brings along.
     pub uses: Vec<Use>,
-    /// What the artifact of a graph lists besides it. Its signature does not cover these.
+    /// What the artifact of a graph lists besides it, and which of it is signed.
     pub companions: Companions,
+}
+
+impl Pulled {
+    /// The version, as a yank is about it.
+    pub fn published(&self) -> PublishedVersion {
+        let content = match &self.content {
+            PulledContent::Component { .. } => self.digest,
+            PulledContent::Text { text, .. } => signed_content(text),
+        };
+        PublishedVersion {
+            id: self.id.clone(),
+            version: self.version.clone(),
+            manifest: self.manifest,
+            content: Some(content),
+            has_signed_version: self.kind == Kind::Component,
+        }
+    }
 }
 
 /// The content of an item that was admitted.
@@ -315,7 +332,12 @@ pub fn pull(
     } else {
         let extension = kind.layers().iter().find(|(media_type, _)| *media_type == layer.media_type);
         let extension = extension.map_or("yaml", |(_, extension)| extension);
-        Pulled { companions, ..from.text(kind, bytes, stated, extension, judge)? }
+        let mut pulled = Pulled { companions, ..from.text(kind, bytes, stated, extension, judge)? };
+        if let PulledContent::Text { text, .. } = &pulled.content {
+            let content = signed_content(text);
+            companions::verify(transport, &name, &mut pulled.companions, (&pulled.id, &content), judge)?;
+        }
+        pulled
     };
     if let Some(wanted) = item.filter(|wanted| *wanted != pulled.id) {
         let (wanted, found) = (wanted.to_owned(), pulled.id);

@@ -122,7 +122,7 @@ fn repositories(registry: &Registry, below: &str) -> Result<Names, TransportErro
 }
 
 fn is_fallback(tag: &str) -> bool {
-    tag.strip_prefix("sha256-").is_some_and(|hex| hex.len() == 64)
+    ["sha256-", "yanks-"].iter().any(|name| tag.strip_prefix(name).is_some_and(|hex| hex.len() == 64))
 }
 
 /// The offer of an artifact; none if it is not an item, or was deleted meanwhile.

@@ -170,6 +170,13 @@ pub trait Transport {
     /// among them. If there are more than are read, the error is [`TransportError::CutOff`].
     fn referrers(&self, subject: &Digest, artifact_type: &str) -> Result<Vec<Descriptor>, TransportError>;
 
+    /// Everything of an artifact type that is attached to manifests, whether a tag names these or not, each with the manifest;
+    /// nothing where that cannot be listed. If there is more than is read, the error is [`TransportError::CutOff`].
+    fn all_referrers(&self, artifact_type: &str) -> Result<Vec<(Digest, Descriptor)>, TransportError> {
+        let _ = artifact_type;
+        Ok(Vec::new())
+    }
+
     /// Stores a blob unless it exists.
     fn put_blob(&self, bytes: &[u8]) -> Result<(), TransportError>;
 
@@ -194,6 +201,11 @@ pub fn open(reference: &Reference, options: &Options) -> Result<Box<dyn Transpor
 /// The tag that lists the referrers of a manifest in registries without the referrers API.
 pub fn fallback_tag(subject: &Digest) -> String {
     format!("sha256-{}", subject.hex())
+}
+
+/// The manifest whose referrers a tag lists.
+pub(crate) fn subject_of_tag(tag: &str) -> Option<Digest> {
+    format!("sha256:{}", tag.strip_prefix("sha256-")?).parse().ok()
 }
 
 /// Whether a manifest may be of an artifact type: it is listed with that type, or without any.

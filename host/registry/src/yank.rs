@@ -3,6 +3,10 @@
 //! Type `application/vnd.graph-host.yank.v1`, an empty configuration, one layer: the DSSE envelope. Everyone who may
 //! write to a registry can attach anything to a manifest. What is read of it is bounded, and what is not a statement that counts
 //! ([`graph_core::trust::TrustStore::verify_yank`]) is ignored: it neither yanks, nor takes back a yank, nor fails a command.
+//!
+//! Everyone who may write can also put the same signed item under another manifest, to which nothing is attached. Therefore
+//! the statements about an item are looked up in four places ([`read`]): attached to its manifest, under a tag of the item,
+//! attached to other manifests, and among those that the user has seen before.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +14,9 @@ use graph_core::digest::Digest;
 use graph_core::id::{IdError, ItemId};
 use graph_core::json;
 use graph_core::time::Timestamp;
-use graph_core::trust::{EnvelopeClaims, KeyId, MAX_ENVELOPE, MAX_YANK, PublishedVersion, Yank};
+use graph_core::trust::{
+    EnvelopeClaims, KeyId, MAX_ENVELOPE, MAX_YANK, PublishedVersion, Yank, YankError, YankSubject,
+};
 
 use crate::artifact::{Artifact, ItemConfig, Kind, MOST_CONFIG, is_version};
 use crate::manifest::{Descriptor, Manifest, annotation, media, shown};
@@ -40,6 +46,10 @@ pub struct Yanks {
     pub statements: Vec<Yank>,
     /// The yank that is in force.
     pub yanked: Option<Yank>,
+    /// The envelopes of statements that count, to be remembered.
+    pub envelopes: Vec<String>,
+    /// The place does not show the yank that is in force any more: it was remembered.
+    pub is_hidden: bool,
     /// Why there may be others that were not read.
     pub unread: Option<TransportError>,
 }
@@ -63,51 +73,189 @@ fn is_fatal(error: &TransportError) -> bool {
     )
 }
 
+/// What is known about yanks besides what is stored for one version.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known<'k> {
+    /// What is attached to other manifests of the place; none to look for it.
+    pub attached: Option<&'k Attached>,
+    /// The envelopes about the item that the user has seen before.
+    pub remembered: &'k [String],
+}
+
 /// Reads the statements about a version. Nothing is requested if no trusted key may sign the item.
 pub fn read(
     transport: &dyn Transport,
     about: &PublishedVersion,
     judge: Judge<'_>,
+    known: Known<'_>,
 ) -> Result<Yanks, TransportError> {
-    let (trust, now) = (judge.trust, judge.at.now);
-    let mut found = Yanks::default();
-    if !trust.has_key_for(&about.id, now) {
-        return Ok(found);
+    if !judge.trust.has_key_for(&about.id, judge.at.now) {
+        return Ok(Yanks::default());
     }
-    let mut listed = match transport.referrers(&about.manifest, YANK_ARTIFACT) {
-        Ok(listed) => listed,
-        Err(TransportError::NotFound { .. }) => return Ok(found),
+    let mut reading =
+        Reading { transport, judge, about: about.clone(), found: Yanks::default(), seen: BTreeSet::new() };
+    reading.attached_to_it()?;
+    match listed::listed(transport, &about.id) {
+        Ok(listed) => listed.iter().try_for_each(|text| reading.add(text))?,
         Err(error) if is_fatal(&error) => return Err(error),
-        Err(error) => return Ok(Yanks { unread: Some(error), ..found }),
-    };
-    // What the listing says only decides what is read first, in case that there is more than is read.
-    listed.retain(|one| one.size <= MOST_MANIFEST);
-    listed.sort_by_cached_key(|one| {
-        let signer = one.annotations.get(SIGNER).and_then(|key| key.parse::<KeyId>().ok());
-        let is_known = signer.is_some_and(|key| matches!(trust.allow(key, &about.id, now), Some(Ok(_))));
-        let created = one.annotations.get(annotation::CREATED).and_then(|at| at.parse::<Timestamp>().ok());
-        (!is_known, std::cmp::Reverse(created), one.digest)
-    });
-    let mut seen = BTreeSet::new();
-    listed.retain(|one| seen.insert(one.digest));
-    let mut bytes = 0;
-    for (number, one) in listed.iter().enumerate() {
-        if number == MOST_STATEMENTS || bytes > MOST_BYTES {
-            let what = format!("the yanks of {}", about.manifest);
-            let (place, most, unit) = (transport.place(), number, "statements");
-            found.unread = Some(TransportError::CutOff { what, place, most, unit });
-            break;
+        Err(error) => reading.unread(error),
+    }
+    let own;
+    let attached = match known.attached {
+        Some(attached) => attached,
+        None => {
+            own = listed::attached(transport, judge.trust);
+            &own
         }
-        match envelope(transport, one, &about.manifest, YANK_ARTIFACT, MAX_YANK, &mut bytes) {
-            Ok(Some(text)) => {
-                found.statements.extend(trust.verify_yank(&text, about, now).unwrap_or_default());
+    };
+    reading.attached_to_others(attached)?;
+    if let Some(error) = &attached.unread {
+        reading.unread(TransportError::Answer {
+            what: "its yanks".to_owned(),
+            place: transport.place(),
+            reason: error.to_string(),
+        });
+    }
+    let shown = judge.trust.yank_of(&reading.found.statements).cloned();
+    known.remembered.iter().try_for_each(|text| reading.add(text))?;
+    let mut found = reading.found;
+    found.yanked = judge.trust.yank_of(&found.statements).cloned();
+    found.is_hidden = found.yanked.is_some() && found.yanked != shown;
+    Ok(found)
+}
+
+/// The statements about a version, while they are read.
+struct Reading<'r> {
+    transport: &'r dyn Transport,
+    judge: Judge<'r>,
+    about: PublishedVersion,
+    found: Yanks,
+    /// The digests of envelopes that were read.
+    seen: BTreeSet<Digest>,
+}
+
+impl Reading<'_> {
+    /// The first reason why not everything was read.
+    fn unread(&mut self, error: TransportError) {
+        self.found.unread.get_or_insert(error);
+    }
+
+    /// Adds what an envelope states about the version, as far as it counts.
+    fn add(&mut self, text: &str) -> Result<(), TransportError> {
+        if !self.seen.insert(Digest::of_bytes(text.as_bytes())) {
+            return Ok(());
+        }
+        let (trust, now) = (self.judge.trust, self.judge.at.now);
+        let mut verified = trust.verify_yank(text, &self.about, now);
+        if verified == Err(YankError::UnknownContent) {
+            match listed::content_of(self.transport, &self.about.manifest) {
+                Ok(Some(content)) => self.about.content = Some(content),
+                Ok(None) => return Ok(()),
+                Err(error) if is_fatal(&error) => return Err(error),
+                Err(error) => {
+                    self.unread(error);
+                    return Ok(());
+                }
             }
+            verified = trust.verify_yank(text, &self.about, now);
+        }
+        if let Ok(verified) = verified {
+            self.found.statements.extend(verified);
+            self.found.envelopes.push(text.to_owned());
+        }
+        Ok(())
+    }
+
+    /// What is attached to the manifest of the version.
+    fn attached_to_it(&mut self) -> Result<(), TransportError> {
+        let (trust, now) = (self.judge.trust, self.judge.at.now);
+        let (transport, about) = (self.transport, self.about.clone());
+        let mut listed = match transport.referrers(&about.manifest, YANK_ARTIFACT) {
+            Ok(listed) => listed,
+            Err(TransportError::NotFound { .. }) => return Ok(()),
             Err(error) if is_fatal(&error) => return Err(error),
-            Ok(None) | Err(_) => {}
+            Err(error) => {
+                self.unread(error);
+                return Ok(());
+            }
+        };
+        // What the listing says only decides what is read first, in case that there is more than is read.
+        listed.retain(|one| one.size <= MOST_MANIFEST);
+        listed.sort_by_cached_key(|one| {
+            let signer = one.annotations.get(SIGNER).and_then(|key| key.parse::<KeyId>().ok());
+            let is_known = signer.is_some_and(|key| matches!(trust.allow(key, &about.id, now), Some(Ok(_))));
+            let created =
+                one.annotations.get(annotation::CREATED).and_then(|at| at.parse::<Timestamp>().ok());
+            (!is_known, std::cmp::Reverse(created), one.digest)
+        });
+        let mut seen = BTreeSet::new();
+        listed.retain(|one| seen.insert(one.digest));
+        let mut bytes = 0;
+        for (number, one) in listed.iter().enumerate() {
+            if number == MOST_STATEMENTS || bytes > MOST_BYTES {
+                let what = format!("the yanks of {}", about.manifest);
+                let (place, most, unit) = (transport.place(), number, "statements");
+                self.unread(TransportError::CutOff { what, place, most, unit });
+                break;
+            }
+            match envelope(transport, one, &about.manifest, YANK_ARTIFACT, MAX_YANK, &mut bytes) {
+                Ok(Some(text)) => self.add(&text)?,
+                Err(error) if is_fatal(&error) => return Err(error),
+                Ok(None) | Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// What is attached to other manifests, of those with the same content.
+    fn attached_to_others(&mut self, attached: &Attached) -> Result<(), TransportError> {
+        let (trust, now) = (self.judge.trust, self.judge.at.now);
+        let own = self.about.manifest;
+        let mut contents = BTreeMap::new();
+        for (manifest, id, text) in &attached.statements {
+            if *id != self.about.id || *manifest == own {
+                continue;
+            }
+            let other = PublishedVersion { manifest: *manifest, ..self.about.clone() };
+            let names_other = match trust.verify_yank(text, &other, now) {
+                Ok(verified) => {
+                    verified.iter().any(|yank| matches!(yank.statement().subject, YankSubject::Manifest(_)))
+                }
+                Err(_) => false,
+            };
+            if !names_other {
+                // What names the content is compared with it, wherever it is attached.
+                self.add(text)?;
+                continue;
+            }
+            if self.about.content.is_none() {
+                self.about.content = self.content_of(&own)?;
+            }
+            let content = match contents.get(manifest) {
+                Some(content) => *content,
+                None => {
+                    let content = self.content_of(manifest)?;
+                    contents.insert(*manifest, content);
+                    content
+                }
+            };
+            if content.is_some()
+                && content == self.about.content
+                && self.seen.insert(Digest::of_bytes(text.as_bytes()))
+            {
+                self.found.statements.extend(trust.verify_yank(text, &other, now).unwrap_or_default());
+                self.found.envelopes.push(text.clone());
+            }
+        }
+        Ok(())
+    }
+
+    fn content_of(&self, manifest: &Digest) -> Result<Option<Digest>, TransportError> {
+        match listed::content_of(self.transport, manifest) {
+            Err(error) if is_fatal(&error) => Err(error),
+            found => Ok(found.ok().flatten()),
         }
     }
-    found.yanked = trust.yank_of(&found.statements).cloned();
-    Ok(found)
 }
 
 /// The envelope in an artifact of a type that refers to a manifest; `None` if it is something else. `bytes` counts those of
@@ -135,6 +283,15 @@ fn envelope(
     let content = transport.blob(&layer.digest, layer.size)?;
     let is_it = Digest::of_bytes(&content) == layer.digest;
     Ok(String::from_utf8(content).ok().filter(|_| is_it))
+}
+
+/// A version with the digest of what its signature covers, which a statement names. Nobody has verified that signature.
+pub fn with_content(
+    transport: &dyn Transport,
+    about: PublishedVersion,
+) -> Result<PublishedVersion, TransportError> {
+    let content = listed::content_of(transport, &about.manifest)?;
+    Ok(PublishedVersion { content, ..about })
 }
 
 /// What a published version says that it is. A tag that is a version has to be that of the item.
@@ -169,7 +326,13 @@ pub fn describe(transport: &dyn Transport, reference: &Reference) -> Result<Desc
     if tagged.is_some_and(|tagged| tagged != version.replace('+', "_")) {
         return Err(PullError::Tag { reference: name(), actual: version });
     }
-    let about = PublishedVersion { id, version, manifest: fetched.digest };
+    let about = PublishedVersion {
+        id,
+        version,
+        manifest: fetched.digest,
+        content: None,
+        has_signed_version: kind == Kind::Component,
+    };
     Ok(Described { about, kind, manifest: Descriptor::of(media::MANIFEST, &fetched.bytes) })
 }
 
@@ -223,23 +386,28 @@ fn artifact(manifest: &Descriptor, envelope: &str, key: KeyId, at: Timestamp) ->
     Artifact { manifest, blobs: vec![b"{}".to_vec(), envelope.as_bytes().to_vec()] }
 }
 
-/// Attaches a signed statement to the manifest that it is about, and returns the digest of the statement's own manifest.
+/// Attaches a signed statement to the manifest of its version, lists it under the tag of the item, and returns the digest of
+/// the statement's own manifest.
 pub fn publish(
     transport: &dyn Transport,
-    manifest: &Descriptor,
+    to: &Described,
     envelope: &str,
     key: KeyId,
     at: Timestamp,
 ) -> Result<Digest, TransportError> {
-    let artifact = artifact(manifest, envelope, key, at);
+    let artifact = artifact(&to.manifest, envelope, key, at);
     for blob in &artifact.blobs {
         transport.put_blob(blob)?;
     }
-    transport.put_manifest(&artifact.manifest, None)
+    let attached = transport.put_manifest(&artifact.manifest, None)?;
+    listed::add(transport, &to.about.id, envelope)?;
+    Ok(attached)
 }
 
+mod listed;
 #[cfg(feature = "http")]
 mod offers;
+pub use listed::{Attached, MOST_LIST, attached, read_list, tag_of, write_list};
 #[cfg(feature = "http")]
 pub use offers::of_offers;
 

@@ -71,6 +71,11 @@ pub enum Notice<'n> {
         /// The yank.
         yank: &'n Yank,
     },
+    /// A yank of a published version was seen before, and is not shown any more where the version is.
+    YankHidden {
+        /// The id and the version of the item, as messages name it.
+        item: &'n str,
+    },
     /// Whether a published version is yanked is not known.
     YankUnknown {
         /// The item or its reference, as messages name it.

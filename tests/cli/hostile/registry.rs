@@ -147,7 +147,7 @@ impl Content {
         if path.contains("/manifests/") {
             return if last == digest(&self.referrer) {
                 found(MANIFEST, &self.referrer)
-            } else if last.starts_with("sha256-") {
+            } else if last.starts_with("sha256-") || last.starts_with("yanks-") {
                 not_found()
             } else {
                 found(MANIFEST, &self.manifest)

@@ -94,7 +94,8 @@ impl SourceArgs {
         let Some(fetched) = fetched else { return Ok(None) };
         // Fetching it has reported the problems of the trust store.
         let store = trusted_keys::load(&context.host.home, &self.trust, &())?;
-        let puller = Puller { options: Network::default().options(), trust: &store };
+        let puller =
+            Puller { options: Network::default().options(), trust: &store, home: &context.host.home };
         let yank = puller.yank_to_show(&reference(word)?, &*context.host.notices);
         Ok(Some((fetched, yank)))
     }

@@ -10,6 +10,7 @@ use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{BAD, BOLD, DIM, GOOD, styled};
 use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_registry::artifact::Kind as ArtifactKind;
 use graph_runtime::graph_registry::lock::{Allowed, Locked};
 use graph_runtime::graph_registry::reference::Reference;
 use graph_runtime::items::installed::{self, Origin};
@@ -53,7 +54,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let store = trusted_keys::load(&context.host.home, &args.trust, &*context.host.notices)?;
-    let puller = Puller { options: args.network.network().options(), trust: &store };
+    let puller =
+        Puller { options: args.network.network().options(), trust: &store, home: &context.host.home };
     let lock = LockFile::open(current_project()?.folder())?;
     if args.references.is_empty() {
         lock.has_entries().map_err(|reason| {
@@ -172,8 +174,13 @@ fn check(lock: &LockFile, puller: &Puller<'_>, context: &Context) -> Result<Exit
 
 /// The yank of what is locked, after a warning about it: the lockfile holds all the same.
 fn yank_of_locked(id: &str, locked: &Locked, puller: &Puller<'_>, context: &Context) -> Result<Option<Yank>> {
-    let about =
-        PublishedVersion { id: id.to_owned(), version: locked.version.clone(), manifest: locked.manifest };
+    let about = PublishedVersion {
+        id: id.to_owned(),
+        version: locked.version.clone(),
+        manifest: locked.manifest,
+        content: None,
+        has_signed_version: locked.kind == ArtifactKind::Component,
+    };
     let notices = &*context.host.notices;
     let yank = puller.yank_of(&locked.reference, &about, notices)?;
     if let Some(yank) = &yank {

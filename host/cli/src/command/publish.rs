@@ -77,7 +77,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     let keeper = current_project()?;
     let project = project::nearest(keeper.folder());
     let places = ItemLocator::new(&args.items, project.as_deref(), &context.host.home, &keeper);
-    let puller = Puller { options: args.network.network().options(), trust: &store };
+    let puller =
+        Puller { options: args.network.network().options(), trust: &store, home: &context.host.home };
     let gathered = Gathered::new(&args.cases, &args.items, &store, &keeper, context)?;
     let publisher = Publisher {
         places: &places,

@@ -4,12 +4,23 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use graph_cases::{Case, GraphSource, Items, Options, Report, run as run_cases};
+use graph_core::diagnostic::printable;
 use graph_host::context::Context;
 use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_registry::companions::{CompanionKind, Companions};
 use graph_runtime::project::Project;
 use graph_runtime::registry::companions::graph_title;
 
 use crate::command::args::SourceArgs;
+
+/// The files that nobody has signed, as the beginning of a warning: those of a kind, or all.
+pub(crate) fn unsigned(companions: &Companions, kind: Option<CompanionKind>) -> Option<String> {
+    const SHOWN: usize = 5;
+    let names = companions.unsigned(kind);
+    let shown: Vec<_> = names.iter().take(SHOWN).map(|name| format!("`{}`", printable(name))).collect();
+    let more = if names.len() > SHOWN { format!(" and {} more", names.len() - SHOWN) } else { String::new() };
+    (!names.is_empty()).then(|| format!("nobody whom you trust has signed {}{more}", shown.join(", ")))
+}
 
 /// The cases of a graph that was verified.
 #[derive(Clone, Copy, Debug)]

@@ -2,6 +2,7 @@
 //! user's space.
 
 use crate::command::args::NetworkArgs;
+use crate::command::published_cases::unsigned;
 use graph_host::context::current_project;
 use std::path::{Path, PathBuf};
 
@@ -59,7 +60,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let store = trusted_keys::load(&context.host.home, &args.trust, &*context.host.notices)?;
-    let puller = Puller { options: args.network.network().options(), trust: &store };
+    let puller =
+        Puller { options: args.network.network().options(), trust: &store, home: &context.host.home };
     let mut lock = LockFile::open(current_project()?.folder())?;
     let root = args.into.clone().unwrap_or_else(|| context.host.home.installed());
     let allowed = Allowed { downgrade: args.allow_downgrade, ..Allowed::default() };
@@ -76,7 +78,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
             follows_installed(one, &root, allowed)?;
         }
     }
-    let companions = companions_of(args, &brought, &puller)?;
+    let companions = companions_of(args, &brought, &puller, context)?;
     // All items are verified: only now are files written.
     if args.into.is_none() {
         installed::mark(&root)?;
@@ -126,11 +128,22 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
 type ToWrite = (Folder, Vec<(String, Vec<File>)>);
 
 /// Fetches what the named graphs have taken along, and checks that all of it can be written.
-fn companions_of(args: &Args, brought: &[Brought], puller: &Puller<'_>) -> Result<Option<ToWrite>> {
+fn companions_of(
+    args: &Args,
+    brought: &[Brought],
+    puller: &Puller<'_>,
+    context: &Context,
+) -> Result<Option<ToWrite>> {
     let Some(folder) = args.companions.as_deref().map(Folder::at) else { return Ok(None) };
     let mut graphs = Vec::new();
     for one in brought.iter().filter(|one| one.pulled.kind == Kind::Graph) {
         let files = puller.files(one)?;
+        if let Some(unsigned) = unsigned(&one.pulled.companions, None) {
+            context.output.warn(format_args!(
+                "{unsigned}: whoever may write to {} can have written that",
+                graph_core::diagnostic::printable(&one.reference.to_string())
+            ));
+        }
         folder.check(&one.pulled.id, &files)?;
         if !files.is_empty() {
             graphs.push((one.pulled.id.clone(), files));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use graph_cases::{CaseReport, Options};
+use graph_cases::{CaseReport, Options, Stop};
 use graph_core::diagnostic::printable;
 use graph_core::topology::Topology;
 use graph_host::context::{Context, current_project};
@@ -14,15 +14,15 @@ use graph_host::terminal::output::{BAD, GOOD, styled};
 use graph_host::terminal::run_report::counted;
 use graph_runtime::catalogue::graph_catalogue::{CaseResult, Cases, Catalogue, Text, Trust};
 use graph_runtime::catalogue::{Extras, PublishedGraph, collect, replaceable, write};
-use graph_runtime::error::{Error, Kind, Result};
+use graph_runtime::error::Result;
 use graph_runtime::project::{Project, shown};
 use graph_runtime::registry::pull::reference;
 use graph_runtime::trust::trusted_keys;
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
 
 use crate::command::args::{NetworkArgs, SourceArgs};
 use crate::command::published_cases::PublishedCases;
+use crate::command::stoppable::until_stopped;
 
 /// The most lines about versions that were not verified or not read; JSON has all of them.
 const MOST_LINES: usize = 20;
@@ -43,7 +43,7 @@ enum Action {
 ///
 /// Every artifact is pulled and verified with your trust store, and nothing of it is installed or executed. The pages show who
 /// signed a version, what it asks for, its WIT and its schemas, and the commands that pull and run it; `catalogue.json` has the
-/// same data. The cases of a graph are run, with doubles in place of its items. What was not verified is listed as that, with the reason. Any server of static files can serve the folder, and a browser
+/// same data. The cases that were signed with a graph are run, with doubles in place of its items. What was not verified is listed as that, with the reason. Any server of static files can serve the folder, and a browser
 /// can open it without one.
 #[derive(Debug, clap::Args)]
 struct Index {
@@ -73,46 +73,25 @@ fn index(args: Index, context: &Context) -> Result<Exit> {
     let trust = trusted_keys::load(&context.host.home, &args.trust, &*context.host.notices)?;
     let (network, typed) = (args.network.network(), args.place);
     let sources = SourceArgs { trust: args.trust, ..SourceArgs::default() };
-    let extras = OfProgram { context: context.quiet(true), sources, project: current_project()? };
-    // Requests block. A thread of their own lets Ctrl-C end the command at any moment: nothing is written before all of them are done.
-    let collected = async move {
-        let (done, outcome) = oneshot::channel();
-        std::thread::Builder::new()
-            .name("catalogue".to_owned())
-            .spawn(move || {
-                // After Ctrl-C, no one waits for it.
-                let _ = done.send(collect(&place, &typed, &network, &trust, &extras));
-            })
-            .map_err(|error| Error::storage(format!("a thread cannot be started: {error}")))?;
-        outcome.await.map_err(|_| {
-            let message = "the host broke down while it collected the catalogue; nothing was written";
-            Error::new(Kind::Internal, "internal", message)
-        })?
+    let extras = OfProgram {
+        context: context.quiet(true),
+        sources,
+        project: current_project()?,
+        stop: Stop::default(),
     };
-    let outcome = context.block_on(async {
-        tokio::select! {
-            // Listens for Ctrl-C before anything is asked of a registry.
-            biased;
-            () = interrupted() => None,
-            collected = collected => Some(collected),
-        }
-    })?;
+    // Requests block, and cases compute: nothing is written before all of them are done.
+    let stop = extras.stop.clone();
+    let home = context.host.home.clone();
+    let collect = move || collect(&place, &typed, &network, (&trust, &home), &extras);
+    let outcome = until_stopped("catalogue", &stop, context, collect)?;
     let Some(catalogue) = outcome else {
         context.output.note("interrupted: nothing was written");
         return Ok(Exit::Cancelled);
     };
-    let catalogue = catalogue?;
     let summary = Summary::of(&catalogue);
     let files = write(catalogue, &args.out)?;
     summary.show(&files, &args.out, context)?;
     Ok(Exit::Ok)
-}
-
-/// Waits for Ctrl-C; where it cannot be noticed, the system ends the process.
-async fn interrupted() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
-    }
 }
 
 /// Draws the pictures of graphs as `graph show --format svg` does, and runs cases as `test` does.
@@ -120,6 +99,8 @@ struct OfProgram {
     context: Context,
     sources: SourceArgs,
     project: Project,
+    /// Stops the cases that run.
+    stop: Stop,
 }
 
 impl Extras for OfProgram {
@@ -128,10 +109,13 @@ impl Extras for OfProgram {
     }
 
     fn run_cases(&self, graph: PublishedGraph<'_>) -> Result<Cases> {
-        let PublishedGraph { reference, id, text, cases } = graph;
+        let PublishedGraph { reference, id, text, cases, until } = graph;
+        if self.stop.is_requested() {
+            return Ok(Cases::NotRun { reason: Text::line("the command was stopped") });
+        }
         let reference = reference.to_string();
         let published = PublishedCases { reference: &reference, id, graph: text, cases };
-        let options = Options { filter: None, crash: false, record: false };
+        let options = Options { until: Some(until), stop: Some(self.stop.clone()), ..Options::default() };
         let report = published.run(&self.sources, &self.project, &options, &self.context)?;
         let result = |case: &CaseReport| CaseResult {
             name: Text::line(case.name.as_deref().unwrap_or(&case.file)),

@@ -45,7 +45,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let at = reference(&args.reference)?;
     let store = trusted_keys::load(&context.host.home, &args.trust, &*context.host.notices)?;
     let key = signing_key(&context.host.home, &args.key)?;
-    let puller = Puller { options: args.network.network().options(), trust: &store };
+    let puller =
+        Puller { options: args.network.network().options(), trust: &store, home: &context.host.home };
     let reason = args.reason.as_deref().unwrap_or_default();
     let request = YankRequest { reference: &at, reason, is_yanked: !args.undo };
     let outcome = puller.yank(request, &key, &*context.host.notices)?;

@@ -84,6 +84,12 @@ impl NoticeObserver for TerminalNotices {
             Notice::Yanked { item, yank } => {
                 self.output.warn(format_args!("{item} is {}", reason_text(yank)));
             }
+            Notice::YankHidden { item } => {
+                self.output.warn(format_args!(
+                    "the yank of {item} is not where the version is any more, and was seen there before: who may write there \
+                     has removed it"
+                ));
+            }
             Notice::YankUnknown { item, reason } => {
                 self.output.warn(format_args!("whether {item} is yanked is not known: {reason}"));
             }

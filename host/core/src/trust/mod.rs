@@ -1,5 +1,6 @@
 //! Trust: keys, signatures, the trust store, and verification, the only way in which component bytes enter.
 
+mod companions;
 mod component;
 mod dsse;
 mod file;
@@ -15,6 +16,9 @@ mod text;
 mod transcript;
 mod yank;
 
+pub use companions::{
+    COMPANIONS_TYPE, CompanionsError, CompanionsStatement, MAX_COMPANIONS, SignedFile, WriteError,
+};
 pub use component::{
     ClaimsError, EnvelopeClaims, SignError, Standing, VerifiedComponent, VerifyError, sign_component,
 };
@@ -35,7 +39,10 @@ pub use text::{
     signature_line, unsigned_text, verify_text,
 };
 pub use transcript::{MAX_TRANSCRIPT_ENVELOPE, TRANSCRIPT_TYPE, TranscriptError, TranscriptStatement};
-pub use yank::{MAX_REASON, MAX_YANK, PublishedVersion, YANK_TYPE, Yank, YankError, YankStatement};
+pub use yank::{
+    MANIFEST_YANK_TYPE, MAX_REASON, MAX_YANK, PublishedVersion, YANK_TYPE, Yank, YankError, YankStatement,
+    YankSubject, signed_content,
+};
 
 use crate::diagnostic::excerpt_up_to;
 

@@ -1,13 +1,16 @@
 //! Yanks: the signed statement of a publisher that a published version is no longer to be selected, or that it is again.
 //!
 //! ```json
-//! {"at": "2026-01-31T12:00:00.000Z", "id": "acme/fetch", "manifest": "sha256:…", "reason": "leaks its token",
+//! {"at": "2026-01-31T12:00:00.000Z", "content": "sha256:…", "id": "acme/fetch", "reason": "leaks its token",
 //!  "version": "1.2.0", "yanked": true}
 //! ```
 //!
-//! It is the payload of a DSSE envelope of the type [`YANK_TYPE`], which has the version of the format. A statement
-//! counts only with the signature of a key that the trust store allows for the item: permission to write to a registry is
-//! not enough to yank, or to take back a yank. [`TrustStore::yank_of`] decides between several statements.
+//! It is the payload of a DSSE envelope of the type [`YANK_TYPE`], which has the version of the format. A statement names
+//! what the item's signature covers ([`signed_content`]), and not the manifest around it, which everyone who may write to a
+//! registry can replace. Statements of the first format ([`MANIFEST_YANK_TYPE`]) name the manifest, under `manifest`.
+//!
+//! A statement counts only with the signature of a key that the trust store allows for the item: permission to write to a
+//! registry is not enough to yank, or to take back a yank. [`TrustStore::yank_of`] decides between several statements.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -18,13 +21,16 @@ use super::requirement::Counted;
 use super::shown;
 use super::statement::is_version;
 use super::store::{KeyName, KeyRefusal, TrustStore};
+use super::text::unsigned_text;
 use crate::digest::Digest;
 use crate::id::ItemId;
 use crate::json::{canonical_string, parse_strict};
 use crate::time::Timestamp;
 
 /// The payload type of a yank, with the version of its format.
-pub const YANK_TYPE: &str = "application/vnd.graph-host.yank.v1+json";
+pub const YANK_TYPE: &str = "application/vnd.graph-host.yank.v2+json";
+/// The payload type of a yank in the first format, which names a manifest.
+pub const MANIFEST_YANK_TYPE: &str = "application/vnd.graph-host.yank.v1+json";
 /// The longest envelope of a yank that is read, in bytes.
 pub const MAX_YANK: usize = 16 << 10;
 /// The longest reason, in bytes.
@@ -42,6 +48,33 @@ pub struct PublishedVersion {
     pub version: String,
     /// The digest of its manifest.
     pub manifest: Digest,
+    /// The digest of what its signature covers, if it is known.
+    pub content: Option<Digest>,
+    /// The signature covers the version. That of a text covers it only as a part of the text, so that the artifact around a
+    /// text without a version can state any.
+    pub has_signed_version: bool,
+}
+
+/// What a statement names, besides an id and a version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum YankSubject {
+    /// What the item's signature covers.
+    Content(Digest),
+    /// The manifest of the artifact, in the first format.
+    Manifest(Digest),
+}
+
+impl YankSubject {
+    /// The digest.
+    pub const fn digest(&self) -> &Digest {
+        let (Self::Content(digest) | Self::Manifest(digest)) = self;
+        digest
+    }
+}
+
+/// The digest of what the signature of a text covers: the text without its signature line, which has several spellings.
+pub fn signed_content(text: &str) -> Digest {
+    Digest::of_bytes(unsigned_text(text).as_bytes())
 }
 
 /// What a publisher states about a version.
@@ -49,8 +82,12 @@ pub struct PublishedVersion {
 pub struct YankStatement {
     /// When it was stated, by the clock of the signer.
     pub at: Timestamp,
+    /// The id of the item.
+    pub id: String,
+    /// Its version.
+    pub version: String,
     /// What it is about.
-    pub about: PublishedVersion,
+    pub subject: YankSubject,
     /// Why, for people. Not empty for a yank.
     pub reason: String,
     /// Whether the version is yanked, or is no longer.
@@ -95,13 +132,16 @@ pub enum YankError {
         reason: String,
     },
     /// It is about another item, version or manifest.
-    #[error("it is about `{id}` {version}, {manifest}")]
+    #[error("it is about `{id}` {version}, {subject}")]
     Other {
         id: String,
         version: String,
-        /// The digest of the manifest that it names.
-        manifest: Digest,
+        /// The digest that it names.
+        subject: Digest,
     },
+    /// It counts for the item, and the content that it names has to be compared.
+    #[error("it is about the item, and it is not known whether it is about this content of it")]
+    UnknownContent,
     /// It was made later than now.
     #[error("it is of {0}, which is later than now")]
     Future(Timestamp),
@@ -114,8 +154,11 @@ pub enum YankError {
 #[serde(deny_unknown_fields)]
 struct Document {
     at: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    content: Option<Digest>,
     id: String,
-    manifest: Digest,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    manifest: Option<Digest>,
     reason: String,
     version: String,
     yanked: bool,
@@ -125,30 +168,60 @@ impl YankStatement {
     /// Signs the statement: the text of its envelope. The same rules hold as for one that is read.
     pub fn sign(&self, key: &SigningKey) -> Result<String, YankError> {
         self.check()?;
+        let (format, name) = match self.subject {
+            YankSubject::Content(_) => (YANK_TYPE, "content"),
+            YankSubject::Manifest(_) => (MANIFEST_YANK_TYPE, "manifest"),
+        };
         let document = json!({
             "at": self.at.to_string(),
-            "id": self.about.id,
-            "manifest": self.about.manifest,
+            "id": self.id,
+            name: self.subject.digest(),
             "reason": self.reason,
-            "version": self.about.version,
+            "version": self.version,
             "yanked": self.is_yanked,
         });
         let payload = canonical_string(&document).into_bytes();
-        sign_document(YANK_TYPE, payload, key).map_err(|error| YankError::Write(error.to_string()))
+        sign_document(format, payload, key).map_err(|error| YankError::Write(error.to_string()))
     }
 
-    fn parse(payload: &[u8]) -> Result<Self, YankError> {
+    /// The statement in an envelope, whoever has signed it: for choosing what is verified.
+    pub fn claimed(envelope: &str) -> Result<Self, YankError> {
+        let (envelope, names_content) = opened(envelope)?;
+        Self::parse(envelope.unverified(), names_content)
+    }
+
+    /// Whether this takes a yank back: what is stated about a manifest alone takes back no yank of the content.
+    fn takes_back(&self, yank: &Self) -> bool {
+        let is_same = match (&self.subject, &yank.subject) {
+            (YankSubject::Content(one), YankSubject::Content(other)) => one == other,
+            (YankSubject::Content(_), YankSubject::Manifest(_)) => true,
+            (YankSubject::Manifest(one), YankSubject::Manifest(other)) => {
+                one == other && self.version == yank.version
+            }
+            (YankSubject::Manifest(_), YankSubject::Content(_)) => false,
+        };
+        !self.is_yanked && self.at > yank.at && self.id == yank.id && is_same
+    }
+
+    fn parse(payload: &[u8], names_content: bool) -> Result<Self, YankError> {
         let text = std::str::from_utf8(payload).map_err(|error| YankError::Shape(error.to_string()))?;
         let value = parse_strict(text, 2).map_err(|error| YankError::Shape(error.to_string()))?;
         super::objects_at(&value, &[""]).map_err(YankError::Shape)?;
-        let Document { at, id, manifest, reason, version, yanked } =
+        let Document { at, content, id, manifest, reason, version, yanked } =
             serde_json::from_value(value).map_err(|error| YankError::Shape(shown(&error.to_string())))?;
         let at = at.parse().ok().filter(|read: &Timestamp| read.to_string() == at).ok_or_else(|| {
             let reason = format!("`{}` is not a time like 2030-01-31T12:00:00.000Z", shown(&at));
             YankError::Field { field: "at", reason }
         })?;
-        let about = PublishedVersion { id, version, manifest };
-        let statement = Self { at, about, reason, is_yanked: yanked };
+        let subject = match (names_content, content, manifest) {
+            (true, Some(content), None) => YankSubject::Content(content),
+            (false, None, Some(manifest)) => YankSubject::Manifest(manifest),
+            _ => {
+                let message = "a statement names the content, and one of the first format the manifest";
+                return Err(YankError::Shape(message.to_owned()));
+            }
+        };
+        let statement = Self { at, id, version, subject, reason, is_yanked: yanked };
         statement.check()?;
         Ok(statement)
     }
@@ -157,12 +230,37 @@ impl YankStatement {
         let rule = |field, holds: bool, reason: &str| {
             if holds { Ok(()) } else { Err(YankError::Field { field, reason: reason.to_owned() }) }
         };
-        let is_id = ItemId::is_path(&self.about.id);
+        let is_id = ItemId::is_path(&self.id);
         rule("id", is_id, "an item id is segments of letters, digits, `_` and `-`, joined by `/`")?;
-        rule("version", is_version(&self.about.version), "a version is like 1.2.3 or 1.2.3-rc.1")?;
+        rule("version", is_version(&self.version), "a version is like 1.2.3 or 1.2.3-rc.1")?;
         rule("reason", self.reason.len() <= MAX_REASON, "a reason has at most 1000 bytes")?;
         let has_reason = !self.is_yanked || !self.reason.trim().is_empty();
         rule("reason", has_reason, "a yank says why")
+    }
+}
+
+/// An envelope around a statement, and whether the statement names a content.
+fn opened(envelope: &str) -> Result<(Envelope, bool), EnvelopeError> {
+    match Envelope::parse_as(MANIFEST_YANK_TYPE, envelope) {
+        Err(EnvelopeError::PayloadType { .. }) => Ok((Envelope::parse_as(YANK_TYPE, envelope)?, true)),
+        first => Ok((first?, false)),
+    }
+}
+
+impl PublishedVersion {
+    /// Whether a statement is about this version.
+    fn is_named_by(&self, statement: &YankStatement) -> Result<bool, YankError> {
+        let is_version = statement.version == self.version || !self.has_signed_version;
+        if statement.id != self.id || !is_version {
+            return Ok(false);
+        }
+        match &statement.subject {
+            YankSubject::Manifest(manifest) => Ok(*manifest == self.manifest),
+            YankSubject::Content(content) => match &self.content {
+                Some(own) => Ok(content == own),
+                None => Err(YankError::UnknownContent),
+            },
+        }
     }
 }
 
@@ -205,7 +303,7 @@ impl TrustStore {
         if envelope.len() > MAX_YANK {
             return Err(YankError::TooLong(envelope.len()));
         }
-        let envelope = Envelope::parse_as(YANK_TYPE, envelope)?;
+        let (envelope, names_content) = opened(envelope)?;
         let mut counted: Vec<(KeyName, Option<Timestamp>)> = Vec::new();
         let mut refused = None;
         for signed in &envelope.signatures {
@@ -229,10 +327,11 @@ impl TrustStore {
         if counted.is_empty() {
             return Err(refused.unwrap_or(YankError::UnknownKey));
         }
-        let statement = YankStatement::parse(envelope.unverified())?;
-        if statement.about != *about {
-            let PublishedVersion { id, version, manifest } = statement.about;
-            return Err(YankError::Other { id: shown(&id), version: shown(&version), manifest });
+        let statement = YankStatement::parse(envelope.unverified(), names_content)?;
+        if !about.is_named_by(&statement)? {
+            let YankStatement { id, version, subject, .. } = statement;
+            let (id, version) = (shown(&id), shown(&version));
+            return Err(YankError::Other { id, version, subject: *subject.digest() });
         }
         if statement.at.0 > now.0.saturating_add(MOST_AHEAD_MILLIS) {
             return Err(YankError::Future(statement.at));
@@ -241,24 +340,21 @@ impl TrustStore {
         Ok(counted.into_iter().map(yank).collect())
     }
 
-    /// The yank that is in force, of all verified statements about one version: the latest one, unless it was taken back
+    /// The yank that is in force, of all verified statements about one version: the latest one that was not taken back
     /// later. At the same time, the yank counts.
     ///
     /// A yank needs one key. Taking it back needs as many as the store requires for the item (`require`), each with a
     /// statement of its own that is later than the yank: otherwise, one of several keys could offer again what the
     /// others have withdrawn.
     pub fn yank_of<'y>(&self, statements: &'y [Yank]) -> Option<&'y Yank> {
+        let is_taken_back = |yank: &Yank| {
+            let later = statements.iter().filter(|other| other.statement.takes_back(&yank.statement));
+            let later: Vec<_> =
+                later.map(|yank| Counted { key: yank.key.clone(), not_after: yank.not_after }).collect();
+            !later.is_empty() && self.enough(&yank.statement.id, &later).is_ok()
+        };
         let yanks = statements.iter().filter(|yank| yank.statement.is_yanked);
-        let latest = yanks.max_by_key(|yank| yank.order())?;
-        let about = &latest.statement.about;
-        let later = statements.iter().filter(|other| {
-            let is_later = other.statement.at > latest.statement.at;
-            !other.statement.is_yanked && is_later && other.statement.about == *about
-        });
-        let later: Vec<_> =
-            later.map(|yank| Counted { key: yank.key.clone(), not_after: yank.not_after }).collect();
-        let is_taken_back = !later.is_empty() && self.enough(&about.id, &later).is_ok();
-        (!is_taken_back).then_some(latest)
+        yanks.filter(|yank| !is_taken_back(yank)).max_by_key(|yank| yank.order())
     }
 }
 

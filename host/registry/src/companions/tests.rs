@@ -93,10 +93,14 @@ fn what_a_graph_takes_along_arrives_and_is_the_same_bytes_every_time() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("out");
     let layout = Layout::new(&place);
-    let artifact = attach(graph(), all()).unwrap();
+    let artifact = attach(graph(), all(), None).unwrap();
     let mut other = all();
     other.reverse();
-    assert_eq!(attach(graph(), other).unwrap().digest(), artifact.digest(), "the order does not matter");
+    assert_eq!(
+        attach(graph(), other, None).unwrap().digest(),
+        artifact.digest(),
+        "the order does not matter"
+    );
     publish(&layout, &artifact, None, "t/flow:1.0.0", false).unwrap();
     let pulled = pulled(&layout, &place).unwrap();
     let listed: Vec<_> = pulled.companions.listed.iter().map(|one| (one.layer, one.title.as_str())).collect();
@@ -114,17 +118,17 @@ fn what_a_graph_takes_along_arrives_and_is_the_same_bytes_every_time() {
 fn another_drawing_of_the_same_graph_is_no_other_version() {
     let folder = tempfile::tempdir().unwrap();
     let layout = Layout::new(&folder.path().join("out"));
-    let first = attach(graph(), all()).unwrap();
+    let first = attach(graph(), all(), None).unwrap();
     publish(&layout, &first, None, "t/flow:1.0.0", false).unwrap();
     let mut drawn = all();
     drawn[0].bytes = b"<svg>another</svg>".to_vec();
-    let drawn = attach(graph(), drawn).unwrap();
+    let drawn = attach(graph(), drawn, None).unwrap();
     let again = publish(&layout, &drawn, None, "t/flow:1.0.0", false).unwrap();
     assert_eq!((again.manifest, again.was_there, again.replaced), (first.digest(), true, None));
     // Another case is, and so is a graph without anything.
     let mut tested = all();
     tested[1].bytes = b"c".to_vec();
-    for other in [attach(graph(), tested).unwrap(), graph()] {
+    for other in [attach(graph(), tested, None).unwrap(), graph()] {
         assert!(publish(&layout, &other, None, "t/flow:1.0.0", false).is_err());
     }
     let forced = publish(&layout, &drawn, None, "t/flow:1.0.0", true).unwrap();
@@ -137,6 +141,7 @@ fn a_layer_that_lies_about_itself_is_not_read() {
     let layout = Layout::new(&folder.path().join("out"));
     layout.put_blob(b"twelve bytes").unwrap();
     let listed = |size: u64, digest: Digest| Listed {
+        is_signed: false,
         kind: CompanionKind::Case,
         title: "a.case.yaml".to_owned(),
         layer: 1,
@@ -274,4 +279,58 @@ proptest! {
             }
         }
     }
+}
+
+/// The graph with companions that a key has signed.
+fn signed_by(seed: u8, companions: &[Companion]) -> Artifact {
+    let content = graph_core::trust::signed_content(std::str::from_utf8(&graph().blobs[1]).unwrap());
+    let statement = statement_of("t/flow", content, companions);
+    let envelope = statement.sign(&SigningKey::from_seed(&[seed; 32])).unwrap();
+    attach(graph(), all(), Some(envelope)).unwrap()
+}
+
+/// The names of what is signed of the graph in a directory.
+fn signed_of(artifact: &Artifact) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("out");
+    let layout = Layout::new(&place);
+    publish(&layout, artifact, None, "t/flow:1.0.0", false).unwrap();
+    let listed = pulled(&layout, &place).unwrap().companions.listed;
+    listed.into_iter().filter(|one| one.is_signed).map(|one| one.title).collect()
+}
+
+#[test]
+fn what_its_publisher_has_signed_is_told_from_what_anyone_adds() {
+    let every = ["a.case.yaml", "b.case.yaml", "flow.caps.yaml", "flow.svg"];
+    assert_eq!(signed_of(&signed_by(7, &all())), every);
+    assert_eq!(signed_of(&attach(graph(), all(), None).unwrap()), [""; 0]);
+    assert_eq!(signed_of(&signed_by(9, &all())), [""; 0], "a key that nobody trusts for the graph");
+    // A case that is not stated, one with another content, and a picture that has become a case.
+    let some = |change: fn(&mut Vec<Companion>)| {
+        let mut stated = all();
+        stated.sort_by(|one, other| one.title.cmp(&other.title));
+        change(&mut stated);
+        signed_of(&signed_by(7, &stated))
+    };
+    assert_eq!(some(|stated| drop(stated.remove(0))), every[1..]);
+    assert_eq!(some(|stated| stated[0].bytes.push(b' ')), every[1..]);
+    assert_eq!(some(|stated| stated[0].kind = CompanionKind::Picture), every[1..]);
+    // The statement of another graph.
+    let other = statement_of("t/flow", Digest::of_bytes(b"other"), &all());
+    let envelope = other.sign(&key()).unwrap();
+    assert_eq!(signed_of(&attach(graph(), all(), Some(envelope)).unwrap()), [""; 0]);
+    // What is no statement signs nothing, and breaks nothing.
+    for text in ["", "{}", "\u{1b}[2J"] {
+        assert_eq!(signed_of(&attach(graph(), all(), Some(text.to_owned())).unwrap()), [""; 0]);
+    }
+}
+
+#[test]
+fn a_version_that_was_published_unsigned_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let layout = Layout::new(&folder.path().join("out"));
+    let before = attach(graph(), all(), None).unwrap();
+    publish(&layout, &before, None, "t/flow:1.0.0", false).unwrap();
+    let again = publish(&layout, &signed_by(7, &all()), None, "t/flow:1.0.0", false).unwrap();
+    assert_eq!((again.manifest, again.was_there), (before.digest(), true));
 }

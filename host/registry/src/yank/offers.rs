@@ -2,7 +2,8 @@
 
 use graph_core::trust::PublishedVersion;
 
-use super::{Yanks, read};
+use super::{Attached, Known, Yanks, attached, read};
+use crate::artifact::Kind;
 use crate::http::{Options, Registry};
 use crate::layout::Layout;
 use crate::pull::Judge;
@@ -16,11 +17,17 @@ pub fn of_offers(
     offers: &[Offer],
     options: &Options,
     judge: Judge<'_>,
+    remembered: &dyn Fn(&str) -> Vec<String>,
 ) -> Result<Vec<Yanks>, TransportError> {
     // One connection for all of them.
     let registry = match &place.place {
         Location::Registry { host, .. } => Some(Registry::new(host, options)?),
         Location::Layout { .. } => None,
+    };
+    // One look at what is attached to manifests of a directory; registries do not list that.
+    let attached = match &place.place {
+        Location::Layout { folder } => attached(&Layout::new(folder), judge.trust),
+        Location::Registry { .. } => Attached::default(),
     };
     let mut all = Vec::new();
     for offer in offers {
@@ -28,12 +35,20 @@ pub fn of_offers(
             all.push(Yanks::default());
             continue;
         };
-        let about = PublishedVersion { id, version, manifest: offer.manifest };
+        let about = PublishedVersion {
+            id,
+            version,
+            manifest: offer.manifest,
+            content: None,
+            has_signed_version: offer.kind == Kind::Component,
+        };
+        let remembered = remembered(&about.id);
+        let known = Known { attached: Some(&attached), remembered: &remembered };
         all.push(match (&offer.reference.place, &registry) {
             (Location::Registry { repository, .. }, Some(registry)) => {
-                read(&registry.repository(repository), &about, judge)?
+                read(&registry.repository(repository), &about, judge, known)?
             }
-            (Location::Layout { folder }, _) => read(&Layout::new(folder), &about, judge)?,
+            (Location::Layout { folder }, _) => read(&Layout::new(folder), &about, judge, known)?,
             (Location::Registry { .. }, None) => Yanks::default(),
         });
     }

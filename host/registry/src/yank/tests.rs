@@ -133,18 +133,49 @@ fn published(transport: &dyn Transport, tag: &str) -> Described {
         id: "a/b".to_owned(),
         version: "1.0.0".to_owned(),
         manifest: Digest::of_bytes(&manifest),
+        content: Some(Digest::of_bytes(b"x")),
+        has_signed_version: true,
     };
     Described { about, kind: Kind::Graph, manifest: Descriptor::of(media::MANIFEST, &manifest) }
 }
 
 fn envelope_by(seed: u8, about: &PublishedVersion, at: u64, is_yanked: bool) -> String {
-    let (at, about) = (Timestamp(at), about.clone());
-    YankStatement { at, about, reason: "it leaks".to_owned(), is_yanked }.sign(&key(seed)).unwrap()
+    let PublishedVersion { id, version, content, .. } = about.clone();
+    let (at, subject) = (Timestamp(at), YankSubject::Content(content.unwrap()));
+    let reason = "it leaks".to_owned();
+    YankStatement { at, id, version, subject, reason, is_yanked }.sign(&key(seed)).unwrap()
+}
+
+/// In the first format, about the manifest.
+fn first_format(about: &PublishedVersion, at: u64, is_yanked: bool) -> String {
+    let PublishedVersion { id, version, manifest, .. } = about.clone();
+    let (at, subject) = (Timestamp(at), YankSubject::Manifest(manifest));
+    let reason = "it leaks".to_owned();
+    YankStatement { at, id, version, subject, reason, is_yanked }.sign(&key(1)).unwrap()
+}
+
+/// Attaches a statement to the manifest alone, as earlier versions do.
+fn attach_alone(transport: &dyn Transport, to: &Described, envelope: &str) {
+    let artifact = artifact(&to.manifest, envelope, key(1).id(), Timestamp(5));
+    for blob in &artifact.blobs {
+        transport.put_blob(blob).unwrap();
+    }
+    transport.put_manifest(&artifact.manifest, None).unwrap();
+}
+
+/// The same content under the same tag, with one more annotation in its manifest.
+fn moved(transport: &dyn Transport, tag: &str) -> Described {
+    let moved = manifest(&[("x", "y")]);
+    transport.put_manifest(&moved, Some(tag)).unwrap();
+    let bytes = moved.to_bytes();
+    let of = published(&Memory::default(), tag);
+    let about = PublishedVersion { manifest: Digest::of_bytes(&bytes), ..of.about };
+    Described { about, kind: Kind::Graph, manifest: Descriptor::of(media::MANIFEST, &bytes) }
 }
 
 fn yank(transport: &dyn Transport, to: &Described, seed: u8, at: u64, is_yanked: bool) -> Digest {
     let envelope = envelope_by(seed, &to.about, at, is_yanked);
-    publish(transport, &to.manifest, &envelope, key(seed).id(), Timestamp(at)).unwrap()
+    publish(transport, to, &envelope, key(seed).id(), Timestamp(at)).unwrap()
 }
 
 fn read_by(
@@ -152,7 +183,7 @@ fn read_by(
     transport: &dyn Transport,
     about: &PublishedVersion,
 ) -> Result<Yanks, TransportError> {
-    read(transport, about, Judge { trust, at: Moment::from(NOW) })
+    read(transport, about, Judge { trust, at: Moment::from(NOW) }, Known::default())
 }
 
 fn found(transport: &dyn Transport, about: &PublishedVersion) -> Yanks {
@@ -186,7 +217,7 @@ fn a_yank_is_read_where_it_was_attached_until_it_is_taken_back() {
     }
     let tags = layout.tags().unwrap();
     let item = published(&layout, "a/b:1.0.0");
-    assert_eq!(tags, ["a/b:1.0.0".to_owned(), fallback_tag(&item.about.manifest)]);
+    assert_eq!(tags, ["a/b:1.0.0".to_owned(), fallback_tag(&item.about.manifest), tag_of("a/b")]);
 }
 
 #[test]
@@ -211,16 +242,88 @@ fn a_statement_about_something_else_changes_nothing() {
     let mut others = vec![item.clone(); 3];
     others[0].about.id = "a/c".to_owned();
     others[1].about.version = "1.0.1".to_owned();
-    others[2].about.manifest = Digest::of_bytes(b"other");
+    others[2].about.content = Some(Digest::of_bytes(b"other"));
     for other in &others {
         yank(&memory, other, 1, 5, true);
     }
-    // An honest statement that is attached to another manifest.
-    let elsewhere = Descriptor::of(media::MANIFEST, b"other");
-    let envelope = envelope_by(1, &item.about, 5, true);
-    publish(&memory, &elsewhere, &envelope, key(1).id(), Timestamp(5)).unwrap();
+    // An honest statement about the manifest of something else.
+    let other = PublishedVersion { manifest: Digest::of_bytes(b"other"), ..item.about.clone() };
+    attach_alone(&memory, &item, &first_format(&other, 5, true));
     assert_eq!(memory.listed.borrow().len(), 4);
     assert!(!is_yanked(&memory, &item.about));
+}
+
+#[test]
+fn another_manifest_under_the_same_tag_takes_no_yank_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let layout = Layout::new(&folder.path().join("out"));
+    let memory = Memory::default();
+    let both: [&dyn Transport; 2] = [&layout, &memory];
+    for transport in both {
+        let item = published(transport, "a/b:1.0.0");
+        yank(transport, &item, 1, 5, true);
+        let moved = moved(transport, "a/b:1.0.0");
+        assert_ne!(moved.about.manifest, item.about.manifest);
+        let unknown = PublishedVersion { content: None, ..moved.about.clone() };
+        assert!(is_yanked(transport, &moved.about) && is_yanked(transport, &unknown));
+        // The publisher can take it back there.
+        yank(transport, &moved, 1, 6, false);
+        assert!(!is_yanked(transport, &moved.about));
+    }
+}
+
+#[test]
+fn a_yank_of_the_first_format_is_found_at_another_manifest_of_a_directory() {
+    let folder = tempfile::tempdir().unwrap();
+    let layout = Layout::new(&folder.path().join("out"));
+    let item = published(&layout, "a/b:1.0.0");
+    attach_alone(&layout, &item, &first_format(&item.about, 5, true));
+    assert!(is_yanked(&layout, &item.about));
+    let moved = moved(&layout, "a/b:1.0.0");
+    assert!(is_yanked(&layout, &moved.about));
+    // Not at another content.
+    layout.put_blob(b"other").unwrap();
+    let other = Manifest { layers: vec![Descriptor::of("application/yaml", b"other")], ..manifest(&[]) };
+    let digest = layout.put_manifest(&other, Some("a/b:1.0.0")).unwrap();
+    let about = PublishedVersion { manifest: digest, content: None, ..item.about };
+    assert!(!is_yanked(&layout, &about));
+}
+
+#[test]
+fn what_the_user_has_seen_is_not_hidden() {
+    let memory = Memory::default();
+    let item = published(&memory, "1.0.0");
+    yank(&memory, &item, 1, 5, true);
+    let seen = found(&memory, &item.about);
+    assert!(!seen.is_hidden);
+    // Who may write removes everything but the version.
+    let later = Memory::default();
+    published(&later, "1.0.0");
+    let trust = store();
+    let judge = Judge { trust: &trust, at: Moment::from(NOW) };
+    let known = Known { attached: None, remembered: &seen.envelopes };
+    let read_again = read(&later, &item.about, judge, known).unwrap();
+    assert!(read_again.yanked.is_some() && read_again.is_hidden);
+    // It counts as it did: the key is judged now.
+    let nobody = TrustStore::default();
+    let judge = Judge { trust: &nobody, at: Moment::from(NOW) };
+    assert!(read(&later, &item.about, judge, known).unwrap().yanked.is_none());
+}
+
+#[test]
+fn what_is_no_list_of_yanks_is_reported() {
+    let memory = Memory::default();
+    let item = published(&memory, "1.0.0");
+    memory.put_manifest(&manifest(&[]), Some(&tag_of("a/b"))).unwrap();
+    let read = found(&memory, &item.about);
+    assert!(read.unread.unwrap().to_string().contains("no list of yanks"));
+    // The next statement replaces it, and junk is never listed.
+    yank(&memory, &item, 1, 5, true);
+    assert!(found(&memory, &item.about).unread.is_none() && is_yanked(&memory, &item.about));
+    let many = vec!["junk".to_owned(); 10];
+    assert_eq!(read_list(&write_list(many)), Some(Vec::new()));
+    assert_eq!(read_list(b"{}"), None);
+    assert_eq!(read_list(&vec![b' '; MOST_LIST + 1]), None);
 }
 
 #[test]
@@ -254,7 +357,8 @@ fn junk_is_ignored() {
     *memory.read.borrow_mut() = 0;
     let read = found(&memory, &item.about);
     assert!(read.yanked.is_none() && read.unread.is_none(), "{read:?}");
-    assert_eq!(*memory.read.borrow(), junk.len() + 3);
+    // And the tag of the item, which is not there.
+    assert_eq!(*memory.read.borrow(), junk.len() + 3 + 1);
     yank(&memory, &item, 1, 5, true);
     assert!(is_yanked(&memory, &item.about));
 }
@@ -270,7 +374,7 @@ fn a_bounded_number_is_read_and_those_of_trusted_keys_first() {
     *memory.read.borrow_mut() = 0;
     let read = found(&memory, &item.about);
     assert!(read.yanked.is_some(), "strangers do not crowd it out");
-    assert_eq!(*memory.read.borrow(), MOST_STATEMENTS);
+    assert_eq!(*memory.read.borrow(), MOST_STATEMENTS + 1);
     let told = read.unread.unwrap().to_string();
     assert!(told.contains("more than 64 statements"), "{told}");
 
@@ -279,7 +383,7 @@ fn a_bounded_number_is_read_and_those_of_trusted_keys_first() {
     *memory.listed.borrow_mut() = vec![one; 2 * MOST_STATEMENTS];
     *memory.read.borrow_mut() = 0;
     assert!(found(&memory, &item.about).unread.is_none());
-    assert_eq!(*memory.read.borrow(), 1);
+    assert_eq!(*memory.read.borrow(), 2);
 }
 
 #[test]
@@ -298,7 +402,7 @@ fn a_bounded_number_of_bytes_is_read() {
     *memory.read.borrow_mut() = 0;
     let read = found(&memory, &item.about);
     assert!(matches!(read.unread, Some(TransportError::CutOff { .. })), "{read:?}");
-    assert_eq!(*memory.read.borrow(), 2);
+    assert_eq!(*memory.read.borrow(), 3);
 }
 
 #[test]
@@ -318,7 +422,9 @@ fn what_is_yanked_is_an_item_of_one_version() {
     let memory = Memory::default();
     let item = published(&memory, "1.0.0");
     let described = |tag: &str| describe(&memory, &format!("oci://h/a/b:{tag}").parse().unwrap());
-    assert_eq!(described("1.0.0").unwrap().about, item.about);
+    let wanted = PublishedVersion { content: None, has_signed_version: false, ..item.about.clone() };
+    assert_eq!(with_content(&memory, wanted.clone()).unwrap().content, item.about.content);
+    assert_eq!(described("1.0.0").unwrap().about, wanted);
     let put = |tag: &str, manifest: &Manifest| {
         memory.put_manifest(manifest, Some(tag)).unwrap();
         described(tag)
@@ -361,7 +467,7 @@ fn offers_are_shown_as_yanked() {
     assert_eq!(offers.len(), 1, "a yank is no item: {offers:?}");
     let by = |trust: &TrustStore| {
         let judge = Judge { trust, at: Moment::from(NOW) };
-        let yanks = of_offers(&place, &offers, &options, judge).unwrap();
+        let yanks = of_offers(&place, &offers, &options, judge, &|_| Vec::new()).unwrap();
         yanks.iter().map(|yanks| yanks.yanked.is_some()).collect::<Vec<_>>()
     };
     assert_eq!(by(&store()), [true]);
@@ -369,7 +475,7 @@ fn offers_are_shown_as_yanked() {
     // A layout whose referrers are listed under their tag alone, as other tools copy them.
     let mut index = layout.index().unwrap();
     index.manifests.retain(|listed| !listed.annotations.is_empty());
-    assert!(index.manifests.len() == 2);
+    assert!(index.manifests.len() == 3);
     std::fs::write(folder.path().join("index.json"), Index::to_bytes(&index)).unwrap();
     assert_eq!(by(&store()), [true]);
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use graph_catalogue::{
     Cases, Catalogue, Content, Item, Kind, Link, SignedItem, Signer, Text, Trust, Unreadable, Usage, Version,
@@ -11,28 +11,33 @@ use graph_catalogue::{
 use graph_core::capability::CapabilityKind;
 use graph_core::digest::Digest;
 use graph_core::topology::Topology;
-use graph_core::trust::{PublishedVersion, Standing, TextStanding, TrustStore};
+use graph_core::trust::{Standing, TextStanding, TrustStore};
 use graph_registry::companions::{self, CompanionKind};
 use graph_registry::pull::{Judge, PullError, Pulled, PulledContent, pull};
 use graph_registry::reference::{Reference, version_of_tag};
 use graph_registry::search::{Offer, offers};
 use graph_registry::transport::{self, Transport, TransportError};
-use graph_registry::yank;
+use graph_registry::yank::{self, Attached, Known};
 use semver::Version as Semver;
 
 use super::describe::{Described, described, kind, signers};
 use super::refusal::Refusal;
 use crate::error::{Error, Result};
 use crate::items::locate::judged;
+use crate::project::user_home::Home;
 use crate::registry::pull::Network;
 use crate::registry::yank::named;
+use crate::registry::yank_memory::{remember, remembered};
+
+/// The most time that the cases of one version may take: no version keeps those of the others from being run.
+const MOST_FOR_CASES: Duration = Duration::from_secs(20);
 
 /// What a program adds to a catalogue of verified items.
 pub trait Extras: Send + Sync {
     /// Draws a graph that was verified, as SVG. A graph that cannot be drawn has a page without a picture.
     fn picture(&self, topology: &Topology) -> Result<String>;
 
-    /// Runs the cases that were published with a verified graph, with doubles only: no signature covers them. By default, none is run.
+    /// Runs the cases that were signed with a verified graph, with doubles only. By default, none is run.
     fn run_cases(&self, _graph: PublishedGraph<'_>) -> Result<Cases> {
         Ok(Cases::NotRun { reason: Text::line("this program runs no cases") })
     }
@@ -49,6 +54,8 @@ pub struct PublishedGraph<'p> {
     pub text: &'p str,
     /// The names of the files of its cases, with their texts; at least one.
     pub cases: &'p [(String, String)],
+    /// When their time is over, that of all of them together.
+    pub until: Instant,
 }
 
 /// What was published with an item, besides its content.
@@ -65,7 +72,7 @@ pub fn collect(
     place: &Reference,
     typed: &str,
     network: &Network,
-    trust: &TrustStore,
+    (trust, home): (&TrustStore, &Home),
     extras: &dyn Extras,
 ) -> Result<Catalogue> {
     if place.names_one() {
@@ -77,6 +84,9 @@ pub fn collect(
     let mut collected = Collected {
         clock,
         trust,
+        home,
+        attached: None,
+        time_for_cases: network.timeout,
         extras,
         items: BTreeMap::new(),
         unreadable: Vec::new(),
@@ -150,6 +160,12 @@ fn as_tag(version: &str) -> String {
 struct Collected<'c> {
     clock: Clock<'c>,
     trust: &'c TrustStore,
+    /// The user's space, which remembers yanks.
+    home: &'c Home,
+    /// What is attached to manifests of a directory: all artifacts are in the same one. Registries list nothing of that.
+    attached: Option<Attached>,
+    /// What is left of the time that all cases may take together: as much as all requests.
+    time_for_cases: Duration,
     extras: &'c dyn Extras,
     /// By id, kind and place: the order of the catalogue.
     items: BTreeMap<(String, Kind, String), Item>,
@@ -206,7 +222,8 @@ impl Collected<'_> {
             let manifest = listed(CompanionKind::Manifest).next();
             let manifest = manifest.map(|one| companions::fetch_text(transport, &name, one)).transpose()?;
             let mut cases = Vec::new();
-            for one in listed(CompanionKind::Case) {
+            // Whoever may write to the registry can add cases. None runs that its publisher has not signed.
+            for one in listed(CompanionKind::Case).filter(|one| one.is_signed) {
                 cases.push((one.title.clone(), companions::fetch_text(transport, &name, one)?));
             }
             Ok((manifest, cases))
@@ -220,12 +237,23 @@ impl Collected<'_> {
         };
         let capabilities = manifest.map(|manifest| Text::source(&manifest));
         if cases.is_empty() {
-            return Ok(PublishedWith { cases: Cases::None, capabilities });
+            let reason = "nobody has signed them with a key that is trusted for the graph";
+            let cases = match pulled.companions.unsigned(Some(CompanionKind::Case)).len() {
+                0 => Cases::None,
+                _ => Cases::NotRun { reason: Text::line(reason) },
+            };
+            return Ok(PublishedWith { cases, capabilities });
+        }
+        if self.time_for_cases.is_zero() {
+            let reason = Text::line("the cases of other versions have used up the time for all cases");
+            return Ok(PublishedWith { cases: Cases::NotRun { reason }, capabilities });
         }
         let began = Instant::now();
-        let graph = PublishedGraph { reference, id: &pulled.id, text, cases: &cases };
+        let until = began + self.time_for_cases.min(MOST_FOR_CASES);
+        let graph = PublishedGraph { reference, id: &pulled.id, text, cases: &cases, until };
         let cases = self.extras.run_cases(graph);
-        // The time for requests is not used up by cases, which have budgets of their own.
+        // The time for requests is not used up by cases, which have one of their own.
+        self.time_for_cases = self.time_for_cases.saturating_sub(began.elapsed());
         self.clock.began += began.elapsed();
         let cases = cases.unwrap_or_else(|error| Cases::NotRun { reason: Text::line(error.message()) });
         Ok(PublishedWith { cases, capabilities })
@@ -238,12 +266,12 @@ impl Collected<'_> {
         transport: &dyn Transport,
         judge: Judge<'_>,
     ) -> Result<Option<Yanked>> {
-        let about = PublishedVersion {
-            id: pulled.id.clone(),
-            version: pulled.version.clone(),
-            manifest: pulled.manifest,
-        };
-        let yanks = yank::read(transport, &about, judge)?;
+        let about = pulled.published();
+        let known = remembered(self.home, &about.id);
+        let attached = self.attached.get_or_insert_with(|| yank::attached(transport, judge.trust));
+        let yanks =
+            yank::read(transport, &about, judge, Known { attached: Some(attached), remembered: &known })?;
+        remember(self.home, &about.id, &known, &yanks.envelopes);
         if let Some(error) = yanks.unread {
             let item = named(&about);
             self.yanks_unread.push(Text::line(&format!("Whether {item} is yanked is not known: {error}")));

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
-use graph_core::trust::{KeyError, SigningKey, VerifyingKey};
+use graph_core::trust::{KeyError, KeyId, SigningKey, VerifyingKey};
 
 use crate::error::{Error, Result};
 use crate::project::private_files;
@@ -132,6 +132,12 @@ impl Pairs {
         {
             let _ = write_atomic(&public_file, pem.as_bytes(), false);
         }
+    }
+
+    /// The private half of the key pair with an id, if it is one of these. Files that are no keys are none.
+    pub fn with_id(&self, id: KeyId) -> Result<Option<SigningKey>> {
+        let keys = self.names()?.into_iter().filter_map(|name| read_private(&self.files(&name).ok()?.0).ok());
+        Ok(keys.into_iter().find(|key| key.id() == id))
     }
 
     /// The names of all key pairs, sorted.

@@ -67,6 +67,11 @@ impl Home {
         self.root.join("trust.yaml")
     }
 
+    /// `yanks/`: the yanks that were seen, by item.
+    pub fn yanks(&self) -> PathBuf {
+        self.root.join("yanks")
+    }
+
     /// The folder of compiled components.
     pub fn cache(&self) -> &Path {
         &self.cache

@@ -1,5 +1,5 @@
 //! What published graphs take along: where it comes from when a graph is published, and where it goes when one is fetched.
-//! Nothing of it is covered by the graph's signature, so that nothing here applies it.
+//! Its publisher signs it with the key of the graph; nothing here applies it.
 
 use std::fmt;
 use std::fs;
@@ -7,6 +7,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use cap_std::fs::{Dir, OpenOptions};
+use graph_core::trust::{KeyId, SigningKey, signed_content};
 use graph_registry::companions::{self, Companion, CompanionKind, Companions};
 use graph_registry::manifest::Manifest;
 use graph_registry::pull::{PulledContent, fetch_manifest};
@@ -22,6 +23,11 @@ use crate::registry::pull::{Brought, Puller};
 pub trait CompanionSource: fmt::Debug {
     /// What a graph takes along. It is asked before anything is published.
     fn companions(&self, ready: &Ready) -> Result<Vec<Companion>>;
+
+    /// The private half of the key that has signed a graph, to sign what it takes along. Without it, nobody signs that.
+    fn signing_key(&self, _ready: &Ready, _signer: KeyId) -> Result<Option<SigningKey>> {
+        Ok(None)
+    }
 }
 
 impl CompanionSource for () {
@@ -68,9 +74,24 @@ impl Fetched {
         })
     }
 
-    /// What the artifact of a graph takes along. Nothing of it is fetched.
-    pub fn companions(&self, manifest: &Manifest) -> Result<Companions> {
-        Ok(companions::read(&self.reference.to_string(), manifest)?)
+    /// What the artifact of the graph with an id takes along, and which of it is signed by a key that counts now. Nothing else
+    /// of it is fetched.
+    pub fn companions(&self, manifest: &Manifest, id: &str, puller: &Puller<'_>) -> Result<Companions> {
+        let name = self.reference.to_string();
+        let mut found = companions::read(&name, manifest)?;
+        if found.statement.is_some() {
+            let content = signed_content(&text_file::read_as("the graph", &self.file)?);
+            let kept = text_file::read(&self.statement_path()).ok();
+            let envelope = match kept {
+                Some(envelope) => Some(envelope),
+                // An item that an earlier version has cached.
+                None => companions::envelope(&*puller.open(&self.reference)?, &name, &found)?,
+            };
+            if let Some(envelope) = envelope {
+                found.sign(&envelope, (id, &content), puller.judge());
+            }
+        }
+        Ok(found)
     }
 
     /// Fetches the cases of a graph, each with the name of its file.

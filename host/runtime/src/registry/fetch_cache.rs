@@ -7,6 +7,7 @@ use std::time::SystemTime;
 
 use graph_core::digest::Digest;
 use graph_core::trust::TrustStore;
+use graph_registry::companions;
 use graph_registry::lock::Allowed;
 use graph_registry::pull::fetch_manifest;
 use graph_registry::reference::Reference;
@@ -27,6 +28,8 @@ use crate::trust::trusted_keys;
 pub(crate) const ITEM: &str = "item";
 /// The file that contains the manifest of the main item's artifact, as it was received.
 const ARTIFACT: &str = "artifact.json";
+/// The file that contains the envelope that signs what a graph takes along.
+const STATEMENT: &str = "companions.json";
 /// The prefix of names of folders that are being made or removed.
 pub(crate) const UNFINISHED: &str = ".fetch-";
 
@@ -47,6 +50,11 @@ impl Fetched {
     /// The file with the manifest of its artifact. Earlier versions did not write it.
     pub(crate) fn manifest_path(&self) -> PathBuf {
         self.items.with_file_name(ARTIFACT)
+    }
+
+    /// The file with the envelope that signs what it takes along, if anything does.
+    pub(crate) fn statement_path(&self) -> PathBuf {
+        self.items.with_file_name(STATEMENT)
     }
 }
 
@@ -99,7 +107,7 @@ pub fn fetch(
     host: &Host,
     yanked_too: bool,
 ) -> Result<Fetched> {
-    let puller = Puller { options: Network::default().options(), trust };
+    let puller = Puller { options: Network::default().options(), trust, home: &host.home };
     if !wanted.names_one() {
         return Err(Error::usage(format!("{wanted} names no artifact"))
             .help("add a tag or a digest: `:1.0.0`, `@sha256:…`"));
@@ -144,6 +152,14 @@ pub fn fetch(
     let file = first.as_deref().and_then(|path| path.strip_prefix(made.path()).ok()).unwrap_or(Path::new(""));
     write_atomic(&made.path().join(ITEM), text(file)?.as_bytes(), false).map_err(|error| failed(&error))?;
     write_atomic(&made.path().join(ARTIFACT), &manifest.bytes, false).map_err(|error| failed(&error))?;
+    if let Some(one) = all.first() {
+        let name = pinned.to_string();
+        if let Some(statement) = companions::envelope(&*puller.open(&pinned)?, &name, &one.pulled.companions)?
+        {
+            let path = made.path().join(STATEMENT);
+            write_atomic(&path, statement.as_bytes(), false).map_err(|error| failed(&error))?;
+        }
+    }
     match fs::rename(made.path(), &folder) {
         Ok(()) => {
             let _ = made.keep();

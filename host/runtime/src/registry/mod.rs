@@ -5,3 +5,4 @@ pub mod fetch_cache;
 pub mod publish;
 pub mod pull;
 pub mod yank;
+pub(crate) mod yank_memory;

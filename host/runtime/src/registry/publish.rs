@@ -11,7 +11,8 @@ use graph_core::host_item::HostItem;
 use graph_core::id::path_of;
 use graph_core::time::Timestamp;
 use graph_core::trust::{
-    EnvelopeClaims, TextKind, TextStanding, TrustStore, VerifiedComponent, VerifyError, verify_text,
+    EnvelopeClaims, KeyId, TextKind, TextStanding, TrustStore, VerifiedComponent, VerifyError,
+    signed_content, verify_text,
 };
 use graph_registry::artifact::{
     self, Artifact, Content, Item, ItemConfig, Kind, MOST_COMPONENT, MOST_TEXT, MOST_USES, Use,
@@ -50,6 +51,8 @@ pub struct Ready {
     description: Option<String>,
     /// When it was signed, where it says so.
     signed: Option<Timestamp>,
+    /// The key that has signed it, of a text.
+    signer: Option<KeyId>,
     body: Body,
     /// What its nodes name, of a graph.
     names: BTreeSet<(ItemType, String)>,
@@ -223,6 +226,7 @@ impl Publisher<'_> {
             version,
             description: summary,
             signed: None,
+            signer: None,
             body: Body::Component { component: Box::new(component), envelope },
             names: BTreeSet::new(),
             companions: Vec::new(),
@@ -242,8 +246,8 @@ impl Publisher<'_> {
             (None, _) => Target::id_of_path(path).unwrap_or_else(|| id_of_file(path)),
         };
         let text_kind = TextKind::from(kind.item_type());
-        let signed = match verify_text(text_kind, &id, &text, self.trust, now()) {
-            TextStanding::Signed { time, .. } => time,
+        let (signed, signer) = match verify_text(text_kind, &id, &text, self.trust, now()) {
+            TextStanding::Signed { time, key, .. } => (time, key.id),
             TextStanding::Invalid(refusal) => return Err(wrongly_signed(path, &refusal)),
             TextStanding::Unsigned | TextStanding::BuiltIn | TextStanding::Legacy { .. } => {
                 return Err(not_signed(path));
@@ -280,6 +284,7 @@ impl Publisher<'_> {
             version,
             description: own.description,
             signed: Some(signed),
+            signer: Some(signer),
             body,
             names,
             companions: Vec::new(),
@@ -405,11 +410,25 @@ impl Publisher<'_> {
         let item = Item { config, description: ready.description.as_deref(), created, content };
         let (artifact, signature) =
             artifact::artifacts(&item).map_err(|error| Error::usage(error.to_string()))?;
-        let artifact = companions::attach(artifact, ready.companions.clone()).map_err(|error| {
+        let envelope = self.statement(ready)?;
+        let artifact = companions::attach(artifact, ready.companions.clone(), envelope).map_err(|error| {
             Error::usage(error.to_string())
                 .help("rename or shorten that file, or publish the graph without what it takes along: --bare")
         })?;
         Ok((artifact, signature))
+    }
+}
+
+impl Publisher<'_> {
+    /// The envelope of the statement about what a graph takes along; none if the key that has signed the graph is not here.
+    fn statement(&self, ready: &Ready) -> Result<Option<String>> {
+        let (Body::Text { text, .. }, Some(signer)) = (&ready.body, ready.signer) else { return Ok(None) };
+        if ready.companions.is_empty() {
+            return Ok(None);
+        }
+        let Some(key) = self.companions.signing_key(ready, signer)? else { return Ok(None) };
+        let statement = companions::statement_of(&ready.id, signed_content(text), &ready.companions);
+        statement.sign(&key).map(Some).map_err(|error| Error::usage(error.to_string()))
     }
 }
 

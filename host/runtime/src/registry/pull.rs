@@ -18,6 +18,7 @@ use crate::error::Kind;
 use crate::error::{Error, Result};
 use crate::items::locate::judged;
 use crate::items::lock_file::LockFile;
+use crate::project::user_home::Home;
 use crate::run::pins::absolute;
 
 /// How much one command reads in all, in bytes.
@@ -224,6 +225,8 @@ pub struct Puller<'p> {
     pub options: Options,
     /// The trust store that admits what is pulled.
     pub trust: &'p TrustStore,
+    /// The user's space, which remembers yanks.
+    pub home: &'p Home,
 }
 
 /// An item that was brought, and where from.

@@ -5,20 +5,22 @@ use std::cell::RefCell;
 use graph_core::diagnostic::printable;
 use graph_core::digest::Digest;
 use graph_core::time::Timestamp;
-use graph_core::trust::{PublishedVersion, SigningKey, Yank, YankError, YankStatement};
+use graph_core::trust::{PublishedVersion, SigningKey, Yank, YankError, YankStatement, YankSubject};
 use graph_registry::artifact::Kind;
 use graph_registry::lock::Lock;
 use graph_registry::pull::Judge;
 use graph_registry::range;
 use graph_registry::reference::{Location, Reference, version_of_tag};
 use graph_registry::search::Offer;
-use graph_registry::yank::{self, Described, Yanks};
+use graph_registry::transport::Transport;
+use graph_registry::yank::{self, Described, Known, Yanks};
 use serde_json::{Value, json};
 
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::items::locate::judged;
 use crate::notice::{Notice, NoticeObserver};
 use crate::registry::pull::{Brought, Puller};
+use crate::registry::yank_memory::{remember, remembered};
 use crate::run::start::word;
 
 /// How many versions in a range are looked at until one is found that is not yanked.
@@ -68,13 +70,21 @@ pub struct YankOutcome {
 }
 
 impl Puller<'_> {
-    fn judge(&self) -> Judge<'_> {
+    pub(crate) fn judge(&self) -> Judge<'_> {
         Judge { trust: self.trust, at: judged(None) }
     }
 
     /// What is stated about a version at a place, by keys that count.
     pub fn yanks(&self, reference: &Reference, about: &PublishedVersion) -> Result<Yanks> {
-        Ok(yank::read(&*self.open(reference)?, about, self.judge())?)
+        self.yanks_at(&*self.open(reference)?, about)
+    }
+
+    /// The same, with what this user has seen before; what counts is remembered.
+    fn yanks_at(&self, transport: &dyn Transport, about: &PublishedVersion) -> Result<Yanks> {
+        let known = remembered(self.home, &about.id);
+        let yanks = yank::read(transport, about, self.judge(), Known { attached: None, remembered: &known })?;
+        remember(self.home, &about.id, &known, &yanks.envelopes);
+        Ok(yanks)
     }
 
     /// The yank of a version that is in force, after a notice if that cannot be determined.
@@ -87,6 +97,9 @@ impl Puller<'_> {
         let yanks = self.yanks(reference, about)?;
         if let Some(error) = &yanks.unread {
             notices.notice(Notice::YankUnknown { item: &named(about), reason: &error.to_string() });
+        }
+        if yanks.is_hidden {
+            notices.notice(Notice::YankHidden { item: &named(about) });
         }
         Ok(yanks.yanked)
     }
@@ -111,7 +124,13 @@ impl Puller<'_> {
         offers: &[Offer],
         notices: &dyn NoticeObserver,
     ) -> Result<Vec<Option<Yank>>> {
-        let all = yank::of_offers(place, offers, &self.options, self.judge())?;
+        let of_item = |id: &str| remembered(self.home, id);
+        let all = yank::of_offers(place, offers, &self.options, self.judge(), &of_item)?;
+        for (offer, yanks) in offers.iter().zip(&all) {
+            if let Some(id) = &offer.id {
+                remember(self.home, id, &remembered(self.home, id), &yanks.envelopes);
+            }
+        }
         let unread = offers.iter().zip(&all).find_map(|(offer, yanks)| Some((offer, yanks.unread.as_ref()?)));
         if let Some((offer, error)) = unread {
             let item = printable(&offer.reference.to_string()).into_owned();
@@ -133,7 +152,7 @@ impl Puller<'_> {
         for reference in found.into_iter().take(MOST_YANKED) {
             // What cannot be read is an error of the pull, which says why.
             let Ok(described) = yank::describe(&*transport, &reference) else { return Ok(reference) };
-            match yank::read(&*transport, &described.about, self.judge())?.yanked {
+            match self.yanks_at(&*transport, &described.about)?.yanked {
                 None => return Ok(reference),
                 Some(yank) => latest.get_or_insert((reference, yank)),
             };
@@ -150,7 +169,7 @@ impl Puller<'_> {
         }
         Err(Error::not_found(format!(
             "all versions of {place} that satisfy `{range}` are yanked; the reason of {} is: {}",
-            printable(&yank.statement().about.version),
+            printable(&yank.statement().version),
             said(&yank)
         ))
         .help(format!(
@@ -171,7 +190,11 @@ impl Puller<'_> {
         let transport = self.open(reference)?;
         let described = yank::describe(&*transport, reference)?;
         names_version(reference, &described)?;
-        let Described { about, kind, manifest } = described;
+        let described = Described { about: yank::with_content(&*transport, described.about)?, ..described };
+        let Described { about, kind, .. } = described.clone();
+        let Some(content) = about.content else {
+            return Err(Error::integrity(format!("{} cannot be read: it was not changed", named(&about))));
+        };
         let now = judged(None).now;
         let signer = self.trust.allow(key.id(), &about.id, now);
         match signer {
@@ -190,21 +213,32 @@ impl Puller<'_> {
                 .help("add it with `graph-host trust add`, or name a trust file with `--trust`; users need it there, too"));
             }
         }
-        let mut yanks = yank::read(&*transport, &about, self.judge())?;
+        let mut yanks = self.yanks_at(&*transport, &about)?;
         if let Some(error) = &yanks.unread {
             notices.notice(Notice::YankUnknown { item: &named(&about), reason: &error.to_string() });
         }
         let is_same = match &yanks.yanked {
-            Some(yank) => is_yanked && yank.statement().reason == reason,
+            // One about the manifest alone, or that is not there any more, is stated again.
+            Some(yank) => {
+                let of_content = matches!(yank.statement().subject, YankSubject::Content(_));
+                is_yanked && yank.statement().reason == reason && of_content && !yanks.is_hidden
+            }
             None => !is_yanked && yanks.unread.is_none(),
         };
         if is_same {
             return Ok(YankOutcome { about, kind, yanked: yanks.yanked, is_changed: false });
         }
         let at = later(now, &yanks);
-        let statement = YankStatement { at, about: about.clone(), reason: reason.to_owned(), is_yanked };
+        let statement = YankStatement {
+            at,
+            id: about.id.clone(),
+            version: about.version.clone(),
+            subject: YankSubject::Content(content),
+            reason: reason.to_owned(),
+            is_yanked,
+        };
         let envelope = statement.sign(key).map_err(|error| unusable(&error))?;
-        yank::publish(&*transport, &manifest, &envelope, key.id(), at)?;
+        yank::publish(&*transport, &described, &envelope, key.id(), at)?;
         let own = self.trust.verify_yank(&envelope, &about, at.max(now)).map_err(|error| unusable(&error))?;
         yanks.statements.extend(own);
         let yanked = self.trust.yank_of(&yanks.statements).cloned();
@@ -288,8 +322,7 @@ fn names_version(reference: &Reference, described: &Described) -> Result<()> {
 
 /// What a yank of something that was brought is about.
 pub fn about(one: &Brought) -> PublishedVersion {
-    let pulled = &one.pulled;
-    PublishedVersion { id: pulled.id.clone(), version: pulled.version.clone(), manifest: pulled.manifest }
+    one.pulled.published()
 }
 
 /// A version, as messages name it.

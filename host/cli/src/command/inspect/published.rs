@@ -26,6 +26,7 @@ use serde_json::{Value, json};
 
 use crate::command::args::SourceArgs;
 use crate::command::publish::companions::{manifest_text, picture};
+use crate::command::published_cases::unsigned;
 use crate::command::suggestion::{self, Suggested};
 
 /// An item that the graph names.
@@ -59,9 +60,9 @@ impl Published {
         trust: &TrustStore,
         context: &Context,
     ) -> Result<Self> {
-        let puller = Puller { options: Network::default().options(), trust };
+        let puller = Puller { options: Network::default().options(), trust, home: &context.host.home };
         let manifest = fetched.manifest(&puller)?;
-        let companions = fetched.companions(&manifest)?;
+        let companions = fetched.companions(&manifest, &graph.id, &puller)?;
         let mut uses = Vec::new();
         for (item_type, id) in named(graph) {
             let came = origin(&fetched.items, item_type, path_of(&id))?;
@@ -110,8 +111,11 @@ impl Published {
 
     /// For `--json`.
     pub(super) fn to_json(&self) -> Value {
-        let file =
-            |listed: &Listed| json!({ "file": listed.title, "size": listed.size, "digest": listed.digest });
+        let file = |listed: &Listed| {
+            json!({
+                "file": listed.title, "size": listed.size, "digest": listed.digest, "signed": listed.is_signed,
+            })
+        };
         let with = |kind, key: &str, same: Option<bool>| {
             self.one(kind).map(|listed| {
                 let mut shown = file(listed);
@@ -190,6 +194,9 @@ impl Published {
                     start::word(&self.reference),
                 ));
             }
+        }
+        if let Some(unsigned) = unsigned(&self.companions, None) {
+            field("", &unsigned)?;
         }
         if self.companions.unknown > 0 {
             let count = counted(self.companions.unknown as u64, "layer");

@@ -12,13 +12,14 @@ use graph_core::capability::Manifest;
 use graph_core::diagnostic::Problems;
 use graph_core::graph::Graph;
 use graph_core::topology::Topology;
-use graph_core::trust::TrustStore;
+use graph_core::trust::{KeyId, SigningKey, TrustStore};
 use graph_core::yaml::{self, Node};
 use graph_host::context::Context;
 use graph_host::terminal::drawing;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_registry::companions::{Companion, CompanionKind, MOST_COMPANIONS};
 use graph_runtime::items::locate::ItemLocator;
+use graph_runtime::project::key_pairs::Pairs;
 use graph_runtime::project::{Project, nearest, shown, text_file};
 use graph_runtime::registry::companions::CompanionSource;
 use graph_runtime::registry::publish::Ready;
@@ -44,6 +45,8 @@ pub(super) struct Gathered<'g> {
     named: Vec<PathBuf>,
     /// Those of them that a published graph has.
     taken: RefCell<BTreeSet<PathBuf>>,
+    /// The graphs of which it was said that nobody signs what they take along.
+    unsigned: RefCell<BTreeSet<String>>,
 }
 
 impl<'g> Gathered<'g> {
@@ -62,7 +65,15 @@ impl<'g> Gathered<'g> {
                 named.len()
             )));
         }
-        Ok(Self { items, trust, project, context, named, taken: RefCell::default() })
+        Ok(Self {
+            items,
+            trust,
+            project,
+            context,
+            named,
+            taken: RefCell::default(),
+            unsigned: RefCell::default(),
+        })
     }
 
     /// Refuses named cases that no published graph has.
@@ -218,6 +229,20 @@ impl<'g> Gathered<'g> {
 }
 
 impl CompanionSource for Gathered<'_> {
+    fn signing_key(&self, ready: &Ready, signer: KeyId) -> Result<Option<SigningKey>> {
+        let home = &self.context.host.home;
+        let key = Pairs::of(home).with_id(signer)?;
+        if key.is_none() && self.unsigned.borrow_mut().insert(ready.id.clone()) {
+            self.context.output.warn(format_args!(
+                "what `{}` takes along is published unsigned: the key {} that has signed the graph is not one of yours; no \
+                 catalogue runs unsigned cases",
+                ready.id,
+                signer.short()
+            ));
+        }
+        Ok(key)
+    }
+
     fn companions(&self, ready: &Ready) -> Result<Vec<Companion>> {
         let Some(graph) = ready.graph() else { return Ok(Vec::new()) };
         let mut companions = self.cases(ready)?;

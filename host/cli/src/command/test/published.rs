@@ -5,6 +5,7 @@ use std::path::Path;
 use graph_cases::{Options, Report};
 use graph_host::context::Context;
 use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_registry::companions::CompanionKind;
 use graph_runtime::graph_registry::reference::Reference;
 use graph_runtime::items::graph_file::GraphFile;
 use graph_runtime::items::locate::ItemLocator;
@@ -13,7 +14,7 @@ use graph_runtime::registry::pull::{Network, Puller};
 use graph_runtime::trust::trusted_keys;
 
 use crate::command::args::SourceArgs;
-use crate::command::published_cases::PublishedCases;
+use crate::command::published_cases::{PublishedCases, unsigned};
 
 /// The reference that a path of the command line is meant as, if it is.
 pub(super) fn reference(path: &Path) -> Option<&str> {
@@ -31,9 +32,13 @@ pub(super) fn run(
     let trust = trusted_keys::load(&context.host.home, &sources.trust, &*context.host.notices)?;
     let fetched = sources.fetched(reference, project, context)?;
     let fetched = fetched.ok_or_else(|| Error::usage(format!("{reference} is not a reference")))?;
-    let puller = Puller { options: Network::default().options(), trust: &trust };
+    let puller = Puller { options: Network::default().options(), trust: &trust, home: &context.host.home };
     let manifest = fetched.manifest(&puller)?;
-    let companions = fetched.companions(&manifest)?;
+    // The signature counts now: the key may have been revoked since the graph was fetched.
+    let places = ItemLocator::new(&sources.items, None, &context.host.home, project);
+    let path = fetched.file.to_str().unwrap_or_default();
+    let graph = GraphFile::open(path, &places, &trust)?;
+    let companions = fetched.companions(&manifest, &graph.graph.id, &puller)?;
     let cases = fetched.cases(&companions, &puller)?;
     let name = fetched.reference.to_string();
     if cases.is_empty() {
@@ -42,10 +47,12 @@ pub(super) fn run(
             "see what it has: graph-host inspect REF; its publisher can publish it with `--cases DIR`",
         ));
     }
-    // The signature counts now: the key may have been revoked since the graph was fetched.
-    let places = ItemLocator::new(&sources.items, None, &context.host.home, project);
-    let path = fetched.file.to_str().unwrap_or_default();
-    let graph = GraphFile::open(path, &places, &trust)?;
+    if let Some(unsigned) = unsigned(&companions, Some(CompanionKind::Case)) {
+        context.output.warn(format_args!(
+            "{unsigned}: whoever may write to {name} can have written them; they run with doubles only, within the limits of a run \
+             without a manifest"
+        ));
+    }
     let text = text_file::read_as("the graph", &fetched.file)?;
     let published = PublishedCases { reference: &name, id: &graph.graph.id, graph: &text, cases: &cases };
     let mut report = published.run(&sources, project, options, context)?;

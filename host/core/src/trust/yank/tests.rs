@@ -21,11 +21,19 @@ fn about() -> PublishedVersion {
         id: "acme/fetch".to_owned(),
         version: "1.2.0".to_owned(),
         manifest: Digest::of_bytes(b"manifest"),
+        content: Some(content()),
+        has_signed_version: true,
     }
 }
 
+fn content() -> Digest {
+    Digest::of_bytes(b"content")
+}
+
 fn statement(at: u64, is_yanked: bool) -> YankStatement {
-    YankStatement { at: Timestamp(at), about: about(), reason: format!("at {at}"), is_yanked }
+    let PublishedVersion { id, version, .. } = about();
+    let subject = YankSubject::Content(content());
+    YankStatement { at: Timestamp(at), id, version, subject, reason: format!("at {at}"), is_yanked }
 }
 
 /// Keys 1 to 3, for `acme/*`.
@@ -73,7 +81,7 @@ fn a_statement_round_trips_and_always_has_the_same_bytes() {
 #[test]
 fn what_breaks_a_rule_is_neither_signed_nor_read() {
     let document = json!({
-        "at": "2026-01-01T00:00:00.000Z", "id": "acme/fetch", "manifest": about().manifest, "reason": "it leaks",
+        "at": "2026-01-01T00:00:00.000Z", "content": content(), "id": "acme/fetch", "reason": "it leaks",
         "version": "1.2.0", "yanked": true,
     });
     assert!(verify(&envelope_of(&document)).is_ok());
@@ -81,7 +89,9 @@ fn what_breaks_a_rule_is_neither_signed_nor_read() {
         ("at", json!("2026-01-01")),
         ("at", json!(5)),
         ("id", json!("acme/fetch@1")),
-        ("manifest", json!("sha256:00")),
+        ("content", json!("sha256:00")),
+        ("content", Value::Null),
+        ("manifest", json!(about().manifest)),
         ("reason", json!("  ")),
         ("reason", json!("x".repeat(MAX_REASON + 1))),
         ("version", json!("1.2")),
@@ -105,17 +115,77 @@ fn what_breaks_a_rule_is_neither_signed_nor_read() {
 }
 
 #[test]
-fn only_a_statement_about_this_very_manifest_counts() {
-    let changes: [fn(&mut PublishedVersion); 3] = [
-        |about| about.id = "acme/other".to_owned(),
-        |about| about.version = "1.2.1".to_owned(),
-        |about| about.manifest = Digest::of_bytes(b"other"),
+fn only_a_statement_about_this_very_content_counts() {
+    let changes: [fn(&mut YankStatement); 5] = [
+        |statement| statement.id = "acme/other".to_owned(),
+        |statement| statement.version = "1.2.1".to_owned(),
+        |statement| statement.subject = YankSubject::Content(Digest::of_bytes(b"other")),
+        |statement| statement.subject = YankSubject::Manifest(Digest::of_bytes(b"other")),
+        // The digest of one is none of the other.
+        |statement| statement.subject = YankSubject::Manifest(content()),
     ];
     for change in changes {
         let mut other = statement(5, true);
-        change(&mut other.about);
+        change(&mut other);
         assert!(matches!(verify(&other.sign(&key(1)).unwrap()), Err(YankError::Other { .. })), "{other:?}");
     }
+}
+
+#[test]
+fn another_manifest_around_the_same_content_takes_no_yank_back() {
+    let envelope = statement(5, true).sign(&key(1)).unwrap();
+    let moved = PublishedVersion { manifest: Digest::of_bytes(b"moved"), ..about() };
+    assert!(store().verify_yank(&envelope, &moved, NOW).is_ok());
+    let unknown = PublishedVersion { content: None, ..about() };
+    assert_eq!(store().verify_yank(&envelope, &unknown, NOW), Err(YankError::UnknownContent));
+    // Strangers make nobody fetch a content.
+    let stranger = statement(5, true).sign(&key(9)).unwrap();
+    assert_eq!(store().verify_yank(&stranger, &unknown, NOW), Err(YankError::UnknownKey));
+    // An artifact can state any version of a text that says none.
+    let restated = PublishedVersion { version: "9.0.0".to_owned(), ..about() };
+    assert!(matches!(store().verify_yank(&envelope, &restated, NOW), Err(YankError::Other { .. })));
+    let restated = PublishedVersion { has_signed_version: false, ..restated };
+    assert!(store().verify_yank(&envelope, &restated, NOW).is_ok());
+}
+
+#[test]
+fn statements_of_the_first_format_still_count() {
+    let manifest = |at, is_yanked| YankStatement {
+        subject: YankSubject::Manifest(about().manifest),
+        ..statement(at, is_yanked)
+    };
+    let envelope = manifest(5, true).sign(&key(1)).unwrap();
+    assert!(envelope.contains(MANIFEST_YANK_TYPE) && !envelope.contains(YANK_TYPE));
+    let verified = verify(&envelope).unwrap();
+    assert_eq!(verified[0].statement(), &manifest(5, true));
+    assert_eq!(YankStatement::claimed(&envelope).unwrap(), manifest(5, true));
+    let yanked = |statements: &[YankStatement]| {
+        let verified: Vec<_> = statements
+            .iter()
+            .flat_map(|statement| verify(&statement.sign(&key(1)).unwrap()).unwrap())
+            .collect();
+        store().yank_of(&verified).map(|yank| yank.statement().at.0)
+    };
+    assert_eq!(yanked(&[manifest(5, true)]), Some(5));
+    assert_eq!(yanked(&[manifest(5, true), manifest(6, false)]), None);
+    assert_eq!(yanked(&[manifest(5, true), statement(6, false)]), None);
+    // A manifest is less than the content.
+    assert_eq!(yanked(&[statement(5, true), manifest(6, false)]), Some(5));
+    assert_eq!(yanked(&[statement(3, true), manifest(5, true), manifest(6, false)]), Some(3));
+    assert_eq!(yanked(&[statement(3, true), manifest(5, true), statement(6, false)]), None);
+}
+
+#[test]
+fn other_spellings_of_a_signature_line_are_the_same_content() {
+    use crate::trust::{CommentMark, TextKind, sign_text};
+    let text = "version: 1.0.0\nname: hello\n";
+    let signed = sign_text(TextKind::Graph, "acme/fetch", text, CommentMark::Hash, &key(1), Timestamp(1));
+    assert_eq!(signed_content(&signed), Digest::of_bytes(text.as_bytes()));
+    let (line, rest) = signed.split_once('\n').unwrap();
+    for spelled in [format!("{line}  \n{rest}"), format!("{line}\r\n{rest}"), format!("{line}\t\n{rest}")] {
+        assert_eq!(signed_content(&spelled), signed_content(&signed));
+    }
+    assert_ne!(signed_content(&signed.replace("hello", "other")), signed_content(&signed));
 }
 
 #[test]
