@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::diagnostic::{is_invisible, is_part_of_writing};
 use crate::graph::{ItemType, Primary};
 
 /// The most characters that a node name, run id, state key or segment of an item id may have.
@@ -307,16 +308,13 @@ impl fmt::Display for RunId {
 }
 
 /// Checks a name that only has to be stored and shown, such as the path of a graph's file: at most `most` bytes, without
-/// control characters and without characters that reorder the text around them or break a line.
+/// control characters and without invisible ones, among them those that reorder the text around them or break a line.
 pub fn check_shown_name(text: &str, most: usize) -> Result<(), IdError> {
     if text.len() > most {
         return Err(IdError::TooLong(most));
     }
-    // Joiners stay: names in Persian, in Indic scripts and of emoji are written with them.
-    let refused = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
+    // Joiners and variation selectors stay: names in Persian, in Indic scripts and of emoji are written with them. They are shown escaped.
+    let refused = |c: char| c.is_control() || (is_invisible(c) && !is_part_of_writing(c));
     match text.char_indices().find(|(_, c)| refused(*c)) {
         Some((offset, character)) => Err(IdError::Character { character, offset }),
         None => Ok(()),
@@ -390,6 +388,10 @@ mod tests {
             "\u{2066}",
             "\u{200f}",
             "\u{2028}",
+            "\u{ad}",
+            "\u{3164}",
+            "\u{e0041}",
+            "\u{feff}",
         ] {
             let refused = check_shown_name(&format!("x{bad}"), 64);
             assert!(matches!(refused, Err(IdError::Character { .. })), "{bad:?}: {refused:?}");

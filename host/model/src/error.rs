@@ -1,5 +1,6 @@
 //! What goes wrong: answers that say so, and answers that cannot be read.
 
+use graph_core::diagnostic::is_invisible;
 use graph_core::node;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -194,8 +195,7 @@ pub(crate) fn one_line(text: &str, limit: usize) -> String {
     let mut line = String::new();
     let mut space = false;
     for character in text.chars() {
-        let hidden = matches!(character, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}');
-        if character.is_control() || character.is_whitespace() || hidden {
+        if character.is_control() || character.is_whitespace() || is_invisible(character) {
             space = !line.is_empty();
             continue;
         }

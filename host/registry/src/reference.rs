@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use graph_core::diagnostic::is_invisible;
 use graph_core::digest::Digest;
 
 use crate::manifest::shown;
@@ -167,7 +168,7 @@ impl FromStr for Reference {
 
     fn from_str(text: &str) -> Result<Self, ReferenceError> {
         // A reference is shown in messages, and kept in a lockfile: it is one line of text.
-        if text.contains(char::is_control) {
+        if text.contains(|c: char| c.is_control() || is_invisible(c)) {
             return Err(ReferenceError::Control(shown(text)));
         }
         let (rest, is_layout) = match (text.strip_prefix(REGISTRY), text.strip_prefix(LAYOUT)) {

@@ -73,12 +73,24 @@ pub(crate) fn to_people(scene: &Scene<'_>, ended: &Ended) -> Result<(), String> 
             return Err(format!("people are shown {text:?}:\n{shown}"));
         }
     }
-    match shown.chars().chain(ended.stdout.chars()).find(|c| steers(*c)) {
+    let unseen = shown.chars().find(|c| steers(*c) || hides(*c));
+    match unseen.or_else(|| ended.stdout.chars().find(|c| steers(*c))) {
         Some(c) => {
             Err(format!("people are shown {c:?}:\n{}\n{}", shown.escape_debug(), ended.stdout.escape_debug()))
         }
         None => Ok(()),
     }
+}
+
+/// Whether a person does not see a character. In JSON, which programs read, it stays as it is.
+fn hides(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'
+            ..='\u{180f}'
+    ) || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}')
+        || matches!(c, '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}')
+        || matches!(c, '\u{e0000}'..='\u{e007f}' | '\u{e0100}'..='\u{e01ef}')
 }
 
 /// Whether a terminal does something with a character beside showing it.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use graph_core::capability::{CapabilityKind, Ceiling, ItemPattern};
-use graph_core::diagnostic::printable;
+use graph_core::diagnostic::{is_invisible, printable};
 use graph_core::time::Timestamp;
 use graph_core::trust::{
     KeyName, LogEvent, Requirement, Revocation, Rotation, RotationError, Successor, TextKind, TrustStore,
@@ -296,9 +296,14 @@ struct EditReport {
     hint: Option<String>,
 }
 
+/// Whether a text can name a key: no two names look the same.
+fn is_key_name(text: &str) -> bool {
+    !text.trim().is_empty() && !text.contains(|c: char| c.is_control() || is_invisible(c))
+}
+
 fn add(args: Add, context: &Context) -> Result<EditReport> {
-    if args.name.trim().is_empty() || args.name.contains(char::is_control) {
-        return Err(Error::usage("a key's name is a text on one line"));
+    if !is_key_name(&args.name) {
+        return Err(Error::usage("a key's name is a text on one line, without invisible characters"));
     }
     if let (Some(from), Some(until)) = (args.not_before, args.not_after)
         && from > until
@@ -471,8 +476,8 @@ fn asked_about(successors: &[KeyName], args: &Revoke, context: &Context) -> Resu
 }
 
 fn rotate(args: Rotate, context: &Context) -> Result<EditReport> {
-    if args.name.as_ref().is_some_and(|name| name.trim().is_empty() || name.contains(char::is_control)) {
-        return Err(Error::usage("a key's name is a text on one line"));
+    if args.name.as_ref().is_some_and(|name| !is_key_name(name)) {
+        return Err(Error::usage("a key's name is a text on one line, without invisible characters"));
     }
     let text = text_file::read_named_as("the rotation", &args.statement)?;
     let rotation = Rotation::parse(&text).map_err(|error| {

@@ -2,10 +2,11 @@
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::{AnsiColor, Style};
-use graph_core::diagnostic::printable;
+use graph_core::diagnostic::{is_invisible, printable, turns};
 use serde_json::{Value, json};
 
 use crate::terminal::json_document::{self, Document};
@@ -29,20 +30,26 @@ pub fn styled(style: Style, text: impl Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// JSON text that a terminal may be shown: what it could act on, or what could turn the direction of writing, is escaped.
-/// JSON leaves more of that as it is than a terminal bears. Line breaks can only be layout, and stay.
+/// JSON text that a terminal may be shown: what it could act on, or what could turn the direction of writing, is escaped; in a
+/// terminal also what nobody sees. JSON leaves more of that as it is than a terminal bears. Line breaks can only be layout, and stay.
 pub fn json_for_terminals(text: String) -> String {
+    static IS_TERMINAL: LazyLock<bool> = LazyLock::new(|| io::stdout().is_terminal());
+    escaped_json(text, if *IS_TERMINAL { is_invisible } else { turns })
+}
+
+/// JSON text in which control characters are escaped, and those that `is_hidden` names. It means the same.
+fn escaped_json(text: String, is_hidden: fn(char) -> bool) -> String {
     if text.is_ascii() {
         // `serde_json` escapes everything below the space; this is the one that is left.
         return if text.contains('\u{7f}') { text.replace('\u{7f}', "\\u007f") } else { text };
     }
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
-        let acts = (character.is_control() && character != '\n')
-            || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        if acts {
-            // Writing to a string does not fail.
-            let _ = write!(escaped, "\\u{:04x}", u32::from(character));
+        if (character.is_control() && character != '\n') || is_hidden(character) {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                // Writing to a string does not fail.
+                let _ = write!(escaped, "\\u{unit:04x}");
+            }
         } else {
             escaped.push(character);
         }
@@ -225,5 +232,15 @@ mod tests {
         assert_eq!(line, r#"{"a\u009b":"x\u001b[2J\u007f\u0085\u202eé"}"#);
         assert_eq!(serde_json::from_str::<Value>(&line).unwrap_or_default(), value);
         assert_eq!(json_for_terminals(json!("\u{7f}").to_string()), r#""\u007f""#);
+    }
+
+    #[test]
+    fn a_terminal_shows_what_nobody_sees_and_a_program_reads_the_bytes_as_they_are() {
+        let text = json!({ "a\u{e0041}": "\u{ad}\u{fe0f}x" }).to_string();
+        assert_eq!(escaped_json(text.clone(), turns), text);
+        let shown = escaped_json(text.clone(), is_invisible);
+        assert_eq!(shown, r#"{"a\udb40\udc41":"\u00ad\ufe0fx"}"#);
+        let read = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+        assert_eq!(read(&shown), read(&text));
     }
 }

@@ -55,6 +55,7 @@ fn add(shown: &mut String, diagnostic: &dyn Diagnostic, around: Option<&dyn Sour
     };
     let code = diagnostic.code().map(|code| format!("[{code}]")).unwrap_or_default();
     let message = diagnostic.to_string();
+    let message = printable(&message);
     let head = format!("{word}{code}:");
     // What it is about begins behind it, however long its first word is.
     let text = wrapped(&format!("{head}\u{a0}{message}"), width, INDENT).replacen('\u{a0}', " ", 1);
@@ -75,7 +76,7 @@ fn add(shown: &mut String, diagnostic: &dyn Diagnostic, around: Option<&dyn Sour
 /// `help:` with its text.
 pub fn help_lines(help: &str, width: usize) -> String {
     let head = "help:";
-    let text = wrapped(&format!("{head} {help}"), width, INDENT);
+    let text = wrapped(&format!("{head} {}", printable(help)), width, INDENT);
     line(&text.replacen(head, &styled(output::GOOD, head), 1))
 }
 

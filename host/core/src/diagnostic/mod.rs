@@ -2,11 +2,16 @@
 //! [`Problems`] and makes [`Diagnostics`] of them, which a terminal shows with snippets of the file.
 
 pub mod codes;
+mod invisible;
 mod report;
+mod shell;
 mod source;
 mod text;
 
 pub use codes::Code;
+pub use invisible::is_invisible;
+pub(crate) use invisible::is_part_of_writing;
 pub use report::{Diagnostic, Diagnostics, Problems, Severity, Span};
+pub use shell::shell_quoted;
 pub(crate) use text::{acts, excerpt_of, excerpt_up_to};
-pub use text::{escape, excerpt, nearest, one_line, printable};
+pub use text::{escape, excerpt, nearest, one_line, printable, turns};

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use super::invisible::is_invisible;
+
 /// Whether a character would act on a terminal, or on the order of the text around it, instead of being shown.
 pub(crate) fn acts(c: char) -> bool {
-    (c.is_control() && c != '\n' && c != '\t')
-        || matches!(c, '\u{061c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    (c.is_control() && c != '\n' && c != '\t') || is_invisible(c)
 }
 
 /// The text with every character escaped that has an effect on a terminal: control characters (except line breaks and
@@ -27,7 +28,8 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 }
 
 /// The text with every character escaped that could change how a terminal or a page shows the text around it: control characters,
-/// line ends included, and characters that change the direction of writing. For texts of components and of servers.
+/// line ends included, and characters that change the direction of writing. For texts of components and of servers as they are
+/// recorded: where they are shown, [`printable`] escapes what is invisible, too.
 ///
 /// ```
 /// assert_eq!(graph_core::diagnostic::escape("a\nb\u{202e}c"), "a\\nb\\u{202e}c");
@@ -48,8 +50,9 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// Line and paragraph separators, and the marks of bidirectional writing.
-fn turns(character: char) -> bool {
+/// Whether a character is a line or paragraph separator, or a mark of bidirectional writing. Results of runs have texts that were
+/// escaped so, and a replay compares them: the set stays as it is.
+pub fn turns(character: char) -> bool {
     matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
@@ -74,7 +77,8 @@ pub(crate) fn same_length(text: &str) -> Cow<'_, str> {
             (false, _) => c,
             (true, 1) => '?',
             (true, 2) => '\u{bf}',
-            (true, _) => '\u{fffd}',
+            (true, 3) => '\u{fffd}',
+            (true, _) => '\u{1fffd}',
         })
         .collect();
     Cow::Owned(shown)
@@ -141,7 +145,8 @@ mod tests {
     fn terminal_sequences_are_escaped() {
         assert_eq!(printable("a\u{1b}[31mb\u{202e}c"), "a\\u{1b}[31mb\\u{202e}c");
         assert_eq!(printable("plain – text\n"), "plain – text\n");
-        let hostile = "\u{1b}[2J é \u{9b}1m \u{202e}";
+        assert_eq!(printable("a\u{e0041}\u{ad}b\u{3164}\u{fe0f}"), "a\\u{e0041}\\u{ad}b\\u{3164}\\u{fe0f}");
+        let hostile = "\u{1b}[2J é \u{9b}1m \u{202e} \u{ad} \u{e0041}";
         assert_eq!(same_length(hostile).len(), hostile.len());
         assert!(!same_length(hostile).contains(acts));
     }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::node::{Mapping, Node, Yaml};
 use super::scalar;
+use crate::diagnostic::is_invisible;
 
 /// How wide a list of scalars may be on one line.
 const WIDEST_LINE: usize = 100;
@@ -135,16 +136,21 @@ fn text(said: &str, out: &mut String) {
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
             '\r' => out.push_str("\\r"),
-            // Not printable (YAML 1.2.2, 5.1), or a line break to readers of YAML 1.1.
-            c if c.is_control()
-                || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}') =>
-            {
-                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            // Not printable (YAML 1.2.2, 5.1), a line break to readers of YAML 1.1, or nothing that a person sees.
+            c if is_hidden(c) => {
+                let _ = match u32::from(c) {
+                    code @ ..=0xffff => write!(out, "\\u{code:04x}"),
+                    code => write!(out, "\\U{code:08x}"),
+                };
             }
             c => out.push(c),
         }
     }
     out.push('"');
+}
+
+fn is_hidden(c: char) -> bool {
+    c.is_control() || is_invisible(c) || matches!(c, '\u{fffe}' | '\u{ffff}')
 }
 
 /// Words, and paths and versions of words: nothing that any schema of YAML reads as something else.
@@ -160,10 +166,7 @@ fn is_plain(said: &str) -> bool {
 
 /// Whether a text of several lines can stand as it is after `|`.
 fn is_block(said: &str) -> bool {
-    let is_line = |line: &str| {
-        !line.ends_with([' ', '\t'])
-            && !line.chars().any(|c| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}'))
-    };
+    let is_line = |line: &str| !line.ends_with([' ', '\t']) && !line.chars().any(is_hidden);
     let first_is_flush = said.starts_with(|c: char| !c.is_whitespace());
     said.contains('\n') && first_is_flush && !said.ends_with("\n\n") && said.split('\n').all(is_line)
 }

@@ -89,7 +89,7 @@ proptest! {
         let body = if quoted { serde_json::json!({"error": {"message": text, "code": text}}).to_string() } else { text };
         let answer = ErrorAnswer::new(500, [("retry-after", body.as_str())], body.as_bytes());
         prop_assert!(answer.message.len() <= MAX_MESSAGE && !answer.message.is_empty());
-        let hides = |character: char| character.is_control() || character == '\u{202e}';
+        let hides = |character: char| character.is_control() || graph_core::diagnostic::is_invisible(character);
         prop_assert!(!answer.message.chars().any(hides));
         prop_assert!(answer.code.is_none_or(|code| code.len() <= 64));
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::super::model::{ModelApi, ModelPrice, ModelRule, is_model_name, read_url};
 use super::rules::{addresses, bad, entries, secret_source};
 use super::{positive, read_money};
-use crate::diagnostic::{Diagnostic, Problems, codes, excerpt};
+use crate::diagnostic::{Diagnostic, Problems, codes, excerpt, is_invisible};
 use crate::keys;
 use crate::yaml::{Fields, Mapping, Node};
 
@@ -54,11 +54,12 @@ fn read_model(name: &str, mut fields: Fields<'_>, base: &str, problems: &Problem
     });
     let model = fields.required("model").and_then(|node| {
         let text = node.text("`model`", problems)?;
-        let is_fine = !text.is_empty() && text.len() <= 256 && !text.chars().any(char::is_control);
+        let is_hidden = |c: char| c.is_control() || is_invisible(c);
+        let is_fine = !text.is_empty() && text.len() <= 256 && !text.contains(is_hidden);
         if !is_fine {
             bad(
                 node,
-                "the provider's name of a model has 1 to 256 characters, none of them a control character",
+                "the provider's name of a model has 1 to 256 characters, none of them a control character or invisible",
                 problems,
             );
         }

@@ -1,0 +1,42 @@
+//! Words of command lines that a person is told to type.
+
+use super::printable;
+
+/// An argument for a command line, quoted if a shell would split or interpret it, on one line. What cannot be typed is escaped.
+///
+/// ```
+/// assert_eq!(graph_core::diagnostic::shell_quoted("it's; rm x"), "'it'\\''s; rm x'");
+/// ```
+pub fn shell_quoted(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "_-./@:+=,~".contains(c);
+    // At the beginning, `~` names a home and `=` a command (zsh).
+    let is_expanded = text.starts_with('=') || (text.starts_with('~') && !text.starts_with("~/"));
+    let text = printable(text).replace('\n', "\\n").replace('\t', "\\t");
+    if !text.is_empty() && !is_expanded && text.chars().all(plain) {
+        text
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_needs_it() {
+        for (text, quoted) in [
+            ("examples/a b.yaml", "'examples/a b.yaml'"),
+            ("examples/größe.yaml", "examples/größe.yaml"),
+            ("~/a.yaml", "~/a.yaml"),
+            ("~root/a.yaml", "'~root/a.yaml'"),
+            ("=ls", "'=ls'"),
+            ("", "''"),
+            ("a\nb\tc", r"'a\nb\tc'"),
+            ("a\u{202e}\u{e0041}b", r"'a\u{202e}\u{e0041}b'"),
+            ("'$(x)`y`", r"''\''$(x)`y`'"),
+        ] {
+            assert_eq!(shell_quoted(text), quoted);
+        }
+    }
+}
