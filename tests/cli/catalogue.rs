@@ -12,7 +12,8 @@ use crate::place::{Place, Ran};
 use crate::server::{Answer, Choice, Server};
 
 const FLOW: &str = "start: a\nnodes:\n  a: { action: { item_id: t/kit, params: { op: echo, value: 1 } }, assign: { said: \"${result}\" } }";
-const HOSTILE: &str = "</script><script>alert(1)</script>\u{202e}<img src=x onerror=alert(1)>";
+const HOSTILE: &str =
+    "</script><script>alert(1)</script>\u{202e}\u{e0041}\u{ad}\u{3164}<img src=x onerror=alert(1)>";
 
 fn ok(ran: &Ran) {
     assert_eq!(ran.code, 0, "{}", ran.shown());
@@ -405,7 +406,7 @@ fn hostile_artifacts_end_up_on_a_page_as_text_or_not_at_all() {
     for (path, bytes) in files(&place.path("site")) {
         assert!(bytes.len() < 2 << 20, "{path} has {} bytes", bytes.len());
         let text = String::from_utf8(bytes).unwrap();
-        assert!(!text.contains('\u{202e}'), "{path}");
+        assert!(!text.contains(graph_core::diagnostic::is_invisible), "{path}");
         if std::path::Path::new(&path).extension().is_some_and(|extension| extension == "html") {
             assert!(
                 !text.contains("<script>alert")
@@ -415,6 +416,7 @@ fn hostile_artifacts_end_up_on_a_page_as_text_or_not_at_all() {
             );
         }
     }
+    crate::names::check_pages(&place, "site");
     let pages = names(&place.path("site/items"));
     let folded: std::collections::BTreeSet<_> = pages.iter().map(|name| name.to_lowercase()).collect();
     assert_eq!(folded.len(), pages.len());

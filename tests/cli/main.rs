@@ -26,6 +26,7 @@ mod items;
 mod layering;
 mod long_runs;
 mod model_figures;
+mod names;
 mod nested;
 mod new_project;
 mod not_json;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use graph_core::capability::CapabilityKind;
-use graph_core::diagnostic::printable;
+use graph_core::diagnostic::shell_quoted;
 use graph_core::work::Meter;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -63,8 +63,8 @@ pub fn usage(
             "It brings items along that are not in this catalogue: their signers have to be trusted, too.",
         );
     }
-    usage.push("Pull it", &format!("graph-host pull {}", word(reference)));
-    let id = word(id);
+    usage.push("Pull it", &format!("graph-host pull {}", shell_quoted(reference)));
+    let id = shell_quoted(id);
     // One allowance for all schemas of a version: none of them keeps the other versions from being listed.
     let meter = Meter::of_one_step();
     match content {
@@ -141,13 +141,13 @@ fn trusted<'a>(signed: &[SignedItem<'a>]) -> BTreeMap<&'a Signer, Trusted<'a>> {
 }
 
 fn trust_command(signer: &Signer, key: &Trusted<'_>) -> String {
-    let items: Vec<_> = key.items.iter().map(|id| word(id)).collect();
+    let items: Vec<_> = key.items.iter().map(|id| shell_quoted(id)).collect();
     let may: Vec<_> =
         key.may.iter().filter(|kind| **kind != CapabilityKind::Log).map(|kind| kind.as_str()).collect();
     let may = if may.is_empty() { String::new() } else { format!(" --may {}", may.join(",")) };
     format!(
         "graph-host trust add {} --key {} --items {}{may}",
-        word(signer.name.as_str()),
+        shell_quoted(signer.name.as_str()),
         signer.public_key,
         items.join(" ")
     )
@@ -156,7 +156,7 @@ fn trust_command(signer: &Signer, key: &Trusted<'_>) -> String {
 fn options(inputs: &Map<String, Value>) -> String {
     let option = |(name, value): (&String, &Value)| {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        format!(" --input {}", word(&format!("{name}={value}")))
+        format!(" --input {}", shell_quoted(&format!("{name}={value}")))
     };
     inputs.iter().map(option).collect()
 }
@@ -168,15 +168,4 @@ fn graph_of(item: &str, params: &Map<String, Value>) -> String {
         "version: \"1\"\ntool_type: graph\nexecutor_id: graph-host\ncategory: examples\ndescription: calls an item of a catalogue\n\
          config:\n  start: call\n  nodes:\n    call: {{ \"action\": {action}, \"assign\": {{ \"result\": \"${{result}}\" }} }}\n"
     )
-}
-
-/// An argument for a command line, quoted if a shell would split or interpret it.
-fn word(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./@:+=,".contains(c);
-    let text = printable(text);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.into_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
 }

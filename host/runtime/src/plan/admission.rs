@@ -10,6 +10,7 @@ use graph_core::capability::{
     CapabilityKind, EffectiveGrant, GrantRequest, InterfaceName, Manifest, ModelRule, Refusal, RefusalReason,
     effective_grant,
 };
+use graph_core::diagnostic::shell_quoted;
 use graph_core::digest::Digest;
 use graph_core::graph::{NodeCapabilities, NodeLimits};
 use graph_core::id::function_of;
@@ -26,7 +27,6 @@ use crate::items::locate::{self, FindError, ItemLocator, LocatedItem, Space};
 use crate::items::precedence::{self, Precedence};
 use crate::plan::PlanProblem;
 use crate::project;
-use crate::run::start::word;
 use crate::trust::describe::ComponentDescription;
 use crate::trust::log::TrustLog;
 
@@ -264,7 +264,7 @@ impl Components {
         let bounded = signers.filter_map(|key| self.trust.find(&key.id.to_string()));
         let bounded: Vec<_> = bounded
             .filter(|key| !key.ceiling.kinds.contains(&kind))
-            .map(|key| format!("graph-host trust set {} --also-may {kind}", word(&key.name)))
+            .map(|key| format!("graph-host trust set {} --also-may {kind}", shell_quoted(&key.name)))
             .collect();
         if bounded.is_empty() {
             format!("its signature itself leaves `{kind}` out: sign it again with --may {kind}")

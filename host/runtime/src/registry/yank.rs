@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use graph_core::diagnostic::printable;
+use graph_core::diagnostic::{printable, shell_quoted};
 use graph_core::digest::Digest;
 use graph_core::time::Timestamp;
 use graph_core::trust::{PublishedVersion, SigningKey, Yank, YankError, YankStatement, YankSubject};
@@ -21,7 +21,6 @@ use crate::items::locate::judged;
 use crate::notice::{Notice, NoticeObserver};
 use crate::registry::pull::{Brought, Puller};
 use crate::registry::yank_memory::{remember, remembered};
-use crate::run::start::word;
 
 /// How many versions in a range are looked at until one is found that is not yanked.
 const MOST_YANKED: usize = 100;
@@ -174,7 +173,7 @@ impl Puller<'_> {
         ))
         .help(format!(
             "choose another range; to take that version nevertheless, name it and add `--allow-yanked`: {}",
-            word(&reference.to_string())
+            shell_quoted(&reference.to_string())
         )))
     }
 
@@ -316,8 +315,9 @@ fn names_version(reference: &Reference, described: &Described) -> Result<()> {
     }
     let about = &described.about;
     let pinned = Reference { tag: None, ..reference.pinned(about.manifest) };
-    Err(Error::usage(format!("the tag of {reference} names no version; now it is {}", named(about)))
-        .help(format!("name the version by its own tag, or by its digest: {}", word(&pinned.to_string()))))
+    Err(Error::usage(format!("the tag of {reference} names no version; now it is {}", named(about))).help(
+        format!("name the version by its own tag, or by its digest: {}", shell_quoted(&pinned.to_string())),
+    ))
 }
 
 /// What a yank of something that was brought is about.
@@ -368,7 +368,7 @@ fn refusal(one: &Brought, yank: &Yank, first: &Brought, way: Override) -> Error 
         // The build metadata of a version has no place in a range.
         let version = first.pulled.version.split('+').next().unwrap_or_default();
         let range = format!("{versions}@>{version}");
-        format!("`graph-host pull {}` selects a newer version, if there is one", word(&range))
+        format!("`graph-host pull {}` selects a newer version, if there is one", shell_quoted(&range))
     } else {
         "choose another version: `graph-host search` lists them".to_owned()
     };
@@ -376,7 +376,7 @@ fn refusal(one: &Brought, yank: &Yank, first: &Brought, way: Override) -> Error 
         Override::Option => "`--allow-yanked` takes this one nevertheless".to_owned(),
         Override::Pull => format!(
             "`graph-host pull {} --allow-yanked` takes this one nevertheless, to be used by its id",
-            word(&first.reference.to_string())
+            shell_quoted(&first.reference.to_string())
         ),
     };
     Error::new(ErrorKind::Integrity, "yanked", message).help(format!("{newer}; {anyway}"))

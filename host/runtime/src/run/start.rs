@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use graph_core::builder::BuiltGraph;
 use graph_core::capability::Manifest;
-use graph_core::diagnostic::{nearest, one_line, printable};
+use graph_core::diagnostic::{nearest, one_line, printable, shell_quoted};
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::graph::{Durability, Graph};
 use graph_core::host_item::HostItem;
@@ -180,28 +180,17 @@ impl RunContext {
 
     /// The command that suggests a manifest for the graph.
     pub fn suggest_command(&self, graph: &str, sources: &Sources) -> String {
-        let mut command = format!("graph-host caps suggest {}", word(graph));
+        let mut command = format!("graph-host caps suggest {}", shell_quoted(graph));
         let named = [("--trust", &sources.trust[..]), ("--items", &sources.items[..])];
         for (option, paths) in named.into_iter().chain([("--project", sources.project.as_slice())]) {
             for path in paths {
-                let _ = write!(command, " {option} {}", word(&path.to_string_lossy()));
+                let _ = write!(command, " {option} {}", shell_quoted(&path.to_string_lossy()));
             }
         }
         if sources.allow_unsigned {
             command.push_str(" --allow-unsigned");
         }
         command
-    }
-}
-
-/// An argument for a command line, quoted if a shell would split or interpret it.
-pub fn word(text: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "_-./@:+=,~".contains(c);
-    let text = printable(text);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.into_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
     }
 }
 
@@ -495,11 +484,5 @@ mod tests {
         assert_eq!(seed(&digest.to_string()), digest);
         assert_eq!(seed("seven"), seed("seven"));
         assert_ne!(seed("seven"), seed("eight"));
-    }
-
-    #[test]
-    fn words_are_quoted_where_a_shell_needs_it() {
-        assert_eq!(word("examples/a b.yaml"), "'examples/a b.yaml'");
-        assert_eq!(word("examples/a.yaml"), "examples/a.yaml");
     }
 }

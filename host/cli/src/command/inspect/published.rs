@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use graph_core::capability::Manifest;
-use graph_core::diagnostic::printable;
+use graph_core::diagnostic::{printable, shell_quoted};
 use graph_core::digest::Digest;
 use graph_core::graph::{Graph, ItemType};
 use graph_core::id::path_of;
@@ -191,7 +191,7 @@ impl Published {
                     "the published {} is not the one that this version of graph-host derives from the graph: another version \
                      wrote it, or it does not show what the graph is; `graph-host {command} {}` derives it from the graph",
                     kind.as_str(),
-                    start::word(&self.reference),
+                    shell_quoted(&self.reference),
                 ));
             }
         }

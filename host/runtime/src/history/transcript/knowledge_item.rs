@@ -151,9 +151,16 @@ fn outcome(answer: &Answer) -> String {
     line
 }
 
-/// A text in a line of its own.
+/// A text of a stranger within a line of Markdown: nothing in it is a link, a picture, code or HTML.
 fn heading(text: &str) -> String {
-    graph_core::diagnostic::one_line(text, 200)
+    let mut escaped = String::with_capacity(text.len());
+    for c in graph_core::diagnostic::one_line(text, 200).chars() {
+        if matches!(c, '\\' | '`' | '*' | '[' | ']' | '<' | '>' | '&' | '~' | '|') {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
 }
 
 /// A text as a quotation: nothing in it is a part of the document around it.
@@ -167,6 +174,14 @@ fn quote(text: &mut String, said: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_text_in_a_line() {
+        assert_eq!(heading("gpt-4.1_x (beta)!"), "gpt-4.1_x (beta)!");
+        let hostile = "![x](http://stranger.test) <img src=x> `a` \\* &lt;\n# b\u{e0041}";
+        let expected = r"!\[x\](http://stranger.test) \<img src=x\> \`a\` \\\* \&lt; # b\\u{e0041}";
+        assert_eq!(heading(hostile), expected);
+    }
 
     #[test]
     fn what_a_model_says_is_no_part_of_the_document() {
