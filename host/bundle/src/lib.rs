@@ -10,6 +10,7 @@
 //! ```
 
 mod instrument;
+mod names;
 pub mod site;
 mod transpile;
 

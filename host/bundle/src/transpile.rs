@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
+use graph_core::wasm_name::WasmNameError;
 use js_component_bindgen::{AsyncMode, InstantiationMode, TranspileOpts, transpile as generate};
 
 /// Functions of the host that keep a component waiting in a page: the interface without its version, and the function.
@@ -35,13 +36,22 @@ pub struct Transpiled {
 
 /// Why a component cannot be transpiled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it cannot be translated to JavaScript: {reason}")]
-pub struct TranspileError {
-    reason: String,
+pub enum TranspileError {
+    /// A name in it would be code.
+    #[error("it cannot be translated to JavaScript: {0}")]
+    Name(#[from] WasmNameError),
+    /// The generator gave up.
+    #[error("it cannot be translated to JavaScript: {reason}")]
+    Generator {
+        /// The generator's message.
+        reason: String,
+    },
 }
 
-/// Makes JavaScript of a component. `name` is the beginning of all its files. `imports` are the interfaces that it imports.
+/// Makes JavaScript of a component. `name` is the beginning of all its files. `imports` are the interfaces that it imports. A component
+/// with a name that would be code is refused: the generator writes names as they are.
 pub fn transpile(name: &str, component: &[u8], imports: &[String]) -> Result<Transpiled, TranspileError> {
+    crate::names::check(component)?;
     let path =
         |interface: &str| interface.split_once('@').map_or(interface.to_owned(), |(path, _)| path.to_owned());
     let waiting: Vec<_> = imports
@@ -85,8 +95,10 @@ pub fn transpile(name: &str, component: &[u8], imports: &[String]) -> Result<Tra
     };
     // The generator gives up on shapes of components that it does not know.
     let transpiled = catch_unwind(AssertUnwindSafe(|| generate(component, options)))
-        .map_err(|_| TranspileError { reason: "the generator does not know its shape".to_owned() })?
-        .map_err(|error| TranspileError { reason: format!("{error:#}") })?;
+        .map_err(|_| TranspileError::Generator {
+            reason: "the generator does not know its shape".to_owned(),
+        })?
+        .map_err(|error| TranspileError::Generator { reason: format!("{error:#}") })?;
     let script_name = format!("{name}.js");
     let mut script = None;
     let mut cores = Vec::new();
@@ -97,6 +109,7 @@ pub fn transpile(name: &str, component: &[u8], imports: &[String]) -> Result<Tra
             cores.push((file, bytes));
         }
     }
-    let script = script.ok_or_else(|| TranspileError { reason: "no module was generated".to_owned() })?;
+    let script =
+        script.ok_or_else(|| TranspileError::Generator { reason: "no module was generated".to_owned() })?;
     Ok(Transpiled { script, cores, waits })
 }

@@ -54,6 +54,7 @@ pub mod time;
 pub mod topology;
 pub mod trust;
 pub mod walker;
+pub mod wasm_name;
 pub mod work;
 pub mod written_graph;
 pub mod yaml;

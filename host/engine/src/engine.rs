@@ -146,7 +146,7 @@ impl Engine {
     pub fn read_imports(&self, verified: &VerifiedComponent) -> Result<Vec<Import>, LoadError> {
         let bytes = verified.bytes();
         structure::count(bytes)
-            .map_err(|exceeded| LoadError::Exceeded { id: verified.id().to_string(), exceeded })?;
+            .map_err(|source| LoadError::Structure { id: verified.id().to_string(), source })?;
         Ok(imports::of_bytes(bytes))
     }
 
@@ -166,7 +166,7 @@ impl Engine {
             return Ok(LoadedComponent { id, inner: self.add(digest, component, CacheStatus::Hit) });
         }
         structure::count(verified.bytes())
-            .map_err(|exceeded| LoadError::Exceeded { id: id.clone(), exceeded })?;
+            .map_err(|source| LoadError::Structure { id: id.clone(), source })?;
         // Held until others can find what was compiled.
         let _slot = self.inner.crew.place(digest);
         if let Some(inner) = self.loaded(&digest) {

@@ -6,7 +6,7 @@ use std::fmt;
 use graph_core::capability::CapabilityKind;
 
 use crate::compile::CompileError;
-use crate::structure::Exceeded;
+use crate::structure::StructureError;
 
 /// The engine could not be set up.
 #[derive(Debug, thiserror::Error)]
@@ -23,13 +23,9 @@ pub enum EngineError {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum LoadError {
-    /// It exceeds a cap on its structure.
-    #[error("the component `{id}` is not compiled: {exceeded}")]
-    Exceeded {
-        id: String,
-        /// The figure that is too large.
-        exceeded: Exceeded,
-    },
+    /// It exceeds a cap on its structure, or a name in it is none.
+    #[error("the component `{id}` is not compiled: {source}")]
+    Structure { id: String, source: StructureError },
     /// It cannot be compiled: it is not valid, went over a limit, or the compiler ended.
     #[error("the component `{id}` cannot be compiled: {source}")]
     Compile { id: String, source: CompileError },
@@ -39,7 +35,7 @@ impl LoadError {
     /// Whether it is over a limit of this host, rather than broken.
     pub fn is_limit(&self) -> bool {
         match self {
-            Self::Exceeded { .. } => true,
+            Self::Structure { source, .. } => matches!(source, StructureError::Exceeded(_)),
             Self::Compile { source, .. } => source.is_limit(),
         }
     }

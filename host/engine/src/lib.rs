@@ -102,4 +102,4 @@ pub use services::{
     AskedModel, Calling, DoubledAnswer, DoubledModel, Hit, HttpAnswer, HttpDoubles, HttpRequest, Knowledge,
     KnowledgeError, ModelDoubles, ModelLedger, ModelMeter, Recording, Services, ToolCall, ToolReport, Tools,
 };
-pub use structure::{Exceeded, Metric};
+pub use structure::{Exceeded, Metric, StructureError};

@@ -97,5 +97,7 @@ pub(super) fn compatibility(engine: &wasmtime::Engine) -> [u8; 32] {
     engine.precompile_compatibility_hash().hash(&mut feed);
     crate::config::WASMTIME_VERSION.hash(&mut feed);
     crate::structure::Metric::ALL.map(crate::structure::Metric::cap).hash(&mut feed);
+    // Names are checked with the caps.
+    "names".hash(&mut feed);
     *feed.0.finalize().as_bytes()
 }

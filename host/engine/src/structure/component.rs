@@ -1,12 +1,13 @@
 //! The figures of a component and all that is nested in it.
 
+use graph_core::wasm_name::check_component_name;
 use wasmparser::{
     ComponentAlias, ComponentExternalKind, ComponentInstance, ComponentOuterAliasKind, ComponentTypeRef,
     ElementItems, Encoding, Instance, Parser, Payload, TypeRef,
 };
 
 use super::body::{self, Module};
-use super::metric::{Exceeded, Metric, Tally};
+use super::metric::{Exceeded, Metric, StructureError, Tally};
 use super::types;
 
 /// A component that is being read.
@@ -24,7 +25,7 @@ enum Level {
 }
 
 /// Counts all of a binary.
-pub(super) fn count(bytes: &[u8], tally: &mut Tally) -> Result<(), Exceeded> {
+pub(super) fn count(bytes: &[u8], tally: &mut Tally) -> Result<(), StructureError> {
     let mut levels: Vec<Level> = Vec::new();
     // The bound for an imported component: the largest component seen so far.
     let mut largest = 0;
@@ -121,7 +122,7 @@ fn in_component(
     levels: &mut [Level],
     largest: u64,
     tally: &mut Tally,
-) -> Result<(), Exceeded> {
+) -> Result<(), StructureError> {
     match payload {
         Payload::CoreTypeSection(section) => {
             for core in section.into_iter().map_while(Result::ok) {
@@ -175,6 +176,7 @@ fn in_component(
         Payload::ComponentImportSection(section) => {
             for import in section.into_iter().map_while(Result::ok) {
                 tally.add(Metric::Imports, 1)?;
+                check_component_name(import.name.name)?;
                 if matches!(import.ty, ComponentTypeRef::Component(_)) {
                     names(levels, largest);
                 }
@@ -183,6 +185,7 @@ fn in_component(
         Payload::ComponentExportSection(section) => {
             for export in section.into_iter().map_while(Result::ok) {
                 tally.add(Metric::Exports, 1)?;
+                check_component_name(export.name.name)?;
                 if export.kind == ComponentExternalKind::Component {
                     let made = component(levels, 0, export.index).unwrap_or(largest);
                     names(levels, made);

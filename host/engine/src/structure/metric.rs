@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use graph_core::wasm_name::WasmNameError;
+
 /// A figure that is counted in a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Metric {
@@ -148,6 +150,17 @@ pub struct Exceeded {
     pub figure: Metric,
     /// The count at which counting stopped.
     pub found: u64,
+}
+
+/// A component is not compiled because of its structure.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StructureError {
+    /// It exceeds a cap.
+    #[error(transparent)]
+    Exceeded(#[from] Exceeded),
+    /// A name in it is none.
+    #[error(transparent)]
+    Name(#[from] WasmNameError),
 }
 
 /// The counts so far.

@@ -1,13 +1,16 @@
 #![allow(clippy::unwrap_used, clippy::format_push_string, reason = "tests read better so")]
 
-use super::{Exceeded, Metric, count};
+use super::{Exceeded, Metric, StructureError, count};
 
 fn counted(text: &str) -> super::Tally {
     count(&wat::parse_str(text).unwrap()).unwrap()
 }
 
 fn exceeded(text: &str) -> Exceeded {
-    count(&wat::parse_str(text).unwrap()).unwrap_err()
+    match count(&wat::parse_str(text).unwrap()).unwrap_err() {
+        StructureError::Exceeded(exceeded) => exceeded,
+        StructureError::Name(error) => panic!("{error}"),
+    }
 }
 
 #[test]
@@ -69,7 +72,29 @@ fn types_inside_of_types_do_not_use_up_the_stack() {
     }
     bytes.push(u8::try_from(length).unwrap());
     bytes.extend(section);
-    assert_eq!(count(&bytes).unwrap_err(), Exceeded { figure: Metric::TypeDepth, found: 101 });
+    let expected = Exceeded { figure: Metric::TypeDepth, found: 101 };
+    assert_eq!(count(&bytes).unwrap_err(), StructureError::Exceeded(expected));
+}
+
+#[test]
+fn names_of_components_are_plain() {
+    let hostile = "a'; evil(); '";
+    for text in [
+        format!("(component (import \"{hostile}\" (func)))"),
+        format!("(component (import \"a\" (instance (export \"{hostile}\" (func)))))"),
+        format!("(component (type (component (import \"{hostile}\" (func)))))"),
+        format!("(component (component (import \"{hostile}\" (func))))"),
+        format!("(component (import \"f\" (func $f)) (export \"{hostile}\" (func $f)))"),
+        "(component (component (import \"url=<https://x.test/a>\" (component))))".to_owned(),
+        "(component (import \"b\u{202e}\" (func)))".to_owned(),
+        "(component (import \"b\u{e0041}\" (func)))".to_owned(),
+    ] {
+        let refused = count(&wat::parse_str(&text).unwrap());
+        assert!(matches!(refused, Err(StructureError::Name(_))), "{text}: {refused:?}");
+    }
+    // Core modules name as they like what is not written into code.
+    counted(&format!("(component (core module (import \"{hostile}\" \"{hostile}\" (func))))"));
+    counted("(component (import \"a:b/c@1.0.0\" (instance (export \"[constructor]r\" (func)))))");
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! The figures of types.
 
+use graph_core::wasm_name::{WasmNameError, check_component_name};
 use wasmparser::{
     BinaryReader, ComponentAlias, ComponentDefinedType, ComponentExternName, ComponentImport, ComponentType,
     ComponentTypeRef, CompositeInnerType, CoreType, ModuleTypeDeclaration, RecGroup,
 };
 
 use super::body::Arity;
-use super::metric::{Exceeded, Metric, Tally};
+use super::metric::{Exceeded, Metric, StructureError, Tally};
 
 /// A type that has parts, or the declarations inside of one.
 const COMPONENT: u8 = 0x41;
@@ -14,14 +15,20 @@ const INSTANCE: u8 = 0x42;
 
 /// Why reading ended before the section did.
 enum ReadError {
-    Exceeded(Exceeded),
+    Refused(StructureError),
     /// It is not valid: the compiler will say why.
     Invalid,
 }
 
 impl From<Exceeded> for ReadError {
     fn from(exceeded: Exceeded) -> Self {
-        Self::Exceeded(exceeded)
+        Self::Refused(exceeded.into())
+    }
+}
+
+impl From<WasmNameError> for ReadError {
+    fn from(error: WasmNameError) -> Self {
+        Self::Refused(error.into())
     }
 }
 
@@ -33,7 +40,7 @@ impl From<wasmparser::BinaryReaderError> for ReadError {
 
 /// Counts a section of component types. wasmparser's own reader calls itself for each type inside of another and has no
 /// bound for that: so the nesting is followed here, where it has one.
-pub(super) fn section(bytes: &[u8], offset: usize, tally: &mut Tally) -> Result<(), Exceeded> {
+pub(super) fn section(bytes: &[u8], offset: usize, tally: &mut Tally) -> Result<(), StructureError> {
     let mut reader = BinaryReader::new(bytes, offset);
     let mut all = || -> Result<(), ReadError> {
         for _ in 0..reader.read_var_u32()? {
@@ -42,7 +49,7 @@ pub(super) fn section(bytes: &[u8], offset: usize, tally: &mut Tally) -> Result<
         Ok(())
     };
     match all() {
-        Err(ReadError::Exceeded(exceeded)) => Err(exceeded),
+        Err(ReadError::Refused(error)) => Err(error),
         Ok(()) | Err(ReadError::Invalid) => Ok(()),
     }
 }
@@ -65,10 +72,10 @@ fn component_type(reader: &mut BinaryReader<'_>, depth: u64, tally: &mut Tally) 
                 reader.read::<ComponentAlias<'_>>()?;
             }
             0x03 => {
-                reader.read::<ComponentImport<'_>>()?;
+                check_component_name(reader.read::<ComponentImport<'_>>()?.name.name)?;
             }
             0x04 => {
-                reader.read::<ComponentExternName<'_>>()?;
+                check_component_name(reader.read::<ComponentExternName<'_>>()?.name)?;
                 reader.read::<ComponentTypeRef>()?;
             }
             _ => return Err(ReadError::Invalid),
