@@ -4,6 +4,7 @@ export { examples } from "./check_examples.mjs";
 export { ends } from "./check_ends.mjs";
 export { reach, remembered, withoutJspi } from "./check_reach.mjs";
 export { assets, components } from "./check_refusals.mjs";
+export { confined, scripts } from "./check_confined.mjs";
 export { accessible, frames, insecure, offline, reload, storage } from "./check_page.mjs";
 export { models } from "./check_models.mjs";
 export { handover } from "./check_handover.mjs";

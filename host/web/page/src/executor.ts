@@ -75,10 +75,10 @@ export class Executor {
   ) {}
 
   static async of(setup: Setup, ask: (question: Question) => Promise<unknown>, spent: (entry: string) => void): Promise<Executor> {
-    const walker = await (await load<Walker>(setup.walker.url, setup.walker.cores))({});
+    const walker = await (await load<Walker>(setup.walker))({});
     const ready = new Map<string, Ready>();
     for (const component of setup.components) {
-      ready.set(component.digest, { component, instantiate: await load<Instance>(component.url, component.cores) });
+      ready.set(component.digest, { component, instantiate: await load<Instance>(component) });
     }
     const executor = new Executor(walker, ready, new Files(setup.files, setup.empty), ask, spent);
     executor.check(setup.interfaces);

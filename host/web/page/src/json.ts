@@ -1,5 +1,7 @@
 // JSON texts taken apart without reading their values: what a graph computes stays as it was written, 64-bit integers included.
 
+import { INVISIBLE } from "./invisible";
+
 /** What stands at `from`, and where it ends. The text is known to be JSON, because the walker wrote it. */
 function end(text: string, from: number): number {
   let depth = 0;
@@ -93,7 +95,20 @@ export function plain(text: string): Plain {
 
 const TURNS = /[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u;
 
-/** Escapes what could change how a page or a terminal shows the text around it, as the native host does. */
+/** A text for a person: control characters, except line breaks and tabs, and what nobody sees are escaped, as the native host does. */
+export function printable(text: string): string {
+  let out = "";
+  for (const character of text) {
+    const code = character.codePointAt(0) ?? 0;
+    const acts = (isControl(code) && character !== "\n" && character !== "\t") || INVISIBLE.test(character);
+    out += acts ? `\\u{${code.toString(16)}}` : character;
+  }
+  return out;
+}
+
+const isControl = (code: number): boolean => code < 0x20 || (code >= 0x7f && code < 0xa0);
+
+/** Escapes what could change how a page or a terminal shows the text around it, as the native host does where texts are recorded. */
 export function escape(text: string): string {
   let out = "";
   for (const character of text) {
@@ -101,7 +116,7 @@ export function escape(text: string): string {
     if (character === "\n") out += "\\n";
     else if (character === "\r") out += "\\r";
     else if (character === "\t") out += "\\t";
-    else if (code < 0x20 || (code >= 0x7f && code < 0xa0) || TURNS.test(character)) out += `\\u{${code.toString(16)}}`;
+    else if (isControl(code) || TURNS.test(character)) out += `\\u{${code.toString(16)}}`;
     else out += character;
   }
   return out;

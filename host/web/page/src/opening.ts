@@ -11,7 +11,7 @@ import type { Grant, LoadedComponent, Setup } from "./protocol";
 import { keyOf, Services } from "./services";
 import { Store } from "./store";
 import { open, Refused, type Key, type Opened } from "./verify";
-import { load, words, type Cores, type Walker } from "./walker";
+import { load, words, type Code, type Cores, type Walker } from "./walker";
 
 export interface PlannedItem {
   item: string;
@@ -53,6 +53,8 @@ export interface Loaded {
   /** The run that is in the bundle, as it was exported. */
   packed: Uint8Array<ArrayBuffer>;
   setup: Setup;
+  /** The text of the script of all workers. */
+  worker: string;
   bundle: Bundle;
   walker: Walker;
   items: Map<string, Item>;
@@ -79,19 +81,19 @@ async function compile(opened: Opened, folder: string, names: string[]): Promise
   return Object.fromEntries(await Promise.all(each));
 }
 
-async function loadWalker(opened: Opened, base: string): Promise<Setup["walker"]> {
+async function loadWalker(opened: Opened): Promise<Code> {
   const folder = "assets/";
-  await opened.read(`${folder}walker.js`);
+  const script = text(await opened.read(`${folder}walker.js`));
   const names = opened.paths.filter((path) => /^assets\/walker\.core\d*\.wasm$/.test(path)).map((path) => path.slice(folder.length));
-  return { url: new URL(`${folder}walker.js`, base).href, cores: await compile(opened, folder, names) };
+  return { script, cores: await compile(opened, folder, names) };
 }
 
 export async function openBundle(base: string, tell: (news: FetchNews) => void): Promise<Loaded> {
   const opened = await open(base);
   // The page itself is looked at, too, though one that was changed could leave that out.
-  await Promise.all(["index.html", "assets/page.js", "assets/page.css", "assets/worker.js"].map((path) => opened.read(path)));
-  const walkerSetup = await loadWalker(opened, base);
-  const walker = await (await load<Walker>(walkerSetup.url, walkerSetup.cores))({});
+  const [worker] = await Promise.all(["assets/worker.js", "index.html", "assets/page.js", "assets/page.css"].map((path) => opened.read(path)));
+  const walkerSetup = await loadWalker(opened);
+  const walker = await (await load<Walker>(walkerSetup))({});
   const bundle = read(text(await opened.read("bundle.json")));
   const problems: string[] = [];
   const items = new Map<string, Item>();
@@ -117,10 +119,9 @@ export async function openBundle(base: string, tell: (news: FetchNews) => void):
       continue;
     }
     if (components.has(bundled.digest)) continue;
-    await opened.read(`${bundled.path}/component.js`);
+    const script = text(await opened.read(`${bundled.path}/component.js`));
     const cores = await compile(opened, `${bundled.path}/`, bundled.cores);
-    const url = new URL(`${bundled.path}/component.js`, base).href;
-    components.set(bundled.digest, { digest: bundled.digest, url, cores, pages: bundled.memory.pages, waits: bundled.waits });
+    components.set(bundled.digest, { digest: bundled.digest, script, cores, pages: bundled.memory.pages, waits: bundled.waits });
   }
   const files = new Map<string, Blob>();
   const empty = bundle.folders.map(({ host }) => host);
@@ -136,14 +137,14 @@ export async function openBundle(base: string, tell: (news: FetchNews) => void):
   const setup: Setup = { walker: walkerSetup, interfaces: bundle.interfaces, components: [...components.values()], files, empty };
   const fetches = new Fetches(tell);
   const services = new Services(walker, items, new KnowledgeBase(walker, base, bundle.entries), fetches.send);
-  const opening: Loaded = { packed, bundle, walker, items, setup, pool: undefined, store: await Store.open(), services, fetches, grants, plan };
+  const opening: Loaded = { packed, bundle, walker, items, setup, worker: text(worker ?? new Uint8Array()), pool: undefined, store: await Store.open(), services, fetches, grants, plan };
   // Its workers load what they need, so that a run needs no network any more.
   if (problems.length === 0 && plan.folders.length === 0) await poolOf(opening);
   return opening;
 }
 
 export async function poolOf(of: Loaded): Promise<Pool> {
-  of.pool ??= await Pool.of(of.setup, Math.min(Math.max(navigator.hardwareConcurrency, 1), 4));
+  of.pool ??= await Pool.of(of.setup, of.worker, Math.min(Math.max(navigator.hardwareConcurrency, 1), 4));
   return of.pool;
 }
 

@@ -3,6 +3,7 @@
 import { PageFetches } from "./page_fetch";
 import type { News, Step, Wish } from "./host";
 import type { AskedSecret, Plan } from "./opening";
+import { printable } from "./json";
 import { ReplayView } from "./replay_view";
 import { line } from "./steps";
 
@@ -18,7 +19,7 @@ const at = <T extends HTMLElement>(id: string): T => document.getElementById(id)
 
 function element(name: string, text: string): HTMLElement {
   const made = document.createElement(name);
-  made.textContent = text;
+  made.textContent = printable(text);
   return made;
 }
 
@@ -29,12 +30,19 @@ function row(...cells: string[]): HTMLElement {
 }
 
 function say(message: string): void {
-  at("message").textContent = message;
+  at("message").textContent = printable(message);
   at("message").hidden = message === "";
 }
 
+/** Starts the worker of the run. A worker of a `blob:` URL inherits the Content Security Policy of this page, whatever the server sends with
+ * its files; one of an address has the policy of that response, which is none. */
+function startWorker(): Worker {
+  const script = `import ${JSON.stringify(new URL("worker.js", import.meta.url).href)};`;
+  return new Worker(URL.createObjectURL(new Blob([script], { type: "text/javascript" })), { type: "module" });
+}
+
 class Page {
-  private readonly worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
+  private readonly worker = startWorker();
   private begun = false;
   private run = "";
   private pending: string[] = [];
@@ -125,9 +133,9 @@ class Page {
 
   private opened(plan: Plan, runs: { run: string; status: string }[]): void {
     at("loading").hidden = true;
-    at("graph").textContent = plan.graph;
-    document.title = `${plan.graph} – graph-host`;
-    at("description").textContent = plan.description;
+    at("graph").textContent = printable(plan.graph);
+    document.title = `${printable(plan.graph)} – graph-host`;
+    at("description").textContent = printable(plan.description);
     at("key").textContent = plan.key.id;
     at("public").textContent = plan.key.public;
     at("unchecked").replaceChildren(...plan.unchecked.map((one) => element("li", `not checked here: ${one}`)));
@@ -183,7 +191,7 @@ class Page {
     const button = (text: string, run: string, press: () => void): HTMLElement => {
       const made = element("button", text) as HTMLButtonElement;
       made.type = "button";
-      made.setAttribute("aria-label", `${text} ${run}`);
+      made.setAttribute("aria-label", printable(`${text} ${run}`));
       made.onclick = press;
       return made;
     };
@@ -230,9 +238,9 @@ class Page {
       interrupts: { id: string; node?: string; payload?: unknown }[];
     }
     const summary = JSON.parse(text) as Summary;
-    at("status").textContent = status;
+    at("status").textContent = printable(status);
     at("fuel").textContent = String(summary.fuel);
-    at("output").textContent = JSON.stringify(summary.error ?? summary.output ?? summary.state, null, 2);
+    at("output").textContent = printable(JSON.stringify(summary.error ?? summary.output ?? summary.state, null, 2));
     at("result").hidden = false;
     this.ask(summary.interrupts);
     at(summary.interrupts.length > 0 ? "questions-title" : "result-title").focus();

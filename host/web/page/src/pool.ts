@@ -1,5 +1,6 @@
 // The workers that call components, and what waits for one.
 
+import { confinedWorker } from "./confined";
 import { object } from "./json";
 import type { Answered, Asked, Call, Done, Question, Setup, Spent } from "./protocol";
 import { words } from "./walker";
@@ -21,6 +22,8 @@ interface Slot {
   id?: number;
   /** Gives up what its call has asked. */
   asking?: AbortController;
+  /** What its call is granted, and what the components are that it has called: it asks with no other grant. */
+  grants: Set<string>;
   /** Calls of models that its call has made, as entries of a journal: what it answers has them, too. */
   spent: string[];
 }
@@ -29,17 +32,21 @@ export class Pool {
   private readonly slots: Slot[] = [];
   private readonly waiting: Waiting[] = [];
 
-  private constructor(private readonly setup: Setup) {}
+  private constructor(
+    private readonly setup: Setup,
+    private readonly script: string,
+  ) {}
 
-  static async of(setup: Setup, size: number): Promise<Pool> {
-    const pool = new Pool(setup);
+  /** `script` is the text of `worker.js`. */
+  static async of(setup: Setup, script: string, size: number): Promise<Pool> {
+    const pool = new Pool(setup, script);
     const workers = await Promise.all(Array.from({ length: size }, () => pool.begin()));
-    pool.slots.push(...workers.map((worker) => ({ worker, spent: [] })));
+    pool.slots.push(...workers.map((worker) => ({ worker, spent: [], grants: new Set<string>() })));
     return pool;
   }
 
   private begin(): Promise<Worker> {
-    const worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
+    const worker = confinedWorker(this.script);
     return new Promise((resolve, reject) => {
       worker.onmessage = ({ data }: MessageEvent<{ ready?: true; error?: string }>) => {
         if (data.ready) resolve(worker);
@@ -77,6 +84,7 @@ export class Pool {
       slot.id = call.id;
       slot.asking = asking;
       slot.spent = [];
+      slot.grants = new Set([call.grant]);
       const timer = setTimeout(() => {
         done(late(call, slot.spent));
         void this.replace(slot);
@@ -92,7 +100,9 @@ export class Pool {
       const answer = async ({ asked, question }: Asked): Promise<void> => {
         let told: unknown;
         try {
+          checkGrant(question, slot.grants);
           told = await answering(question, asking.signal);
+          if (question.ask === "tool") slot.grants.add((told as { grant?: string }).grant ?? call.grant);
         } catch (error) {
           if (asking.signal.aborted) return;
           clearTimeout(timer);
@@ -123,6 +133,13 @@ export class Pool {
     delete slot.id;
     this.advance();
   }
+}
+
+/** Refuses a question with a grant that was not given to the call. */
+function checkGrant(question: Question, grants: Set<string>): void {
+  if (question.ask === "knowledge") return;
+  const grant = question.ask === "tool" ? question.caller : question.grant;
+  if (!grants.has(grant)) throw new Error("it asked with a grant that it was not given");
 }
 
 function failed(call: Call, category: string, message: string, fuel: number, entries: string[]): Done {

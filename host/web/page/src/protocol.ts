@@ -1,6 +1,6 @@
 // What the page, the worker of the run and the workers of its calls tell each other.
 
-import type { Cores } from "./walker";
+import type { Code } from "./walker";
 import type { Failure } from "./fault";
 import type { Plain } from "./json";
 
@@ -51,10 +51,8 @@ export interface Grant {
   limits: Limits;
 }
 
-export interface LoadedComponent {
+export interface LoadedComponent extends Code {
   digest: string;
-  url: string;
-  cores: Cores;
   pages: number;
   /** It takes JavaScript Promise Integration. */
   waits: boolean;
@@ -62,7 +60,7 @@ export interface LoadedComponent {
 
 /** Sets a worker of calls up. */
 export interface Setup {
-  walker: { url: string; cores: Cores };
+  walker: Code;
   /** The interfaces that the bundle was made for. */
   interfaces: string[];
   components: LoadedComponent[];

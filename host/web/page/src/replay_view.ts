@@ -1,6 +1,7 @@
 // What the page shows of a replay.
 
 import type { Wish } from "./host";
+import { printable } from "./json";
 import type { Replayed } from "./replay";
 import type { ReplaySummary } from "./replay_file";
 
@@ -43,7 +44,7 @@ export class ReplayView {
   began(run: string, key: string): void {
     this.run = run;
     at("replay-table").hidden = false;
-    at("replayed").textContent = `Run ${run}, signed by the key ${key}: every signature, link and digest is right. Replaying …`;
+    at("replayed").textContent = printable(`Run ${run}, signed by the key ${key}: every signature, link and digest is right. Replaying …`);
   }
 
   step({ namespace, step, made, nodes, fuel, result, equal }: Replayed): void {
@@ -51,17 +52,17 @@ export class ReplayView {
     const cells = [namespace || this.run, String(step), made === "superstep" ? nodes.join(", ") : made, fuel, result.recorded, equal ? "equal" : "different"];
     for (const text of cells) {
       const cell = document.createElement("td");
-      cell.textContent = text;
+      cell.textContent = printable(text);
       row.append(cell);
     }
     row.className = equal ? "" : "different";
-    if (result.recorded !== result.replayed) (row.cells[4] as HTMLElement).textContent = `${result.recorded}, replayed ${result.replayed}`;
+    if (result.recorded !== result.replayed) (row.cells[4] as HTMLElement).textContent = printable(`${result.recorded}, replayed ${result.replayed}`);
     at("replay-steps").append(row);
   }
 
   ended({ run, supersteps, attempts, entries, message }: ReplaySummary): void {
     const counts = `${counted(supersteps, "superstep")}, ${counted(attempts, "attempt")}, ${counted(entries, "answer")} from the journal`;
-    at("replayed").textContent = message ?? `Run ${run} replays equal: ${counts}.`;
+    at("replayed").textContent = printable(message ?? `Run ${run} replays equal: ${counts}.`);
     at("replays-title").focus();
   }
 

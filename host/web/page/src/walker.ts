@@ -111,9 +111,16 @@ type Instantiate<T> = (core: (path: string) => WebAssembly.Module, imports: obje
 /** Modules by name, compiled of bytes that were verified. */
 export type Cores = Record<string, WebAssembly.Module>;
 
-/** Loads what was transpiled: the code from its address, the modules from those that were verified. */
-export async function load<T>(url: string, cores: Cores): Promise<(imports: object, seen?: (core: WebAssembly.Exports) => void) => Promise<T>> {
-  const { instantiate } = (await import(url)) as { instantiate: Instantiate<T> };
+/** A component as JavaScript: the text of its module, and the core modules that it instantiates. */
+export interface Code {
+  script: string;
+  cores: Cores;
+}
+
+/** Loads what was transpiled: text and modules that were verified. */
+export async function load<T>({ script, cores }: Code): Promise<(imports: object, seen?: (core: WebAssembly.Exports) => void) => Promise<T>> {
+  const url = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
+  const { instantiate } = (await import(url).finally(() => URL.revokeObjectURL(url))) as { instantiate: Instantiate<T> };
   const core = (path: string): WebAssembly.Module => {
     const module = cores[path];
     if (module === undefined) throw new Error(`${path} is not in the bundle`);

@@ -1,5 +1,6 @@
 // The one file of all workers: its first message says what it is.
 
+import { confine } from "./confined";
 import { Executor } from "./executor";
 import { listen, type Wish } from "./host";
 import type { Answered, Asked, Call, Question, Setup, Spent } from "./protocol";
@@ -9,24 +10,29 @@ type First = { role: "host"; wish: Wish } | { role: "executor"; setup: Setup };
 
 async function execute(setup: Setup): Promise<void> {
   const waiting = new Map<number, (told: unknown) => void>();
+  // Components find neither in the scope: only what is here talks to the worker of the run.
+  const tell = postMessage.bind(globalThis);
+  let take = (_: Call | Answered): void => undefined;
+  onmessage = ({ data }: MessageEvent<Call | Answered>) => take(data);
   let asked = 0;
   const ask = (question: Question): Promise<unknown> =>
     new Promise((resolve) => {
       asked += 1;
       waiting.set(asked, resolve);
-      postMessage({ asked, question } satisfies Asked);
+      tell({ asked, question } satisfies Asked);
     });
   try {
-    const executor = await Executor.of(setup, ask, (spent) => postMessage({ spent } satisfies Spent));
-    onmessage = async ({ data }: MessageEvent<Call | Answered>) => {
+    confine();
+    const executor = await Executor.of(setup, ask, (spent) => tell({ spent } satisfies Spent));
+    take = (data) => {
       if ("answered" in data) {
         waiting.get(data.answered)?.(data.told);
         waiting.delete(data.answered);
-      } else postMessage(await executor.call(data));
+      } else void executor.call(data).then((done) => tell(done));
     };
-    postMessage({ ready: true });
+    tell({ ready: true });
   } catch (error) {
-    postMessage({ error: words(error) });
+    tell({ error: words(error) });
   }
 }
 
