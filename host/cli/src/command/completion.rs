@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::{Arg, Command};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _};
-use graph_core::diagnostic::{codes, printable};
+use graph_core::diagnostic::{codes, shell_quoted};
 use graph_core::graph::ItemType;
 use graph_host::context::current_project;
 use graph_host::terminal::width::one_line;
@@ -55,7 +55,8 @@ fn complete_argument(argument: Arg, of_keys: bool, of_trust: bool) -> Arg {
         "graph" | "item" | "file" | "files" | "path" | "paths" if is_positional => {
             argument.add(ArgValueCompleter::new(|current: &OsStr| {
                 let mut found = candidates(current, items);
-                found.extend(PathCompleter::any().complete(current));
+                let is_safe = |path: &CompletionCandidate| path.get_value().to_str().is_some_and(is_safe);
+                found.extend(PathCompleter::any().complete(current).into_iter().filter(is_safe));
                 found
             }))
         }
@@ -68,6 +69,11 @@ fn complete_argument(argument: Arg, of_keys: bool, of_trust: bool) -> Arg {
 
 fn of(list: impl Fn() -> Result<Vec<Candidate>> + Copy + Send + Sync + 'static) -> ArgValueCompleter {
     ArgValueCompleter::new(move |current: &OsStr| candidates(current, list))
+}
+
+/// Whether a value can be offered: shells insert it as it is. What they would act on, or what cannot be shown, is not.
+fn is_safe(value: &str) -> bool {
+    shell_quoted(value) == value
 }
 
 /// Those of a list that begin with what is typed.
@@ -85,11 +91,6 @@ fn candidates(
         return Vec::new();
     }
     let found = taken.recv_timeout(TIME).unwrap_or_default();
-    // What a shell would act on, or what cannot be shown, is not offered.
-    let is_safe = |value: &str| {
-        printable(value) == value
-            && !value.contains(['\n', '\t', ' ', '$', '`', '"', '\'', '\\', ';', '|', '&'])
-    };
     let found = found.into_iter().filter(|(value, _)| value.starts_with(current) && is_safe(value));
     found
         .take(MOST)

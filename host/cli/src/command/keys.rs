@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use graph_core::diagnostic::shell_quoted;
 use graph_core::trust::{Rotation, VerifyingKey};
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
@@ -136,7 +137,9 @@ impl PairReport {
                 DIM,
                 format_args!(
                     "Keep the private file to yourself and a copy of it in a safe place. Everyone who should trust what you sign runs\n  \
-                     graph-host trust add {name} --key {public_file} --items 'YOUR-ITEMS/*'"
+                     graph-host trust add {} --key {} --items 'YOUR-ITEMS/*'",
+                    shell_quoted(name),
+                    shell_quoted(public_file)
                 )
             )
         )
@@ -184,7 +187,7 @@ impl RotateReport {
                 format_args!(
                     "Sign with the new key from now on, and sign again what is in use. Everyone who trusts the old one runs\n  \
                      graph-host trust rotate {}",
-                    self.statement
+                    shell_quoted(&self.statement)
                 )
             )
         )

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use graph_core::capability::{CapabilityKind, Ceiling, ItemPattern};
-use graph_core::diagnostic::{is_invisible, printable};
+use graph_core::diagnostic::{is_invisible, printable, shell_quoted};
 use graph_core::time::Timestamp;
 use graph_core::trust::{
     KeyName, LogEvent, Requirement, Revocation, Rotation, RotationError, Successor, TextKind, TrustStore,
@@ -334,11 +334,11 @@ fn add(args: Add, context: &Context) -> Result<EditReport> {
         if own { added() } else { Ok(()) }
     })?;
     let hint = (!says_how_far).then(|| {
-        let in_file = if own { String::new() } else { format!(" --file {}", shown(&file)) };
+        let in_file = if own { String::new() } else { format!(" --file {}", shell_quoted(&shown(&file))) };
         format!(
             "without --may, what it signs can be granted nothing besides logging: no files, no clocks, no network.\n\
              graph-host trust set {} --also-may filesystem{in_file}    allows more",
-            printable(&key.name)
+            shell_quoted(&key.name)
         )
     });
     Ok(EditReport { file: shown(&file), key: TrustedReport::of(&key, now()), hint })
@@ -455,7 +455,7 @@ fn asked_about(successors: &[KeyName], args: &Revoke, context: &Context) -> Resu
     let key = printable(&args.key);
     let undecided = || {
         let message = format!("`{}` vouches for other keys, which are still trusted: {names}", args.key);
-        let typed = &args.key;
+        let typed = shell_quoted(&args.key);
         Error::usage(message).help(format!(
             "`graph-host trust revoke {typed} --with-successors` revokes them too; `graph-host trust revoke {typed} --yes` \
              revokes this key alone"

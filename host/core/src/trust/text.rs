@@ -23,6 +23,7 @@ use super::key::{KeyId, Signature, SigningKey};
 use super::requirement::{Counted, TooFew};
 use super::shown;
 use super::store::{KeyName, KeyRefusal, Moment, TrustStore, TrustedKey};
+use crate::diagnostic::shell_quoted;
 use crate::digest::Digest;
 use crate::graph::ItemType;
 use crate::json::canonical_string;
@@ -251,6 +252,7 @@ impl TextRefusal {
 
     /// Specific advice for the user, if there is any. `file` is the path of the text.
     pub fn help(&self, file: &str) -> Option<String> {
+        let file = shell_quoted(file);
         match self {
             Self::Required(_) | Self::TooFew(_) => Some(format!(
                 "have it signed with one of these keys: graph-host sign {file} --key KEY; `graph-host trust list` shows \

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use graph_core::diagnostic::printable;
+use graph_core::diagnostic::{printable, shell_quoted};
 use graph_core::trust::TrustStore;
 use graph_registry::artifact::Use;
 use graph_registry::attach::AttachError;
@@ -205,7 +205,8 @@ impl From<Box<Departure>> for Error {
     fn from(error: Box<Departure>) -> Self {
         let help = match &*error {
             Departure::Moved { reference, .. } => format!(
-                "ask its publisher why; if it is meant to be, `graph-host lock --accept-moved {reference}` takes it over"
+                "ask its publisher why; if it is meant to be, `graph-host lock --accept-moved {}` takes it over",
+                shell_quoted(reference)
             ),
             Departure::Rollback { .. } => {
                 "--allow-downgrade takes the older version, if you mean it".to_owned()
