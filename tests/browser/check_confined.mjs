@@ -99,7 +99,7 @@ export async function confined({ browser, sites, scratch }) {
 export async function instantiate() {
   const reached = [];
   for (const [name, use] of Object.entries(${TRIES})) try { await use(); reached.push(name); } catch {}
-  throw new Error("reached: " + reached.join(", ") + ".");
+  throw new Error("reached: " + reached.join(", ") + ". a\\u{e0041}\\u{ad}\\u{3164}\\u{202e}b");
 }`;
   for (const path of walk(copy).filter((path) => path.endsWith("/component.js"))) writeFileSync(path, script);
   seal(copy);
@@ -108,6 +108,8 @@ export async function instantiate() {
     const { status, output } = await page.run("stranger");
     assert.equal(status, "failed");
     assert.match(output, /reached: \./, output);
+    // What nobody sees is shown escaped.
+    assert.ok(output.includes("a\\u{e0041}\\u{ad}\\u{3164}\\u{202e}b"), output);
     assert.deepEqual(asked, []);
     await page.close();
     // The worker of the run is under the policy of the page: it asks its own server and what the manifest permits.

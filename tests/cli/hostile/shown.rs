@@ -75,11 +75,11 @@ pub(crate) fn to_people(scene: &Scene<'_>, ended: &Ended) -> Result<(), String> 
     }
     // Events and the state are JSON, whose bytes stay where no terminal shows them.
     let is_json = |at: usize| runs && at >= 3;
-    let words = outputs.iter().enumerate().flat_map(|(at, ran)| {
+    let mut words = outputs.iter().enumerate().flat_map(|(at, ran)| {
         let json = if is_json(at) { "" } else { &*ran.stdout };
         json.chars().chain(ran.stderr.chars())
     });
-    let unseen = words.into_iter().find(|c| hides(*c));
+    let unseen = words.find(|c| hides(*c));
     match unseen.or_else(|| shown.chars().chain(ended.stdout.chars()).find(|c| steers(*c))) {
         Some(c) => {
             Err(format!("people are shown {c:?}:\n{}\n{}", shown.escape_debug(), ended.stdout.escape_debug()))
