@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use graph_core::diagnostic::printable;
+use graph_core::diagnostic::{printable, turns};
 use graph_core::node::{Category, Failure};
 use graph_core::record::{HookSummary, RunError, Status};
 use graph_core::walker::{ChannelChange, Summary};
@@ -43,12 +43,29 @@ pub fn pretty(value: &Value) -> String {
     printable(&serde_json::to_string_pretty(value).unwrap_or_default()).into_owned()
 }
 
+/// A text for a program or a file: what steers a terminal that shows it later is escaped, and nothing else.
+fn as_data(text: &str) -> String {
+    let mut data = String::with_capacity(text.len());
+    for c in text.chars() {
+        if (c.is_control() && c != '\n' && c != '\t') || turns(c) {
+            // Writing to a string does not fail.
+            let _ = write!(data, "\\u{{{:x}}}", u32::from(c));
+        } else {
+            data.push(c);
+        }
+    }
+    data
+}
+
 /// The output of a run on stdout: for people, where they read it on a terminal; else as JSON, or as the text that it is.
 pub fn print_result(value: &Value, run: Option<&str>, output: Output) -> Result<()> {
     if !output.is_read_by_people() {
         return match value {
-            Value::String(text) => output.line(printable(text)),
-            value => output.line(pretty(value)),
+            Value::String(text) => output.line(as_data(text)),
+            value => {
+                let text = serde_json::to_string_pretty(value).unwrap_or_default();
+                output.line(output::json_for_terminals(text))
+            }
         };
     }
     // What is in no store can be seen nowhere else.
@@ -339,6 +356,14 @@ pub fn resume_command(run: &str, summary: &Summary) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_reads_texts_as_they_are() {
+        assert_eq!(
+            as_data("a\u{200d}\u{fe0f}\u{e0041}\u{ad}\nb\u{1b}[2J\u{202e}"),
+            "a\u{200d}\u{fe0f}\u{e0041}\u{ad}\nb\\u{1b}[2J\\u{202e}"
+        );
+    }
 
     #[test]
     fn figures_are_short() {
