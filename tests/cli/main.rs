@@ -1,6 +1,7 @@
 //! The command line, as people and scripts use it.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
+mod approvals;
 mod background;
 mod bad_files;
 mod bad_input;

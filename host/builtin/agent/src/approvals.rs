@@ -3,7 +3,7 @@
 use graph_sdk::model::ToolCall;
 use graph_sdk::prelude::*;
 
-use crate::settings::ToolSettings;
+use crate::settings::{Settings, ToolSettings};
 
 /// What a person can answer with one word.
 const CHOICES: [&str; 4] = ["allow", "deny", "edit", "abort"];
@@ -50,32 +50,67 @@ enum Answer {
     Abort,
 }
 
+impl Approval {
+    /// Whether it is about an item, whatever version and function of it are called, as the host has it: a rule that names a function is about
+    /// that function, and one that allows a version, about that version. What is refused is refused in every spelling of upper and lower case.
+    fn covers(&self, item: &str) -> bool {
+        let is_strict = self.then != Verdict::Allow;
+        let same = |pattern: &str, text: &str| {
+            if is_strict {
+                matches(&pattern.to_ascii_lowercase(), &text.to_ascii_lowercase())
+            } else {
+                matches(pattern, text)
+            }
+        };
+        if !self.tool.is_empty() && self.tool.bytes().all(|byte| byte == b'*') {
+            return true;
+        }
+        same(path_of(&self.tool), path_of(item))
+            && version_of(&self.tool)
+                .is_none_or(|version| is_strict || matches(version, version_of(item).unwrap_or_default()))
+            && function_of(&self.tool)
+                .is_none_or(|function| function_of(item).is_some_and(|called| same(function, called)))
+    }
+}
+
+/// An item's id without its version and its function.
+pub(crate) fn path_of(item: &str) -> &str {
+    item.split(['@', '#']).next().unwrap_or_default()
+}
+
+fn version_of(item: &str) -> Option<&str> {
+    item.split('#').next().unwrap_or_default().split_once('@').map(|(_, version)| version)
+}
+
+fn function_of(item: &str) -> Option<&str> {
+    item.split_once('#').map(|(_, function)| function)
+}
+
 /// Whether a person decides about a call.
-pub(crate) fn asks<'r>(
-    rules: impl Iterator<Item = &'r [Approval]>,
-    tool: &ToolSettings,
-    call: &ToolCall,
-) -> bool {
-    verdict(rules, tool, call) == Verdict::Ask
+pub(crate) fn asks(settings: &Settings, tool: &ToolSettings, call: &ToolCall) -> bool {
+    verdict(settings, tool, call) == Verdict::Ask
 }
 
-/// What the rules of the thread and those of the threads above say of a call: the strictest verdict counts, and of each list the first rule that matches.
-fn verdict<'r>(rules: impl Iterator<Item = &'r [Approval]>, tool: &ToolSettings, call: &ToolCall) -> Verdict {
-    let matches = |rule: &&Approval| matches(&rule.tool, &call.name) || matches(&rule.tool, &tool.item);
-    let verdict = |rules: &[Approval]| rules.iter().find(matches).map_or(Verdict::Allow, |rule| rule.then);
-    rules.map(verdict).max().unwrap_or(Verdict::Allow)
+/// What the rules of the thread and those of the agents above say of a call: the strictest verdict counts, and of each list the first rule that
+/// matches. Those above are about items, since whoever gives a thread its tools gives them their names.
+fn verdict(settings: &Settings, tool: &ToolSettings, call: &ToolCall) -> Verdict {
+    let by_name = |rule: &&Approval| matches(&rule.tool, &call.name) || rule.covers(&tool.item);
+    let by_item = |rule: &&Approval| rule.covers(&tool.item);
+    let own = settings.own_approvals().map(|rules| rules.iter().find(by_name));
+    let above = settings.approvals_above.iter().map(|rules| rules.iter().find(by_item));
+    own.chain(above).flatten().map(|rule| rule.then).max().unwrap_or(Verdict::Allow)
 }
 
-/// Decides about a call, by the rules of the thread and those of the threads above. If a person has to be asked and has not answered yet, the failure is the question.
+/// Decides about a call, by the rules of the thread and those of the agents above. If a person has to be asked and has not answered yet, the failure is the question.
 ///
 /// Failures: `invalid-input` for an answer that is none, `denied` if the person ends the task.
-pub(crate) fn decide<'r>(
-    rules: impl Iterator<Item = &'r [Approval]>,
+pub(crate) fn decide(
+    settings: &Settings,
     tool: &ToolSettings,
     call: &ToolCall,
     ctx: &Context,
 ) -> Result<Decision, Failure> {
-    match verdict(rules, tool, call) {
+    match verdict(settings, tool, call) {
         Verdict::Allow => Ok(Decision::Perform),
         Verdict::Deny => Ok(Decision::Refuse("the user does not allow calls of this tool".to_owned())),
         Verdict::Ask => ask(tool, call, ctx),
@@ -83,8 +118,14 @@ pub(crate) fn decide<'r>(
 }
 
 fn ask(tool: &ToolSettings, call: &ToolCall, ctx: &Context) -> Result<Decision, Failure> {
+    // A name that is not made of the item's id may say something else than the item does.
+    let called = if call.name == tool.item.replace('/', "_") {
+        format!("`{}`", call.name)
+    } else {
+        format!("`{}`, which is the item `{}`", call.name, tool.item)
+    };
     let answer: Value = ctx.ask(json!({
-        "question": format!("May the model call `{}`?", call.name),
+        "question": format!("May the model call {called}?"),
         "tool": call.name,
         "item": tool.item,
         "arguments": call.arguments,

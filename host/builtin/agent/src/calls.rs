@@ -76,9 +76,7 @@ struct WhyFailed {
 pub(crate) fn asks_a_person(settings: &Settings, outputs: Option<&Outputs>, asked: &Message) -> bool {
     asked.tool_calls().filter(|call| outputs.is_none() || call.name != RETURN).any(|call| {
         let tool = settings.offered().find(|tool| tool.name() == call.name);
-        tool.is_some_and(|tool| {
-            call.arguments.is_object() && approvals::asks(settings.all_approvals(), tool, call)
-        })
+        tool.is_some_and(|tool| call.arguments.is_object() && approvals::asks(settings, tool, call))
     })
 }
 
@@ -144,7 +142,7 @@ impl Plan {
             self.refuse(call, why);
             return Ok(());
         }
-        let (arguments, edited) = match approvals::decide(settings.all_approvals(), tool, call, ctx)? {
+        let (arguments, edited) = match approvals::decide(settings, tool, call, ctx)? {
             Decision::Perform => (call.arguments.clone(), false),
             Decision::PerformWith(arguments) => (arguments, true),
             Decision::Refuse(why) => {

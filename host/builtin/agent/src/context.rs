@@ -15,8 +15,6 @@ const INSTRUCTIONS: &str = "You are given the older part of a conversation betwe
                             which the assistant can continue without having seen it: what the user wants, in their own words where these \
                             matter; what was decided; what the tools have returned that is still needed, with exact names and numbers; \
                             what is done; and what is still to do. Write the summary only.";
-/// What precedes a summary in the thread.
-const PREFIX: &str = "A summary of the conversation so far:\n\n";
 
 /// A conversation with a summary in place of its older messages.
 #[derive(Debug)]
@@ -97,7 +95,7 @@ pub(crate) fn summarise(
             "the model `{model}` has given no summary of the conversation"
         )));
     }
-    let mut summarised = vec![Message::user(format!("{PREFIX}{text}"))];
+    let mut summarised = vec![Message::user(format!("{}{text}", thread::SUMMARY))];
     summarised.extend_from_slice(kept);
     Ok(Summarised {
         thread: summarised,

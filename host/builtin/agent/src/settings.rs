@@ -7,7 +7,7 @@ use graph_sdk::prelude::*;
 use serde::Deserializer;
 use serde::de::Error as _;
 
-use crate::approvals::{Approval, matches};
+use crate::approvals::{Approval, matches, path_of};
 use crate::hooks::Hook;
 use crate::outputs::{Outputs, RETURN};
 use crate::result::{History, Lost};
@@ -50,6 +50,9 @@ pub struct Settings {
     /// matches is performed.
     #[serde(default)]
     pub(crate) approvals: Vec<Approval>,
+    /// The rules of each agent above. The host writes them, and they are about items: the names of this agent's tools do not count.
+    #[serde(default)]
+    pub(crate) approvals_above: Vec<Vec<Approval>>,
     /// The typed outputs of the task, as `{name: {type, required, description}}` or as a JSON Schema. The model returns them with the
     /// tool `directive_return`.
     #[serde(default)]
@@ -223,10 +226,10 @@ pub(crate) fn without_nulls<'de, D: Deserializer<'de>>(deserializer: D) -> Resul
 }
 
 impl Settings {
-    /// The rules about calls of the thread, and those of the threads above.
-    pub(crate) fn all_approvals(&self) -> impl Iterator<Item = &[Approval]> {
-        let above = self.parent.approvals.iter().map(Vec::as_slice);
-        std::iter::once(self.approvals.as_slice()).chain(above)
+    /// The rules about calls of the thread, and those that were passed on among its params.
+    pub(crate) fn own_approvals(&self) -> impl Iterator<Item = &[Approval]> {
+        let passed_on = self.parent.approvals.iter().map(Vec::as_slice);
+        std::iter::once(self.approvals.as_slice()).chain(passed_on)
     }
 
     /// Checks what their types alone do not say, and reads the outputs.
@@ -290,7 +293,7 @@ impl Settings {
     /// The tools that the model is offered.
     pub(crate) fn offered(&self) -> impl Iterator<Item = &ToolSettings> {
         let is_permitted = |tool: &&ToolSettings| {
-            let name = format!("execute.tool.{}", tool.item.replace('/', "."));
+            let name = format!("execute.tool.{}", path_of(&tool.item).replace('/', "."));
             self.permissions.iter().chain(&self.parent.permissions).all(|patterns| {
                 patterns.iter().any(|pattern| matches(pattern.strip_prefix("rye.").unwrap_or(pattern), &name))
             })

@@ -1,11 +1,11 @@
 //! Threads inside threads: what a thread passes on to one that its model starts, and how it counts it.
 //!
-//! What the thread inside may dispatch is narrowed by the host, because it is a child run. The rest goes along in `parent` among its
+//! What the thread inside may dispatch is narrowed by the host, because it is a child run, and so are the rules about calls of items. The rest goes along in `parent` among its
 //! params: the model cannot write it, and it can only narrow.
 
 use graph_sdk::prelude::*;
 
-use crate::approvals::Approval;
+use crate::approvals::{Approval, path_of};
 use crate::result::Used;
 use crate::settings::{Limits, Settings};
 
@@ -24,13 +24,13 @@ pub struct Parent {
     spend: Option<f64>,
     /// The dispatch patterns of each thread above: the model is offered what one pattern of each list covers.
     pub(crate) permissions: Vec<Vec<String>>,
-    /// The rules about calls of each thread above: the strictest verdict counts.
+    /// Rules about calls that a thread of an earlier build has passed on. The host passes them on now, as `approvals_above`.
     pub(crate) approvals: Vec<Vec<Approval>>,
 }
 
 /// Whether an item starts a thread.
 pub(crate) fn is_thread(item: &str) -> bool {
-    item.split('@').next() == Some(THREAD)
+    path_of(item) == THREAD
 }
 
 /// The limits of a thread, with those of the thread above: the smaller figure counts.
@@ -60,14 +60,11 @@ pub(crate) fn passed_on(settings: &Settings, used: &Used, arguments: &Value) -> 
     let Limits { depth, tokens, spend, .. } = &settings.limits;
     let own = settings.permissions.iter();
     let permissions: Vec<_> = own.chain(&settings.parent.permissions).collect();
-    let own = std::iter::once(&settings.approvals).filter(|rules| !rules.is_empty());
-    let approvals: Vec<_> = own.chain(&settings.parent.approvals).collect();
     let parent = json!({
         "depth": depth.map(|depth| depth.saturating_sub(1)),
         "tokens": tokens.map(|tokens| tokens.saturating_sub(used.tokens())),
         "spend": spend.map(|spend| (spend - used.spend()).max(0.0)),
         "permissions": permissions,
-        "approvals": approvals,
     });
     params.insert("parent".to_owned(), parent);
     Value::Object(params)

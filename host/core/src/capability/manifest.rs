@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::approvals::{IdSource, ItemRules, Verdict};
 use super::dispatch::DispatchPatterns;
 use super::grant::{CapabilityKind, Mount};
 use super::http::HttpRule;
@@ -45,6 +46,8 @@ pub(super) struct Narrowing {
     pub(super) memory: Option<u64>,
     /// The deepest level of child runs, counted from the run at the top.
     pub(super) depth: Option<u32>,
+    /// The rules of each agent above about calls of items.
+    pub(super) rules: Vec<ItemRules>,
     /// The same narrowing has the same text.
     pub(super) text: String,
 }
@@ -184,6 +187,27 @@ impl Manifest {
             narrowed.narrowing.note(&json!({ "deepest": deepest }));
         }
         narrowed
+    }
+
+    /// This manifest, for what an agent with these rules dispatches: they hold besides those of the agents above.
+    #[must_use]
+    pub fn with_rules(&self, rules: ItemRules) -> Self {
+        let mut narrowed = self.clone();
+        if narrowed.narrowing.note(&json!({ "rules": rules.to_value() })) {
+            narrowed.narrowing.rules.push(rules);
+        }
+        narrowed
+    }
+
+    /// The rules of each agent above about calls of items.
+    pub fn rules(&self) -> &[ItemRules] {
+        &self.narrowing.rules
+    }
+
+    /// What the rules of the agents above say of a call of an item: the strictest verdict counts.
+    pub fn verdict(&self, item: &str, source: IdSource) -> Verdict {
+        let verdicts = self.narrowing.rules.iter().map(|rules| rules.verdict(item, source));
+        verdicts.max().unwrap_or(Verdict::Allow)
     }
 
     /// This manifest with other limits for the whole run: those that a parent's task has left for its child run.

@@ -1,5 +1,6 @@
 //! Capabilities: which items may be dispatched, and what a component may use. Everything that is not granted is denied.
 
+mod approvals;
 mod ceiling;
 mod cleaned_text;
 mod dispatch;
@@ -18,6 +19,7 @@ mod read;
 mod spelled;
 mod suggest;
 
+pub use approvals::{IdSource, ItemRules, Verdict};
 pub use ceiling::Ceiling;
 pub use cleaned_text::CleanedText;
 pub use dispatch::{DispatchPattern, DispatchPatternError, DispatchPatterns, capability_name};
@@ -30,6 +32,7 @@ pub use manifest::{ItemEntry, Manifest, ManifestMount};
 pub use model::{
     DIRECTIVE_FORMAT, ITEM_FORMAT, MODEL_FORMAT, ModelApi, ModelPrice, ModelRule, ModelTokens, is_model_name,
 };
+pub(crate) use nested::check_rules;
 pub use nested::{call_seed, check_call};
 pub use outgoing::{HttpField, HttpResponse, Outgoing, SecretValue, UnsearchableResponse, UnusableSecret};
 pub use reach::{KnowledgeRule, SecretRule, SecretSource, is_key};

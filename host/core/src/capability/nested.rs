@@ -1,5 +1,6 @@
 //! Calls of items by components: what every host checks before one.
 
+use super::approvals::{IdSource, Verdict};
 use super::dispatch::{DispatchPatterns, capability_name};
 use super::manifest::Manifest;
 use crate::diagnostic::printable;
@@ -8,7 +9,7 @@ use crate::graph::{ItemType, NodeCapabilities, Primary};
 use crate::node::{Category, Failure};
 
 /// Whether a component may call an item: the manifest has to permit it, the node's own `capabilities`, and what its templates have
-/// `given`, must not leave it out, and `depth`, the number of calls around the called component, must not be larger than the manifest allows.
+/// `given`, must not leave it out, no rule of an agent above may be against it, and `depth`, the number of calls around the called component, must not be larger than the manifest allows.
 pub fn check_call(
     manifest: &Manifest,
     own: Option<&NodeCapabilities>,
@@ -29,6 +30,7 @@ pub fn check_call(
         );
         return Err(Failure::new(Category::Denied, message));
     }
+    check_rules(manifest, item, IdSource::Run)?;
     let most = manifest.run_limits().depth;
     if depth > most {
         let message = format!(
@@ -39,6 +41,24 @@ pub fn check_call(
     Ok(())
 }
 
+/// Whether the rules of agents above permit a call of an item where nobody can be asked about it.
+pub(crate) fn check_rules(manifest: &Manifest, item: &str, source: IdSource) -> Result<(), Failure> {
+    let shown = printable(item);
+    let message = match manifest.verdict(item, source) {
+        Verdict::Allow => return Ok(()),
+        Verdict::Ask => format!(
+            "`{shown}` is denied: `approvals` of an agent above have a person asked about its calls, and here nobody can be asked; the \
+             model of an agent can call it as a tool of its own"
+        ),
+        Verdict::Deny => {
+            format!(
+                "`{shown}` is denied by `approvals` of an agent above, under whatever name or version it is called"
+            )
+        }
+    };
+    Err(Failure::new(Category::Denied, message))
+}
+
 /// The seed of a component that another one calls: from the seed of the caller, the number of its call, from 0, and the item.
 pub fn call_seed(caller: &[u8; 32], number: u64, item: &str) -> Digest {
     DomainHasher::new("graph-host/call-seed/v1")
@@ -46,4 +66,33 @@ pub fn call_seed(caller: &[u8; 32], number: u64, item: &str) -> Digest {
         .field(&number.to_le_bytes())
         .field(item.as_bytes())
         .finish()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+    use crate::capability::ItemRules;
+
+    #[test]
+    fn a_component_calls_nothing_that_a_rule_denies() {
+        let manifest = Manifest::of_dispatch(DispatchPatterns::parse(["execute.tool.acme.*"]).unwrap());
+        let tools = json!([{ "item": "acme/delete", "name": "delete" }]);
+        for then in ["deny", "ask"] {
+            let approvals = json!([{ "tool": "delete", "then": then }]);
+            let manifest = manifest.with_rules(ItemRules::read(&approvals, &tools).unwrap());
+            for item in ["acme/delete", "acme/delete@1.0.0", "acme/Delete"] {
+                let refused = check_call(&manifest, None, None, item, 1).unwrap_err();
+                assert_eq!(refused.category, Category::Denied, "{item}");
+                assert!(refused.message.contains("`approvals` of an agent above"), "{}", refused.message);
+            }
+            check_call(&manifest, None, None, "acme/search", 1).unwrap();
+        }
+        let all = json!([{ "tool": "acme/search", "then": "allow" }, { "tool": "*", "then": "ask" }]);
+        let manifest = manifest.with_rules(ItemRules::read(&all, &tools).unwrap());
+        check_call(&manifest, None, None, "acme/search@2.0.0", 1).unwrap();
+        assert!(check_call(&manifest, None, None, "acme/other", 1).is_err());
+    }
 }

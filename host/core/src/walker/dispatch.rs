@@ -64,6 +64,7 @@ impl Walker {
             }
         };
         let bounds = self.bounds(node, scope, warnings, meter)?;
+        meter.charge(self.work_of_rules(&id))?;
         Ok(self.permit(node, action, narrowed, bounds, &id)?)
     }
 
@@ -112,6 +113,7 @@ impl Walker {
     ) -> Result<Dispatch, Failure> {
         let (primary, item_type) = (action.primary, action.item_type);
         self.may_dispatch(primary, item_type, item_id)?;
+        self.check_rules(node, action, item_id)?;
         let Bounds { limits: own, narrowing } = bounds;
         let leaves_out = |left: &DispatchPatterns| !left.permits(primary, item_type, item_id);
         if narrowed.is_some_and(leaves_out) || narrowing.as_deref().is_some_and(leaves_out) {

@@ -52,6 +52,8 @@ pub struct Walker {
     /// The path of nodes from the root graph to the one that has started this run; empty for the root graph.
     pub(super) path: String,
     pub(super) prepared: Vec<PreparedAction>,
+    /// What its dispatches may use: its manifest, with the rules among its inputs.
+    pub(super) passed_on: Arc<Manifest>,
     /// Whether any template reads `node` or `run`.
     pub(super) uses_context: bool,
     pub(super) channels: Channels,
@@ -103,6 +105,7 @@ impl Walker {
             channels,
             digests: TaskDigests::new(&setup),
             prepared: Vec::new(),
+            passed_on: super::approvals::passed_on(&graph, &setup.inputs, &setup.manifest),
             uses_context: uses_context(&graph),
             inputs_digest,
             result_hasher: result_hasher(&graph.digest, &inputs_digest),

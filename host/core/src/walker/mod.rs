@@ -95,6 +95,7 @@ mod agenda;
 mod allowance;
 mod answer_log;
 mod answers;
+mod approvals;
 mod ask;
 mod assigned;
 mod bounds;

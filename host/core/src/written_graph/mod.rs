@@ -8,6 +8,7 @@ mod open;
 mod report;
 
 pub use limits::WrittenLimits;
+pub(crate) use open::is_written;
 pub use open::{MAX_TEXT, Refusal, RunCall};
 pub use report::validate;
 

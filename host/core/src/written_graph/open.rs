@@ -22,6 +22,14 @@ pub const MAX_TEXT: usize = 256 << 10;
 /// How many characters of a document's digest are its id.
 const ID: usize = 16;
 
+/// What their ids begin with.
+const WRITTEN: &str = "written/";
+
+/// Whether the id of a graph is that of a written one.
+pub(crate) fn is_written(id: &str) -> bool {
+    id.starts_with(WRITTEN)
+}
+
 /// What a document is called in its diagnostics.
 pub(super) const NAME: &str = "graph";
 
@@ -131,7 +139,7 @@ pub(super) fn open(graph: &Value, meter: &Meter) -> Result<Opened, Unopened> {
         }
     };
     meter.charge_each(text.len(), rates::DOCUMENT_BYTE).map_err(Unopened::Exhausted)?;
-    let id = format!("written/{}", &Digest::of_bytes(text.as_bytes()).hex()[..ID]);
+    let id = format!("{WRITTEN}{}", &Digest::of_bytes(text.as_bytes()).hex()[..ID]);
     let loaded = document::load(NAME, &text, &id).map_err(Unopened::Invalid)?;
     Ok(Opened { loaded, length: text.len() })
 }

@@ -25,6 +25,10 @@ fn start(more: Value) -> Value {
     settings
 }
 
+fn host_of_item(item: &str, answers: impl IntoIterator<Item = Result<Response, Failure>>) -> Host {
+    Host::new().model("fast", answers).item(item, |_| Ok(json!(1)))
+}
+
 /// What the tools of a run have returned.
 fn results(run: &Run) -> Vec<(String, bool)> {
     let thread = run.thread();
@@ -49,7 +53,6 @@ fn a_thread_inside_gets_what_is_left_and_counts_for_the_thread_above() {
         json!({
             "depth": 1, "tokens": 4890, "spend": 0.9985,
             "permissions": [["execute.tool.rye.agent.*"], ["execute.*"]],
-            "approvals": [[{ "tool": "other", "then": "deny" }], [{ "tool": "x", "then": "ask" }]],
         })
     );
     assert_eq!((&given(1)["tokens"], &given(1)["spend"]), (&json!(3730), &json!(0.747)));
@@ -84,6 +87,33 @@ fn the_rules_of_the_threads_above_hold() {
     })));
     run.finish(&host).unwrap();
     assert_eq!(results(&run), [("the user does not allow calls of this tool".to_owned(), true)]);
+    // Those that the host passes on are about items: what the tool is called here does not matter.
+    let named = |name: &str, above: Value| {
+        let tools = json!([{ "item": "acme/double@2.0.0", "name": name }]);
+        let host = host_of_item("acme/double@2.0.0", [call(name, json!({ "n": 1 })), text("Done.")]);
+        let mut run = Run::new(with(json!({ "tools": tools, "approvals_above": above })));
+        match run.finish(&host) {
+            Ok(_) => results(&run)[0].1,
+            Err(stopped) => {
+                assert_eq!(stopped.question()["item"], "acme/double@2.0.0");
+                true
+            }
+        }
+    };
+    let deny = |tool: &str| json!([[], [{ "tool": tool, "then": "deny" }, { "tool": "*", "then": "allow" }]]);
+    for tool in ["acme/double", "acme/d*", "Acme/Double", "acme/double@1.0.0", "*"] {
+        assert!(named("harmless", deny(tool)), "{tool}");
+    }
+    for tool in ["harmless", "acme/doubles", "acme/double#f"] {
+        assert!(!named("harmless", deny(tool)), "{tool}");
+    }
+    let allow = |tool: &str| json!([[{ "tool": tool, "then": "allow" }, { "tool": "*", "then": "ask" }]]);
+    for tool in ["search", "acme/double@1.0.0", "Acme/double", "search*"] {
+        assert!(named("search", allow(tool)), "{tool}");
+    }
+    for tool in ["acme/double", "acme/double@2.0.0", "acme/*"] {
+        assert!(!named("search", allow(tool)), "{tool}");
+    }
     let mut run = Run::new(with(json!({ "parent": { "permissions": [["execute.tool.other.*"]] } })));
     run.finish(&host).unwrap();
     assert!(host.model_requests().last().unwrap().tools.is_empty());

@@ -59,7 +59,10 @@ impl Walker {
                 HookAction::Control(control) => {
                     hook.layer.controls().then_some(PlannedAction::Control { control: *control })
                 }
-                HookAction::Item(action) => Some(self.fill(action, &scope, &mut raised, meter)),
+                HookAction::Item(action) => {
+                    let filled = self.fill(action, &scope, &mut raised, meter);
+                    Some(self.within_rules(hook, action, filled))
+                }
             };
             for warning in raised {
                 let warning = format!("hook `{}`: {warning}", hook.name);
@@ -79,6 +82,15 @@ impl Walker {
             });
         }
         planned
+    }
+
+    /// The plan for a hook whose item the rules of the agents above may be against.
+    fn within_rules(&self, hook: &Hook, action: &Action, filled: PlannedAction) -> PlannedAction {
+        let PlannedAction::Run { item_id, .. } = &filled else { return filled };
+        match self.check_rules_of_hook(hook, action, item_id) {
+            Ok(()) => filled,
+            Err(failure) => PlannedAction::Fail { budget: None, failure },
+        }
     }
 
     fn fill(

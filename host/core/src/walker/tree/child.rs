@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::super::Walker;
 use super::super::allowance::TaskAllowance;
+use super::super::approvals::with_rules_above;
 use super::super::budget::{Trouble, budget_of};
 use super::super::children::{ChildEnd, ChildStop, ChildUse};
 use super::super::commit::failed_at;
@@ -234,7 +235,7 @@ impl RunTree {
         let Asked { inputs, parameters, warnings } = asked(&graph, node, &params, meter)?;
         let inputs = match self.children.get(namespace) {
             Some(child) => Arc::clone(&child.walker.setup().inputs),
-            None => Arc::new(inputs),
+            None => Arc::new(with_rules_above(&graph, inputs, &spec.manifest, meter)?),
         };
         let (state, results) = walker.shares_of_children();
         let share_of_steps =
@@ -269,8 +270,7 @@ impl RunTree {
         let of_params = written.unwrap_or(WrittenLimits::NONE);
         let run = of_params.lower(run);
         let memory = (spec.limits.memory != u64::MAX).then_some(spec.limits.memory);
-        let mut manifest =
-            walker.setup().manifest.narrowed(node.capabilities.as_ref(), memory).with_run_limits(run);
+        let mut manifest = spec.manifest.narrowed(node.capabilities.as_ref(), memory).with_run_limits(run);
         if let Some(narrowing) = &spec.narrowing {
             let patterns: Vec<String> = narrowing.iter().map(ToString::to_string).collect();
             manifest = manifest.narrowed_to(Some(&patterns), None);

@@ -1,0 +1,313 @@
+//! Rules of agents about calls of items, which hold for everything below the agent.
+//!
+//! A rule is about an item. A name that an author gives to an item among an agent's tools is translated by those very tools, so that no name that is
+//! given later, by a model or by a thread, matches a rule or escapes one.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::id::{ItemId, function_of, path_of, version_of};
+
+/// The most rules of one list, with those that names are translated to.
+const MOST_RULES: usize = 1_000;
+/// The most bytes of the patterns of one list.
+const MOST_BYTES: usize = 64 << 10;
+/// A pattern that covers every id, also those that documents write out: what counts in place of rules that cannot be read.
+const EVERYTHING: &str = "?*";
+
+/// What happens with a call. The strictest of several counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It is performed.
+    Allow,
+    /// A person is asked about it.
+    Ask,
+    /// It is refused.
+    Deny,
+}
+
+impl Verdict {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+/// The author of an item's id at the place where it is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdSource {
+    /// The document of an item writes it out.
+    Document,
+    /// It was chosen while the run went on: by a model, by a component, or by a template.
+    Run,
+}
+
+/// A rule about calls of items.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rule {
+    /// A pattern of ids: `*` matches any characters, `?` one character.
+    tool: String,
+    then: Verdict,
+}
+
+/// A tool among the inputs of an agent, as far as rules concern it.
+#[derive(Deserialize)]
+struct Tool {
+    item: String,
+    name: Option<String>,
+}
+
+/// The rules of one agent, in order: the first that covers a call counts, and a call that none covers is permitted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ItemRules(Vec<Rule>);
+
+impl ItemRules {
+    /// Reads the rules of an agent, and translates the names of its tools to their items. None if it has no rules. Rules that cannot be read
+    /// deny everything.
+    pub fn read(approvals: &Value, tools: &Value) -> Option<Self> {
+        let unreadable = || Some(Self(vec![Rule { tool: EVERYTHING.to_owned(), then: Verdict::Deny }]));
+        if approvals.is_null() || approvals.as_array().is_some_and(Vec::is_empty) {
+            return None;
+        }
+        let Some(written) = Vec::<Rule>::deserialize(approvals).ok().filter(|rules| fits(rules)) else {
+            return unreadable();
+        };
+        let Ok(tools) = Option::<Vec<Tool>>::deserialize(tools) else { return unreadable() };
+        let tools: Vec<(String, String)> = tools.unwrap_or_default().into_iter().map(Tool::named).collect();
+        let mut rules = Vec::new();
+        for rule in written {
+            rules.extend(translated(rule, &tools));
+            if !fits(&rules) {
+                return unreadable();
+            }
+        }
+        Some(Self(rules))
+    }
+
+    /// The rules as an agent below reads them.
+    pub fn to_value(&self) -> Value {
+        self.0.iter().map(|rule| json!({ "tool": rule.tool, "then": rule.then.as_str() })).collect()
+    }
+
+    /// What the rules say of a call of an item. A rule for every tool, `*`, is about calls that are chosen while a run goes on: what the
+    /// document of a permitted graph writes out belongs to that graph.
+    pub fn verdict(&self, item: &str, source: IdSource) -> Verdict {
+        match self.0.iter().find(|rule| rule.covers(item)) {
+            Some(rule) if source == IdSource::Document && rule.is_for_all() => Verdict::Allow,
+            Some(rule) => rule.then,
+            None => Verdict::Allow,
+        }
+    }
+
+    /// About the steps of work that it takes to check one call.
+    pub(crate) fn work(&self) -> u64 {
+        self.0.iter().map(|rule| rule.tool.len() as u64).fold(self.0.len() as u64, u64::saturating_add)
+    }
+}
+
+fn fits(rules: &[Rule]) -> bool {
+    rules.len() <= MOST_RULES && rules.iter().map(|rule| rule.tool.len()).sum::<usize>() <= MOST_BYTES
+}
+
+impl Tool {
+    /// Its name, and its item.
+    fn named(self) -> (String, String) {
+        (self.name.unwrap_or_else(|| self.item.replace('/', "_")), self.item)
+    }
+}
+
+/// A rule as rules about items. One that allows calls by the name of a tool allows that tool's item alone; others hold for what their pattern covers, too.
+fn translated(rule: Rule, tools: &[(String, String)]) -> Vec<Rule> {
+    if rule.is_for_all() {
+        return vec![rule];
+    }
+    let named =
+        tools.iter().filter(|(name, item)| matches(&rule.tool, name, false) && ItemId::parse(item).is_ok());
+    let mut rules: Vec<Rule> = named
+        .map(|(_, item)| match rule.then {
+            // What is refused by one version is not permitted by another.
+            Verdict::Ask | Verdict::Deny => path_of(item).to_owned(),
+            Verdict::Allow => item.clone(),
+        })
+        .map(|tool| Rule { tool, then: rule.then })
+        .collect();
+    if rules.is_empty() || rule.then != Verdict::Allow {
+        rules.push(rule);
+    }
+    rules
+}
+
+impl Rule {
+    /// Whether it is for every tool.
+    fn is_for_all(&self) -> bool {
+        !self.tool.is_empty() && self.tool.bytes().all(|byte| byte == b'*')
+    }
+
+    /// Whether it is about an item, whatever version and function of it are called. A rule that names a function is about that function;
+    /// one that allows a version, about that version. What is refused is refused in every spelling of upper and lower case: there are file systems
+    /// that know no difference.
+    fn covers(&self, item: &str) -> bool {
+        let is_strict = self.then != Verdict::Allow;
+        if self.is_for_all() {
+            return true;
+        }
+        matches(path_of(&self.tool), path_of(item), is_strict)
+            && version_of(&self.tool).is_none_or(|version| {
+                is_strict || matches(version, version_of(item).unwrap_or_default(), false)
+            })
+            && function_of(&self.tool).is_none_or(|function| {
+                function_of(item).is_some_and(|called| matches(function, called, is_strict))
+            })
+    }
+}
+
+/// Whether a pattern matches a whole text, upper and lower case alike if `folded`.
+fn matches(pattern: &str, text: &str, folded: bool) -> bool {
+    let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
+    let same = |one: char, other: char| one == other || folded && one.eq_ignore_ascii_case(&other);
+    let (mut at, mut from) = (0, 0);
+    // Where the last `*` is, and how much of the text it has taken.
+    let mut star = None;
+    while from < text.len() {
+        match pattern.get(at) {
+            Some('*') => {
+                star = Some((at, from));
+                at += 1;
+            }
+            Some(one) if *one == '?' || same(*one, text[from]) => {
+                at += 1;
+                from += 1;
+            }
+            _ => match &mut star {
+                Some((of, taken)) => {
+                    *taken += 1;
+                    (at, from) = (*of + 1, *taken);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[at..].iter().all(|one| *one == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn rules(approvals: Value) -> ItemRules {
+        let tools = json!([
+            { "item": "acme/delete", "name": "delete" },
+            { "item": "acme/search@1.0.0", "name": "search" },
+            { "item": "acme/list" },
+        ]);
+        ItemRules::read(&approvals, &tools).unwrap()
+    }
+
+    fn chosen(approvals: Value, item: &str) -> Verdict {
+        rules(approvals).verdict(item, IdSource::Run)
+    }
+
+    #[test]
+    fn a_name_stands_for_the_item_of_the_author() {
+        for (tool, item) in [
+            ("delete", "acme/delete"),
+            ("delete", "acme/delete@1.0.0"),
+            ("delete", "acme/delete@9.9.9-rc+1#f"),
+            ("delete", "acme/delete#acme:math/ops/add"),
+            ("delete", "Acme/DELETE"),
+            ("d?let*", "acme/delete@2"),
+            ("acme_list", "acme/list"),
+            ("search", "acme/search@2.0.0"),
+            ("acme/delete", "acme/delete@1.0.0"),
+            ("acme/delete@1.0.0", "acme/delete"),
+            ("acme/delete@1.0.0", "acme/delete@2.0.0"),
+            ("acme/*", "acme/other/one@1#f"),
+            ("acme/lib#add", "acme/lib@2#add"),
+            ("*", "x"),
+        ] {
+            for (then, verdict) in [("deny", Verdict::Deny), ("ask", Verdict::Ask)] {
+                let approvals = json!([{ "tool": tool, "then": then }, { "tool": "*", "then": "allow" }]);
+                assert_eq!(chosen(approvals, item), verdict, "{tool} {item}");
+            }
+        }
+        for (tool, item) in
+            [("delete", "other/delete"), ("acme/delete", "acme/deleted"), ("acme/lib#add", "acme/lib")]
+        {
+            assert_eq!(
+                chosen(json!([{ "tool": tool, "then": "deny" }]), item),
+                Verdict::Allow,
+                "{tool} {item}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_a_name_allows_is_the_item_of_the_author_alone() {
+        let verdict = |tool: &str, item: &str| {
+            chosen(json!([{ "tool": tool, "then": "allow" }, { "tool": "*", "then": "ask" }]), item)
+        };
+        for (tool, item) in [
+            ("delete", "acme/delete"),
+            ("delete", "acme/delete@1"),
+            ("acme/list", "acme/list@3"),
+            ("search", "acme/search@1.0.0"),
+            ("acme/*", "acme/new"),
+        ] {
+            assert_eq!(verdict(tool, item), Verdict::Allow, "{tool} {item}");
+        }
+        for (tool, item) in [
+            // Items that have the name as their id, or in which the pattern occurs.
+            ("delete", "delete"),
+            ("search", "search"),
+            ("s*", "secret/send"),
+            ("d*", "dangerous/delete"),
+            // Other versions than the one that was named, and another spelling.
+            ("search", "acme/search"),
+            ("search", "acme/search@1.0.1"),
+            ("acme/list", "Acme/List"),
+            ("acme/lib#add", "acme/lib#sub"),
+        ] {
+            assert_eq!(verdict(tool, item), Verdict::Ask, "{tool} {item}");
+        }
+    }
+
+    #[test]
+    fn a_rule_for_every_tool_leaves_what_documents_write_out() {
+        let list =
+            rules(json!([{ "tool": "acme/search", "then": "allow" }, { "tool": "*", "then": "deny" }]));
+        assert_eq!(list.verdict("acme/index", IdSource::Document), Verdict::Allow);
+        assert_eq!(list.verdict("acme/index", IdSource::Run), Verdict::Deny);
+        let list = rules(json!([{ "tool": "acme/*", "then": "ask" }, { "tool": "?*", "then": "deny" }]));
+        assert_eq!(list.verdict("acme/index", IdSource::Document), Verdict::Ask);
+        assert_eq!(list.verdict("other/index", IdSource::Document), Verdict::Deny);
+    }
+
+    #[test]
+    fn what_cannot_be_read_denies_everything() {
+        let long = vec![json!({ "tool": "a".repeat(100), "then": "allow" }); 700];
+        let many = vec![json!({ "tool": "a", "then": "allow" }); MOST_RULES + 1];
+        for approvals in [
+            json!("allow"),
+            json!([{ "tool": "*" }]),
+            json!([{ "tool": "*", "then": "maybe" }]),
+            json!([{ "tool": "*", "then": "allow", "more": 1 }]),
+            json!({ "tool": "*", "then": "allow" }),
+            json!(long),
+            json!(many),
+        ] {
+            for source in [IdSource::Document, IdSource::Run] {
+                assert_eq!(rules(approvals.clone()).verdict("acme/x", source), Verdict::Deny);
+            }
+        }
+        let allow = json!([{ "tool": "*", "then": "allow" }]);
+        assert_eq!(ItemRules::read(&allow, &json!("x")).unwrap().verdict("a", IdSource::Run), Verdict::Deny);
+        assert_eq!(ItemRules::read(&json!(null), &json!(null)), None);
+        assert_eq!(ItemRules::read(&json!([]), &json!([])), None);
+    }
+}
