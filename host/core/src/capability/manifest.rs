@@ -46,7 +46,7 @@ pub(super) struct Narrowing {
     pub(super) memory: Option<u64>,
     /// The deepest level of child runs, counted from the run at the top.
     pub(super) depth: Option<u32>,
-    /// The rules of each agent above about calls of items.
+    /// The rules of each agent above about calls of items. They change no grant, so that the text does not have them.
     pub(super) rules: Vec<ItemRules>,
     /// The same narrowing has the same text.
     pub(super) text: String,
@@ -193,7 +193,8 @@ impl Manifest {
     #[must_use]
     pub fn with_rules(&self, rules: ItemRules) -> Self {
         let mut narrowed = self.clone();
-        if narrowed.narrowing.note(&json!({ "rules": rules.to_value() })) {
+        // An agent that starts itself adds them once.
+        if !narrowed.narrowing.rules.contains(&rules) {
             narrowed.narrowing.rules.push(rules);
         }
         narrowed
