@@ -27,6 +27,7 @@ use super::task::TaskState;
 use super::totals::{Slice, Totals};
 use super::unwritten::{Unwritten, Visited};
 use super::warnings::Warnings;
+use crate::capability::Manifest;
 use crate::digest::{Digest, DomainHasher};
 use crate::graph::{Durability, Graph, Node, NodeIndex, NodeKind};
 use crate::host_item::HostItem;
