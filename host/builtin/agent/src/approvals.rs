@@ -92,7 +92,7 @@ pub(crate) fn asks(settings: &Settings, tool: &ToolSettings, call: &ToolCall) ->
 }
 
 /// What the rules of the thread and those of the agents above say of a call: the strictest verdict counts, and of each list the first rule that
-/// matches. Those above are about items, since whoever gives a thread its tools gives them their names.
+/// matches. Those above are about items, since the caller that gives a thread its tools gives them their names.
 fn verdict(settings: &Settings, tool: &ToolSettings, call: &ToolCall) -> Verdict {
     let by_name = |rule: &&Approval| matches(&rule.tool, &call.name) || rule.covers(&tool.item);
     let by_item = |rule: &&Approval| rule.covers(&tool.item);

@@ -42,7 +42,7 @@ impl Verdict {
 pub enum IdSource {
     /// The document of an item writes it out.
     Document,
-    /// It was chosen while the run went on: by a model, by a component, or by a template.
+    /// It was chosen during the run: by a model, by a component, or by a template.
     Run,
 }
 
@@ -94,7 +94,7 @@ impl ItemRules {
         self.0.iter().map(|rule| json!({ "tool": rule.tool, "then": rule.then.as_str() })).collect()
     }
 
-    /// What the rules say of a call of an item. A rule for every tool, `*`, is about calls that are chosen while a run goes on: what the
+    /// What the rules say of a call of an item. A rule for every tool, `*`, is about calls that are chosen during a run: what the
     /// document of a permitted graph writes out belongs to that graph.
     pub fn verdict(&self, item: &str, source: IdSource) -> Verdict {
         match self.0.iter().find(|rule| rule.covers(item)) {

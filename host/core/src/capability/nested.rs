@@ -41,13 +41,13 @@ pub fn check_call(
     Ok(())
 }
 
-/// Whether the rules of agents above permit a call of an item where nobody can be asked about it.
+/// Whether the rules of agents above permit a call of an item where no one can be asked about it.
 pub(crate) fn check_rules(manifest: &Manifest, item: &str, source: IdSource) -> Result<(), Failure> {
     let shown = printable(item);
     let message = match manifest.verdict(item, source) {
         Verdict::Allow => return Ok(()),
         Verdict::Ask => format!(
-            "`{shown}` is denied: `approvals` of an agent above have a person asked about its calls, and here nobody can be asked; the \
+            "`{shown}` is denied: `approvals` of an agent above have a person asked about its calls, and here no one can be asked; the \
              model of an agent can call it as a tool of its own"
         ),
         Verdict::Deny => {
