@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use wit_component::{DecodedWasm, WitPrinter};
 use wit_parser::{Handle, PackageId, Resolve, Type, TypeDefKind, TypeId, WorldItem};
 
-/// How many types without a name a component's functions may have, each counted as often as it is printed: types that are made of the same
-/// types twice grow exponentially in print.
-const MOST_PRINTED: u64 = 100_000;
+/// How many bytes the types and functions of a component may have in print, about. A type without a name is printed wherever it is used, so
+/// that types that are made of the same types twice grow exponentially; of one with a name, the name is.
+const MOST_PRINTED: u64 = 2 << 20;
+/// What each type and each name counts for, apart from the letters of names.
+const PRINTED: u64 = 8;
 /// How deep types without a name may be nested.
 const DEEPEST: usize = 100;
 
@@ -57,7 +59,8 @@ fn check_size(resolve: &Resolve) -> Result<(), WitError> {
     };
     for (id, definition) in &resolve.types {
         // A type with a name is printed once; one without is printed wherever it is used.
-        if definition.name.is_some() {
+        if let Some(name) = &definition.name {
+            add(Some(of_name(name)))?;
             add(sizes.of_parts(id, 0))?;
         }
     }
@@ -69,6 +72,10 @@ fn check_size(resolve: &Resolve) -> Result<(), WitError> {
         })
     });
     for function in of_interfaces.chain(of_worlds) {
+        add(Some(of_name(&function.name)))?;
+        for param in &function.params {
+            add(Some(of_name(&param.name)))?;
+        }
         for ty in function.params.iter().map(|param| &param.ty).chain(&function.result) {
             add(sizes.of(ty, 0))?;
         }
@@ -84,9 +91,9 @@ struct Sizes<'r> {
 
 impl Sizes<'_> {
     fn of(&mut self, ty: &Type, depth: usize) -> Option<u64> {
-        let Type::Id(id) = ty else { return Some(1) };
-        if self.resolve.types[*id].name.is_some() {
-            return Some(1);
+        let Type::Id(id) = ty else { return Some(PRINTED) };
+        if let Some(name) = &self.resolve.types[*id].name {
+            return Some(of_name(name));
         }
         if let Some(size) = self.known[id.index()] {
             return Some(size);
@@ -121,6 +128,18 @@ impl Sizes<'_> {
             | TypeDefKind::Enum(_)
             | TypeDefKind::Unknown => Vec::new(),
         };
-        parts.into_iter().try_fold(1_u64, |sum, ty| Some(sum.saturating_add(self.of(ty, depth)?)))
+        let names = match &resolve.types[id].kind {
+            TypeDefKind::Record(record) => record.fields.iter().map(|field| of_name(&field.name)).sum(),
+            TypeDefKind::Variant(variant) => variant.cases.iter().map(|case| of_name(&case.name)).sum(),
+            TypeDefKind::Flags(flags) => flags.flags.iter().map(|flag| of_name(&flag.name)).sum(),
+            TypeDefKind::Enum(cases) => cases.cases.iter().map(|case| of_name(&case.name)).sum(),
+            _ => 0_u64,
+        };
+        let own = PRINTED.saturating_add(names);
+        parts.into_iter().try_fold(own, |sum, ty| Some(sum.saturating_add(self.of(ty, depth)?)))
     }
+}
+
+fn of_name(name: &str) -> u64 {
+    PRINTED.saturating_add(name.len() as u64)
 }

@@ -9,6 +9,7 @@ use graph_core::limits::TaskLimits;
 use graph_core::node::{Activation, Category, Failure, Outcome};
 use graph_core::record::{JournalDifference, JournalEntry};
 use graph_core::time::Timestamp;
+use graph_core::work::{Meter, size};
 use serde_json::Value;
 use wasmtime::component::Val;
 use wasmtime::{Store, UpdateDeadline};
@@ -113,6 +114,9 @@ pub struct CallReport {
     /// the world too long ([`Classification::HostTimeout`]) or a budget of models ended it that more is asked for
     /// ([`Classification::ModelBudget`]).
     pub fuel_used: u64,
+    /// Fuel of the host's own work: making values of its types, where that costs far more than the params and the answer themselves. 0 where
+    /// the call ended at its deadline, of which is not known how far it had got.
+    pub work: u64,
     /// Whether the component returned, trapped or reached a limit, and which.
     pub classification: Classification,
     /// Its log lines, in order.
@@ -135,12 +139,18 @@ impl PreparedNode {
         }
         // Of owned params, only what is passed on stays in memory while the component runs.
         let params = call.params;
+        let meter = Meter::of_one_step();
+        let mut work = 0;
         let prepared = match &self.inner.entry {
             Entry::Action(pre) => PreparedCall::Action(pre, convert::text(&params)),
-            Entry::Function(function) => match function.arguments(&params) {
-                Ok(arguments) => PreparedCall::Function(function, arguments),
-                Err(failure) => return refused(failure),
-            },
+            Entry::Function(function) => {
+                let arguments = function.arguments(&params, &meter);
+                work = beyond(meter.spent(), &params);
+                match arguments {
+                    Ok(arguments) => PreparedCall::Function(function, arguments),
+                    Err(failure) => return refused(failure, work),
+                }
+            }
         };
         drop(params);
 
@@ -161,12 +171,15 @@ impl PreparedNode {
             TaskState { depth: call.depth, services: call.services, caller, ..state }
         });
 
-        let returned = prepared.call(&mut store, call.activation, &limits).await;
+        let returned = prepared.call(&mut store, call.activation, &limits, meter.left()).await;
 
         let left = store.get_fuel().unwrap_or(0);
         let state = store.into_data();
         let (mut classification, mut result, fuel_used) = match returned {
-            Ok((classification, result)) => (classification, result, limits.fuel.saturating_sub(left)),
+            Ok((classification, result, written)) => {
+                work = work.saturating_add(written);
+                (classification, result, limits.fuel.saturating_sub(left))
+            }
             Err(error) => {
                 let (classification, failure) = classify(&error);
                 // Waiting takes time and no fuel, and an attempt that asks for more of a budget of models begins again. Any other end is charged
@@ -183,13 +196,14 @@ impl PreparedNode {
         let (mut journal, difference) = journal.finish();
         if let (Classification::Deadline, Err(failure)) = (classification, &result) {
             journal.push(JournalEntry::deadline(failure));
+            work = 0;
         }
         if let Some(difference) = &difference {
             classification = Classification::Difference;
             result = Err(Failure::new(Category::Internal, difference.to_string()));
         }
         let (logs, events) = state.output.finish();
-        CallReport { result, fuel_used, classification, logs, events, journal, difference }
+        CallReport { result, fuel_used, work, classification, logs, events, journal, difference }
     }
 }
 
@@ -200,13 +214,14 @@ enum PreparedCall<'n> {
 }
 
 impl PreparedCall<'_> {
-    /// Calls in a fresh instance.
+    /// Calls in a fresh instance. `left` is what the host's work for its answer may cost; what is charged for it comes with the answer.
     async fn call(
         self,
         store: &mut Store<TaskState>,
         activation: &Activation,
         limits: &TaskLimits,
-    ) -> wasmtime::Result<(Classification, Result<Outcome, Failure>)> {
+        left: u64,
+    ) -> wasmtime::Result<(Classification, Result<Outcome, Failure>, u64)> {
         match self {
             Self::Action(pre, params) => {
                 let text = ActivationText::new(activation);
@@ -217,22 +232,44 @@ impl PreparedCall<'_> {
                 let answer = node.graph_host_node_action().call_run(store, activation, &params).await?;
                 // The component has a copy, and its answer may be as large.
                 drop(params);
-                Ok(convert::answer(answer, limits.output))
+                let (classification, answer) = convert::answer(answer, limits.output);
+                Ok((classification, answer, 0))
             }
             Self::Function(function, arguments) => {
                 let value = function.call(store, limits.fuel, &arguments).await?;
                 drop(arguments);
-                Ok(function.answer(value, limits.output))
+                let meter = Meter::new(left);
+                let (classification, answer) = function.answer(value, limits.output, &meter);
+                let written = match &answer {
+                    Ok(Outcome::Result(answer)) => beyond(meter.spent(), answer),
+                    _ => beyond(meter.spent(), &Value::Null),
+                };
+                Ok((classification, answer, written))
             }
         }
     }
 }
 
+/// How many times its size to make a value may cost before that is charged: what a run pays for params and answers anyway covers it.
+const COVERED: u64 = 8;
+/// What a call costs anyway.
+const COVERED_BY_CALL: u64 = 50_000;
+
+/// The part of some work for a value that is charged: what is far more than the size of the value. That is so only where the names in a
+/// type are much longer than what is written with them.
+fn beyond(spent: u64, value: &Value) -> u64 {
+    if spent <= COVERED_BY_CALL {
+        return 0;
+    }
+    spent.saturating_sub(COVERED_BY_CALL.saturating_add(size::of(value).saturating_mul(COVERED)))
+}
+
 /// A call whose params were refused before anything was executed.
-fn refused(failure: Failure) -> CallReport {
+fn refused(failure: Failure, work: u64) -> CallReport {
     CallReport {
         result: Err(failure),
         fuel_used: 0,
+        work,
         classification: Classification::Returned,
         logs: Vec::new(),
         events: Vec::new(),
@@ -248,6 +285,7 @@ fn given_up(journal: &Journal, limits: &TaskLimits) -> Option<CallReport> {
     Some(CallReport {
         result: Err(failure),
         fuel_used: limits.fuel,
+        work: 0,
         classification: Classification::Deadline,
         logs: Vec::new(),
         events: Vec::new(),

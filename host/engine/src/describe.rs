@@ -79,7 +79,8 @@ impl Engine {
     /// cannot be called with the reason. Nothing of the component is executed.
     pub fn functions(&self, component: &VerifiedComponent) -> Result<ExportedFunctions, LoadError> {
         let loaded = self.load(component)?;
-        Ok(ExportedFunctions::read(&self.inner.wasmtime, loaded.component(), component.bytes()))
+        ExportedFunctions::read(&self.inner.wasmtime, loaded.component(), component.bytes())
+            .map_err(|full| LoadError::Functions { id: component.id().to_owned(), full })
     }
 }
 

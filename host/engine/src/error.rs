@@ -6,6 +6,7 @@ use std::fmt;
 use graph_core::capability::CapabilityKind;
 
 use crate::compile::CompileError;
+use crate::functions::NoRoom;
 use crate::structure::StructureError;
 
 /// The engine could not be set up.
@@ -29,6 +30,13 @@ pub enum LoadError {
     /// It cannot be compiled: it is not valid, went over a limit, or the compiler ended.
     #[error("the component `{id}` cannot be compiled: {source}")]
     Compile { id: String, source: CompileError },
+    /// What its functions take and give is too large to be described.
+    #[error("the functions of the component `{id}` are not listed: {full}")]
+    Functions {
+        id: String,
+        /// How much is described.
+        full: NoRoom,
+    },
 }
 
 impl LoadError {
@@ -36,6 +44,7 @@ impl LoadError {
     pub fn is_limit(&self) -> bool {
         match self {
             Self::Structure { source, .. } => matches!(source, StructureError::Exceeded(_)),
+            Self::Functions { .. } => true,
             Self::Compile { source, .. } => source.is_limit(),
         }
     }
@@ -90,6 +99,13 @@ pub enum PrepareError {
         id: String,
         /// What is wrong with the function.
         reason: String,
+    },
+    /// What its functions take and give is too large to be described.
+    #[error("the functions of `{id}` cannot be called: {full}")]
+    Functions {
+        id: String,
+        /// How much is described.
+        full: NoRoom,
     },
     /// A granted folder cannot be opened.
     #[error("the folder {folder} that is granted to `{id}` cannot be opened: {source}")]

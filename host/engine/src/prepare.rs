@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use graph_core::capability::{CapabilityKind, EffectiveGrant, InterfaceName, Outgoing, Provision};
-use graph_core::diagnostic::{nearest, printable};
+use graph_core::diagnostic::printable;
 use wasmtime::component::{InstancePre, Linker};
 use wasmtime_wasi::p2::bindings::io;
 use wasmtime_wasi_http::WasiHttp;
@@ -13,7 +13,7 @@ use wasmtime_wasi_http::p2::bindings::{LinkOptions, http};
 use crate::bindings::{ComponentPre, graph_host, wasi};
 use crate::engine::{Engine, EngineInner, LoadedComponent};
 use crate::error::{MissingInterface, PrepareError};
-use crate::functions::{self, FunctionEntry};
+use crate::functions::{self, FunctionEntry, Named};
 use crate::host::filesystem::Mounts;
 use crate::host::http::read_secret;
 use crate::host::model;
@@ -89,8 +89,8 @@ impl Engine {
         let id = || loaded.id().to_owned();
         let Some(name) = function else {
             if !loaded.has_action()
-                && let Some(example) =
-                    functions::functions(engine, loaded.component()).into_iter().flatten().next()
+                && let Some(example) = functions::first_callable(engine, loaded.component())
+                    .map_err(|full| PrepareError::Functions { id: id(), full })?
             {
                 return Err(PrepareError::NoAction { id: id(), example: example.name });
             }
@@ -98,20 +98,18 @@ impl Engine {
                 ComponentPre::new(self.pre(loaded, kinds)?).map_err(|error| wrong_world(loaded, &error))?;
             return Ok(Entry::Action(pre));
         };
-        let known = functions::functions(engine, loaded.component());
         let wrong = |reason: String| PrepareError::Function { id: id(), reason };
-        match known
-            .iter()
-            .find(|known| known.as_ref().map_or_else(|wrong| &wrong.name, |known| &known.name) == name)
+        match functions::look_up(engine, loaded.component(), name)
+            .map_err(|full| PrepareError::Functions { id: id(), full })?
         {
-            Some(Ok(_)) => {}
-            Some(Err(uncallable)) => return Err(wrong(format!("exports {uncallable}"))),
-            None => {
-                let names: Vec<_> = known.iter().flatten().map(|known| known.name.as_str()).collect();
-                let hint = match nearest(name, names.iter().copied()) {
+            Named::Callable => {}
+            Named::Uncallable(uncallable) => return Err(wrong(format!("exports {uncallable}"))),
+            Named::Unknown { near, some, more } => {
+                let hint = match near {
                     Some(near) => format!("did you mean `{near}`?"),
-                    None if names.is_empty() => "nodes can call none of it".to_owned(),
-                    None => format!("it exports {}", names.join(", ")),
+                    None if some.is_empty() => "nodes can call none of it".to_owned(),
+                    None if more > 0 => format!("it exports {} and {more} more", some.join(", ")),
+                    None => format!("it exports {}", some.join(", ")),
                 };
                 return Err(wrong(format!("exports no function `{}`; {hint}", printable(name))));
             }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{Condition, Node, Op, Test};
 use crate::keys::graph::CONDITION;
 use crate::template::Path;
-use crate::work::{PatternBudget, PatternError};
+use crate::work::{CompileBudget, PatternError};
 
 /// How deeply `any`, `all` and `not` may nest.
 pub const MAX_CONDITION_DEPTH: usize = 64;
@@ -25,13 +25,13 @@ pub struct ConditionSyntaxError {
 impl Condition {
     /// Reads a condition that stands alone.
     pub fn from_json(value: &Value) -> Result<Self, ConditionSyntaxError> {
-        Self::from_json_within(value, &mut PatternBudget::of_one_document())
+        Self::from_json_within(value, &CompileBudget::of_file())
     }
 
     /// Reads one of the conditions of a document, whose patterns have one budget.
     pub fn from_json_within(
         value: &Value,
-        patterns: &mut PatternBudget,
+        patterns: &CompileBudget<'_>,
     ) -> Result<Self, ConditionSyntaxError> {
         Reader { pointer: Vec::new(), patterns }.condition(value).map(|node| Self { node })
     }
@@ -39,7 +39,7 @@ impl Condition {
 
 struct Reader<'b> {
     pointer: Vec<String>,
-    patterns: &'b mut PatternBudget,
+    patterns: &'b CompileBudget<'b>,
 }
 
 type Read<T> = Result<T, ConditionSyntaxError>;
@@ -219,6 +219,10 @@ impl Reader<'_> {
             Err(PatternError::Together) => self.fail(
                 "the patterns of the document are too large together",
                 "use fewer patterns, or shorter ones; `in` and `contains` need none",
+            ),
+            Err(PatternError::Exhausted(exhausted)) => self.fail(
+                format!("the pattern is not compiled: {exhausted}"),
+                "use fewer patterns, or shorter ones",
             ),
             Err(PatternError::Syntax(text)) => {
                 // The library's text ends with the reason, behind the pattern and a marker line.

@@ -1,12 +1,14 @@
 //! The keys of `ask` and `fail` nodes.
 
+use serde_json::Value;
+
 use super::scope::{IN_ACTION, Reader};
 use crate::diagnostic::{Diagnostic, codes};
 use crate::graph::NodeKind;
 use crate::keys;
 use crate::node::Category;
-use crate::schema::InputSchema;
-use crate::work::Meter;
+use crate::schema::{InputSchema, SchemaError};
+use crate::work::CompileBudget;
 use crate::yaml::{Fields, Node, Yaml};
 
 /// Whether it is a text with a template, so that its value is not known.
@@ -37,7 +39,7 @@ pub(super) fn read_ask(node: &Node, reader: &Reader<'_>) -> Option<NodeKind> {
         other.bool("`other`", problems);
     }
     if let Some(schema) = fields.filled("schema").filter(|schema| !is_template(schema))
-        && let Err(errors) = InputSchema::compile(&schema.to_json(), &Meter::of_one_step())
+        && let Err(errors) = compiled(&schema.to_json(), reader.compiling)
         && let Some(error) = errors.first()
     {
         let message = format!("`schema` is no JSON Schema that the host can use: {error}");
@@ -47,6 +49,15 @@ pub(super) fn read_ask(node: &Node, reader: &Reader<'_>) -> Option<NodeKind> {
     fields.finish();
     let question = reader.template(node, IN_ACTION, None)?;
     Some(NodeKind::Ask { question, timeout })
+}
+
+/// Compiles a schema of a document.
+pub(super) fn compiled(schema: &Value, budget: &CompileBudget<'_>) -> Result<InputSchema, Vec<SchemaError>> {
+    let meter = budget.schema();
+    let compiled = InputSchema::compile(schema, &meter);
+    let is_exhausted = compiled.as_ref().is_err_and(|errors| errors.iter().any(|error| error.limit));
+    budget.count(&meter, is_exhausted);
+    compiled
 }
 
 /// Reads `{category, message, details}`.

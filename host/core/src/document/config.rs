@@ -19,6 +19,7 @@ use crate::graph::{
 use crate::hook::HookLayer;
 use crate::id;
 use crate::keys;
+use crate::work::CompileBudget;
 use crate::yaml::{Entry, Fields, Mapping, Node, Yaml};
 
 /// How many supersteps a run may have with its child runs, where neither the document nor its `max_steps` asks for more.
@@ -32,7 +33,7 @@ pub(super) fn lower(
     config: &Node,
     order: Option<&[&str]>,
     inputs: Option<BTreeSet<String>>,
-    text: &str,
+    (text, compiling): (&str, &CompileBudget<'_>),
     problems: &Problems,
 ) -> Option<Graph> {
     let mut fields = Fields::open(config, &keys::graph::CONFIG, "`config`", problems)?;
@@ -42,7 +43,8 @@ pub(super) fn lower(
         .map(|nodes| ordered(nodes, order))
         .unwrap_or_default();
     let channel_entries = fields.filled("channels").and_then(|node| node.mapping("`channels`", problems));
-    let mut reader = Reader { inputs, ..reader(&entries, channel_entries, order.is_some(), text, problems) };
+    let read = reader(&entries, channel_entries, order.is_some(), (text, compiling), problems);
+    let mut reader = Reader { inputs, ..read };
 
     let name = fields.filled("name").and_then(|node| name(node, problems));
     reader.retry = fields.filled("retry").and_then(|node| node::retry(node, &reader));
@@ -116,7 +118,7 @@ fn reader<'n>(
     entries: &[&'n Entry],
     channels: Option<&'n Mapping>,
     is_snapshot: bool,
-    text: &'n str,
+    (text, compiling): (&'n str, &'n CompileBudget<'n>),
     problems: &'n Problems,
 ) -> Reader<'n> {
     let mut names = BTreeMap::new();
@@ -169,7 +171,7 @@ fn reader<'n>(
         is_graph: true,
         told: RefCell::default(),
         folding: BTreeSet::new(),
-        patterns: RefCell::default(),
+        compiling,
         retry: None,
         feedback: false,
     }

@@ -13,6 +13,7 @@ use crate::hook::{Control, ControlAction, Hook, HookAction, HookEvent, HookLayer
 use crate::id;
 use crate::keys;
 use crate::node::Category;
+use crate::work::CompileBudget;
 use crate::yaml::{self, Fields, Node, Yaml};
 
 /// Events of conversations: known, and without a meaning in graphs.
@@ -60,6 +61,7 @@ pub fn load_hooks(source_name: &str, text: &str, layer: HookLayer) -> Result<Loa
 
 /// Reads a list of hooks in another document, whose text is `text`. Problems are reported, and invalid hooks left out.
 pub fn load_hook_list(node: &Node, text: &str, layer: HookLayer, problems: &Problems) -> Vec<Hook> {
+    let compiling = CompileBudget::of_file();
     let reader = Reader {
         text,
         problems,
@@ -70,7 +72,7 @@ pub fn load_hook_list(node: &Node, text: &str, layer: HookLayer, problems: &Prob
         is_graph: false,
         told: RefCell::default(),
         folding: BTreeSet::new(),
-        patterns: RefCell::default(),
+        compiling: &compiling,
         retry: None,
         feedback: false,
     };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::ask::compiled;
 use super::config;
 use crate::compat::{Dialect, rye};
 use crate::diagnostic::{Diagnostic, Diagnostics, Problems, Span, codes};
@@ -13,8 +14,7 @@ use crate::graph::Graph;
 use crate::json::digest;
 use crate::keys;
 use crate::parameters;
-use crate::schema::InputSchema;
-use crate::work::Meter;
+use crate::work::CompileBudget;
 use crate::yaml::{self, Fields, Node, Yaml};
 
 /// The key that selects the dialect.
@@ -54,8 +54,19 @@ pub enum SignatureKind {
 /// Reads a graph tool file. `source_name` is what messages call the file; `id` is the graph's item id, or the name of
 /// its file.
 pub fn load(source_name: &str, text: &str, id: &str) -> Result<Loaded, Box<Diagnostics>> {
+    load_within(source_name, text, id, &CompileBudget::of_file())
+}
+
+/// Reads a graph tool file like [`load`]. What compiling its patterns and schemas takes is counted against a budget: where the budget has
+/// refused something, the result does not count ([`CompileBudget::refused`]).
+pub fn load_within(
+    source_name: &str,
+    text: &str,
+    id: &str,
+    compiling: &CompileBudget<'_>,
+) -> Result<Loaded, Box<Diagnostics>> {
     let problems = Problems::new();
-    let graph = yaml::parse(text, &problems).and_then(|root| tool(&root, text, id, &problems));
+    let graph = yaml::parse(text, &problems).and_then(|root| tool(&root, text, id, compiling, &problems));
     let (graph, warnings) = problems.finish(source_name, text, graph)?;
     Ok(Loaded { graph, warnings, signature_line: signature_line(text) })
 }
@@ -69,7 +80,9 @@ pub fn load_config(
     dialect: Dialect,
     problems: &Problems,
 ) -> Option<Graph> {
-    let parts = Parts { config, schema: None, description: None, order: None, dialect };
+    let compiling = CompileBudget::of_file();
+    let parts =
+        Parts { config, schema: None, description: None, order: None, dialect, compiling: &compiling };
     let graph = assemble(parts, text, id, problems);
     graph.filter(|_| !problems.has_errors())
 }
@@ -93,12 +106,20 @@ fn snapshot(root: &Node, problems: &Problems) -> Option<Graph> {
     let dialect = executor(&mut fields, problems);
     fields.finish();
     let order: Vec<&str> = order?.into_iter().map(|(name, _)| name).collect();
-    let parts = Parts { config: config?, schema, description, order: Some(&order), dialect };
+    let compiling = CompileBudget::of_file();
+    let order = Some(&*order);
+    let parts = Parts { config: config?, schema, description, order, dialect, compiling: &compiling };
     assemble(parts, "", id?, problems)
 }
 
 /// The whole of a graph tool file.
-fn tool(root: &Node, text: &str, id: &str, problems: &Problems) -> Option<Graph> {
+fn tool(
+    root: &Node,
+    text: &str,
+    id: &str,
+    compiling: &CompileBudget<'_>,
+    problems: &Problems,
+) -> Option<Graph> {
     let mut fields = Fields::open(root, &keys::graph::TOOL, "a graph tool", problems)?;
     for key in ["version", "category"] {
         if let Some(node) = fields.filled(key)
@@ -126,7 +147,8 @@ fn tool(root: &Node, text: &str, id: &str, problems: &Problems) -> Option<Graph>
     let schema = fields.filled("config_schema");
     let config = fields.required("config");
     fields.finish();
-    assemble(Parts { config: config?, schema, description, order: None, dialect }, text, id, problems)
+    let parts = Parts { config: config?, schema, description, order: None, dialect, compiling };
+    assemble(parts, text, id, problems)
 }
 
 /// `executor_id`: the dialect of the graph.
@@ -150,15 +172,17 @@ struct Parts<'n> {
     /// The order of the nodes, if the document does not define it.
     order: Option<&'n [&'n str]>,
     dialect: Dialect,
+    /// What its patterns and schemas may take.
+    compiling: &'n CompileBudget<'n>,
 }
 
 fn assemble(parts: Parts<'_>, text: &str, id: &str, problems: &Problems) -> Option<Graph> {
     let input_schema = parts.schema.map(Node::to_json);
     if let (Some(node), Some(schema)) = (parts.schema, &input_schema) {
-        check_schema(node, schema, problems);
+        check_schema(node, schema, parts.compiling, problems);
     }
     let inputs = input_schema.as_ref().and_then(|schema| names_of_inputs(schema, parts.dialect));
-    let mut graph = config::lower(parts.config, parts.order, inputs, text, problems)?;
+    let mut graph = config::lower(parts.config, parts.order, inputs, (text, parts.compiling), problems)?;
     // The order of nodes determines the order of tasks, and JSON objects have no order: so it is digested separately.
     let order: Vec<&str> = graph.nodes.iter().map(|node| node.name.as_str()).collect();
     let mut document = Map::new();
@@ -227,8 +251,8 @@ fn names_of_inputs(schema: &Value, dialect: Dialect) -> Option<BTreeSet<String>>
     Some(names.chain(parameters::names(dialect).map(str::to_owned)).collect())
 }
 
-fn check_schema(node: &Node, schema: &Value, problems: &Problems) {
-    for error in InputSchema::compile(schema, &Meter::of_one_step()).err().into_iter().flatten() {
+fn check_schema(node: &Node, schema: &Value, compiling: &CompileBudget<'_>, problems: &Problems) {
+    for error in compiled(schema, compiling).err().into_iter().flatten() {
         let place = node.descend(&error.pointer).span.first_line();
         let message = format!("`config_schema` is not a usable JSON Schema: {}", error.message);
         problems.push(Diagnostic::error(codes::SCHEMA_INVALID, place, message));

@@ -22,7 +22,9 @@ mod revisit;
 mod scope;
 
 pub use hooks::{LoadedHooks, load_hook_list, load_hooks, load_hooks_snapshot};
-pub use load::{Loaded, SignatureKind, SignatureLine, document_digest, load, load_config, load_snapshot};
+pub use load::{
+    Loaded, SignatureKind, SignatureLine, document_digest, load, load_config, load_snapshot, load_within,
+};
 
 #[cfg(test)]
 mod tests;

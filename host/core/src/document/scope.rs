@@ -10,7 +10,7 @@ use crate::diagnostic::{Code, Diagnostic, Problems, Span, codes, excerpt, neares
 use crate::graph::{NodeIndex, RetryPolicy};
 use crate::id::{self, IdError};
 use crate::template::{Path, TemplateSyntaxError, ValueTemplate};
-use crate::work::PatternBudget;
+use crate::work::CompileBudget;
 use crate::yaml::{Node, Yaml};
 
 /// What every part of a document is read with.
@@ -32,8 +32,8 @@ pub(super) struct Reader<'n> {
     pub(super) told: RefCell<BTreeSet<String>>,
     /// The declared channels whose reducer folds writes.
     pub(super) folding: BTreeSet<String>,
-    /// The memory that the patterns of its conditions may still take together.
-    pub(super) patterns: RefCell<PatternBudget>,
+    /// What its patterns and schemas may still take together.
+    pub(super) compiling: &'n CompileBudget<'n>,
     /// `config.retry`: how often to try a node that does not say it.
     pub(super) retry: Option<RetryPolicy>,
     /// `config.revisit`: the default for nodes without a `revisit` of their own.
@@ -250,7 +250,7 @@ impl<'n> Reader<'n> {
 
     /// A condition, which reads only `roots` if they are given.
     pub(super) fn condition(&self, node: &Node, roots: Option<&[&str]>) -> Option<Condition> {
-        let read = Condition::from_json_within(&node.to_json(), &mut self.patterns.borrow_mut());
+        let read = Condition::from_json_within(&node.to_json(), self.compiling);
         let condition = match read {
             Ok(condition) => condition,
             Err(error) => {

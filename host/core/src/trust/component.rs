@@ -483,14 +483,28 @@ fn split_version(item: &str) -> (&str, Option<&str>) {
     (path_of(item), version_of(item))
 }
 
-/// A statement cannot be put into an envelope.
+/// An envelope is not written.
 #[derive(Debug, thiserror::Error)]
-#[error("the statement cannot be written as JSON: {0}")]
-pub struct SignError(#[from] serde_json::Error);
+pub enum SignError {
+    /// The statement or the envelope cannot be written as JSON.
+    #[error("the statement cannot be written: {0}")]
+    Write(#[from] serde_json::Error),
+    /// Whoever verifies the component would refuse the envelope.
+    #[error("nothing would read the envelope with this statement: {0}")]
+    Unreadable(#[source] Box<ClaimsError>),
+}
 
 /// Signs a statement about a component: the text of the envelope that is next to it.
 pub fn sign_component(statement: &ComponentStatement, key: &SigningKey) -> Result<String, SignError> {
-    Ok(Envelope::sign(statement.to_payload()?, key).to_text()?)
+    readable(Envelope::sign(statement.to_payload()?, key).to_text()?)
+}
+
+/// The text of an envelope, unless those who read it would refuse it: for its size, or for what the statement holds.
+fn readable(text: String) -> Result<String, SignError> {
+    match EnvelopeClaims::read(&text) {
+        Ok(_) => Ok(text),
+        Err(error) => Err(SignError::Unreadable(Box::new(error))),
+    }
 }
 
 /// A component's envelope as it says of itself, before anything is believed: to show it, or to sign it too. Never for a
@@ -558,6 +572,6 @@ impl EnvelopeClaims {
         }
         let mut envelope = self.envelope.clone();
         envelope.signatures.extend(Envelope::sign(envelope.unverified().to_vec(), key).signatures);
-        Ok(envelope.to_text().map_err(SignError)?)
+        Ok(readable(envelope.to_text().map_err(SignError::Write)?)?)
     }
 }

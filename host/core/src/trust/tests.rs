@@ -52,6 +52,24 @@ fn envelope(key: &SigningKey) -> String {
     sign_component(&make_statement(&bytes(), predicate()).unwrap(), key).unwrap()
 }
 
+#[test]
+fn an_envelope_that_nothing_reads_is_not_signed() {
+    let deep = (0..70).fold(json!(true), |inner, _| json!({ "not": inner }));
+    let long = Description { summary: "s".repeat(3 << 20), ..predicate().description };
+    let nested = Description { params: deep, ..predicate().description };
+    for description in [long, nested] {
+        let statement = make_statement(&bytes(), Predicate { description, ..predicate() });
+        // What is refused before is refused as well.
+        let Ok(statement) = statement else { continue };
+        let refused = sign_component(&statement, &key(1)).unwrap_err();
+        assert!(matches!(refused, SignError::Unreadable(_)), "{refused}");
+    }
+    let most = Description { summary: "s".repeat(2 << 20), ..predicate().description };
+    let statement = make_statement(&bytes(), Predicate { description: most, ..predicate() }).unwrap();
+    let signed = sign_component(&statement, &key(1)).unwrap();
+    EnvelopeClaims::read(&signed).unwrap().countersign(&bytes(), &key(2)).unwrap();
+}
+
 /// An envelope around any payload, properly signed.
 fn envelope_of(payload: impl Into<Vec<u8>>, key: &SigningKey) -> String {
     Envelope::sign(payload.into(), key).to_text().unwrap()

@@ -10,7 +10,7 @@ use super::schedule::limit;
 use super::superstep::Superstep;
 use super::task::TaskState;
 use crate::limits::{Budget, ModelUse, RunLimits};
-use crate::node::Failure;
+use crate::node::{Category, Failure};
 use crate::record::RunError;
 use crate::time::Timestamp;
 use crate::work::rates::STEP;
@@ -39,6 +39,10 @@ impl From<Refusal> for Trouble {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Failed(failure) => Self::Failed(failure),
+            // The document is what costs so much: it is no step of this graph's own.
+            Refusal::Exhausted(exhausted @ Exhausted::Step) => {
+                Self::Failed(Failure::new(Category::Limit, format!("the graph cannot be read: {exhausted}")))
+            }
             Refusal::Exhausted(exhausted) => Self::Exhausted(exhausted),
         }
     }

@@ -65,6 +65,11 @@ impl Meter {
         self.charge((parts as u64).saturating_mul(rate))
     }
 
+    /// What may still be charged.
+    pub const fn left(&self) -> u64 {
+        self.most.saturating_sub(self.spent.get())
+    }
+
     /// What has been charged so far.
     pub const fn spent(&self) -> u64 {
         self.spent.get()

@@ -15,11 +15,13 @@
 //! # Ok::<(), Exhausted>(())
 //! ```
 
+mod compile_budget;
 mod meter;
 mod pattern;
 pub mod rates;
 pub mod size;
 pub mod vectors;
 
+pub use compile_budget::CompileBudget;
 pub use meter::{Exhausted, Meter};
-pub use pattern::{Pattern, PatternBudget, PatternError};
+pub use pattern::{Pattern, PatternError, ReadPattern};

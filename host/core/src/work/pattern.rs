@@ -2,23 +2,39 @@
 
 use regex::{Regex, RegexBuilder};
 use regex_automata::nfa::thompson::{NFA, State};
-use regex_syntax::ast::{self, Ast, ClassSetItem, ClassUnicode, ClassUnicodeKind};
+use regex_syntax::ast::{
+    self, Ast, ClassBracketed, ClassSetItem, ClassUnicode, ClassUnicodeKind, Flag, Flags, GroupKind,
+};
+use regex_syntax::hir::translate::Translator;
+use regex_syntax::hir::{Class, Hir, HirKind};
 
-use super::rates::PATTERN_STATE;
+use super::rates::{PATTERN_STATE, STEP};
 use super::{Exhausted, Meter};
 
 /// The longest pattern, in bytes: a class of two bytes such as `\w` becomes hundreds of ranges before anything is
 /// compiled.
-const LONGEST: usize = 4_096;
+pub(super) const LONGEST: usize = 4_096;
 
 /// How much a compiled pattern may weigh, in bytes, on any target.
-const MOST_WEIGHT: usize = 1 << 20;
+pub(super) const MOST_WEIGHT: usize = 1 << 20;
 
 /// How much the patterns of one document may weigh together, in bytes.
-const MOST_TOGETHER: usize = 8 << 20;
+pub(super) const MOST_TOGETHER: usize = 8 << 20;
 
-/// The least weight of a pattern: searching with it takes memory, too.
-const LEAST_WEIGHT: usize = 16 << 10;
+/// The costs of reading a pattern, apart from what it is compiled to: of each byte, of each class that has a table of ranges, and of each
+/// character that is looked up for its other case.
+const READ_BYTE: u64 = 300;
+const READ_TABLE: u64 = 20_000;
+const FOLD_CHARACTER: u64 = 16;
+/// How many characters there are.
+const ALL_CHARACTERS: u64 = 0x11_0000;
+/// How many characters of a class with a table are looked up for their other case, about.
+const CASED_CHARACTERS: u64 = 20_000;
+
+/// The costs of compiling: of each byte of a literal text, of each class, and of each range of a class, for each repetition.
+const COMPILE_LITERAL_BYTE: u64 = 100;
+const COMPILE_CLASS: u64 = 6_000;
+const COMPILE_RANGE: u64 = 500;
 
 /// Where compilation is ended, in bytes of memory. It depends on the target, and so lies far beyond [`MOST_WEIGHT`].
 const MOST_MEMORY: usize = 8 << 20;
@@ -41,7 +57,7 @@ pub enum PatternError {
     /// It is not a valid pattern, or uses an unsupported feature (look-around, back-references).
     #[error("{0}")]
     Syntax(String),
-    /// It is too long, or too large once it is compiled.
+    /// It is too long, too large once it is compiled, or takes too long to be compiled.
     #[error("it is longer than {LONGEST} bytes, or larger than {MOST_WEIGHT} bytes once it is compiled")]
     TooLarge,
     /// The patterns of the document are too large together.
@@ -49,70 +65,67 @@ pub enum PatternError {
         "the patterns of the document are larger than {MOST_TOGETHER} bytes together, once they are compiled"
     )]
     Together,
+    /// There is not enough fuel left to compile it.
+    #[error("it is not compiled: {0}")]
+    Exhausted(#[from] Exhausted),
 }
 
-/// The weight that the patterns of one document may still have together. A document of a megabyte has room for ten
-/// thousand patterns, each of which compiles to a megabyte.
-#[derive(Debug)]
-pub struct PatternBudget {
-    left: usize,
+/// A pattern that was read and is not compiled yet: what that costs is known before it is done.
+pub struct ReadPattern<'p> {
+    text: &'p str,
+    hir: Hir,
+    cost: u64,
 }
 
-impl Default for PatternBudget {
-    fn default() -> Self {
-        Self::of_one_document()
-    }
-}
-
-impl PatternBudget {
-    /// The budget of a document before its first pattern.
-    pub const fn of_one_document() -> Self {
-        Self { left: MOST_TOGETHER }
-    }
-
-    /// Compiles a pattern of the document. A refused pattern counts as well, since refusing takes time; once the budget
-    /// is used up, nothing is compiled.
-    pub fn compile(&mut self, pattern: &str) -> Result<Pattern, PatternError> {
-        if self.left == 0 {
-            return Err(PatternError::Together);
-        }
-        let compiled = Pattern::compile(pattern);
-        let weight = match &compiled {
-            Ok(pattern) => pattern.weight.max(LEAST_WEIGHT),
-            Err(PatternError::Syntax(_)) => LEAST_WEIGHT,
-            Err(PatternError::TooLarge | PatternError::Together) if pattern.len() > LONGEST => LEAST_WEIGHT,
-            Err(PatternError::TooLarge | PatternError::Together) => 2 * MOST_WEIGHT,
-        };
-        let left = self.left.checked_sub(weight);
-        self.left = left.unwrap_or(0);
-        match left {
-            None if compiled.is_ok() => Err(PatternError::Together),
-            _ => compiled,
-        }
-    }
-}
-
-impl Pattern {
-    /// Compiles a pattern of the `regex` crate's syntax. Of its classes of Unicode, there are general categories, scripts and binary
-    /// properties.
-    pub fn compile(pattern: &str) -> Result<Self, PatternError> {
-        if pattern.len() > LONGEST {
+impl<'p> ReadPattern<'p> {
+    /// Reads a pattern of the `regex` crate's syntax. Of its classes of Unicode, there are general categories, scripts and binary
+    /// properties. One that costs more than a step of work may to be compiled is refused.
+    pub fn of(text: &'p str) -> Result<Self, PatternError> {
+        if text.len() > LONGEST {
             return Err(PatternError::TooLarge);
         }
-        check_classes(pattern)?;
-        let regex =
-            RegexBuilder::new(pattern).size_limit(MOST_MEMORY).dfa_size_limit(MOST_CACHE).build().map_err(
-                |error| match error {
-                    regex::Error::CompiledTooBig(_) => PatternError::TooLarge,
-                    other => PatternError::Syntax(other.to_string()),
-                },
-            )?;
-        let nfa = NFA::new(pattern).map_err(|error| PatternError::Syntax(error.to_string()))?;
+        let syntax = |reason: String| PatternError::Syntax(reason);
+        let ast = ast::parse::Parser::new().parse(text).map_err(|error| syntax(error.to_string()))?;
+        let read = ast::visit(&ast, Classes::default())?;
+        let read = read.saturating_add((text.len() as u64).saturating_mul(READ_BYTE));
+        if read > STEP {
+            return Err(PatternError::TooLarge);
+        }
+        let hir = Translator::new().translate(text, &ast).map_err(|error| syntax(error.to_string()))?;
+        let cost = read.saturating_add(compiling(&hir));
+        if cost > STEP {
+            return Err(PatternError::TooLarge);
+        }
+        Ok(Self { text, hir, cost })
+    }
+
+    /// What to compile it costs: about the nanoseconds that it takes, by the classes in it and how often they are repeated.
+    pub const fn cost(&self) -> u64 {
+        self.cost
+    }
+
+    /// Compiles it.
+    pub fn compile(self) -> Result<Pattern, PatternError> {
+        let builder = RegexBuilder::new(self.text).size_limit(MOST_MEMORY).dfa_size_limit(MOST_CACHE).build();
+        let regex = builder.map_err(|error| match error {
+            regex::Error::CompiledTooBig(_) => PatternError::TooLarge,
+            other => PatternError::Syntax(other.to_string()),
+        })?;
+        let nfa = NFA::compiler()
+            .build_from_hir(&self.hir)
+            .map_err(|error| PatternError::Syntax(error.to_string()))?;
         let weight = nfa.states().iter().map(weight).sum();
         if weight > MOST_WEIGHT {
             return Err(PatternError::TooLarge);
         }
-        Ok(Self { regex, states: nfa.states().len() as u64, weight })
+        Ok(Pattern { regex, states: nfa.states().len() as u64, weight })
+    }
+}
+
+impl Pattern {
+    /// Reads and compiles a pattern: [`ReadPattern::of`].
+    pub fn compile(pattern: &str) -> Result<Self, PatternError> {
+        ReadPattern::of(pattern)?.compile()
     }
 
     /// Where it matches first in a text, in bytes. Nothing is charged: the text is searched for a user who waits for it, in time
@@ -133,21 +146,28 @@ impl Pattern {
         self.states
     }
 
+    /// How much it weighs, in bytes, on any target.
+    pub(super) const fn weight(&self) -> usize {
+        self.weight
+    }
+
     /// The pattern as it was written.
     pub fn as_str(&self) -> &str {
         self.regex.as_str()
     }
 }
 
-/// Refuses classes of other properties: whether their tables are there depends on how the program was built, and what a pattern
-/// matches must not. A pattern that cannot be read is refused where it is compiled.
-fn check_classes(pattern: &str) -> Result<(), PatternError> {
-    let Ok(read) = ast::parse::Parser::new().parse(pattern) else { return Ok(()) };
-    ast::visit(&read, Classes)
+/// Looks at each class of a pattern. Other properties are refused: whether their tables are there depends on how the program was built, and
+/// what a pattern matches must not. Adds up what to read the classes costs: where letters count as the same in both cases, each character of
+/// a class is looked up.
+#[derive(Default)]
+struct Classes {
+    cost: u64,
+    /// The characters of the sets that are open, the innermost last.
+    open: Vec<u64>,
+    characters: u64,
+    folds: bool,
 }
-
-/// Looks at each class of Unicode in a pattern.
-struct Classes;
 
 impl Classes {
     fn check(class: &ClassUnicode) -> Result<(), PatternError> {
@@ -163,20 +183,117 @@ impl Classes {
     }
 }
 
+impl Classes {
+    /// Adds characters to the innermost set.
+    fn add(&mut self, characters: u64) {
+        if let Some(open) = self.open.last_mut() {
+            *open = open.saturating_add(characters).min(ALL_CHARACTERS);
+        }
+    }
+
+    /// A class of Unicode, which is copied from its table.
+    fn table(&mut self, negated: bool) {
+        self.cost = self.cost.saturating_add(READ_TABLE);
+        self.add(if negated { ALL_CHARACTERS } else { CASED_CHARACTERS });
+    }
+}
+
 impl ast::Visitor for Classes {
-    type Output = ();
+    type Output = u64;
     type Err = PatternError;
 
-    fn finish(self) -> Result<(), PatternError> {
-        Ok(())
+    fn finish(self) -> Result<u64, PatternError> {
+        let folded = if self.folds { self.characters.saturating_mul(FOLD_CHARACTER) } else { 0 };
+        Ok(self.cost.saturating_add(folded))
     }
 
     fn visit_pre(&mut self, ast: &Ast) -> Result<(), PatternError> {
-        if let Ast::ClassUnicode(class) = ast { Self::check(class) } else { Ok(()) }
+        match ast {
+            Ast::ClassUnicode(class) => {
+                Self::check(class)?;
+                self.characters = self.characters.saturating_add(CASED_CHARACTERS);
+                self.table(false);
+            }
+            Ast::ClassPerl(_) => self.table(false),
+            Ast::ClassBracketed(_) => self.open.push(0),
+            Ast::Flags(set) => self.flags(&set.flags),
+            Ast::Group(group) => {
+                if let GroupKind::NonCapturing(flags) = &group.kind {
+                    self.flags(flags);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn visit_post(&mut self, ast: &Ast) -> Result<(), PatternError> {
+        if let Ast::ClassBracketed(class) = ast {
+            self.close(class);
+        }
+        Ok(())
     }
 
     fn visit_class_set_item_pre(&mut self, item: &ClassSetItem) -> Result<(), PatternError> {
-        if let ClassSetItem::Unicode(class) = item { Self::check(class) } else { Ok(()) }
+        match item {
+            ClassSetItem::Unicode(class) => {
+                Self::check(class)?;
+                self.table(class.is_negated());
+            }
+            ClassSetItem::Perl(class) => self.table(class.negated),
+            ClassSetItem::Ascii(_) => self.add(128),
+            ClassSetItem::Literal(_) => self.add(1),
+            ClassSetItem::Range(range) => {
+                let (first, last) = (u32::from(range.start.c), u32::from(range.end.c));
+                self.add(u64::from(last.saturating_sub(first)) + 1);
+            }
+            ClassSetItem::Bracketed(_) => self.open.push(0),
+            ClassSetItem::Empty(_) | ClassSetItem::Union(_) => {}
+        }
+        Ok(())
+    }
+
+    fn visit_class_set_item_post(&mut self, item: &ClassSetItem) -> Result<(), PatternError> {
+        if let ClassSetItem::Bracketed(class) = item {
+            self.close(class);
+        }
+        Ok(())
+    }
+}
+
+impl Classes {
+    /// A set ends, which may be inside of another.
+    fn close(&mut self, class: &ClassBracketed) {
+        let characters = self.open.pop().unwrap_or_default();
+        self.characters = self.characters.saturating_add(characters);
+        self.add(if class.negated { ALL_CHARACTERS } else { characters });
+    }
+
+    fn flags(&mut self, flags: &Flags) {
+        self.folds |= flags.flag_state(Flag::CaseInsensitive) == Some(true);
+    }
+}
+
+/// What to compile a pattern that was read costs.
+fn compiling(hir: &Hir) -> u64 {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => COMPILE_LITERAL_BYTE,
+        HirKind::Literal(literal) => (literal.0.len() as u64).saturating_mul(COMPILE_LITERAL_BYTE),
+        HirKind::Class(class) => {
+            let ranges = match class {
+                Class::Unicode(class) => class.ranges().len(),
+                Class::Bytes(class) => class.ranges().len(),
+            };
+            COMPILE_CLASS.saturating_add((ranges as u64).saturating_mul(COMPILE_RANGE))
+        }
+        HirKind::Repetition(repeated) => {
+            let times = u64::from(repeated.max.unwrap_or(repeated.min).max(repeated.min).max(1));
+            compiling(&repeated.sub).saturating_mul(times)
+        }
+        HirKind::Capture(capture) => compiling(&capture.sub).saturating_add(COMPILE_CLASS),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+            parts.iter().map(compiling).fold(COMPILE_LITERAL_BYTE, u64::saturating_add)
+        }
     }
 }
 
@@ -241,25 +358,33 @@ mod tests {
     }
 
     #[test]
-    fn the_patterns_of_a_document_are_bounded_together() {
-        // A document has room for common patterns by the hundred.
-        let mut budget = PatternBudget::of_one_document();
-        for _ in 0..100 {
-            budget.compile(r"^[\w.+-]+@[\w-]+\.[a-z]{2,}$").unwrap();
+    fn a_pattern_that_takes_long_to_compile_is_refused_before_it_is_compiled() {
+        let many = |part: &str, times: usize| part.repeat(times);
+        for costly in [
+            r"\w{1000}".to_owned(),
+            r"((\w{1000}){1000}){1000}".to_owned(),
+            r"(?:\pL{100}){100}".to_owned(),
+            r"[[:alpha:]\w]{400}".to_owned(),
+            ".{60000}".to_owned(),
+            "a{2000000}".to_owned(),
+            // Each character of these classes is looked up for its other case, though little comes of them.
+            format!("(?i){}", many(r"[\x{0}-\x{10ffff}]", 100)),
+            format!("(?i){}", many(r"[\S\s]", 500)),
+            format!("(?i:{})", many(r"[[^a]b]", 500)),
+            format!("(?xi){}", many(r"[\PL]", 800)),
+        ] {
+            let began = std::time::Instant::now();
+            assert!(matches!(ReadPattern::of(&costly), Err(PatternError::TooLarge)), "{costly:.40}");
+            assert!(began.elapsed().as_millis() < 100, "{costly:.40}");
         }
-        let compiles = |pattern: &dyn Fn(usize) -> String| {
-            let mut budget = PatternBudget::of_one_document();
-            let mut compiled = 0;
-            while budget.left > 0 {
-                compiled += 1;
-                let _ = budget.compile(&pattern(compiled));
-            }
-            assert_eq!(budget.compile("a").unwrap_err(), PatternError::Together);
-            compiled
-        };
-        assert!(compiles(&|n| format!("{n}a{{20000}}")) <= 16);
-        assert!(compiles(&|n| format!("{n}(a{{1000}}){{1000}}")) <= 4);
-        assert!(compiles(&|n| format!("{n}(")) <= 512);
-        assert!(compiles(&|n| n.to_string()) <= 512);
+        for (plain, most) in [
+            ("^draft-[0-9]+$", 30_000),
+            (r"^\d{4}-\d{2}-\d{2}$", 600_000),
+            (r"(?i)^[\w.+-]+@[\w-]+\.[a-z]{2,}$", 3_000_000),
+            (r"\w{50}", 25_000_000),
+        ] {
+            let cost = ReadPattern::of(plain).unwrap().cost();
+            assert!(cost < most, "{plain}: {cost}");
+        }
     }
 }

@@ -49,6 +49,9 @@ pub const PATTERN_COMPILE_BYTE: u64 = 500;
 /// Compiling one state of a pattern: a state of a Unicode class, which takes the longest.
 pub const PATTERN_COMPILE_STATE: u64 = 4_000;
 
+/// Refusing a pattern that is too large or takes too long to be compiled.
+pub const PATTERN_REFUSED: u64 = 2_500 * PATTERN_COMPILE_STATE;
+
 /// Passing one task from its making to its commit: its records and events included, its values not.
 pub const TASK: u64 = 4_000;
 

@@ -13,7 +13,7 @@ use crate::host_item::HostItem;
 use crate::json::canonical_length;
 use crate::node::{Category, Failure};
 use crate::schema::{InputSchema, SchemaFailure};
-use crate::work::{Exhausted, Meter, rates};
+use crate::work::{CompileBudget, Exhausted, Meter, rates};
 
 /// The longest text of a written graph, in bytes. It is read in the midst of a run, so that it may take no longer than one
 /// step of the host's work; a file may be larger.
@@ -140,8 +140,12 @@ pub(super) fn open(graph: &Value, meter: &Meter) -> Result<Opened, Unopened> {
     };
     meter.charge_each(text.len(), rates::DOCUMENT_BYTE).map_err(Unopened::Exhausted)?;
     let id = format!("{WRITTEN}{}", &Digest::of_bytes(text.as_bytes()).hex()[..ID]);
-    let loaded = document::load(NAME, &text, &id).map_err(Unopened::Invalid)?;
-    Ok(Opened { loaded, length: text.len() })
+    let compiling = CompileBudget::of_written(text.len(), meter);
+    let loaded = document::load_within(NAME, &text, &id, &compiling);
+    if let Some(exhausted) = compiling.refused() {
+        return Err(Unopened::Exhausted(exhausted));
+    }
+    Ok(Opened { loaded: loaded.map_err(Unopened::Invalid)?, length: text.len() })
 }
 
 fn bounded(length: usize) -> Result<(), Unopened> {

@@ -3,6 +3,7 @@
 //! The section is a byte with the version of its format and the documentation of one package in JSON, by world, interface and function, as
 //! `wit-parser` writes it. It is as untrusted as the component: its size, its depth and the length of a description are bounded.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use graph_core::json::{MAX_DEPTH, parse_strict};
@@ -49,16 +50,15 @@ pub enum DocumentationError {
 /// The first paragraph about each function of a scope.
 type Paragraphs = BTreeMap<String, String>;
 
-/// The documentation of a world: of its own functions, and of the interfaces that it defines itself.
-#[derive(Default)]
-struct World {
-    functions: Paragraphs,
-    interfaces: BTreeMap<String, Paragraphs>,
-}
+/// What all worlds that document a function say of it; `None` if they differ.
+type Agreed = Option<String>;
 
-/// What a component says about its functions.
+/// What a component says about its functions: those of its worlds, those of the interfaces that worlds define themselves, and those of
+/// interfaces.
+#[derive(Default)]
 pub(super) struct Documentation {
-    worlds: Vec<World>,
+    functions: BTreeMap<String, Agreed>,
+    own: BTreeMap<String, BTreeMap<String, Agreed>>,
     interfaces: BTreeMap<String, Paragraphs>,
 }
 
@@ -76,10 +76,24 @@ impl Documentation {
         let text = std::str::from_utf8(json).map_err(|error| not_json(&error.to_string()))?;
         let package = parse_strict(text, MAX_DEPTH).map_err(|error| not_json(&error.to_string()))?;
         let package = object(SECTION, &package)?;
-        let worlds = entries(package, "worlds")?
-            .map(|(name, world)| World::read(object(name, world)?))
-            .collect::<Result<_, _>>()?;
-        Ok(Some(Self { worlds, interfaces: interfaces(package, "interfaces")? }))
+        let mut documentation = Self { interfaces: interfaces(package, "interfaces")?, ..Self::default() };
+        for (name, world) in entries(package, "worlds")? {
+            documentation.add_world(object(name, world)?)?;
+        }
+        Ok(Some(documentation))
+    }
+
+    fn add_world(&mut self, world: &Map<String, Value>) -> Result<(), DocumentationError> {
+        // What is exported has keys of its own only where it is imported, too.
+        let mut functions = paragraphs(world, "funcs")?;
+        functions.extend(paragraphs(world, "func_exports")?);
+        agree(&mut self.functions, functions);
+        let mut own = interfaces(world, "interfaces")?;
+        own.extend(interfaces(world, "interface_exports")?);
+        for (interface, functions) in own {
+            agree(self.own.entry(interface).or_default(), functions);
+        }
+        Ok(())
     }
 
     /// Fills in the summaries of functions, and the descriptions of their params. `names` are those of all functions that the component
@@ -87,8 +101,12 @@ impl Documentation {
     pub(super) fn describe(&self, functions: &mut [FunctionDescription], names: &BTreeSet<String>) {
         let exported: BTreeSet<&str> =
             names.iter().filter_map(|name| name.rsplit_once('/')).map(|(interface, _)| interface).collect();
+        let mut same: BTreeMap<&str, usize> = BTreeMap::new();
+        for (_, short) in exported.iter().filter_map(|interface| interface.rsplit_once('/')) {
+            *same.entry(short).or_default() += 1;
+        }
         for function in functions {
-            let Some(summary) = self.summary(&function.name, &exported) else { continue };
+            let Some(summary) = self.summary(&function.name, &same) else { continue };
             summary.clone_into(&mut function.summary);
             if let Value::Object(schema) = &mut function.params {
                 schema.insert("description".to_owned(), Value::from(summary));
@@ -96,34 +114,34 @@ impl Documentation {
         }
     }
 
-    /// What there is about a function, by its name in item ids.
-    fn summary(&self, name: &str, exported: &BTreeSet<&str>) -> Option<&str> {
+    /// What there is about a function, by its name in item ids. `same` are the numbers of exported interfaces by their short names.
+    fn summary(&self, name: &str, same: &BTreeMap<&str, usize>) -> Option<&str> {
         let Some((interface, function)) = name.rsplit_once('/') else {
-            return agreed(self.worlds.iter().filter_map(|world| world.functions.get(name)));
+            return self.functions.get(name)?.as_deref();
         };
         let Some((_, short)) = interface.rsplit_once('/') else {
-            return agreed(
-                self.worlds.iter().filter_map(|world| world.interfaces.get(interface)?.get(function)),
-            );
+            return self.own.get(interface)?.get(function)?.as_deref();
         };
         // The section does not name its package: of two interfaces with that name, nothing says which one it is about.
-        let same =
-            exported.iter().filter(|other| other.rsplit_once('/').is_some_and(|(_, other)| other == short));
-        if same.count() > 1 {
+        if same.get(short).is_some_and(|count| *count > 1) {
             return None;
         }
         self.interfaces.get(short)?.get(function).map(String::as_str)
     }
 }
 
-impl World {
-    fn read(world: &Map<String, Value>) -> Result<Self, DocumentationError> {
-        // What is exported has keys of its own only where it is imported, too.
-        let mut functions = paragraphs(world, "funcs")?;
-        functions.extend(paragraphs(world, "func_exports")?);
-        let mut own = interfaces(world, "interfaces")?;
-        own.extend(interfaces(world, "interface_exports")?);
-        Ok(Self { functions, interfaces: own })
+/// Adds what another world says.
+fn agree(all: &mut BTreeMap<String, Agreed>, more: Paragraphs) {
+    for (name, paragraph) in more {
+        match all.entry(name) {
+            Entry::Vacant(entry) => {
+                entry.insert(Some(paragraph));
+            }
+            Entry::Occupied(mut entry) if entry.get().as_ref() != Some(&paragraph) => {
+                entry.insert(None);
+            }
+            Entry::Occupied(_) => {}
+        }
     }
 }
 
@@ -211,10 +229,4 @@ fn cut_off(text: &str, most: usize) -> String {
         Some((end, _)) => format!("{}…", text[..end].trim_end()),
         None => text.to_owned(),
     }
-}
-
-/// What all worlds that document something say of it; `None` if they differ.
-fn agreed<'v>(mut texts: impl Iterator<Item = &'v String>) -> Option<&'v str> {
-    let first = texts.next()?;
-    texts.all(|other| other == first).then_some(first)
 }

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use graph_core::node::{Category, Failure, Outcome};
+use graph_core::work::Meter;
 use serde_json::Value;
 use wasmtime::Store;
 use wasmtime::component::{ComponentExportIndex, InstancePre, Type, Val};
 
 use super::list::{self, Signature};
-use super::{read, write};
+use super::read::{self, Mismatch};
+use super::write;
 use crate::call::Classification;
 use crate::state::TaskState;
 
@@ -29,9 +31,15 @@ impl FunctionEntry {
     }
 
     /// The arguments of a call.
-    pub(crate) fn arguments(&self, params: &Value) -> Result<Vec<Val>, Failure> {
-        read::arguments(&self.signature, params).map_err(|mismatch| {
-            Failure::new(Category::InvalidInput, format!("its params are not what it takes: {mismatch}"))
+    pub(crate) fn arguments(&self, params: &Value, meter: &Meter) -> Result<Vec<Val>, Failure> {
+        read::arguments(&self.signature, params, meter).map_err(|mismatch| match mismatch {
+            Mismatch::Exhausted(exhausted) => {
+                let message = format!("its params cannot be made values of its types: {exhausted}");
+                Failure::new(Category::Limit, message)
+            }
+            mismatch @ Mismatch::Value { .. } => {
+                Failure::new(Category::InvalidInput, format!("its params are not what it takes: {mismatch}"))
+            }
         })
     }
 
@@ -60,9 +68,10 @@ impl FunctionEntry {
         &self,
         value: Option<Val>,
         limit: u64,
+        meter: &Meter,
     ) -> (Classification, Result<Outcome, Failure>) {
         let ty: Option<&Type> = self.signature.result.as_ref();
-        let (classification, answer) = write::answer(value, ty, limit);
+        let (classification, answer) = write::answer(value, ty, limit, meter);
         (classification, answer.map(Outcome::Result))
     }
 }

@@ -1,15 +1,20 @@
 //! Which functions a component exports, and what they take.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
+use graph_core::diagnostic::{excerpt, nearest};
 use graph_core::id::is_function;
 use graph_core::node::FunctionDescription;
 use serde_json::{Map, Value, json};
-use wasmtime::component::types::{ComponentFunc, ComponentItem};
+use wasmtime::component::types::{self, ComponentFunc, ComponentItem};
 use wasmtime::component::{Component, ComponentExportIndex, Type};
 
 use super::documentation::{Documentation, DocumentationError};
-use super::schema::{Schemas, TooLarge};
+use super::schema::{NoRoom, Room, Schemas, TooLarge};
+
+/// How many functions a message names.
+const MOST_SHOWN: usize = 20;
 
 /// The interface of a node action, which is no function of this kind.
 const ACTION: &str = "graph-host:node/action";
@@ -40,16 +45,23 @@ pub struct ExportedFunctions {
 
 impl ExportedFunctions {
     /// The functions of a component, which was compiled from `bytes`.
-    pub(crate) fn read(engine: &wasmtime::Engine, component: &Component, bytes: &[u8]) -> Self {
+    pub(crate) fn read(
+        engine: &wasmtime::Engine,
+        component: &Component,
+        bytes: &[u8],
+    ) -> Result<Self, NoRoom> {
         let mut exported = Self::default();
-        for function in functions(engine, component) {
-            match function {
+        let types = component.component_type();
+        let exports = Exports::of(engine, &types)?;
+        let mut room = Room::of_one_component();
+        for function in exports.describe(&mut room) {
+            match function? {
                 Ok(callable) => exported.callable.push(callable),
                 Err(uncallable) => exported.uncallable.push(uncallable),
             }
         }
         if exported.callable.is_empty() {
-            return exported;
+            return Ok(exported);
         }
         match Documentation::read(bytes) {
             Ok(None) => {}
@@ -61,7 +73,7 @@ impl ExportedFunctions {
             }
             Err(error) => exported.undocumented = Some(error),
         }
-        exported
+        Ok(exported)
     }
 }
 
@@ -72,57 +84,121 @@ pub(super) struct Signature {
 }
 
 impl Signature {
-    pub(super) fn of(function: &ComponentFunc) -> Self {
-        Self {
-            params: function.params().map(|(name, ty)| (name.to_owned(), ty)).collect(),
-            result: function.results().next(),
-        }
+    pub(super) fn of(function: &ComponentFunc, room: &mut Room) -> Result<Self, NoRoom> {
+        let params = function.params().map(|(name, ty)| room.name(name, 1).map(|()| (name.to_owned(), ty)));
+        Ok(Self { params: params.collect::<Result<_, _>>()?, result: function.results().next() })
     }
 }
 
 /// An exported function: the interface that has it, with its version, and its own name.
-struct Export {
-    interface: Option<String>,
+struct Export<'t> {
+    interface: Option<&'t str>,
     name: String,
     function: ComponentFunc,
 }
 
-impl Export {
+impl Export<'_> {
+    /// The interface without its version.
+    fn path(&self) -> Option<&str> {
+        self.interface.map(without_version)
+    }
+
     /// The name after `#` in an item id.
     fn shown(&self) -> String {
-        match &self.interface {
-            Some(interface) => {
-                let path = interface.split_once('@').map_or(interface.as_str(), |(path, _)| path);
-                format!("{path}/{}", self.name)
-            }
+        match self.path() {
+            Some(path) => format!("{path}/{}", self.name),
             None => self.name.clone(),
+        }
+    }
+
+    /// Whether it has that name after `#` in an item id.
+    fn is(&self, name: &str) -> bool {
+        match self.path() {
+            Some(path) => name.strip_prefix(path).and_then(|rest| rest.strip_prefix('/')) == Some(&self.name),
+            None => name == self.name,
         }
     }
 }
 
-fn exports(engine: &wasmtime::Engine, component: &Component) -> Vec<Export> {
+/// All functions that a component exports, in its own order, with the names that item ids have for them.
+struct Exports<'t> {
+    named: Vec<(String, Export<'t>)>,
+    /// How many functions have a name.
+    counts: BTreeMap<String, usize>,
+}
+
+impl<'t> Exports<'t> {
+    fn of(engine: &'t wasmtime::Engine, types: &'t types::Component) -> Result<Self, NoRoom> {
+        let exports = exports(engine, types)?;
+        let named: Vec<_> = exports.into_iter().map(|export| (export.shown(), export)).collect();
+        let mut counts = BTreeMap::new();
+        for (name, _) in &named {
+            *counts.entry(name.clone()).or_default() += 1;
+        }
+        Ok(Self { named, counts })
+    }
+
+    /// Describes one function after the other, without documentation.
+    fn describe<'e>(&'e self, room: &'e mut Room) -> impl Iterator<Item = Result<Function, NoRoom>> + 'e {
+        self.named.iter().map(move |(name, export)| self.described(name, export, room))
+    }
+
+    fn described(&self, name: &str, export: &Export<'t>, room: &mut Room) -> Result<Function, NoRoom> {
+        room.name(name, 1)?;
+        let uncallable = |reason: String| Ok(Err(UncallableFunction { name: name.to_owned(), reason }));
+        if self.counts.get(name).is_some_and(|count| *count > 1) {
+            return uncallable("the component exports it in several versions of its interface".to_owned());
+        }
+        if !is_function(name) {
+            return uncallable("it belongs to a resource, which lives no longer than a call".to_owned());
+        }
+        match describe(&export.function, name, room) {
+            Ok(described) => Ok(Ok(described)),
+            Err(Undescribed::Room(full)) => Err(full),
+            Err(Undescribed::Uncallable(reason)) => uncallable(reason),
+        }
+    }
+}
+
+/// The exported functions. Each has the name of its interface in its own, so that the names are counted before they are written out.
+fn exports<'t>(
+    engine: &'t wasmtime::Engine,
+    component: &'t types::Component,
+) -> Result<Vec<Export<'t>>, NoRoom> {
+    let mut room = Room::of_one_component();
     let mut found = Vec::new();
-    for (name, item) in component.component_type().exports(engine) {
+    for (name, item) in component.exports(engine) {
         match item.ty {
             ComponentItem::ComponentFunc(function) => {
+                room.name(name, 1)?;
                 found.push(Export { interface: None, name: name.to_owned(), function });
             }
             ComponentItem::ComponentInstance(instance) if !is_action(name) => {
                 for (function_name, item) in instance.exports(engine) {
                     if let ComponentItem::ComponentFunc(function) = item.ty {
-                        let interface = Some(name.to_owned());
-                        found.push(Export { interface, name: function_name.to_owned(), function });
+                        room.name(function_name, 1)?;
+                        room.name(without_version(name), 1)?;
+                        found.push(Export {
+                            interface: Some(name),
+                            name: function_name.to_owned(),
+                            function,
+                        });
                     }
                 }
             }
             _ => {}
         }
     }
-    found
+    Ok(found)
+}
+
+/// The name of an interface without its version.
+fn without_version(interface: &str) -> &str {
+    interface.split_once('@').map_or(interface, |(path, _)| path)
 }
 
 fn is_action(name: &str) -> bool {
-    name.split_once('@').map_or(name, |(path, _)| path) == ACTION
+    without_version(name) == ACTION
 }
 
 /// Whether a component exports the node action.
@@ -130,38 +206,77 @@ pub(crate) fn has_action(engine: &wasmtime::Engine, component: &Component) -> bo
     component.component_type().exports(engine).any(|(name, _)| is_action(name))
 }
 
-/// All functions that a component exports, in its own order, without documentation.
-pub(crate) fn functions(engine: &wasmtime::Engine, component: &Component) -> Vec<Function> {
-    let exports = exports(engine, component);
-    let names: Vec<String> = exports.iter().map(Export::shown).collect();
-    exports
-        .iter()
-        .zip(&names)
-        .map(|(export, name)| {
-            let uncallable =
-                |reason: &str| UncallableFunction { name: name.clone(), reason: reason.to_owned() };
-            if names.iter().filter(|other| *other == name).count() > 1 {
-                return Err(uncallable("the component exports it in several versions of its interface"));
-            }
-            if !is_function(name) {
-                return Err(uncallable("it belongs to a resource, which lives no longer than a call"));
-            }
-            describe(&export.function, name).map_err(|reason| uncallable(&reason))
-        })
-        .collect()
+/// The first function of a component that nodes can call.
+pub(crate) fn first_callable(
+    engine: &wasmtime::Engine,
+    component: &Component,
+) -> Result<Option<FunctionDescription>, NoRoom> {
+    let types = component.component_type();
+    let exports = Exports::of(engine, &types)?;
+    let mut room = Room::of_one_component();
+    let found = exports.describe(&mut room).find_map(|function| function.map(Result::ok).transpose());
+    found.transpose()
 }
 
-pub(super) fn describe(function: &ComponentFunc, name: &str) -> Result<FunctionDescription, String> {
-    if function.async_() {
-        return Err("it is asynchronous".to_owned());
+/// What becomes of a name that is to be a function of a component.
+pub(crate) enum Named {
+    /// It is one that nodes can call.
+    Callable,
+    /// It is one that nodes cannot call.
+    Uncallable(UncallableFunction),
+    /// It is none; the names of those that there are, as far as a message has room for them.
+    Unknown { near: Option<String>, some: Vec<String>, more: usize },
+}
+
+/// Looks up the function of that name in item ids. No other one is described.
+pub(crate) fn look_up(engine: &wasmtime::Engine, component: &Component, name: &str) -> Result<Named, NoRoom> {
+    let types = component.component_type();
+    let exports = Exports::of(engine, &types)?;
+    if let Some((known, export)) = exports.named.iter().find(|(known, _)| known == name) {
+        let described = exports.described(known, export, &mut Room::of_one_component())?;
+        return Ok(match described {
+            Ok(_) => Named::Callable,
+            Err(uncallable) => Named::Uncallable(uncallable),
+        });
     }
-    let signature = Signature::of(function);
-    let mut schemas = Schemas::new();
+    let known = || exports.named.iter().map(|(name, _)| name.as_str()).filter(|name| is_function(name));
+    Ok(Named::Unknown {
+        near: nearest(name, known()).map(str::to_owned),
+        some: known().take(MOST_SHOWN).map(excerpt).collect(),
+        more: known().count().saturating_sub(MOST_SHOWN),
+    })
+}
+
+/// Why a function is not described.
+#[derive(Debug)]
+pub(super) enum Undescribed {
+    /// JSON cannot call it.
+    Uncallable(String),
+    /// There is no room for its schemas.
+    Room(NoRoom),
+}
+
+pub(super) fn describe(
+    function: &ComponentFunc,
+    name: &str,
+    room: &mut Room,
+) -> Result<FunctionDescription, Undescribed> {
+    if function.async_() {
+        return Err(Undescribed::Uncallable("it is asynchronous".to_owned()));
+    }
+    let because = |what: &dyn fmt::Display, error: TooLarge| match error {
+        TooLarge::Room(full) => Undescribed::Room(full),
+        other => Undescribed::Uncallable(format!("{what} {other}")),
+    };
+    let of_result = |error: TooLarge| because(&"its result", error);
+    let signature = Signature::of(function, room).map_err(Undescribed::Room)?;
+    let mut schemas = Schemas::new(room);
     let mut properties = Map::new();
     let mut required = Vec::new();
     for (param, ty) in &signature.params {
-        let schema = schemas.of(ty).map_err(|error| format!("its parameter `{param}` {error}"))?;
-        properties.insert(param.clone(), schema);
+        let of_param = |error| because(&format_args!("its parameter `{}`", excerpt(param)), error);
+        schemas.param(param).map_err(of_param)?;
+        properties.insert(param.clone(), schemas.of(ty).map_err(of_param)?);
         if !matches!(ty, Type::Option(_)) {
             required.push(Value::from(param.clone()));
         }
@@ -169,7 +284,7 @@ pub(super) fn describe(function: &ComponentFunc, name: &str) -> Result<FunctionD
     let params = json!({
         "type": "object", "properties": properties, "required": required, "additionalProperties": false,
     });
-    let mut given = |ty: &Type| schemas.of(ty).map_err(|error: TooLarge| format!("its result {error}"));
+    let mut given = |ty: &Type| schemas.of(ty).map_err(of_result);
     let result = match &signature.result {
         None => json!({ "type": "null" }),
         Some(Type::Result(result)) => {
@@ -188,15 +303,17 @@ pub(super) fn find(
     component: &Component,
     name: &str,
 ) -> Option<(ComponentExportIndex, Signature)> {
-    let mut found = exports(engine, component).into_iter().filter(|export| export.shown() == name);
+    let types = component.component_type();
+    let exports = exports(engine, &types).ok()?;
+    let mut found = exports.into_iter().filter(|export| export.is(name));
     let export = found.next()?;
     if found.next().is_some() {
         return None;
     }
-    let interface = match &export.interface {
+    let interface = match export.interface {
         Some(interface) => Some(component.get_export_index(None, interface)?),
         None => None,
     };
     let index = component.get_export_index(interface.as_ref(), &export.name)?;
-    Some((index, Signature::of(&export.function)))
+    Some((index, Signature::of(&export.function, &mut Room::of_one_component()).ok()?))
 }

@@ -15,7 +15,8 @@ mod write;
 pub use documentation::DocumentationError;
 pub(crate) use entry::FunctionEntry;
 pub use list::{ExportedFunctions, UncallableFunction};
-pub(crate) use list::{functions, has_action};
+pub(crate) use list::{Named, first_callable, has_action, look_up};
+pub use schema::NoRoom;
 
 /// The texts that stand for the floating-point numbers that JSON has no number for.
 const NOT_A_NUMBER: &str = "NaN";

@@ -1,8 +1,10 @@
 //! Values of WIT types, made of JSON.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use graph_core::diagnostic::{excerpt, nearest};
+use graph_core::work::{Exhausted, Meter, rates};
 use serde_json::{Map, Number, Value};
 use wasmtime::component::types::{Field, Flags, Record, Variant};
 use wasmtime::component::{Type, Val};
@@ -15,17 +17,25 @@ const MOST_VALUES: usize = 1 << 20;
 /// The largest integer up to which every integer is a number of JavaScript.
 const MAX_SAFE: f64 = 9_007_199_254_740_992.0;
 
-/// Why JSON is no value of a type.
+/// Passing one case, or one name, on the way to the one that is meant.
+const PASS_NAME: u64 = rates::SORT_STEP;
+/// How many names a message lists.
+const MOST_SHOWN: usize = 20;
+
+/// Why JSON does not become a value of a type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {reason}")]
-pub(super) struct Mismatch {
-    place: Place,
-    reason: String,
+pub(super) enum Mismatch {
+    /// It is no value of the type.
+    #[error("{place}: {reason}")]
+    Value { place: Place, reason: String },
+    /// To find out, or to make the value, costs too much.
+    #[error(transparent)]
+    Exhausted(#[from] Exhausted),
 }
 
 /// Where in the params something is: `a.b[3]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Place(String);
+pub(super) struct Place(String);
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -33,28 +43,29 @@ impl fmt::Display for Place {
     }
 }
 
-/// The arguments of a function, from an object with its parameters by name. A parameter that is an option may be left out.
-pub(super) fn arguments(signature: &Signature, params: &Value) -> Result<Vec<Val>, Mismatch> {
-    let mut reader = Reader { place: Place::default(), left: MOST_VALUES };
+/// The arguments of a function, from an object with its parameters by name. A parameter that is an option may be left out. Each value is
+/// charged before it is made, with the names that are looked at for it and that it gets.
+pub(super) fn arguments(signature: &Signature, params: &Value, meter: &Meter) -> Result<Vec<Val>, Mismatch> {
+    let mut reader = Reader { place: Place::default(), left: MOST_VALUES, meter };
     let empty = Map::new();
     let members = match params {
         Value::Object(members) => members,
         Value::Null => &empty,
         other => return Err(reader.expected("an object with its parameters", other)),
     };
-    let names = signature.params.iter().map(|(name, _)| name.as_str());
-    reader.no_others(members, names)?;
+    reader.no_others(members, || signature.params.iter().map(|(name, _)| name.as_str()))?;
     signature.params.iter().map(|(name, ty)| reader.member(members, name, ty)).collect()
 }
 
-struct Reader {
+struct Reader<'m> {
     place: Place,
     left: usize,
+    meter: &'m Meter,
 }
 
-impl Reader {
+impl Reader<'_> {
     fn wrong(&self, reason: String) -> Mismatch {
-        Mismatch { place: self.place.clone(), reason }
+        Mismatch::Value { place: self.place.clone(), reason }
     }
 
     fn expected(&self, what: &str, found: &Value) -> Mismatch {
@@ -62,19 +73,25 @@ impl Reader {
     }
 
     /// Refuses keys that are none of these.
-    fn no_others<'a>(
+    fn no_others<'n, N: Iterator<Item = &'n str>>(
         &self,
         members: &Map<String, Value>,
-        names: impl Iterator<Item = &'a str> + Clone,
+        names: impl Fn() -> N,
     ) -> Result<(), Mismatch> {
-        let Some(other) = members.keys().find(|key| !names.clone().any(|name| name == *key)) else {
+        let mut known = 0;
+        for name in names() {
+            self.meter.charge(PASS_NAME)?;
+            known += usize::from(members.contains_key(name));
+        }
+        if known == members.len() {
             return Ok(());
-        };
-        let known: Vec<&str> = names.collect();
-        let hint = match nearest(other, known.iter().copied()) {
+        }
+        let known: BTreeSet<&str> = names().collect();
+        let Some(other) = members.keys().find(|key| !known.contains(key.as_str())) else { return Ok(()) };
+        let hint = match nearest(other, names()) {
             Some(name) => format!("did you mean `{name}`?"),
             None if known.is_empty() => "there is none".to_owned(),
-            None => format!("known are: {}", known.join(", ")),
+            None => format!("known are: {}", some_of(names())),
         };
         Err(self.wrong(format!("`{}` is unknown; {hint}", excerpt(other))))
     }
@@ -96,11 +113,19 @@ impl Reader {
         if self.place.0.is_empty() { name.to_owned() } else { format!(".{name}") }
     }
 
+    /// Charges a name that is copied, and compared again where the value is passed on.
+    fn name(&self, name: &str) -> Result<(), Exhausted> {
+        self.meter.charge_each(name.len(), 2 * rates::BYTE)
+    }
+
     fn member(&mut self, members: &Map<String, Value>, name: &str, ty: &Type) -> Result<Val, Mismatch> {
+        // The name is written into the place, too.
+        self.name(name)?;
+        self.meter.charge(rates::LOOKUP)?;
         match (members.get(name), ty) {
             (Some(value), _) => self.inside(self.key(name), |reader| reader.value(value, ty)),
             (None, Type::Option(_)) => Ok(Val::Option(None)),
-            (None, _) => Err(self.wrong(format!("`{name}` is missing"))),
+            (None, _) => Err(self.wrong(format!("`{}` is missing", excerpt(name)))),
         }
     }
 
@@ -109,6 +134,7 @@ impl Reader {
             .left
             .checked_sub(1)
             .ok_or_else(|| self.wrong(format!("there are more than {MOST_VALUES} values")))?;
+        self.meter.charge(rates::VALUE)?;
         Ok(match ty {
             Type::List(list) => Val::List(self.elements(json, &list.ty())?),
             Type::FixedLengthList(list) => {
@@ -128,10 +154,8 @@ impl Reader {
             Type::Variant(variant) => self.variant(json, variant)?,
             Type::Enum(cases) => {
                 let name = self.text(json)?;
-                if !cases.names().any(|known| known == name) {
-                    let names: Vec<_> = cases.names().map(str::to_owned).collect();
-                    return Err(self.unknown_case(name, &names));
-                }
+                self.name(name)?;
+                self.position(cases.names(), name)?.ok_or_else(|| self.unknown_case(name, cases.names()))?;
                 Val::Enum(name.to_owned())
             }
             Type::Flags(flags) => self.flags(json, flags)?,
@@ -181,7 +205,11 @@ impl Reader {
                     _ => return Err(self.expected("a text of one character", json)),
                 }
             }
-            Type::String => Val::String(self.text(json)?.to_owned()),
+            Type::String => {
+                let text = self.text(json)?;
+                self.meter.charge_each(text.len(), rates::BYTE)?;
+                Val::String(text.to_owned())
+            }
             _ => return Err(self.wrong("its type has no JSON".to_owned())),
         })
     }
@@ -193,14 +221,19 @@ impl Reader {
             (_, Some((name, payload))) => (name, Some(payload)),
             _ => return Err(self.expected("a case: its name, or an object with its name", json)),
         };
-        let Some(case) = variant.cases().find(|case| case.name == name) else {
-            let names: Vec<_> = variant.cases().map(|case| case.name.to_owned()).collect();
-            return Err(self.unknown_case(name, &names));
-        };
+        self.name(name)?;
+        let names = || variant.cases().map(|case| case.name);
+        let at = self.position(names(), name)?;
+        let case = at.and_then(|at| variant.cases().nth(at));
+        let case = case.ok_or_else(|| self.unknown_case(name, names()))?;
         match (case.ty, payload) {
             (None, None) => Ok(Val::Variant(name.clone(), None)),
-            (None, Some(_)) => Err(self.wrong(format!("the case `{name}` has no value: write `\"{name}\"`"))),
+            (None, Some(_)) => {
+                let name = excerpt(name);
+                Err(self.wrong(format!("the case `{name}` has no value: write `\"{name}\"`")))
+            }
             (Some(_), None) => {
+                let name = excerpt(name);
                 Err(self.wrong(format!("the case `{name}` has a value: write {{\"{name}\": ..}}")))
             }
             (Some(ty), Some(payload)) => {
@@ -211,28 +244,48 @@ impl Reader {
     }
 
     fn flags(&self, json: &Value, flags: &Flags) -> Result<Val, Mismatch> {
-        let names: Vec<String> = flags.names().map(str::to_owned).collect();
         let Value::Array(values) = json else { return Err(self.expected("a list of names", json)) };
-        let mut set = vec![false; names.len()];
+        let mut set = BTreeMap::new();
         for value in values {
             let name = self.text(value)?;
-            match names.iter().position(|known| known == name) {
-                None => return Err(self.unknown_case(name, &names)),
-                Some(at) if set[at] => return Err(self.wrong(format!("`{name}` is there twice"))),
-                Some(at) => set[at] = true,
+            self.meter.charge(rates::LOOKUP)?;
+            self.name(name)?;
+            let at = self.position(flags.names(), name)?;
+            let at = at.ok_or_else(|| self.unknown_case(name, flags.names()))?;
+            if set.insert(at, name).is_some() {
+                return Err(self.wrong(format!("`{}` is there twice", excerpt(name))));
             }
         }
-        Ok(Val::Flags(names.into_iter().zip(set).filter_map(|(name, set)| set.then_some(name)).collect()))
+        // In the order of the type. What is not set is not copied.
+        Ok(Val::Flags(set.into_values().map(str::to_owned).collect()))
+    }
+
+    /// The place of a name among those of a type.
+    fn position<'n>(
+        &self,
+        mut names: impl Iterator<Item = &'n str>,
+        name: &str,
+    ) -> Result<Option<usize>, Exhausted> {
+        let mut at = 0;
+        loop {
+            self.meter.charge(PASS_NAME)?;
+            match names.next() {
+                None => return Ok(None),
+                Some(known) if known == name => return Ok(Some(at)),
+                Some(_) => at += 1,
+            }
+        }
     }
 
     fn text<'v>(&self, json: &'v Value) -> Result<&'v str, Mismatch> {
         json.as_str().ok_or_else(|| self.expected("a text", json))
     }
 
-    fn unknown_case(&self, name: &str, names: &[String]) -> Mismatch {
-        let hint = match nearest(name, names.iter().map(String::as_str)) {
+    fn unknown_case<'n>(&self, name: &str, names: impl Iterator<Item = &'n str>) -> Mismatch {
+        let known: Vec<&str> = names.collect();
+        let hint = match nearest(name, known.iter().copied()) {
             Some(known) => format!("did you mean `{known}`?"),
-            None => format!("known are: {}", names.join(", ")),
+            None => format!("known are: {}", some_of(known.into_iter())),
         };
         self.wrong(format!("`{}` is unknown; {hint}", excerpt(name)))
     }
@@ -275,8 +328,7 @@ impl Reader {
 
     fn record(&mut self, json: &Value, record: &Record) -> Result<Vec<(String, Val)>, Mismatch> {
         let Value::Object(members) = json else { return Err(self.expected("an object", json)) };
-        let names: Vec<&str> = record.fields().map(|field| field.name).collect();
-        self.no_others(members, names.iter().copied())?;
+        self.no_others(members, || record.fields().map(|field| field.name))?;
         let field = |Field { name, ty }: Field<'_>| Ok((name.to_owned(), self.member(members, name, &ty)?));
         record.fields().map(field).collect()
     }
@@ -333,6 +385,16 @@ fn whole(json: &Value) -> Option<(Option<i64>, Option<u64>)> {
         let integer = value as i64;
         (Some(integer), u64::try_from(integer).ok())
     })
+}
+
+/// Names for a message.
+fn some_of<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    let mut names: Vec<_> = names.take(MOST_SHOWN + 1).map(excerpt).collect();
+    if names.len() > MOST_SHOWN {
+        names.truncate(MOST_SHOWN);
+        names.push("…".to_owned());
+    }
+    names.join(", ")
 }
 
 /// What was found instead, in a few words.

@@ -10,6 +10,13 @@ use super::{ERR, INFINITY, NEGATIVE_INFINITY, NEGATIVE_ZERO, NOT_A_NUMBER, OK, S
 const MOST_TYPES: usize = 4096;
 /// How deep types may nest.
 const DEEPEST: usize = 32;
+/// How many bytes the names of a component's functions and the schemas of them may have together, written out: an envelope, which has them
+/// all, is no larger. A type is written out, with its names, for each use of it.
+const MOST_BYTES: usize = 3 << 20;
+/// What each type counts for, apart from the names in it.
+const TYPE_BYTES: usize = 24;
+/// What each name counts for, apart from its letters: its quotes and a comma.
+const NAME_BYTES: usize = 3;
 
 /// Why a type has no schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,17 +27,58 @@ pub(super) enum TooLarge {
     Depth,
     #[error("has more than {MOST_TYPES} types, written out")]
     Types,
+    #[error("takes too much, written out: {0}")]
+    Room(#[from] NoRoom),
+}
+
+/// What a component's functions are called, and take and give, is too large to be written out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the names and types of its functions have more than {MOST_BYTES} bytes together, where each type is written out for each use"
+)]
+pub struct NoRoom;
+
+/// The bytes that names and schemas of functions may still have. What is written is counted before it is written.
+pub(super) struct Room {
+    left: usize,
+}
+
+impl Room {
+    pub(super) fn of_one_component() -> Self {
+        Self { left: MOST_BYTES }
+    }
+
+    pub(super) fn take(&mut self, bytes: usize) -> Result<(), NoRoom> {
+        self.left = self.left.checked_sub(bytes).ok_or(NoRoom)?;
+        Ok(())
+    }
+
+    /// Takes the room of a name for each time that it is written.
+    pub(super) fn name(&mut self, name: &str, times: usize) -> Result<(), NoRoom> {
+        self.take(name.len().saturating_add(NAME_BYTES).saturating_mul(times))
+    }
 }
 
 /// Writes the schemas of one function.
-pub(super) struct Schemas {
+pub(super) struct Schemas<'r> {
+    room: &'r mut Room,
     left: usize,
     depth: usize,
 }
 
-impl Schemas {
-    pub(super) fn new() -> Self {
-        Self { left: MOST_TYPES, depth: 0 }
+impl<'r> Schemas<'r> {
+    pub(super) fn new(room: &'r mut Room) -> Self {
+        Self { room, left: MOST_TYPES, depth: 0 }
+    }
+
+    /// Takes the room of a parameter's name, which a schema has twice: among the properties, and among those that are required.
+    pub(super) fn param(&mut self, name: &str) -> Result<(), TooLarge> {
+        Ok(self.room.name(name, 2)?)
+    }
+
+    /// The names of cases or flags.
+    fn names<'n>(&mut self, names: impl Iterator<Item = &'n str>) -> Result<Vec<&'n str>, NoRoom> {
+        names.map(|name| self.room.name(name, 1).map(|()| name)).collect()
     }
 
     /// The schema of a type.
@@ -39,6 +87,7 @@ impl Schemas {
         if self.depth == DEEPEST {
             return Err(TooLarge::Depth);
         }
+        self.room.take(TYPE_BYTES)?;
         self.depth += 1;
         let schema = self.written(ty);
         self.depth -= 1;
@@ -76,6 +125,7 @@ impl Schemas {
                 let mut properties = Map::new();
                 let mut required = Vec::new();
                 for field in record.fields() {
+                    self.room.name(field.name, 2)?;
                     properties.insert(field.name.to_owned(), self.of(&field.ty)?);
                     if !matches!(field.ty, Type::Option(_)) {
                         required.push(field.name);
@@ -86,15 +136,19 @@ impl Schemas {
                 })
             }
             Type::Variant(variant) => {
-                let cases = variant.cases().map(|case| match case.ty {
-                    Some(ty) => Ok(member(case.name, self.of(&ty)?)),
-                    None => Ok(json!({ "const": case.name })),
+                let cases = variant.cases().map(|case| -> Result<Value, TooLarge> {
+                    self.room.take(TYPE_BYTES)?;
+                    self.room.name(case.name, if case.ty.is_some() { 2 } else { 1 })?;
+                    match case.ty {
+                        Some(ty) => Ok(member(case.name, self.of(&ty)?)),
+                        None => Ok(json!({ "const": case.name })),
+                    }
                 });
-                json!({ "oneOf": cases.collect::<Result<Vec<_>, _>>()? })
+                json!({ "oneOf": cases.collect::<Result<Vec<_>, TooLarge>>()? })
             }
-            Type::Enum(cases) => json!({ "enum": cases.names().collect::<Vec<_>>() }),
+            Type::Enum(cases) => json!({ "enum": self.names(cases.names())? }),
             Type::Flags(flags) => {
-                json!({ "type": "array", "items": { "enum": flags.names().collect::<Vec<_>>() }, "uniqueItems": true })
+                json!({ "type": "array", "items": { "enum": self.names(flags.names())? }, "uniqueItems": true })
             }
             Type::Option(option) => {
                 let ty = option.ty();
@@ -103,7 +157,7 @@ impl Schemas {
                 json!({ "anyOf": [{ "type": "null" }, there] })
             }
             Type::Result(result) => {
-                let mut either = |key: &str, ty: Option<Type>| {
+                let mut either = |key: &str, ty: Option<Type>| -> Result<Value, TooLarge> {
                     let inner = ty.map_or(Ok(json!({ "type": "null" })), |ty| self.of(&ty))?;
                     Ok(member(key, inner))
                 };

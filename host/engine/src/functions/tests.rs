@@ -16,6 +16,7 @@ use wasmtime::component::{Component, Type, Val};
 
 use super::list::{Signature, describe};
 use super::read::arguments;
+use super::schema::Room;
 use super::write::answer;
 
 /// A type, as it is generated.
@@ -290,18 +291,21 @@ fn taking(engine: &wasmtime::Engine, shape: &Shape) -> (Signature, Json) {
     let ty = component.component_type();
     let item = ty.get_import(engine, "f").unwrap().ty;
     let ComponentItem::ComponentFunc(function) = item else { panic!("no function") };
-    (Signature::of(&function), describe(&function, "f").unwrap().params)
+    let mut room = Room::of_one_component();
+    let signature = Signature::of(&function, &mut room).unwrap();
+    (signature, describe(&function, "f", &mut room).unwrap().params)
 }
 
 /// JSON of a value that is inside of another one, so that a result at its top stays one.
 fn written(value: Val, ty: &Type) -> Json {
     let (_, json) = match (&value, ty) {
         (Val::Result(Ok(inner)), _) => {
-            let (classification, json) = answer(Some(value.clone()), Some(ty), u64::MAX);
+            let (classification, json) =
+                answer(Some(value.clone()), Some(ty), u64::MAX, &Meter::of_one_step());
             assert!(inner.is_some() || json.as_ref().is_ok_and(Json::is_null));
             (classification, json.map(|json| json!({ "ok": json })))
         }
-        _ => answer(Some(value), Some(ty), u64::MAX),
+        _ => answer(Some(value), Some(ty), u64::MAX, &Meter::of_one_step()),
     };
     json.unwrap()
 }
@@ -327,7 +331,8 @@ fn random_values_are_kept() {
             let read = parse_strict(&text, MAX_DEPTH).unwrap();
             let checked = schema.validate_and_fill(read.clone(), &Meter::of_one_step());
             assert!(checked.is_ok(), "{text} is not what the schema says");
-            let again = arguments(&signature, &read).unwrap_or_else(|error| panic!("{text}: {error}"));
+            let again = arguments(&signature, &read, &Meter::of_one_step())
+                .unwrap_or_else(|error| panic!("{text}: {error}"));
             let spelled = wasm_wave::to_string(&wave(&value, &wave_type)).unwrap();
             assert_eq!(wasm_wave::to_string(&wave(&again[0], &wave_type)).unwrap(), spelled, "{text}");
             let parsed: WaveValue = wasm_wave::from_str(&wave_type, &spelled).unwrap();
@@ -342,7 +347,8 @@ fn random_values_are_kept() {
 fn reads(shape: &Shape, json: &Json) -> Result<String, String> {
     let engine = wasmtime::Engine::default();
     let (signature, _) = taking(&engine, shape);
-    let values = arguments(&signature, &json!({ "v": json })).map_err(|error| error.to_string())?;
+    let values = arguments(&signature, &json!({ "v": json }), &Meter::of_one_step())
+        .map_err(|error| error.to_string())?;
     Ok(wasm_wave::to_string(&wave(&values[0], &wave_type(shape))).unwrap())
 }
 
@@ -445,7 +451,7 @@ fn errors_become_failures() {
         let side = Some(Box::new(ty.clone()));
         let (signature, _) = taking(&engine, &Shape::Result(None, side));
         let value = Val::Result(Err(error.map(Box::new)));
-        let (_, answer) = answer(Some(value), Some(&signature.params[0].1), 1 << 20);
+        let (_, answer) = answer(Some(value), Some(&signature.params[0].1), 1 << 20, &Meter::of_one_step());
         let failure = answer.unwrap_err();
         (failure.category.as_str(), failure.message, failure.details)
     };
@@ -467,6 +473,11 @@ fn errors_become_failures() {
 fn an_answer_is_bounded() {
     let engine = wasmtime::Engine::default();
     let (signature, _) = taking(&engine, &Shape::List(Box::new(simple("u8"))));
-    let (_, answer) = answer(Some(Val::List(vec![Val::U8(0); 2000])), Some(&signature.params[0].1), 1000);
+    let (_, answer) = answer(
+        Some(Val::List(vec![Val::U8(0); 2000])),
+        Some(&signature.params[0].1),
+        1000,
+        &Meter::of_one_step(),
+    );
     assert!(answer.unwrap_err().message.contains("more than 1000 bytes"));
 }

@@ -1,6 +1,7 @@
 //! JSON, made of values of WIT types.
 
 use graph_core::node::{Category, Failure};
+use graph_core::work::{Exhausted, Meter, rates};
 use serde_json::{Map, Number, Value, json};
 use wasmtime::component::{Type, Val};
 
@@ -8,13 +9,15 @@ use super::{ERR, INFINITY, NEGATIVE_INFINITY, NEGATIVE_ZERO, NOT_A_NUMBER, OK, S
 use crate::call::Classification;
 use crate::convert::{Budget, shortened};
 
-/// The answer of a function: its result, or the failure that its error stands for.
+/// The answer of a function: its result, or the failure that its error stands for. Each value is charged before it is written, with its
+/// names.
 pub(super) fn answer(
     value: Option<Val>,
     ty: Option<&Type>,
     limit: u64,
+    meter: &Meter,
 ) -> (Classification, Result<Value, Failure>) {
-    let mut writer = Writer { budget: Budget::new(limit) };
+    let mut writer = Writer { budget: Budget::new(limit), meter };
     let written = match (value, ty) {
         (Some(Val::Result(value)), Some(Type::Result(ty))) => match value {
             Ok(value) => writer.payload(value.as_deref(), ty.ok().as_ref()).map(Ok),
@@ -28,11 +31,16 @@ pub(super) fn answer(
     }
 }
 
-struct Writer {
+struct Writer<'m> {
     budget: Budget,
+    meter: &'m Meter,
 }
 
-impl Writer {
+impl Writer<'_> {
+    fn charge(&self, fuel: u64) -> Result<(), Failure> {
+        self.meter.charge(fuel).map_err(|exhausted| too_costly(&exhausted))
+    }
+
     fn payload(&mut self, value: Option<&Val>, ty: Option<&Type>) -> Result<Value, Failure> {
         match (value, ty) {
             (Some(value), Some(ty)) => self.value(value, ty),
@@ -48,6 +56,7 @@ impl Writer {
             _ => 1,
         };
         self.budget.spend(size)?;
+        self.charge(rates::VALUE.saturating_add(size as u64))?;
         Ok(match (value, ty) {
             (Val::Bool(value), _) => Value::from(*value),
             (Val::S8(value), _) => Value::from(*value),
@@ -74,17 +83,29 @@ impl Writer {
                 let mut members = Map::new();
                 for ((name, value), field) in fields.iter().zip(record.fields()) {
                     self.budget.spend(name.len().saturating_add(3))?;
+                    self.charge(rates::LOOKUP.saturating_add(name.len() as u64))?;
                     members.insert(name.clone(), self.value(value, &field.ty)?);
                 }
                 Value::Object(members)
             }
             (Val::Variant(name, None), Type::Variant(_)) => Value::from(name.as_str()),
             (Val::Variant(name, Some(payload)), Type::Variant(variant)) => {
-                let ty = variant.cases().find(|case| case.name == name).and_then(|case| case.ty);
+                let mut cases = variant.cases();
+                let case = loop {
+                    self.charge(rates::SORT_STEP)?;
+                    match cases.next() {
+                        Some(case) if case.name != name => {}
+                        found => break found,
+                    }
+                };
+                let ty = case.and_then(|case| case.ty);
                 member(name, self.payload(Some(payload), ty.as_ref())?)
             }
             (Val::Flags(names), _) => {
-                self.budget.spend(names.iter().map(|name| name.len().saturating_add(3)).sum())?;
+                for name in names {
+                    self.budget.spend(name.len().saturating_add(3))?;
+                    self.charge(rates::VALUE.saturating_add(name.len() as u64))?;
+                }
                 json!(names)
             }
             (Val::Option(None), _) => Value::Null,
@@ -137,6 +158,11 @@ impl Writer {
             within: None,
         })
     }
+}
+
+/// The failure of an answer that costs more to be written than a step of the host's work may.
+fn too_costly(exhausted: &Exhausted) -> Failure {
+    Failure::new(Category::Limit, format!("what it answered cannot be written as JSON: {exhausted}"))
 }
 
 fn number(value: f64) -> Value {

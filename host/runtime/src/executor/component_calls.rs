@@ -107,7 +107,9 @@ impl Caller {
         for line in &report.logs {
             self.shared.show(&self.spec, line);
         }
-        let (fuel, host, events) = (report.fuel_used, JournalEntry::used_by(&report.journal), report.events);
+        // The host's work for the callee is paid by the caller.
+        let fuel = report.fuel_used.saturating_add(report.work);
+        let (host, events) = (JournalEntry::used_by(&report.journal), report.events);
         let result = match report.result {
             Ok(Outcome::Result(value)) => Ok(value),
             Ok(Outcome::Interrupt(_)) => Err("asks a question, which cannot be answered inside of a call"),

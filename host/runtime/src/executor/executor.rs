@@ -575,6 +575,7 @@ impl Shared {
         TaskReport {
             events: events.map(|EventRecord { name, payload }| CustomEvent { name, payload }).collect(),
             journal: report.journal,
+            work: report.work,
             ..TaskReport::new(report.result, report.fuel_used)
         }
     }

@@ -351,7 +351,9 @@ impl fmt::Debug for Admitted {
 
 /// The error for the user about a component that cannot be loaded.
 pub fn cannot_load(error: &LoadError) -> Error {
-    if error.is_limit() {
+    if let LoadError::Functions { .. } = error {
+        Error::new(Kind::Limit, "limit", error.to_string()).help(SMALLER_TYPES)
+    } else if error.is_limit() {
         Error::new(Kind::Limit, "limit", error.to_string())
             .help("have it built with optimization, or split into several; no grant lifts what protects the compiler")
     } else {
@@ -367,12 +369,18 @@ pub fn cannot_describe(error: &DescribeError) -> Error {
     }
 }
 
+/// What to do about types that are too large to be described.
+const SMALLER_TYPES: &str = "have it export fewer functions, or functions of smaller types: a type counts for each use, with its names";
+
 /// The error for the user about a component that cannot be linked.
 pub fn cannot_prepare(error: &PrepareError) -> Error {
     match error {
         PrepareError::NotGranted { .. } => Error::denied(error.to_string()),
         PrepareError::NoAction { .. } | PrepareError::Function { .. } => {
             Error::invalid(error.to_string()).help("`graph-host inspect` lists the functions of a component")
+        }
+        PrepareError::Functions { .. } => {
+            Error::new(Kind::Limit, "limit", error.to_string()).help(SMALLER_TYPES)
         }
         PrepareError::WrongWorld { .. } => Error::integrity(error.to_string()),
         PrepareError::Secret { .. } => Error::denied(error.to_string()).help(

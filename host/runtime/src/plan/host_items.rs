@@ -4,9 +4,9 @@ use graph_core::capability::Manifest;
 use graph_core::graph::{Action, Node};
 use graph_core::host_item::HostItem;
 use graph_core::schema::InputSchema;
-use graph_core::work::Meter;
 use graph_core::written_graph::{Refusal, RunCall};
 
+use super::work::PlanWork;
 use super::{PlanProblem, PlannedNode};
 use crate::error::Error;
 
@@ -17,13 +17,16 @@ pub(super) fn check_node(
     action: &Action,
     manifest: &Manifest,
     planned: &mut PlannedNode,
+    work: &PlanWork,
 ) {
     let id = item.id();
     let problems = &mut planned.problems;
     let help = format!("see what it takes: graph-host inspect {id}");
-    let meter = Meter::of_one_step();
-    let schema = InputSchema::compile(&item.params_schema(), &meter);
-    match schema.map(|schema| schema.check_literal(&action.params, &meter)) {
+    let checked = work.step(|meter| {
+        InputSchema::compile(&item.params_schema(), meter)
+            .map(|schema| schema.check_literal(&action.params, meter))
+    });
+    match checked {
         Ok(Ok(unfit)) => {
             problems.extend(unfit.into_iter().map(|problem| {
                 let message = format!("its params are not what `{id}` takes: {problem}");
@@ -53,8 +56,8 @@ pub(super) fn check_node(
     }
     // With templates among them, the params are known once the node runs.
     let Some(params) = action.params.literal().filter(|_| problems.is_empty()) else { return };
-    let meter = Meter::of_one_step();
-    if let Err(Refusal::Failed(failure)) = RunCall::read(params, &meter).and_then(|call| call.load(&meter)) {
+    let read = work.step(|meter| RunCall::read(params, meter).and_then(|call| call.load(meter)));
+    if let Err(Refusal::Failed(failure)) = read {
         let refused = Error::invalid(failure.message).details(failure.details.unwrap_or_default());
         problems.push(refused.help("correct the document among the params of the node").into());
     }

@@ -10,6 +10,7 @@ mod report;
 mod resolve;
 mod scope;
 mod text_items;
+mod work;
 
 pub use plan::{Plan, PlannedId, PlannedNode, Scope};
 pub use problem::PlanProblem;

@@ -17,6 +17,7 @@ use super::models;
 use super::problem::PlanProblem;
 use super::resolve::{Items, check_node, compile_all, examine_all, resolve_item};
 use super::scope::{Inside, Use, is_built_in, names_graph, outline, param_problems};
+use super::work::PlanWork;
 use crate::error::Error;
 use crate::items::text_items::Text;
 use crate::plan::admission::{Admitted, Components};
@@ -128,6 +129,7 @@ impl Plan {
         let mut named = Vec::new();
         let mut texts = BTreeMap::new();
         let mut schemas = HashMap::new();
+        let work = PlanWork::default();
         let (mut nodes, mut hooks) = (Vec::new(), Vec::new());
         let mut seen = HashSet::new();
         let mut waiting = VecDeque::from([Inside {
@@ -147,14 +149,14 @@ impl Plan {
                 let Some(action) = node.action.as_ref() else { continue };
                 if let Some(item) = HostItem::of_action(action) {
                     let mut planned = outline(index, &node.name, action, &inside);
-                    host_items::check_node(item, node, action, &components.manifest, &mut planned);
+                    host_items::check_node(item, node, action, &components.manifest, &mut planned, &work);
                     nodes.push(planned);
                     continue;
                 }
                 if let Some(child) = inside.child(node, action, graphs) {
                     let mut planned = outline(index, &node.name, action, &inside);
                     planned.is_graph = true;
-                    planned.problems.extend(param_problems(action, &child.graph));
+                    planned.problems.extend(param_problems(action, &child.graph, &work));
                     let schema = child.graph.input_schema.as_ref();
                     planned.warnings.extend(models::warnings(schema, action, &inside.manifest, None));
                     if node.cache.is_some() {
@@ -173,7 +175,7 @@ impl Plan {
                 }
                 let mut planned = outline(index, &node.name, action, &inside);
                 let used = inside.used(node.capabilities.as_ref(), node.limits);
-                if resolve_item(components, used, action, &mut planned, &mut items, &mut texts) {
+                if resolve_item(components, used, action, &mut planned, &mut items, &mut texts, &work) {
                     named.push(Named { inside: Arc::clone(&inside), hook: None, at: nodes.len() });
                 }
                 nodes.push(planned);
@@ -196,6 +198,7 @@ impl Plan {
                     &mut planned,
                     &mut items,
                     &mut texts,
+                    &work,
                 ) {
                     named.push(Named { inside: Arc::clone(&inside), hook: Some(place), at: hooks.len() });
                 }
@@ -212,7 +215,7 @@ impl Plan {
             let PlannedId::Literal(id) = &planned.item else { continue };
             match items.get(id) {
                 Some(Ok(admitted)) => {
-                    check_node(components, admitted, used, action, planned, &mut schemas).await;
+                    check_node(components, admitted, used, action, planned, &mut schemas, &work).await;
                 }
                 Some(Err(problem)) => planned.problems.push(problem.clone()),
                 None => {}

@@ -6,12 +6,12 @@ use std::sync::{Mutex, PoisonError};
 use graph_core::graph::{Action, ItemType, Primary};
 use graph_core::id::{function_of, path_of, without_version};
 use graph_core::schema::InputSchema;
-use graph_core::work::Meter;
 use serde_json::Value;
 
 use super::models;
 use super::scope::Use;
 use super::text_items::{self, Texts};
+use super::work::PlanWork;
 use super::{PlanProblem, PlannedId, PlannedNode};
 use crate::error::Error;
 use crate::executor::functions;
@@ -78,9 +78,10 @@ pub(super) fn resolve_item(
     planned: &mut PlannedNode,
     items: &mut BTreeSet<String>,
     texts: &mut Texts,
+    work: &PlanWork,
 ) -> bool {
     if (action.primary, action.item_type) != (Primary::Execute, ItemType::Tool) {
-        text_items::check_node(components, action, planned, texts);
+        text_items::check_node(components, action, planned, texts, work);
         return false;
     }
     let PlannedId::Literal(id) = &planned.item else { return false };
@@ -103,6 +104,7 @@ pub(super) async fn check_node(
     action: &Action,
     planned: &mut PlannedNode,
     schemas: &mut HashMap<String, Option<ParamsSchema>>,
+    work: &PlanWork,
 ) {
     let PlannedId::Literal(item) = &planned.item else { return };
     let item = item.clone();
@@ -132,7 +134,7 @@ pub(super) async fn check_node(
             Ok(description) => match description.params(function_of(id)) {
                 // Linking has said that there is no such function, or no node action.
                 None => None,
-                Some(params) => match InputSchema::compile(params, &Meter::of_one_step()) {
+                Some(params) => match work.step(|meter| InputSchema::compile(params, meter)) {
                     Ok(compiled) => Some(ParamsSchema { compiled, written: params.clone() }),
                     Err(errors) => {
                         let reasons: Vec<_> = errors.iter().map(ToString::to_string).collect();
@@ -156,7 +158,7 @@ pub(super) async fn check_node(
             planned.warnings.extend(models::warnings(written, action, used.manifest, Some(id)));
         }
         let help = format!("see what it takes: graph-host inspect {}", path_of(id));
-        match schema.compiled.check_literal(&action.params, &Meter::of_one_step()) {
+        match work.step(|meter| schema.compiled.check_literal(&action.params, meter)) {
             Ok(problems) => {
                 for problem in problems {
                     let message = format!("its params are not what `{id}` takes: {problem}");

@@ -13,6 +13,7 @@ use graph_core::walker::Graphs;
 use graph_core::work::Meter;
 use serde_json::Value;
 
+use super::work::PlanWork;
 use super::{PlanProblem, PlannedId, PlannedNode, Scope};
 use crate::error::Error;
 
@@ -67,7 +68,7 @@ impl Inside {
 }
 
 /// The problems of a node's written-out params with the schema of its graph.
-pub(super) fn param_problems(action: &Action, graph: &Graph) -> Vec<PlanProblem> {
+pub(super) fn param_problems(action: &Action, graph: &Graph, work: &PlanWork) -> Vec<PlanProblem> {
     let params = parameters::written(graph, &action.params);
     let wrong = params.parameters.err().unwrap_or_default();
     let wrong = wrong.into_iter().map(|problem| {
@@ -75,14 +76,13 @@ pub(super) fn param_problems(action: &Action, graph: &Graph) -> Vec<PlanProblem>
         Error::invalid(format!("its params say about the run of graph `{id}` what cannot be: {problem}"))
             .into()
     });
-    wrong.chain(unfit_inputs(&params.inputs, graph)).collect()
+    wrong.chain(work.step(|meter| unfit_inputs(&params.inputs, graph, meter))).collect()
 }
 
-fn unfit_inputs(params: &ValueTemplate, graph: &Graph) -> Vec<PlanProblem> {
+fn unfit_inputs(params: &ValueTemplate, graph: &Graph, meter: &Meter) -> Vec<PlanProblem> {
     let Some(schema) = &graph.input_schema else { return Vec::new() };
-    let meter = Meter::of_one_step();
-    match InputSchema::compile(schema, &meter) {
-        Ok(schema) => match schema.check_literal(params, &meter) {
+    match InputSchema::compile(schema, meter) {
+        Ok(schema) => match schema.check_literal(params, meter) {
             Ok(problems) => problems
                 .into_iter()
                 .map(|problem| {

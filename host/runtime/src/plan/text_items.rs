@@ -8,6 +8,7 @@ use graph_core::schema::InputSchema;
 use graph_core::work::Meter;
 use serde_json::Value;
 
+use super::work::PlanWork;
 use super::{PlanProblem, PlannedId, PlannedNode};
 use crate::error::Error;
 use crate::executor::item_operations::{NO_TOOLS, params_schema};
@@ -23,6 +24,7 @@ pub(super) fn check_node(
     action: &Action,
     planned: &mut PlannedNode,
     texts: &mut Texts,
+    work: &PlanWork,
 ) {
     let (primary, item_type) = (action.primary, action.item_type);
     if (primary, item_type) == (Primary::Sign, ItemType::Tool) {
@@ -37,7 +39,7 @@ pub(super) fn check_node(
         PlannedId::Literal(id) => id.clone(),
         PlannedId::Template(_) => {
             if (primary, item_type) != (Primary::Execute, ItemType::Directive) {
-                check_params(&params_schema(primary), action, "", planned);
+                work.step(|meter| check_params(&params_schema(primary), action, "", planned, meter));
             }
             return;
         }
@@ -67,7 +69,7 @@ pub(super) fn check_node(
         }
     };
     match schema {
-        Ok(schema) => check_params(&schema, action, &id, planned),
+        Ok(schema) => work.step(|meter| check_params(&schema, action, &id, planned, meter)),
         Err(problem) => planned.problems.push(problem),
     }
 }
@@ -80,12 +82,11 @@ fn problem(error: TextError) -> Error {
     }
 }
 
-fn check_params(schema: &Value, action: &Action, id: &str, planned: &mut PlannedNode) {
+fn check_params(schema: &Value, action: &Action, id: &str, planned: &mut PlannedNode, meter: &Meter) {
     let what = format!("{} {} {id}", action.primary.as_str(), action.item_type.as_str());
     let what = what.trim_end();
-    let meter = Meter::of_one_step();
-    match InputSchema::compile(schema, &meter) {
-        Ok(schema) => match schema.check_literal(&action.params, &meter) {
+    match InputSchema::compile(schema, meter) {
+        Ok(schema) => match schema.check_literal(&action.params, meter) {
             Ok(problems) => {
                 for problem in problems {
                     let message = format!("its params are not what `{what}` takes: {problem}");

@@ -1,5 +1,6 @@
 //! What a component is: its node action, and the functions that nodes can call.
 
+use graph_core::diagnostic::one_line;
 use graph_core::node::{Description, FUNCTIONS, FunctionDescription, WORLD};
 use graph_core::trust::{ComponentStatement, VerifiedComponent};
 use graph_engine::{DocumentationError, Engine, ExportedFunctions, UncallableFunction};
@@ -7,6 +8,11 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::plan::admission::{cannot_describe, cannot_load};
+
+/// How many functions a text about a component names.
+const SHOWN: usize = 8;
+/// The most characters that it has of each.
+const LONGEST: usize = 300;
 
 /// What a component is.
 #[derive(Clone, Debug)]
@@ -55,7 +61,11 @@ impl ComponentDescription {
             return Ok(Self { world: WORLD, description, functions, uncallable, undocumented });
         }
         if functions.is_empty() {
-            let reasons: Vec<_> = uncallable.iter().map(ToString::to_string).collect();
+            let mut reasons: Vec<_> =
+                uncallable.iter().take(SHOWN).map(|known| one_line(&known.to_string(), LONGEST)).collect();
+            if uncallable.len() > SHOWN {
+                reasons.push(format!("{} more", uncallable.len() - SHOWN));
+            }
             let message = format!(
                 "`{}` is no node action, and nodes cannot call what it exports: {}",
                 component.id(),
@@ -84,11 +94,11 @@ impl ComponentDescription {
 
 /// A summary of a component that exports functions: what the only one does, or the names of the first ones.
 fn summary(functions: &[FunctionDescription]) -> String {
-    const SHOWN: usize = 8;
     match functions {
         [only] if !only.summary.is_empty() => only.summary.clone(),
         several => {
-            let names: Vec<_> = several.iter().take(SHOWN).map(|function| function.name.as_str()).collect();
+            let names: Vec<_> =
+                several.iter().take(SHOWN).map(|function| one_line(&function.name, LONGEST)).collect();
             let more = if several.len() > SHOWN { ", …" } else { "" };
             format!("Exports {}{more}.", names.join(", "))
         }

@@ -11,8 +11,8 @@ use graph_core::id::ItemId;
 use graph_core::limits::TaskLimits;
 use graph_core::node::WantedInterface;
 use graph_core::trust::{
-    ClaimsError, CommentMark, ComponentStatement, EnvelopeClaims, MAX_ENVELOPE, Predicate, SigningKey,
-    TextKind, VerifiedComponent, make_statement, sign_component,
+    ClaimsError, CommentMark, ComponentStatement, EnvelopeClaims, MAX_ENVELOPE, Predicate, SignError,
+    SigningKey, TextKind, VerifiedComponent, make_statement, sign_component,
 };
 use graph_store::held::{FilePlace, Written};
 
@@ -218,8 +218,18 @@ pub fn component_envelope(
     let statement = make_statement(component.bytes(), predicate).map_err(|error| {
         Error::invalid(format!("what is to be stated about `{}` is refused: {error}", claims.id))
     })?;
-    let text = sign_component(&statement, key).map_err(|error| Error::storage(error.to_string()))?;
+    let text = sign_component(&statement, key).map_err(|error| cannot_sign(claims.id, &error))?;
     Ok((statement, text))
+}
+
+/// The error for the user about a component whose envelope is not written.
+fn cannot_sign(id: &str, error: &SignError) -> Error {
+    let message = format!("`{id}` is not signed: {error}");
+    match error {
+        SignError::Write(_) => Error::storage(message),
+        SignError::Unreadable(_) => Error::invalid(message)
+            .help("let it describe less: shorter texts and schemas, fewer functions with smaller types"),
+    }
 }
 
 /// Adds a signature to the envelope of a component, over the statement in it. If the signer names an item, the statement
@@ -236,7 +246,7 @@ pub fn countersign(
         let message = format!("{}: {error}", envelope.display());
         match error {
             ClaimsError::AlreadySigned(_) | ClaimsError::Full => Error::usage(message),
-            ClaimsError::Write(_) => Error::storage(message),
+            ClaimsError::Write(SignError::Write(_)) => Error::storage(message),
             _ => Error::integrity(message),
         }
     };

@@ -13,14 +13,14 @@ use crate::schema::program::{
     Condition, Contains, DynamicRef, Fields, Items, Keyword, Names, Negation, Node, NodeId, Options, Program,
     Property, SchemaPattern, Types,
 };
-use crate::work::{Exhausted, Meter, Pattern, PatternError, rates, size};
+use crate::work::{Exhausted, Meter, PatternError, ReadPattern, rates, size};
 
 /// How many states all patterns of one schema may have together, which bounds the memory that they take to a few MiB.
 const MOST_STATES: u64 = 20_000;
 /// The longest pattern in bytes.
 const LONGEST_PATTERN: usize = 16_384;
-/// The states that a pattern counts as that is too large to be compiled.
-const REFUSED_STATES: u64 = 2_500;
+/// Which part of what a pattern is expected to cost is charged before it is compiled. It is less than its states cost.
+const EXPECTED: u64 = 8;
 
 /// Compiles a schema, or says all that is wrong with it.
 pub(in crate::schema) fn compile(schema: &Value, meter: &Meter) -> Result<Program, Vec<SchemaError>> {
@@ -278,19 +278,30 @@ impl<'s> Builder<'s, '_> {
         }
         meter.charge(rates::PATTERN_COMPILE)?;
         meter.charge_each(text.len(), rates::PATTERN_COMPILE_BYTE)?;
-        let compiled = match Pattern::compile(&translated(text)) {
+        let translated = translated(text);
+        // The states say what it has cost, once it is compiled. A part of what it is going to cost is charged before.
+        let mut before = 0;
+        let compiled = ReadPattern::of(&translated).map_or_else(
+            |error| Ok(Err(error)),
+            |read| {
+                before = read.cost() / EXPECTED;
+                meter.charge(before).map(|()| read.compile())
+            },
+        )?;
+        let compiled = match compiled {
             Ok(compiled) => compiled,
-            Err(error @ (PatternError::TooLarge | PatternError::Together)) => {
-                meter.charge(REFUSED_STATES * rates::PATTERN_COMPILE_STATE)?;
-                return fail(self, &format!("is not a usable pattern: {error}"));
-            }
             Err(PatternError::Syntax(reason)) => {
                 // The last line of the parser's message says what is wrong, the others draw where.
                 let reason = reason.lines().last().unwrap_or_default().trim_start_matches("error: ");
                 return fail(self, &format!("is not a usable pattern: {reason}"));
             }
+            Err(error) => {
+                meter.charge(rates::PATTERN_REFUSED.saturating_sub(before))?;
+                return fail(self, &format!("is not a usable pattern: {error}"));
+            }
         };
-        meter.charge(compiled.states().saturating_mul(rates::PATTERN_COMPILE_STATE))?;
+        let states = compiled.states().saturating_mul(rates::PATTERN_COMPILE_STATE);
+        meter.charge(states.saturating_sub(before))?;
         self.states = self.states.saturating_add(compiled.states());
         if self.states > MOST_STATES {
             return fail(self, "is one pattern too many: compiled, all patterns together are too large");

@@ -29,7 +29,8 @@ use crate::limits::{Budget, ModelUse, RunLimits};
 use crate::node::{Activation, Category, Failure};
 use crate::parameters::{CheckedInputs, InputsError, Parameters, check_inputs};
 use crate::record::{RunError, Status};
-use crate::work::{Meter, size};
+use crate::work::rates::STEP;
+use crate::work::{Exhausted, Meter, size};
 use crate::written_graph::{RunCall, WrittenLimits};
 
 /// The memory of a written graph, as a multiple of its document.
@@ -68,10 +69,18 @@ impl RunTree {
         let meter = Meter::new(walker.task(&task).map_or(0, |task| task.account().left()));
         let is_written = HostItem::of(spec.primary, spec.item_type, &spec.item_id).is_some();
         let prepared = match self.prepare_child(parent, &namespace, spec, &meter) {
+            // It is the written graph whose schema takes that long for the inputs, and no step of this one's.
+            Err(Trouble::Exhausted(exhausted @ Exhausted::Step)) if is_written => {
+                let message = format!("the graph cannot be started: {exhausted}");
+                Err(Trouble::Failed(Failure::new(Category::Limit, message)))
+            }
+            prepared => prepared,
+        };
+        let prepared = match prepared {
             Ok(prepared) => prepared,
             Err(Trouble::Failed(failure)) => {
-                // A document that cannot be used was read all the same.
-                let work = if is_written { meter.spent() } else { 0 };
+                // A document that cannot be used was read all the same. A whole step would end this run.
+                let work = if is_written { meter.spent().min(STEP - 1) } else { 0 };
                 let report = TaskReport { work, ..TaskReport::new(Err(failure), 0) };
                 return self.deliver(parent, Event::TaskDone { task, attempt, report }, route);
             }
@@ -463,11 +472,18 @@ impl RunTree {
     }
 }
 
-/// The failure of a written graph that has used up what its caller leaves it of a budget; none if the budget is as small as
-/// it is for another reason.
+/// The failure of a written graph that has used up what its caller leaves it of a budget, or of which one step costs more than any may; none
+/// if the budget is as small as it is for another reason.
 fn exceeded(child: &Child, budget: Budget, within: Option<String>) -> Option<Failure> {
     let limits = child.walker.setup().manifest.run_limits();
-    child.written.filter(|own| own.sets(budget, &limits))?;
+    let own = child.written?;
+    if budget == Budget::Work {
+        let message = format!("in its graph `{}`, {}", child.walker.graph().id, Exhausted::Step);
+        return Some(Failure { within, ..Failure::new(Category::Limit, message) });
+    }
+    if !own.sets(budget, &limits) {
+        return None;
+    }
     let message = format!(
         "its graph `{}` has used up the {} {} that `{}` among the `limits` of `{}` leave it",
         child.walker.graph().id,

@@ -1,0 +1,179 @@
+//! What compiling the patterns and the schemas of one document may take.
+
+use std::cell::Cell;
+
+use super::pattern::{LONGEST, MOST_TOGETHER, MOST_WEIGHT};
+use super::rates::{DOCUMENT_BYTE, PATTERN_REFUSED, STEP};
+use super::{Exhausted, Meter, Pattern, PatternError, ReadPattern};
+
+/// The least weight of a pattern: searching with it takes memory, too.
+const LEAST_WEIGHT: usize = 16 << 10;
+
+/// What the patterns and schemas of a file may cost together: about two seconds.
+const MOST_OF_FILE: u64 = 20 * STEP;
+
+/// How many times what its text costs is free in a document that a run has written: what common patterns and schemas cost is within
+/// [`DOCUMENT_BYTE`].
+const FREE: u64 = 4;
+
+/// The weight and the fuel that the patterns and schemas of one document may still take together. A document of a megabyte has room for ten
+/// thousand patterns, each of which compiles to a megabyte, and for as many schemas.
+#[derive(Debug)]
+pub struct CompileBudget<'m> {
+    left: Cell<usize>,
+    /// What is not charged.
+    free: Cell<u64>,
+    /// What pays for the rest; of a file, nothing does.
+    meter: Option<&'m Meter>,
+    /// Why something was not compiled, if there was no fuel left.
+    refused: Cell<Option<Exhausted>>,
+}
+
+impl<'m> CompileBudget<'m> {
+    /// The budget of a file before its first pattern.
+    pub const fn of_file() -> Self {
+        Self::new(MOST_OF_FILE, None)
+    }
+
+    /// The budget of a document of that many bytes that a run has written, whose text is paid for.
+    pub const fn of_written(length: usize, meter: &'m Meter) -> Self {
+        let text = (length as u64).saturating_mul(DOCUMENT_BYTE);
+        Self::new(text.saturating_mul(FREE), Some(meter))
+    }
+
+    const fn new(free: u64, meter: Option<&'m Meter>) -> Self {
+        Self { left: Cell::new(MOST_TOGETHER), free: Cell::new(free), meter, refused: Cell::new(None) }
+    }
+
+    /// Compiles a pattern of the document. A refused pattern counts as well, since refusing takes time; once the budget
+    /// is used up, nothing is compiled.
+    pub fn compile(&self, pattern: &str) -> Result<Pattern, PatternError> {
+        if self.left.get() == 0 {
+            return Err(PatternError::Together);
+        }
+        let compiled = self.compiled(pattern);
+        let weight = match &compiled {
+            Ok(pattern) => pattern.weight().max(LEAST_WEIGHT),
+            Err(PatternError::Syntax(_) | PatternError::Exhausted(_)) => LEAST_WEIGHT,
+            Err(PatternError::TooLarge | PatternError::Together) if pattern.len() > LONGEST => LEAST_WEIGHT,
+            Err(PatternError::TooLarge | PatternError::Together) => 2 * MOST_WEIGHT,
+        };
+        let left = self.left.get().checked_sub(weight);
+        self.left.set(left.unwrap_or(0));
+        match left {
+            None if compiled.is_ok() => Err(PatternError::Together),
+            _ => compiled,
+        }
+    }
+
+    fn compiled(&self, pattern: &str) -> Result<Pattern, PatternError> {
+        match ReadPattern::of(pattern) {
+            Ok(read) => {
+                self.charge(read.cost())?;
+                read.compile()
+            }
+            Err(error) => {
+                if matches!(error, PatternError::TooLarge) && pattern.len() <= LONGEST {
+                    self.charge(PATTERN_REFUSED)?;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// A meter for compiling one schema of the document; [`CompileBudget::count`] takes it back.
+    pub fn schema(&self) -> Meter {
+        if self.refused.get().is_some() {
+            return Meter::new(0);
+        }
+        Meter::new(self.free.get().saturating_add(self.meter.map_or(0, Meter::left)))
+    }
+
+    /// Counts what compiling a schema has cost.
+    pub fn count(&self, schema: &Meter, is_exhausted: bool) {
+        // What was left was the limit: it suffices for what was spent.
+        let counted = self.charge(schema.spent());
+        if is_exhausted && schema.reason() == Exhausted::Fuel && counted.is_ok() {
+            self.refused.set(Some(self.meter.map_or(Exhausted::Step, Meter::reason)));
+        }
+    }
+
+    /// Why a pattern or a schema was not compiled, if it was for want of fuel: nothing then is said about the document.
+    pub fn refused(&self) -> Option<Exhausted> {
+        self.refused.get()
+    }
+
+    fn charge(&self, fuel: u64) -> Result<(), Exhausted> {
+        let free = self.free.get();
+        self.free.set(free.saturating_sub(fuel));
+        let charged = match (fuel.saturating_sub(free), self.meter) {
+            (0, _) => Ok(()),
+            (paid, Some(meter)) => meter.charge(paid),
+            (_, None) => Err(Exhausted::Step),
+        };
+        charged.inspect_err(|exhausted| self.refused.set(Some(*exhausted)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn what_is_far_more_than_the_text_is_charged_before_it_is_compiled() {
+        let meter = Meter::of_one_step();
+        let budget = CompileBudget::of_written(600, &meter);
+        budget.compile("^draft-[0-9]+$").unwrap();
+        assert_eq!(meter.spent(), 0);
+        budget.compile(r"\w{40}").unwrap();
+        let spent = meter.spent();
+        assert!(spent > 10_000_000, "{spent}");
+        assert_eq!(budget.compile(r"\w{1000}").unwrap_err(), PatternError::TooLarge);
+        assert_eq!(meter.spent(), spent + PATTERN_REFUSED);
+        let poor = Meter::new(1_000_000);
+        let budget = CompileBudget::of_written(600, &poor);
+        let refused = budget.compile(r"\w{40}").unwrap_err();
+        assert_eq!(refused, PatternError::Exhausted(Exhausted::Fuel));
+        assert_eq!(budget.refused(), Some(Exhausted::Fuel));
+        assert_eq!(budget.schema().charge(1), Err(Exhausted::Fuel));
+    }
+
+    #[test]
+    fn the_schemas_of_a_file_are_bounded_together() {
+        let budget = CompileBudget::of_file();
+        for _ in 0..20 {
+            let schema = budget.schema();
+            schema.charge(STEP).unwrap();
+            budget.count(&schema, false);
+        }
+        assert_eq!(budget.refused(), None);
+        let schema = budget.schema();
+        assert!(schema.charge(1).is_err());
+        budget.count(&schema, true);
+        assert_eq!(budget.refused(), Some(Exhausted::Step));
+    }
+
+    #[test]
+    fn the_patterns_of_a_document_are_bounded_together() {
+        // A document has room for common patterns by the hundred.
+        let budget = CompileBudget::of_file();
+        for _ in 0..100 {
+            budget.compile(r"^[\w.+-]+@[\w-]+\.[a-z]{2,}$").unwrap();
+        }
+        let compiles = |pattern: &dyn Fn(usize) -> String| {
+            let budget = CompileBudget::of_file();
+            let mut compiled = 0;
+            while budget.left.get() > 0 {
+                compiled += 1;
+                let _ = budget.compile(&pattern(compiled));
+            }
+            assert_eq!(budget.compile("a").unwrap_err(), PatternError::Together);
+            compiled
+        };
+        assert!(compiles(&|n| format!("{n}a{{20000}}")) <= 16);
+        assert!(compiles(&|n| format!("{n}(a{{1000}}){{1000}}")) <= 4);
+        assert!(compiles(&|n| format!("{n}(")) <= 512);
+        assert!(compiles(&|n| n.to_string()) <= 512);
+    }
+}
