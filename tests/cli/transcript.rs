@@ -132,6 +132,16 @@ pub(crate) fn provider(refused: usize) -> Server {
     Server::start(|_| Answer::Chosen(Choice(Arc::new(choose))))
 }
 
+/// A provider that answers 5 and says that it has used this.
+pub(crate) fn counting(usage: &str) -> Server {
+    let choice =
+        json!({ "index": 0, "message": { "role": "assistant", "content": "5" }, "finish_reason": "stop" });
+    let body = format!("{{\"object\": \"chat.completion\", \"choices\": [{choice}], \"usage\": {usage}}}");
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n";
+    let answer = format!("{head}content-length: {}\r\n\r\n{body}", body.len()).into_bytes();
+    Server::start(|_| Answer::Bytes(answer))
+}
+
 /// A place whose graph `g.yaml` asks in a node, and in a child run.
 pub(crate) fn place(server: &Server) -> Place {
     let place = Place::new();

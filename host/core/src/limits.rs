@@ -1,11 +1,13 @@
 //! The limits of tasks and runs.
 
+mod figure;
 mod model;
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use figure::LARGEST_FIGURE;
 pub use model::{ModelFigure, ModelUse, read_cost, written_cost};
 pub(crate) use model::{cost_of, smaller_floor};
 
@@ -385,10 +387,16 @@ impl HostUse {
         }
     }
 
-    /// Both amounts added; they saturate.
+    /// Both amounts added, each figure at most [`LARGEST_FIGURE`]. A figure of `u64::MAX`, which is no limit, stays one.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
-        self.each(other, u64::saturating_add)
+        self.each(other, figure::sum)
+    }
+
+    /// An amount that was used, as it is kept: each figure at most [`LARGEST_FIGURE`].
+    #[must_use]
+    pub fn counted(self) -> Self {
+        self.each(self, |figure, _| figure::counted(figure))
     }
 
     /// The difference, at least zero in each figure.

@@ -29,7 +29,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::capability::ModelPrice;
-use crate::limits::{ModelFigure, ModelUse};
+use crate::limits::{LARGEST_FIGURE, ModelFigure, ModelUse};
 
 /// What an attempt may use of language models, has used, and may be using. A figure of `u64::MAX` is no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -255,12 +255,15 @@ impl ModelBudget {
     }
 
     /// Charges what a request has used instead of what was set aside for it. Both are the same if the provider has not said
-    /// it. The budget is charged in any case; the error says that it is exceeded by more than was set aside.
+    /// it. The budget is charged in any case; the error says that it is exceeded by more than was set aside. A figure that cannot
+    /// be counted any more, [`LARGEST_FIGURE`], exceeds every budget, also one without a limit.
     pub fn settle(&mut self, used: ModelUse) -> Option<ModelOverrun> {
         let reserved = std::mem::take(&mut self.reserved);
+        let used = used.counted();
         self.used = self.used.plus(used);
         let exceeds = |figure: &ModelFigure| {
-            figure.of(used) > figure.of(reserved) && figure.of(self.used) > figure.of(self.most)
+            let total = figure.of(self.used);
+            figure.of(used) > figure.of(reserved) && (total > figure.of(self.most) || total >= LARGEST_FIGURE)
         };
         let figure = ModelFigure::ALL.into_iter().find(exceeds)?;
         Some(ModelOverrun {
@@ -276,12 +279,12 @@ impl ModelBudget {
     /// Charges what was set aside: it is not known what became of the request.
     pub fn forfeit(&mut self) {
         let reserved = std::mem::take(&mut self.reserved);
-        self.used = self.used.plus(reserved);
+        self.used = self.used.plus(reserved.counted());
     }
 
     /// Charges what a called component has used, or a call that is answered from a journal.
     pub fn charge(&mut self, used: ModelUse) {
-        self.used = self.used.plus(used);
+        self.used = self.used.plus(used.counted());
     }
 }
 
@@ -400,6 +403,27 @@ mod tests {
     }
 
     #[test]
+    fn what_cannot_be_counted_exceeds_every_budget() {
+        for most in [ModelUse::UNBOUNDED, of(9, u64::MAX - 1, u64::MAX - 1, u64::MAX - 1)] {
+            for used in [of(1, u64::MAX, 1, 1), of(1, 1, LARGEST_FIGURE, 1), of(1, 1, 1, u64::MAX - 1)] {
+                let mut budget = ModelBudget::new(most);
+                budget.reserve(100, 50, &PRICE).unwrap();
+                let overrun = budget.settle(used).unwrap();
+                assert_eq!((overrun.used, overrun.total), (LARGEST_FIGURE, LARGEST_FIGURE));
+                assert_eq!(budget.used(), used.counted());
+                // What follows adds nothing that would not fit.
+                budget.charge(used);
+                assert_eq!(budget.used().above(ModelUse::UNBOUNDED.counted()), None);
+            }
+        }
+        // Many figures, each of which can be counted.
+        let mut budget = ModelBudget::new(ModelUse::UNBOUNDED);
+        budget.settle(of(1, LARGEST_FIGURE / 2, 0, 0));
+        assert_eq!(budget.settle(of(1, LARGEST_FIGURE / 2, 0, 0)), None);
+        assert_eq!(budget.settle(of(1, 5, 0, 0)).unwrap().total, LARGEST_FIGURE);
+    }
+
+    #[test]
     fn a_request_whose_end_is_unknown_counts_in_full() {
         let mut budget = ModelBudget::new(of(5, 1000, 100, 10_000));
         let first = budget.reserve(100, 50, &PRICE).unwrap();
@@ -492,7 +516,14 @@ mod tests {
                 let overrun = budget.settle(used);
                 sum = sum.plus(used);
                 prop_assert_eq!(budget.used(), sum);
-                let exceeds = sum.above(most).is_some() && had.above(most).is_none();
+                let uncounted = |figure: &ModelFigure| figure.of(sum) >= LARGEST_FIGURE;
+                let exceeds = if ModelFigure::ALL.iter().any(uncounted) {
+                    let is_more = |figure: &ModelFigure| figure.of(used.counted()) > figure.of(reserved);
+                    let is_over = |figure: &ModelFigure| figure.of(sum) > figure.of(most) || uncounted(figure);
+                    ModelFigure::ALL.iter().any(|figure| is_more(figure) && is_over(figure))
+                } else {
+                    sum.above(most).is_some() && had.above(most).is_none()
+                };
                 prop_assert_eq!(overrun.is_some(), exceeds, "{:?} {:?}", reserved, used);
             }
         }

@@ -10,7 +10,7 @@ use graph_core::digest::Digest;
 use graph_core::graph::Durability;
 use graph_core::hook::HookEvent;
 use graph_core::json;
-use graph_core::limits::ModelUse;
+use graph_core::limits::{LARGEST_FIGURE, ModelUse};
 use graph_core::record::{AttemptJournal, JournalEntry, Record, RecordKind, Source, Status, UnsignedRecord};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
@@ -255,7 +255,8 @@ impl RecordWriter {
         if update.status.is_some() {
             update.step = self.standing.map(|(step, _)| step).or(update.step);
             if let Some(Spent { fuel, model }) = spent.or(self.standing.map(|(_, known)| known)) {
-                (update.fuel, update.model_use) = (Some(fuel), Some(model));
+                // A row that does not fit into the store could never be written, so that the run could not end either.
+                (update.fuel, update.model_use) = (Some(fuel.min(LARGEST_FIGURE)), Some(model.counted()));
             }
         }
         self.queue.push(Queued { persist, texts, update });

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use graph_core::limits::LARGEST_FIGURE;
 use serde_json::{Map, Value};
 
 use crate::{Bounds, DecodeError, halves};
@@ -72,17 +73,25 @@ pub(crate) fn items<'a>(
     }
 }
 
-/// A number of tokens or a position. Some servers write whole numbers with a fraction of zero.
+/// A number of tokens or a position, at most [`LARGEST_FIGURE`]. Some servers write whole numbers with a fraction of zero.
 pub(crate) fn count(value: &Value, name: &str) -> Option<u64> {
     let number = field(value, name)?;
-    number.as_u64().or_else(|| {
-        let number = number.as_f64()?;
-        let is_whole = number.fract() == 0.0 && (0.0..9.0e15).contains(&number);
+    let count = number.as_u64().or_else(|| {
+        let number = number.as_f64().filter(|number| number.fract() == 0.0 && *number >= 0.0)?;
         #[allow(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "it was compared with the range"
         )]
-        is_whole.then_some(number as u64)
-    })
+        Some(if number < 9.0e15 { number as u64 } else { LARGEST_FIGURE })
+    });
+    count.map(|count| count.min(LARGEST_FIGURE))
+}
+
+/// A number of tokens that is none if it is not said. What is said and is no number of tokens is not known.
+pub(crate) fn count_or_none(value: &Value, name: &str) -> Option<u64> {
+    match field(value, name) {
+        None => Some(0),
+        Some(_) => count(value, name),
+    }
 }

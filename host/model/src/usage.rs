@@ -1,5 +1,6 @@
 //! What calls have used, in tokens.
 
+use graph_core::limits::LARGEST_FIGURE;
 use serde::{Deserialize, Serialize};
 
 /// What a call has used, in tokens.
@@ -24,18 +25,32 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// The same, with the parts reduced to what their wholes allow.
+    /// The same, with the wholes reduced to the largest figure that is kept, and the parts to what their wholes allow.
     pub(crate) fn bounded(self) -> Self {
-        let cached = self.cached.min(self.input);
+        let (input, output) = (self.input.min(LARGEST_FIGURE), self.output.min(LARGEST_FIGURE));
+        let cached = self.cached.min(input);
         Self {
+            input,
+            output,
             cached,
-            cache_write: self.cache_write.min(self.input - cached),
-            reasoning: self.reasoning.min(self.output),
-            ..self
+            cache_write: self.cache_write.min(input - cached),
+            reasoning: self.reasoning.min(output),
         }
     }
 
-    /// The sum of two, at most `u64::MAX` each.
+    /// The larger of each count of two: what a stream says first counts, if it says less later.
+    pub(crate) fn max(self, other: Self) -> Self {
+        Self {
+            input: self.input.max(other.input),
+            output: self.output.max(other.output),
+            cached: self.cached.max(other.cached),
+            cache_write: self.cache_write.max(other.cache_write),
+            reasoning: self.reasoning.max(other.reasoning),
+        }
+        .bounded()
+    }
+
+    /// The sum of two; each count saturates.
     #[must_use]
     pub fn saturating_add(self, other: Self) -> Self {
         Self {

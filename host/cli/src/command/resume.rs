@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use graph_core::diagnostic::printable;
+use graph_core::limits::LARGEST_FIGURE;
 use graph_core::parameters::is_about_the_run;
 use graph_core::walker::Resume;
 use graph_host::background::{self, BackgroundOptions, StartupReporter};
@@ -111,7 +112,8 @@ pub(super) fn later_options(answers: &[String], sign_with: Option<&str>, quiet: 
 /// Sets what the options say about how the run is driven on.
 fn adjust(driver: &mut Driver, args: &Args) {
     if let Some(max_steps) = args.max_steps {
-        driver.amend(RunUpdate { max_steps: Change::Set(max_steps), ..RunUpdate::default() });
+        let kept = Change::Set(max_steps.min(LARGEST_FIGURE));
+        driver.amend(RunUpdate { max_steps: kept, ..RunUpdate::default() });
     }
     if args.no_cache {
         driver.ignore_cache();

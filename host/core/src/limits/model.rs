@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
 
-use super::is_zero;
+use super::{figure, is_zero};
 
 /// An amount of use of language models: what calls have used, what is left of a budget, or the most that may be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,10 +51,17 @@ impl ModelUse {
         }
     }
 
-    /// Both amounts added; they saturate.
+    /// Both amounts added, each figure at most [`LARGEST_FIGURE`](super::LARGEST_FIGURE). A figure of `u64::MAX`, which is no limit,
+    /// stays one.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
-        self.each(other, u64::saturating_add)
+        self.each(other, figure::sum)
+    }
+
+    /// An amount that was used, as it is kept: each figure at most [`LARGEST_FIGURE`](super::LARGEST_FIGURE).
+    #[must_use]
+    pub fn counted(self) -> Self {
+        self.each(self, |figure, _| figure::counted(figure))
     }
 
     /// The difference, at least zero in each figure. A figure of `u64::MAX`, which is no limit, stays one.

@@ -250,7 +250,8 @@ impl Hooks {
     fn lose(&mut self, call: &str, model: ModelUse, of_task: bool) {
         if !model.is_nothing() {
             let known = self.lost.get(call).map_or(ModelUse::NOTHING, |lost| lost.model);
-            self.lost.insert(call.to_owned(), Lost { model: known.plus(model), of_task });
+            let model = known.plus(model.counted());
+            self.lost.insert(call.to_owned(), Lost { model, of_task });
         }
     }
 
@@ -372,6 +373,7 @@ impl Walker {
         let mut record = self.hook_record(&subject, &planned, answer, fuel, now);
         record.budget = budget;
         record.host = host.unwrap_or_else(|| HostUse { fuel: work, ..JournalEntry::used_by(&journal) });
+        record.host = record.host.counted();
         record.host_total = record.host_total.plus(record.host);
         record.dispatches += 1;
         record.warnings = warnings;

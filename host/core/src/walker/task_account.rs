@@ -43,6 +43,7 @@ impl Used {
 
     /// Counts what attempts may have used of language models that left no result.
     pub(super) fn lose(&mut self, model: ModelUse) {
+        let model = model.counted();
         self.lost = self.lost.plus(model);
         self.host.model = self.host.model.plus(model);
     }
@@ -252,6 +253,7 @@ impl TaskAccount {
     /// An attempt has ended, and has used so much fuel and so much of the host.
     #[inline]
     pub(super) fn end_attempt(&mut self, fuel: u64, host: HostUse) {
+        let host = host.counted();
         self.charge_fuel(fuel);
         self.used.ended = true;
         self.asking = ModelUse::NOTHING;

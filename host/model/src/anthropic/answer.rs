@@ -211,6 +211,8 @@ struct Counts {
     cache_write: Option<u64>,
     cached: Option<u64>,
     reasoning: Option<u64>,
+    /// What was said of the wholes is no count.
+    unusable: bool,
 }
 
 impl Counts {
@@ -218,6 +220,8 @@ impl Counts {
         let Some(usage) = json::field(value, "usage") else {
             return;
         };
+        let unusable = |name| json::count_or_none(usage, name).is_none();
+        self.unusable |= unusable("input_tokens") || unusable("output_tokens");
         let details = json::field(usage, "output_tokens_details").unwrap_or(&Value::Null);
         for (count, said) in [
             (&mut self.input, json::count(usage, "input_tokens")),
@@ -232,6 +236,9 @@ impl Counts {
 
     /// `input_tokens` are those that no cache has to do with.
     fn usage(&self) -> Option<Usage> {
+        if self.unusable {
+            return None;
+        }
         let cached = self.cached.unwrap_or(0);
         let cache_write = self.cache_write.unwrap_or(0);
         let usage = Usage {

@@ -71,12 +71,12 @@ impl Spent {
         let said = |usage: Usage| {
             let Usage { input, output, cached, cache_write, .. } = usage;
             let cost = price.cost(ModelTokens { input, output, cached, cache_write });
-            ModelUse { calls: 1, input, output, cost }
+            ModelUse { calls: 1, input, output, cost }.counted()
         };
         match self {
             Self::Call => ModelUse { calls: 1, ..ModelUse::NOTHING },
             Self::Said(usage) => said(*usage),
-            Self::Unknown(None) => reserved,
+            Self::Unknown(None) => reserved.counted(),
             Self::Unknown(Some(usage)) => {
                 let least = said(*usage);
                 ModelUse {

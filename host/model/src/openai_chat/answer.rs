@@ -245,9 +245,9 @@ fn show(piece: &str, deltas: &mut Vec<Delta>) {
 pub(super) fn usage(answer: &Value) -> Option<Usage> {
     let usage = json::field(answer, "usage")?;
     let input = json::count(usage, "prompt_tokens")?;
-    let completion = json::count(usage, "completion_tokens").unwrap_or(0);
+    let completion = json::count_or_none(usage, "completion_tokens")?;
     // Some servers count the tokens of reasoning in the total alone.
-    let rest = json::count(usage, "total_tokens").unwrap_or(0).saturating_sub(input);
+    let rest = json::count_or_none(usage, "total_tokens")?.saturating_sub(input);
     let detail = |of: &str, name: &str| json::field(usage, of).and_then(|details| json::count(details, name));
     let usage = Usage {
         input,

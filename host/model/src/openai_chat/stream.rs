@@ -29,9 +29,9 @@ impl Events {
             return Ok(());
         }
         let event = json::parse(data, bounds)?;
-        // The last one counts: some servers say what has been used until then in every piece.
+        // Some servers say what has been used until then in every piece. It only grows.
         if let Some(usage) = usage(&event) {
-            self.answer.usage = Some(usage);
+            self.answer.usage = Some(self.answer.usage.map_or(usage, |known| known.max(usage)));
         }
         if json::field(&event, "error").is_some() || name == "error" {
             return Err(DecodeError::provider(&event));

@@ -93,7 +93,7 @@ pub(super) fn usage(response: &Value) -> Option<Usage> {
     let detail = |of: &str, name: &str| json::field(usage, of).and_then(|details| json::count(details, name));
     let usage = Usage {
         input: json::count(usage, "input_tokens")?,
-        output: json::count(usage, "output_tokens").unwrap_or(0),
+        output: json::count_or_none(usage, "output_tokens")?,
         cached: detail("input_tokens_details", "cached_tokens").unwrap_or(0),
         cache_write: detail("input_tokens_details", "cache_write_tokens").unwrap_or(0),
         reasoning: detail("output_tokens_details", "reasoning_tokens").unwrap_or(0),

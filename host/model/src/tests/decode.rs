@@ -1,5 +1,6 @@
 //! Whole answers and streams with what providers are known to do.
 
+use graph_core::limits::LARGEST_FIGURE;
 use serde_json::{Value, json};
 
 use super::{events, streamed};
@@ -204,13 +205,63 @@ fn usage_is_counted_alike() {
         (
             Api::Anthropic,
             json!({"input_tokens": u64::MAX, "output_tokens": 8, "cache_read_input_tokens": 100}),
-            Some(usage(u64::MAX, 8, 100, 0, 0)),
+            Some(usage(LARGEST_FIGURE, 8, 100, 0, 0)),
         ),
+        // More than can be counted.
+        (
+            Api::OpenAiChat,
+            json!({"prompt_tokens": u64::MAX, "completion_tokens": 1e300, "prompt_tokens_details": {"cached_tokens": 1e19}}),
+            Some(usage(LARGEST_FIGURE, LARGEST_FIGURE, LARGEST_FIGURE, 0, 0)),
+        ),
+        (
+            Api::OpenAiChat,
+            json!({"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": u64::MAX}),
+            Some(usage(1, LARGEST_FIGURE - 1, 0, 0, 0)),
+        ),
+        (
+            Api::OpenAiResponses,
+            json!({"input_tokens": 1u64 << 63, "output_tokens": u64::MAX, "output_tokens_details": {"reasoning_tokens": u64::MAX}}),
+            Some(usage(LARGEST_FIGURE, LARGEST_FIGURE, 0, 0, LARGEST_FIGURE)),
+        ),
+        (
+            Api::Anthropic,
+            json!({"input_tokens": LARGEST_FIGURE, "output_tokens": 1, "cache_read_input_tokens": u64::MAX, "cache_creation_input_tokens": u64::MAX}),
+            Some(usage(LARGEST_FIGURE, 1, LARGEST_FIGURE, 0, 0)),
+        ),
+        // What is no count is not known, and not nothing.
+        (Api::OpenAiChat, json!({"prompt_tokens": 5, "completion_tokens": "3"}), None),
+        (Api::OpenAiChat, json!({"prompt_tokens": 5, "completion_tokens": -3}), None),
+        (Api::OpenAiChat, json!({"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 1.5}), None),
+        (Api::OpenAiResponses, json!({"input_tokens": 5, "output_tokens": 0.5}), None),
+        (Api::OpenAiResponses, json!({"input_tokens": [5], "output_tokens": 5}), None),
+        (Api::Anthropic, json!({"input_tokens": 5, "output_tokens": {}}), None),
+        (Api::Anthropic, json!({"input_tokens": "5", "output_tokens": 5}), None),
+        (Api::OpenAiChat, json!({"prompt_tokens": 5}), Some(usage(5, 0, 0, 0, 0))),
     ] {
         let mut body = base.clone();
         body["usage"] = said.clone();
         assert_eq!(decode(api, &body).unwrap().usage, expected, "{said}");
     }
+}
+
+/// What a stream has said counts, whatever it says later.
+#[test]
+fn usage_of_a_stream_only_grows() {
+    let chunk = |usage: Value| json!({"choices": [{"delta": {"content": "a"}}], "usage": usage});
+    let last = json!({"choices": [{"delta": {}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 2, "completion_tokens": 3}});
+    for (said, expected) in [
+        (json!({"prompt_tokens": 5, "completion_tokens": 1}), (5, 3)),
+        (json!({"prompt_tokens": u64::MAX, "completion_tokens": 9}), (LARGEST_FIGURE, 9)),
+        (json!({"prompt_tokens": "many"}), (2, 3)),
+    ] {
+        let usage = stream(Api::OpenAiChat, &[chunk(said), last.clone()]).unwrap().usage.unwrap();
+        assert_eq!((usage.input, usage.output), expected);
+    }
+    let start =
+        json!({"type": "message_start", "message": {"usage": {"input_tokens": 9, "output_tokens": -1}}});
+    let delta =
+        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 7}});
+    assert_eq!(stream(Api::Anthropic, &[start, delta]).unwrap().usage, None);
 }
 
 #[test]

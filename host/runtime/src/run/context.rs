@@ -10,7 +10,7 @@ use graph_core::digest::Digest;
 use graph_core::graph::{Durability, Graph};
 use graph_core::hook::Hook;
 use graph_core::json;
-use graph_core::limits::ModelUse;
+use graph_core::limits::{LARGEST_FIGURE, ModelUse};
 use graph_core::record::{CheckpointSelector, ErrorCode, Status};
 use graph_core::trust::SigningKey;
 use graph_core::walker::{
@@ -211,7 +211,8 @@ impl Environment {
             seed: setup.seed,
             key: self.key.id(),
             durability: setup.durability,
-            max_steps: setup.max_steps,
+            // As many are never taken.
+            max_steps: setup.max_steps.map(|most| most.min(LARGEST_FIGURE)),
             created_at: at,
             updated_at: at,
         };
