@@ -84,3 +84,72 @@ fn ctrl_c_stops_at_the_boundary() {
     assert_eq!(document["status"], "cancelled");
     assert!(String::from_utf8_lossy(&ended.stderr).contains("graph-host resume c"));
 }
+
+/// Graphs that run each other side by side, three levels deep, to tasks that take long: thousands of child runs are open.
+#[cfg(unix)]
+#[test]
+fn two_presses_of_ctrl_c_end_thousands_of_child_runs() {
+    let place = Place::with_compiled_testkit();
+    let each = |count: usize, item: &str| {
+        let items: Vec<usize> = (0..count).collect();
+        format!(
+            "start: a\nmax_total_steps: 1000000\nnodes: {{ a: {{ type: foreach, parallel: true, over: {items:?}, as: x, action: {{ item_id: {item} }} }} }}"
+        )
+    };
+    place.graph("g.yaml", &each(30, "t/first"));
+    place.graph(".ai/tools/t/first.yaml", &each(10, "t/second"));
+    place.graph(".ai/tools/t/second.yaml", &each(10, "t/third"));
+    place.graph(
+        ".ai/tools/t/third.yaml",
+        "start: a\nnodes: { a: { action: { item_id: t/kit, params: { op: spin, iterations: 50000000 } } } }",
+    );
+    for (presses, store) in [(1, "memory"), (2, "memory"), (1, "sqlite"), (2, "sqlite")] {
+        let name = format!("{store}{presses}");
+        let args = [
+            "run",
+            "g.yaml",
+            "--caps",
+            "caps.yaml",
+            "--allow-unsigned",
+            "--store",
+            store,
+            "--run-id",
+            &name,
+            "-q",
+        ];
+        let mut child = place.command(&args).spawn().unwrap();
+        let id = child.id();
+        std::thread::sleep(Duration::from_secs(3));
+        let at_press = processor(id);
+        for _ in 0..presses {
+            let press = std::process::Command::new("kill").args(["-INT", &id.to_string()]).status().unwrap();
+            assert!(press.success());
+            std::thread::sleep(Duration::from_millis(300));
+        }
+        let began = Instant::now();
+        let mut used = at_press;
+        let ended = loop {
+            used = processor(id).unwrap_or(0).max(used.unwrap_or(0)).into();
+            if let Some(ended) = child.try_wait().unwrap() {
+                break ended;
+            }
+            assert!(began.elapsed() < Duration::from_secs(30), "{presses} presses, {store}: it does not end");
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        assert!([Some(130), None].contains(&ended.code()), "{presses} presses, {store}: {ended}");
+        let after = used.unwrap_or(0).saturating_sub(at_press.unwrap_or(0));
+        // In hundredths of a second. After one press, the tasks that run are waited for.
+        assert!(
+            presses == 1 || after <= 150,
+            "{store}: it used the processor for {after}0 ms after the presses"
+        );
+    }
+}
+
+/// The processor time of a process so far, in hundredths of a second; none once it has ended.
+#[cfg(unix)]
+fn processor(id: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
+}

@@ -12,6 +12,7 @@ mod reservations;
 mod results;
 mod run;
 mod tasks;
+mod timers;
 
 pub use clock::{Clock, SystemClock};
 pub use executor::{CallObserver, TaskExecutor};

@@ -1,6 +1,5 @@
 //! The event loop of a run.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -21,6 +20,7 @@ use crate::record_writer::{Acknowledged, RecordWriter, Refusal, Spent, Text, Wri
 use crate::reservations::Desk;
 use crate::results::Results;
 use crate::tasks::Tasks;
+use crate::timers::Timers;
 
 /// After this number of events the driver yields to other work of its thread.
 const TURNS: u32 = 64;
@@ -96,7 +96,7 @@ pub struct Driver {
     desk: Desk,
     results: Results,
     clock: Arc<dyn Clock>,
-    timers: BTreeMap<TimerId, Timestamp>,
+    timers: Timers,
     /// The walker has more to do.
     has_more: bool,
     /// The walker's own work and the start of attempts alternate: whether an attempt may start next.
@@ -135,7 +135,7 @@ impl Driver {
             writer: RecordWriter::new(store, key, Arc::clone(&guard), durability, writing)?,
             tasks: Tasks::new(executor, Arc::clone(&clock)),
             clock,
-            timers: BTreeMap::new(),
+            timers: Timers::default(),
             has_more: false,
             begins_next: false,
             alarm: None,
@@ -212,7 +212,7 @@ impl Driver {
                     return Err(refusal.into());
                 }
                 self.tell_stored(observer);
-                self.timers.clear();
+                self.timers = Timers::default();
                 self.alarm = None;
                 return Ok(status);
             }
@@ -243,7 +243,7 @@ impl Driver {
         let Some(why) = self.writer.lost() else { return Ok(()) };
         let lost = DriveError::Lost(why.to_owned());
         self.tasks.give_up();
-        self.timers.clear();
+        self.timers = Timers::default();
         self.alarm = None;
         self.has_more = false;
         Err(lost)
@@ -290,14 +290,12 @@ impl Driver {
                 Effect::Persist(persist) => {
                     self.results.handed_out(&persist.results);
                     let texts = self.new_texts(&persist.record);
-                    let stops =
-                        matches!(&persist.record, Record::Status(status) if status.status != Status::Running);
-                    let spent =
-                        stops.then(|| Spent { fuel: self.walker.fuel(), model: self.walker.model_use() });
+                    let spent = stops_run(&persist.record)
+                        .then(|| Spent { fuel: self.walker.fuel(), model: self.walker.model_use() });
                     self.writer.push(persist, texts, now, spent);
                 }
                 Effect::SetTimer { timer, at } => {
-                    self.timers.insert(timer, at);
+                    self.timers.set(timer, at);
                 }
                 Effect::Emit(notice) => observer.notice(now, &notice),
                 Effect::Continue => self.has_more = true,
@@ -350,20 +348,15 @@ impl Driver {
     }
 
     fn due(&mut self) -> Option<TimerId> {
-        if self.timers.is_empty() {
-            return None;
-        }
-        let now = self.clock.now();
-        let timer = self.timers.iter().filter(|(_, at)| **at <= now).min_by_key(|(_, at)| **at)?.0.clone();
-        self.timers.remove(&timer);
-        Some(timer)
+        self.timers.earliest()?;
+        self.timers.take_due(self.clock.now())
     }
 
     /// Waits until something happens. If another process holds the run, nothing more does.
     async fn wait(&mut self, observer: &mut dyn Observer) -> Option<Event> {
         // That the run is lost may have been noticed meanwhile.
         while self.writer.lost().is_none() {
-            let earliest = self.timers.values().min().copied();
+            let earliest = self.timers.earliest();
             if self.alarm.as_ref().map(|(at, _)| *at) != earliest {
                 self.alarm = earliest.map(|at| (at, self.clock.wait_until(at)));
             }
@@ -387,6 +380,12 @@ impl Driver {
         }
         None
     }
+}
+
+/// Whether a record says that the run at the top stops. What the run has used is worked out from all its child runs, which very
+/// many of them may be, so that it is not done as each of those stops.
+fn stops_run(record: &Record) -> bool {
+    matches!(record, Record::Status(status) if status.namespace.is_empty() && status.status != Status::Running)
 }
 
 impl fmt::Debug for Driver {

@@ -1,6 +1,6 @@
 //! The running attempts of a run.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -29,6 +29,40 @@ enum Work {
     Hook(HookSpec),
     /// A lookup in the cache of results.
     Lookup(BoxFuture<'static, Event>),
+}
+
+/// The work that waits, in the order in which it came. Each can be found by its name: a run that is to stop abandons all of
+/// it, one by one, and very much may wait.
+#[derive(Default)]
+struct Waiting {
+    work: BTreeMap<u64, (Name, Work)>,
+    places: HashMap<Name, u64>,
+    added: u64,
+}
+
+impl Waiting {
+    fn push(&mut self, name: Name, work: Work) {
+        self.remove(&name);
+        self.added += 1;
+        self.places.insert(name.clone(), self.added);
+        self.work.insert(self.added, (name, work));
+    }
+
+    fn remove(&mut self, name: &Name) {
+        if let Some(place) = self.places.remove(name) {
+            self.work.remove(&place);
+        }
+    }
+
+    fn next(&mut self) -> Option<(Name, Work)> {
+        let (_, (name, work)) = self.work.pop_first()?;
+        self.places.remove(&name);
+        Some((name, work))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.work.is_empty()
+    }
 }
 
 /// An attempt that is about to start.
@@ -67,7 +101,7 @@ enum Ended {
 pub(crate) struct Tasks {
     executor: Arc<dyn TaskExecutor>,
     stopwatch: Stopwatch,
-    waiting: VecDeque<(Name, Work)>,
+    waiting: Waiting,
     running: JoinSet<Ended>,
     handles: HashMap<Name, AbortHandle>,
     names: HashMap<Id, Name>,
@@ -80,7 +114,7 @@ impl Tasks {
         Self {
             executor,
             stopwatch: Stopwatch { clock, origin: Instant::now() },
-            waiting: VecDeque::new(),
+            waiting: Waiting::default(),
             running: JoinSet::new(),
             handles: HashMap::new(),
             names: HashMap::new(),
@@ -101,20 +135,20 @@ impl Tasks {
     /// Adds an attempt; [`Self::advance`] starts it.
     pub(crate) fn add(&mut self, spec: TaskSpec) {
         let name = (Arc::from(spec.activation.task.as_str()), spec.activation.attempt);
-        self.waiting.push_back((name, Work::Task(spec)));
+        self.waiting.push(name, Work::Task(spec));
     }
 
     /// Adds a hook; [`Self::advance`] starts it.
     pub(crate) fn add_hook(&mut self, spec: HookSpec) {
         let name = (Arc::from(spec.call.activation.task.as_str()), HOOK);
-        self.waiting.push_back((name, Work::Hook(spec)));
+        self.waiting.push(name, Work::Hook(spec));
     }
 
     /// Adds a lookup that precedes an attempt; [`Self::advance`] starts it, and aborting the attempt aborts it.
     pub(crate) fn add_lookup(&mut self, lookup: Lookup, results: &Results) {
         let told = &lookup.spec.activation;
         let name = (Arc::from(told.task.as_str()), told.attempt);
-        self.waiting.push_back((name, Work::Lookup(results.look_up(lookup, &*self.executor))));
+        self.waiting.push(name, Work::Lookup(results.look_up(lookup, &*self.executor)));
     }
 
     pub(crate) fn abort_hook(&mut self, call: &Arc<str>) {
@@ -123,7 +157,7 @@ impl Tasks {
 
     pub(crate) fn abort(&mut self, task: &Arc<str>, attempt: u32) {
         let name = (Arc::clone(task), attempt);
-        self.waiting.retain(|(waiting, _)| *waiting != name);
+        self.waiting.remove(&name);
         if let Some(handle) = self.handles.remove(&name) {
             self.names.remove(&handle.id());
             handle.abort();
@@ -131,7 +165,7 @@ impl Tasks {
     }
 
     pub(super) fn give_up(&mut self) {
-        self.waiting.clear();
+        self.waiting = Waiting::default();
         self.handles.clear();
         self.names.clear();
         self.running.abort_all();
@@ -141,7 +175,7 @@ impl Tasks {
     /// the point where it first waits; if it ends before, its report is the returned event.
     pub(crate) fn advance(&mut self, mut begins: impl FnMut(&TaskSpec)) -> Option<Event> {
         while self.running.len() < self.parallelism {
-            let (name, work) = self.waiting.pop_front()?;
+            let (name, work) = self.waiting.next()?;
             let alone = self.running.is_empty() && self.waiting.is_empty();
             let began = self.stopwatch.origin.elapsed();
             let mut context = Context::from_waker(Waker::noop());
@@ -246,7 +280,7 @@ impl fmt::Debug for Tasks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tasks")
             .field("executor", &self.executor)
-            .field("waiting", &self.waiting.len())
+            .field("waiting", &self.waiting.work.len())
             .field("running", &self.running.len())
             .finish_non_exhaustive()
     }
@@ -284,5 +318,35 @@ async fn bounded(
     match tokio::time::timeout(executor.bound(&limits), attempt).await {
         Ok(report) => report,
         Err(_) => executor.timed_out(&limits),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(number: u32) -> Name {
+        (Arc::from(format!("1.{number}")), 1)
+    }
+
+    fn names(mut waiting: Waiting) -> Vec<Name> {
+        std::iter::from_fn(|| waiting.next()).map(|(name, _)| name).collect()
+    }
+
+    #[test]
+    fn work_is_found_by_its_name_and_starts_in_order() {
+        let work = || Work::Lookup(futures::future::pending().boxed());
+        let mut waiting = Waiting::default();
+        for number in 0..6 {
+            waiting.push(name(number), work());
+        }
+        waiting.remove(&name(3));
+        waiting.remove(&name(0));
+        waiting.remove(&name(9));
+        // An attempt with the same number may be made again.
+        waiting.push(name(3), work());
+        assert_eq!(waiting.places.len(), waiting.work.len());
+        assert_eq!(names(waiting), [1, 2, 4, 5, 3].map(name));
+        assert!(Waiting::default().is_empty());
     }
 }

@@ -9,6 +9,7 @@ mod restore;
 mod route;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -32,6 +33,9 @@ pub use restore::{RestoredChild, RestoredTree};
 
 pub(super) use names::graph_of;
 
+/// Up to so many child runs, or waiting records, all are looked at after each event that may concern them.
+const FEW: usize = 16;
+
 /// Walks a graph, and the graphs that its nodes name.
 #[derive(Debug)]
 pub struct RunTree {
@@ -45,12 +49,18 @@ pub struct RunTree {
     held: Vec<(Arc<str>, Box<Persist>)>,
     /// What those take up, in logical bytes.
     held_size: u64,
+    /// How many waited when those of child runs that have ended were last dropped; none if there are no such records.
+    held_since: Option<usize>,
+    /// Events since it was last looked at how much waits.
+    unweighed: usize,
     /// Under `durability: exit`: results that committed supersteps have left and that nothing has stored yet.
     results: BTreeMap<(Digest, String), CacheEntry>,
     /// The limit of supersteps that a resume brought. It lets a child run continue that has reached its limit.
     lifted: Option<u64>,
     /// The walkers that have more to do and have given control back, by namespace, in the order in which they get it again.
     unfinished: VecDeque<Arc<str>>,
+    /// The same, to be found: very many child runs may have started before any of them gets control back.
+    is_unfinished: BTreeSet<Arc<str>>,
     /// The root run may start child runs.
     nests: bool,
 }
@@ -104,9 +114,12 @@ impl RunTree {
             persists: 0,
             held: Vec::new(),
             held_size: 0,
+            held_since: None,
+            unweighed: 0,
             results: BTreeMap::new(),
             lifted: None,
             unfinished: VecDeque::new(),
+            is_unfinished: BTreeSet::new(),
         }
     }
 
@@ -121,10 +134,13 @@ impl RunTree {
         Ok(Self::with(Walker::fork(graph, setup, of, visited)?))
     }
 
-    /// The namespace of the run that waits for a call of a hook.
+    /// The namespace of the run that waits for a call of a hook: the call's id begins with it.
     fn awaiting_hook(&self, call: &str) -> Option<Arc<str>> {
-        let child = self.children.iter().find(|(_, child)| child.walker.awaits_hook(call));
-        child.map(|(name, _)| Arc::clone(name)).or_else(|| self.root.awaits_hook(call).then(|| "".into()))
+        let around = std::iter::successors(Some(names::namespace_of(call)), |namespace| {
+            (!namespace.is_empty()).then(|| names::namespace_of(namespace))
+        });
+        let waits = |namespace: &&str| self.walker(namespace).is_some_and(|walker| walker.awaits_hook(call));
+        around.into_iter().find(waits).map(Arc::from)
     }
 
     /// Handles an event that happened at `now`, and returns the effects.
@@ -211,6 +227,7 @@ impl RunTree {
                 break;
             }
             let Some(namespace) = self.unfinished.pop_front() else { break };
+            self.is_unfinished.remove(&namespace);
             // The superstep around it may have committed meanwhile.
             if let Some(walker) = self.walker(&namespace) {
                 if !self.is_stored_at_stops() {
@@ -229,6 +246,13 @@ impl RunTree {
         if !self.is_stored_at_stops() || self.children.is_empty() {
             return Ok(());
         }
+        // With very many child runs, it is not looked at all of them after each event.
+        self.unweighed += 1;
+        if self.unweighed <= self.children.len() / FEW {
+            return Ok(());
+        }
+        self.unweighed = 0;
+        visits::add(self.children.len());
         let walkers = || std::iter::once(&self.root).chain(self.children.values().map(|child| &child.walker));
         let waits = walkers().map(Walker::unstored).fold(self.held_size, u64::saturating_add);
         // What a commit has written to channels is not final before it is complete.
@@ -424,24 +448,40 @@ impl RunTree {
         for parent in committed {
             let Ok(walker) = self.walker_mut(parent) else { continue };
             let ((_, step), ended) = (walker.boundary(), walker.end().is_some());
-            let prefix = if parent.is_empty() { String::new() } else { format!("{parent}/") };
-            self.children.retain(|namespace, _| {
-                let Some(below) = namespace.strip_prefix(prefix.as_str()) else { return true };
+            // Those that are not below it are not looked at: each of very many child runs commits.
+            let prefix = prefix_below(parent);
+            let is_history = |namespace: &str| {
+                let below = namespace.get(prefix.len()..).unwrap_or_default();
                 let number = below.split_once('.').and_then(|(number, _)| number.parse::<u64>().ok());
-                !ended && number.is_some_and(|number| number > step)
-            });
+                ended || number.is_none_or(|number| number <= step)
+            };
+            let history: Vec<Arc<str>> = names_below(&self.children, &prefix)
+                .filter(|namespace| is_history(namespace))
+                .cloned()
+                .collect();
+            for namespace in history {
+                self.children.remove(&namespace);
+            }
         }
         if committed.iter().any(|namespace| namespace.is_empty()) {
             // The walker has received what a resume has brought.
             self.held.clear();
         } else if self.children.len() < before {
-            self.forget_held();
+            // Not each time: very many may wait, and each of very many child runs ends.
+            let since = *self.held_since.get_or_insert(self.held.len());
+            if self.held.len() / 2 >= since.max(FEW) {
+                self.forget_held();
+            }
         }
     }
 
     /// Drops waiting records of child runs that have ended. What a resume has brought for them is kept together with the
     /// record that the root run continues: with that record alone it would continue without.
     fn forget_held(&mut self) {
+        if self.held_since.take().is_none() {
+            return;
+        }
+        visits::add(self.held.len());
         let (children, mut brought) = (&self.children, self.brought());
         self.held.retain(|(namespace, _)| {
             let is_brought = brought > 0;
@@ -462,6 +502,44 @@ impl RunTree {
     fn is_stored_at_stops(&self) -> bool {
         self.root.setup().durability == Durability::Exit
     }
+}
+
+/// What the namespaces of the runs below a run begin with.
+fn prefix_below(namespace: &str) -> String {
+    if namespace.is_empty() { String::new() } else { format!("{namespace}/") }
+}
+
+/// The namespaces of the child runs that begin like this, in order.
+fn names_below<'c>(
+    children: &'c BTreeMap<Arc<str>, Child>,
+    prefix: &'c str,
+) -> impl Iterator<Item = &'c Arc<str>> {
+    let from = (Bound::Included(prefix), Bound::Unbounded);
+    children
+        .range::<str, _>(from)
+        .map(|(namespace, _)| namespace)
+        .inspect(|_| visits::count())
+        .take_while(move |namespace| namespace.starts_with(prefix))
+}
+
+/// How much was looked at besides the child runs that an event is for: other child runs, effects and records. Tests count it.
+pub(super) mod visits {
+    pub(super) fn count() {
+        add(1);
+    }
+
+    #[cfg(test)]
+    thread_local! {
+        pub(in crate::walker) static COUNT: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+    }
+
+    #[cfg(test)]
+    pub(super) fn add(more: usize) {
+        COUNT.set(COUNT.get() + more as u64);
+    }
+
+    #[cfg(not(test))]
+    pub(super) const fn add(_: usize) {}
 }
 
 impl Child {

@@ -8,6 +8,7 @@ mod growth;
 mod hooks;
 mod invariants;
 mod journal;
+mod many_children;
 mod model_grants;
 mod model_reserved;
 mod naive;

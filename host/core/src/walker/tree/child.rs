@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +19,7 @@ use super::super::setup::{HandleError, Identity, Setup};
 use super::super::task::Task;
 use super::names::{child_namespace, depth, graph_of};
 use super::route::Route;
-use super::{Child, RunTree};
+use super::{Child, RunTree, names_below, prefix_below};
 use crate::capability::Manifest;
 use crate::compat::rye;
 use crate::graph::{Graph, Node, NodeKind};
@@ -455,11 +454,8 @@ impl RunTree {
         let Some(child) = self.children.get(namespace) else { return ChildUse::default() };
         let walker = &child.walker;
         let mut used = walker.used();
-        let from = (Bound::Included(namespace), Bound::Unbounded);
-        for (name, below) in self.children.range::<str, _>(from) {
-            if !name.starts_with(namespace) {
-                break;
-            }
+        for name in names_below(&self.children, &prefix_below(namespace)) {
+            let Some(below) = self.children.get(name) else { continue };
             if *below.parent == *namespace {
                 let (theirs, accounted) = (self.used(name), walker.accounted(&below.task));
                 used.fuel = used.fuel.saturating_add(theirs.fuel.saturating_sub(accounted.fuel));

@@ -1,14 +1,13 @@
 //! The way of effects: from the walker that asks for something to the driver, or to another walker of the tree.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ops::Bound;
 use std::sync::Arc;
 
 use super::super::event::{Effect, Event, Notice, Persist, PersistId, TimerId};
 use super::super::machine::illegal;
 use super::super::setup::HandleError;
 use super::names::{child_namespace, graph_of, is_below, namespace_of};
-use super::{RunTree, Sent};
+use super::{RunTree, Sent, names_below, prefix_below, visits};
 use crate::graph::{ItemType, Primary};
 use crate::host_item::HostItem;
 use crate::record::{CacheEntry, Record, Status};
@@ -23,6 +22,8 @@ pub(super) struct Route {
     now: Timestamp,
     /// Effects of walkers, by namespace, that have not been looked at.
     waiting: VecDeque<(Arc<str>, Effect)>,
+    /// How many of those are of a namespace. Effects of a walker that has none waiting need not be looked for among all.
+    counts: BTreeMap<Arc<str>, usize>,
     /// The effects for the driver.
     out: Vec<Effect>,
     /// Runs of which a superstep has committed.
@@ -38,6 +39,7 @@ impl Route {
         Self {
             now,
             waiting: VecDeque::new(),
+            counts: BTreeMap::new(),
             out: Vec::new(),
             committed: BTreeSet::new(),
             taken: Vec::new(),
@@ -78,11 +80,32 @@ impl Route {
     /// Puts a walker's effects before those that wait, as they follow from the effect that is being handled; but after
     /// effects of the same walker that wait.
     pub(super) fn push(&mut self, namespace: &str, effects: Vec<Effect>) {
+        if effects.is_empty() {
+            return;
+        }
         let namespace: Arc<str> = namespace.into();
-        let own = self.waiting.iter().rposition(|(of, _)| *of == namespace);
+        let count = self.counts.entry(Arc::clone(&namespace)).or_default();
+        let own = if *count == 0 {
+            None
+        } else {
+            self.waiting.iter().inspect(|_| visits::count()).rposition(|(of, _)| *of == namespace)
+        };
+        *count += effects.len();
         for (at, effect) in (own.map_or(0, |own| own + 1)..).zip(effects) {
             self.waiting.insert(at, (Arc::clone(&namespace), effect));
         }
+    }
+
+    /// The next effect to look at, with the namespace of its walker.
+    fn next(&mut self) -> Option<(Arc<str>, Effect)> {
+        let (namespace, effect) = self.waiting.pop_front()?;
+        if let Some(count) = self.counts.get_mut(&namespace) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.counts.remove(&namespace);
+            }
+        }
+        Some((namespace, effect))
     }
 }
 
@@ -102,7 +125,7 @@ impl RunTree {
     /// Follows effects until all have reached the driver, or another walker.
     pub(super) fn follow(&mut self, route: &mut Route) -> Result<(), HandleError> {
         loop {
-            while let Some((namespace, effect)) = route.waiting.pop_front() {
+            while let Some((namespace, effect)) = route.next() {
                 self.perform(&namespace, effect, route)?;
             }
             let taken = std::mem::take(&mut route.taken);
@@ -174,7 +197,7 @@ impl RunTree {
                 route.out.push(Effect::Emit(notice));
             }
             Effect::Continue => {
-                if !self.unfinished.contains(namespace) {
+                if self.is_unfinished.insert(Arc::clone(namespace)) {
                     self.unfinished.push_back(Arc::clone(namespace));
                 }
             }
@@ -222,6 +245,7 @@ impl RunTree {
         self.keep_until_stored(results);
         let at = match &persist.record {
             Record::Checkpoint(_) if self.has_children(namespace) => {
+                self.forget_held();
                 let from = self.brought();
                 let below = self.held[from..].iter().position(|(of, _)| is_below(of, namespace));
                 below.map(|at| from + at)
@@ -233,18 +257,14 @@ impl RunTree {
     }
 
     fn has_children(&self, namespace: &str) -> bool {
-        if namespace.is_empty() {
-            return !self.children.is_empty();
-        }
-        let first = format!("{namespace}/");
-        let first = (Bound::Included(first.as_str()), Bound::Unbounded);
-        self.children.range::<str, _>(first).next().is_some_and(|(name, _)| is_below(name, namespace))
+        names_below(&self.children, &prefix_below(namespace)).next().is_some()
     }
 
     /// Hands out the records that wait. Results for the cache come with the checkpoint that ends their superstep: that of
     /// their own run or, if that run has ended, of the one around it. Any earlier, they would replace results of earlier
     /// supersteps, which a run that was cut short looks up again.
     pub(super) fn hand_out_held(&mut self, route: &mut Route) {
+        self.forget_held();
         let mut held = std::mem::take(&mut self.held);
         self.held_size = 0;
         let mut newest: BTreeMap<Arc<str>, usize> = BTreeMap::new();
