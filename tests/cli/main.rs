@@ -49,6 +49,7 @@ mod schemas;
 mod security;
 mod server;
 mod sessions;
+mod sparse;
 mod stores;
 mod strangers;
 mod streams;

@@ -5,7 +5,7 @@ mod parent;
 mod slots;
 
 pub use child::{COMPILE_ARGUMENT, compile_for_parent};
-pub(crate) use parent::compile_in_child;
+pub(crate) use parent::{MAX_CODE, compile_in_child};
 pub(crate) use slots::CompileSlots;
 
 use std::fmt;

@@ -14,7 +14,7 @@ use super::{CompileError, CompileLimits};
 /// How long compiling takes before the user is notified.
 const SLOW: Duration = Duration::from_secs(1);
 /// The largest compiled component that is accepted, in bytes.
-const MAX_CODE: u64 = 512 << 20;
+pub(crate) const MAX_CODE: u64 = 512 << 20;
 /// How many threads one child has: more do not make it much faster, and each takes address space.
 const MAX_THREADS: usize = 4;
 /// How many bytes of the child's stderr are kept.

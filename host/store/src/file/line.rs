@@ -221,6 +221,9 @@ pub(super) fn find(file: &mut File, at: u64) -> io::Result<Found> {
     if (line.len() as u64) < SHORT {
         return Ok(Found::End);
     }
+    if line.contains(&HOLE) {
+        return end_in_hole(file, at);
+    }
     // Its digest is checked before any of it is kept in memory.
     let mut hasher = Sha256::new();
     hasher.update(&line[DIGITS + 1..]);
@@ -234,11 +237,14 @@ pub(super) fn find(file: &mut File, at: u64) -> io::Result<Found> {
         }
         let end = piece.iter().position(|byte| *byte == b'\n');
         let used = end.unwrap_or(piece.len());
+        if piece[..used].contains(&HOLE) {
+            return end_in_hole(file, at);
+        }
         hasher.update(&piece[..used]);
         reader.consume(used);
         length += used as u64;
         if length >= LONGEST {
-            return Ok(Found::Damaged(format!("a line is longer than {} MiB", LONGEST >> 20)));
+            return Ok(too_long());
         }
         if end.is_some() {
             break;
@@ -248,6 +254,26 @@ pub(super) fn find(file: &mut File, at: u64) -> io::Result<Found> {
         return Ok(Found::Damaged(CHANGED.to_owned()));
     }
     Ok(Found::Line(Text { length: length + 1, held: None, at }))
+}
+
+/// A byte that no line has: JSON writes it in another way. A file of holes has nothing else, however long it is.
+pub(super) const HOLE: u8 = 0;
+
+/// What a long line is that has a [`HOLE`], without reading on: one that was cut short, unless something is the end of it, or
+/// more follows than a line may have.
+fn end_in_hole(file: &mut File, at: u64) -> io::Result<Found> {
+    let length = file.seek(SeekFrom::End(0))?;
+    if length.saturating_sub(at) >= LONGEST {
+        return Ok(too_long());
+    }
+    let mut last = [HOLE];
+    file.seek(SeekFrom::Start(length.saturating_sub(1)))?;
+    file.read_exact(&mut last)?;
+    Ok(if last == *b"\n" { Found::Damaged(CHANGED.to_owned()) } else { Found::End })
+}
+
+fn too_long() -> Found {
+    Found::Damaged(format!("a line is longer than {} MiB", LONGEST >> 20))
 }
 
 const CHANGED: &str = "a line is not what its digest says";

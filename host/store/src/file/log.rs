@@ -7,7 +7,7 @@ use std::path::Path;
 use graph_core::record::{ChannelValue, RecordKind, SignedRecord, ValueKind};
 
 use super::index::{Index, RecordPosition, Taken};
-use super::line::{self, DIGITS, Entry, EntryOutline, Found, LONGEST, Line, NotWritten, Outline, Text};
+use super::line::{self, DIGITS, Entry, EntryOutline, Found, HOLE, LONGEST, Line, NotWritten, Outline, Text};
 use crate::bounds::{self, LARGEST_READ, Page};
 use crate::error::{CommitError, ImportError, Loss, ReadError, RemoveError, StorageError, location};
 use crate::held::{FilePlace, FolderPlace, Opening, Written};
@@ -449,7 +449,7 @@ pub(super) fn last_row(place: &FilePlace, run: &str) -> Result<Option<RunRow>, S
     Ok(row.filter(|row| row.run_id == run))
 }
 
-/// Where the last line begins that has an end.
+/// Where the last line begins that has an end; `None` if there is none, or if it is behind a hole, which may be of any length.
 fn last_line(file: &mut File) -> io::Result<Option<u64>> {
     const PIECE: u64 = 64 << 10;
     let mut end = file.seek(SeekFrom::End(0))?;
@@ -461,6 +461,9 @@ fn last_line(file: &mut File) -> io::Result<Option<u64>> {
         file.seek(SeekFrom::Start(start))?;
         file.read_exact(&mut piece)?;
         for (offset, byte) in piece.iter().enumerate().rev() {
+            if *byte == HOLE {
+                return Ok(None);
+            }
             if *byte == b'\n' {
                 if has_end {
                     return Ok(Some(start + offset as u64 + 1));

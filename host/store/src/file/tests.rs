@@ -107,6 +107,60 @@ fn a_commit_that_was_cut_short_anywhere_never_was() {
     assert_eq!(sequences(&place.store()), [0, 1]);
 }
 
+/// Holes take up no room, whatever their length: reading them would take the time of reading that much.
+#[test]
+fn holes_are_not_read() {
+    use std::io::{Seek as _, SeekFrom};
+    let sequences = |store: &FileStore| -> Vec<u64> {
+        let found = store.checkpoints("r", "", None, 100).unwrap_or_default();
+        found.iter().map(|record| record.sequence).collect()
+    };
+    // The length of the hole, what follows it, whether that is damage, and whether the run goes on.
+    for (hole, after, is_damage) in [
+        (100, "", false),
+        (9 << 20, "", false),
+        (1 << 30, "", false),
+        (9 << 20, "x", false),
+        (9 << 20, "\n", true),
+        (1 << 30, "{}\n", true),
+        (3 << 30, "", true),
+        (6 << 30, "\n", true),
+        (1 << 40, "", true),
+    ] {
+        let place = TestFolder::filled(2);
+        let mut log = OpenOptions::new().read(true).write(true).open(place.log()).unwrap();
+        let end = log.seek(SeekFrom::End(0)).unwrap();
+        log.set_len(end + hole).unwrap();
+        log.seek(SeekFrom::End(0)).unwrap();
+        log.write_all(after.as_bytes()).unwrap();
+        let store = place.store();
+        let what = format!("{hole} {after:?}");
+        let read = store.checkpoints("r", "", None, 1_000);
+        assert_eq!(read.is_err(), is_damage, "{what}: {read:?}");
+        if let Err(ReadError::Storage(error)) = read {
+            assert_eq!(error.code(), ErrorCode::Integrity, "{what}");
+        }
+        // What is before the hole can be read, and the run is listed.
+        assert!(store.run("r").unwrap().is_some(), "{what}");
+        assert_eq!(store.list(&RunFilter::default()).unwrap().rows.len(), 1, "{what}");
+        let guard = acquire_run(&store, "r");
+        let more = [checkpoint("r", 2, vec![whole("a", 2, "1")])];
+        let written = store.commit(&guard, &more, &update(9), Synchronous::Full);
+        assert_eq!(written.is_err(), is_damage, "{what}: {written:?}");
+        if !is_damage {
+            assert_eq!(sequences(&place.store()), [0, 1, 2], "{what}");
+        }
+    }
+    // Nothing but a hole, and a line that begins like one and has a hole in it.
+    for start in ["", "0000000000000000000000000000000000000000000000000000000000000000 {\"row\":"] {
+        let place = TestFolder::filled(1);
+        fs::write(place.log(), start).unwrap();
+        let log = OpenOptions::new().write(true).open(place.log()).unwrap();
+        log.set_len(6 << 30).unwrap();
+        assert!(place.store().run("r").is_err() || place.store().run("r").unwrap().is_none(), "{start}");
+    }
+}
+
 #[test]
 fn damage_is_refused_where_it_lies() {
     let place = TestFolder::filled(6);
