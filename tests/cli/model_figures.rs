@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::place::Place;
-use crate::transcript::{RUN, place, provider};
+use crate::transcript::{RUN, counting, place, provider};
 
 const COLUMNS: [&str; 5] = ["turns", "input_tokens", "output_tokens", "spend", "model"];
 
@@ -96,4 +96,146 @@ fn numbers_are_printed_as_records_have_them() {
     let shown = place.run(&["runs", "show", "r", "--json"]);
     assert_eq!(state(&ran.stdout), "\"state\": { \"x\": 1, \"y\": 0.5 },");
     assert_eq!(state(&shown.stdout), state(&ran.stdout));
+}
+
+/// A graph whose node asks, and that handles its failure.
+const HANDLED: &str = "start: talk\nnodes:\n  talk: { action: { item_id: t/ask }, assign: { n: \"${result}\" }, on_error: handled, next: handled }\n  handled: { type: return, output: \"${state.n}\" }\n";
+
+/// Whatever a provider counts is charged as far as it can be stored: the run ends, is shown, and can be taken up again.
+#[test]
+fn what_a_provider_counts_can_always_be_stored() {
+    const MOST: u64 = i64::MAX as u64;
+    let both = |input: &str, output: &str| {
+        format!("{{\"prompt_tokens\": {input}, \"completion_tokens\": {output}}}")
+    };
+    // What it says, the tokens that are charged, and whether that is more than the budget has.
+    let cases = [
+        (both("18446744073709551615", "1"), Some([MOST, 1]), true),
+        (both("9223372036854775808", "1"), Some([MOST, 1]), true),
+        (both("18446744073709551616", "1"), Some([MOST, 1]), true),
+        (both("1e300", "1"), Some([MOST, 1]), true),
+        (both("1", "18446744073709551615"), Some([1, MOST]), true),
+        (both("1", "1e19"), Some([1, MOST]), true),
+        (
+            "{\"prompt_tokens\": 1, \"completion_tokens\": 1, \"total_tokens\": 18446744073709551615}"
+                .to_owned(),
+            None,
+            true,
+        ),
+        (both("12", "3"), Some([12, 3]), false),
+        // What is no count: what was set aside is charged.
+        (both("-1", "1"), None, false),
+        (both("1", "-9223372036854775808"), None, false),
+        (both("0.5", "1"), None, false),
+        (both("\"12\"", "1"), None, false),
+        (both("12", "\"3\""), None, false),
+        (both("null", "1"), None, false),
+        ("null".to_owned(), None, false),
+        ("[]".to_owned(), None, false),
+    ];
+    for store in ["sqlite", "file"] {
+        for (usage, charged, is_limit) in &cases {
+            let server = counting(usage);
+            let place = place(&server);
+            place.graph("g.yaml", HANDLED);
+            let ran = place.run(&[&RUN[..], &["--store", store]].concat());
+            assert_eq!(ran.code, 0, "{usage}: {}\n{}", ran.stdout, ran.stderr);
+            let (shown, code) = place.json(&["runs", "show", "r1"]);
+            assert_eq!(code, 0, "{usage}: {shown}");
+            let columns = listed(&place, &[]);
+            let tokens = [1, 2].map(|at| columns[0][at].as_u64().unwrap());
+            assert!(tokens.iter().all(|tokens| *tokens <= MOST), "{usage}: {tokens:?}");
+            match charged {
+                Some(charged) => assert_eq!(tokens, *charged, "{usage}"),
+                None => assert!(tokens[0] > 0 && tokens[1] > 0, "{usage}: {tokens:?}"),
+            }
+            let failed = shown.to_string().contains("limit");
+            assert_eq!(failed, *is_limit, "{usage}: {shown}");
+            let ended = place.run(&["resume", "r1"]);
+            assert_eq!(ended.code, 2, "{usage}: {}", ended.stderr);
+        }
+    }
+}
+
+/// Without a budget of tokens, a figure that cannot be counted ends the task all the same.
+#[test]
+fn no_budget_is_large_enough_for_what_cannot_be_counted() {
+    for (prices, budget) in [
+        ("input: 1, output: 2", "input_tokens: 18446744073709551614, output_tokens: 18446744073709551614"),
+        (
+            "input: 9000000, output: 9000000",
+            "input_tokens: 18446744073709551614, output_tokens: 18446744073709551614",
+        ),
+    ] {
+        let server = counting(
+            "{\"prompt_tokens\": 18446744073709551615, \"completion_tokens\": 18446744073709551615}",
+        );
+        let place = place(&server);
+        place.graph("g.yaml", HANDLED);
+        let caps = place.read("caps.yaml").replace("input: 1, output: 2", prices);
+        let limits = format!("limits: {{ model: {{ {budget} }} }}\nrun: {{ model: {{ {budget} }} }}\n");
+        place.write("caps.yaml", &(caps + &limits));
+        let ran = place.run(&RUN);
+        assert!([0, 7].contains(&ran.code), "{}: {}", ran.code, ran.stderr);
+        let (shown, code) = place.json(&["runs", "show", "r1"]);
+        assert_eq!(code, 0, "{shown}");
+        assert!(shown.to_string().contains("limit"), "{shown}");
+        let resumed = place.run(&["resume", "r1"]);
+        assert!([2, 7].contains(&resumed.code), "{}: {}", resumed.code, resumed.stderr);
+    }
+}
+
+/// A crash under another durability than `sync` costs money: the plan says so.
+#[test]
+fn the_plan_says_which_requests_are_paid_for_again() {
+    let server = provider(0);
+    let place = place(&server);
+    let plan = |more: &[&str]| {
+        let ran = place
+            .run(&[&["run", "g.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--plan"], more].concat());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let words: Vec<&str> = ran.stderr.split_whitespace().collect();
+        words.join(" ")
+    };
+    let again = "requests to language models since the last checkpoint are sent, and paid for, again";
+    assert!(!plan(&[]).contains(again));
+    for mode in ["async", "exit"] {
+        let told = plan(&["--durability", mode]);
+        assert!(told.contains(again) && told.contains(mode), "{told}");
+    }
+    // It says nothing where no model is asked.
+    place.graph("plain.yaml", "start: a\nnodes: { a: { assign: { x: 1.0 } } }\n");
+    let ran = place.run(&["run", "plain.yaml", "--plan", "--durability", "exit"]);
+    assert!(ran.code == 0 && !ran.stderr.contains("paid"), "{}", ran.stderr);
+}
+
+/// What is forfeited of a budget that the user has written as large as can be, and as many supersteps as there are numbers for.
+#[test]
+fn the_largest_budgets_of_a_manifest_can_be_stored() {
+    let place = Place::with_compiled_testkit();
+    let most = u64::MAX;
+    place.write(
+        "caps.yaml",
+        &format!(
+            "dispatch: ['execute.tool.t.*']\nlimits: {{ fuel: {most} }}\nrun: {{ fuel: {most}, steps: {most}, stored: {most}, results: 1000 }}\n"
+        ),
+    );
+    let text = "x".repeat(3000);
+    place.graph(
+        "g.yaml",
+        &format!(
+            "start: [a, b]\nnodes:\n  a: {{ action: {{ item_id: t/kit, params: {{ op: echo, value: {text} }} }} }}\n  b: {{ action: {{ item_id: t/kit, params: {{ op: spin, iterations: 100000 }} }} }}\n"
+        ),
+    );
+    for store in ["sqlite", "file"] {
+        let args =
+            ["run", "g.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--store", store, "--run-id", store];
+        let ran = place.run(&[&args[..], &["--max-steps", "18446744073709551615"]].concat());
+        assert_eq!(ran.code, 7, "{}", ran.stderr);
+        let (shown, code) = place.json(&["runs", "show", store]);
+        assert_eq!((code, &shown["status"]), (0, &json!("limit")), "{shown}");
+        let resumed =
+            place.run(&["resume", store, "--allow-unsigned", "--max-steps", "18446744073709551615"]);
+        assert_ne!(resumed.code, 10, "{}", resumed.stderr);
+    }
 }

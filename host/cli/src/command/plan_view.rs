@@ -3,6 +3,7 @@
 use graph_core::capability::EffectiveGrant;
 use graph_core::compat::Dialect;
 use graph_core::diagnostic::printable;
+use graph_core::graph::Durability;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, Output, styled};
@@ -18,26 +19,50 @@ use graph_runtime::run::start::RunContext;
 use serde_json::{Value, json};
 
 /// Shows a plan; the exit code says whether anything is missing.
-pub(super) fn show(scene: &RunContext, plan: &Plan, suggest: &str, context: &Context) -> Result<Exit> {
+pub(super) fn show(
+    scene: &RunContext,
+    plan: &Plan,
+    durability: Durability,
+    suggest: &str,
+    context: &Context,
+) -> Result<Exit> {
     let output = context.output;
     let missing = plan.missing();
     let exit = if missing.is_empty() { Exit::Ok } else { Exit::Denied };
     if output.is_json() {
-        output.document(&document(scene, plan, suggest))?;
+        output.document(&document(scene, plan, durability, suggest))?;
         return Ok(exit);
     }
     show_graph(scene, output)?;
     show_items(scene, plan, output)?;
     show_nodes(plan, output)?;
     show_missing(&missing, suggest, output)?;
-    for warning in plan.warnings() {
+    for warning in plan.warnings().into_iter().chain(paid_again(plan, durability)) {
         output.warn(warning);
     }
     Ok(exit)
 }
 
+/// The warning about requests to language models that a crash has the host send twice, where the run may send any.
+fn paid_again(plan: &Plan, durability: Durability) -> Option<String> {
+    let lost = match durability {
+        Durability::Sync => return None,
+        Durability::Async => "those of the last steps",
+        Durability::Exit => "all since the run began or last paused",
+    };
+    let asks = |node: &PlannedNode| node.grant.as_ref().is_some_and(|grant| !grant.models.is_empty());
+    plan.nodes.iter().chain(&plan.hooks).any(asks).then(|| {
+        format!(
+            "`durability: {}`: after a crash, requests to language models since the last checkpoint are sent, and paid for, again: \
+             {lost}; `--durability sync` stores each step before the next one starts",
+            durability.as_str()
+        )
+    })
+}
+
 /// The plan as JSON, with where the graphs come from.
-fn document(scene: &RunContext, plan: &Plan, suggest: &str) -> Value {
+fn document(scene: &RunContext, plan: &Plan, durability: Durability, suggest: &str) -> Value {
+    let warnings = plan.warnings().into_iter().chain(paid_again(plan, durability));
     let mut document = json!({
         "graph": scene.file.graph.id,
         "name": scene.file.graph.name,
@@ -57,7 +82,7 @@ fn document(scene: &RunContext, plan: &Plan, suggest: &str) -> Value {
             "digest": file.graph.digest,
             "signature": standing_json(&file.standing),
         })).collect::<Vec<_>>(),
-        "warnings": scene.subgraphs.warnings.iter().cloned().chain(plan.warnings()).collect::<Vec<_>>(),
+        "warnings": scene.subgraphs.warnings.iter().cloned().chain(warnings).collect::<Vec<_>>(),
     });
     if let (Value::Object(document), Value::Object(plan)) = (&mut document, plan.to_json()) {
         document.extend(plan);

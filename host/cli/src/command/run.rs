@@ -76,7 +76,8 @@ pub(crate) struct Args {
     /// The most supersteps that may run, in place of the graph's `max_steps`
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::from_one::<u64>, help_heading = "How it runs")]
     pub(super) max_steps: Option<u64>,
-    /// When a step has to be stored, in place of the graph's `durability`
+    /// When a step has to be stored, in place of the graph's `durability`. After a crash, requests to language models since the
+    /// last checkpoint are sent, and paid for, again: with `exit`, all since the run began or last paused
     #[arg(long, value_enum, value_name = "MODE", help_heading = "How it runs")]
     pub(super) durability: Option<Mode>,
     /// Where the run is kept
@@ -189,7 +190,8 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     let plan = Plan::make(&graph, &scene.subgraphs.graphs, &scene.hooks.hooks, &scene.components).await;
     let suggest = scene.suggest_command(&args.graph, &sources);
     if args.plan {
-        return plan_view::show(&scene, &plan, &suggest, context);
+        let durability = args.durability.map_or(graph.durability, Durability::from);
+        return plan_view::show(&scene, &plan, durability, &suggest, context);
     }
     warn_of_inputs(&unknown_inputs(&graph, &given), args.strict_inputs, output)?;
     let inputs = check_inputs(&graph, given)?.inputs;

@@ -111,7 +111,7 @@ pub static CONFIG: KeyTable = KeyTable {
             .or("the larger of `1000` and `max_steps`"),
         Key::new("max_visits_per_node", Integer(1, u64::MAX), "How often one node may run").or("no limit"),
         Key::new("timeout", Duration, "The time that a run may take. Time in which it waits for an answer does not count").or("`10m`"),
-        Key::new("durability", words!(Durability), "When a step counts as stored: before the next step starts, a little later, or only where the run stops").or("`sync`"),
+        Key::new("durability", words!(Durability), "When a step counts as stored: before the next step starts, a little later, or only where the run stops. After a crash, requests to language models since the last checkpoint are sent, and paid for, again: with `exit`, all since the run began or last paused").or("`sync`"),
         Key::new("templates", words!(TemplateMode), "What a template does with a path that leads nowhere: `null` and a warning, or an `invalid-input` failure").or("`lenient`"),
         Key::new("retry", Table(&RETRY), "The retry policy of every node that has none itself").or("no retries: one attempt").blank(),
         Key::new("revisit", Either(&[Bool, Table(&REVISIT)]), "The revisit policy of every node that has none itself").blank(),
