@@ -234,8 +234,7 @@ fn the_largest_budgets_of_a_manifest_can_be_stored() {
         assert_eq!(ran.code, 7, "{}", ran.stderr);
         let (shown, code) = place.json(&["runs", "show", store]);
         assert_eq!((code, &shown["status"]), (0, &json!("limit")), "{shown}");
-        let resumed =
-            place.run(&["resume", store, "--allow-unsigned", "--max-steps", "18446744073709551615"]);
+        let resumed = place.run(&["resume", store, "--max-steps", "18446744073709551615"]);
         assert_ne!(resumed.code, 10, "{}", resumed.stderr);
     }
 }
