@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use graph_core::diagnostic::{Problems, one_line};
+use graph_core::json::{self, TreeLimit};
 use graph_core::yaml::{self, Fields, Node, Yaml};
 use graph_runtime::graph_engine::{DoubledAnswer, HttpAnswer, HttpDoubles, HttpRequest};
 use serde_json::{Map, Value, json};
@@ -81,7 +82,7 @@ impl HttpDouble {
             && with_port(&self.url) == request.url
             && self.body.as_ref().is_none_or(|body| match body {
                 Value::String(text) => text.as_bytes() == request.body,
-                body => serde_json::from_slice::<Value>(&request.body).is_ok_and(|sent| sent == *body),
+                body => json::read::<Value>(&request.body, TreeLimit::VALUE).is_ok_and(|sent| sent == *body),
             })
     }
 }
@@ -187,7 +188,7 @@ fn double_of(request: &HttpRequest, answer: &HttpAnswer) -> Value {
 
 /// A body as JSON if it is written canonically; otherwise as text.
 fn body(bytes: &[u8]) -> Value {
-    match serde_json::from_slice::<Value>(bytes) {
+    match json::read::<Value>(bytes, TreeLimit::VALUE) {
         Ok(value @ (Value::Object(_) | Value::Array(_))) if value.to_string().as_bytes() == bytes => value,
         _ => String::from_utf8_lossy(bytes).into_owned().into(),
     }

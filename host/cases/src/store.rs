@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use graph_core::json::{self, TreeLimit};
 use graph_core::record::{
     Checkpoint, HookRecord, HookSummary, RecordKind, SignedRecord, StatusRecord, TaskRecord, TaskUse,
 };
@@ -223,7 +224,7 @@ fn hook_name(hook: &str) -> String {
 }
 
 fn read<T: serde::de::DeserializeOwned>(record: &SignedRecord) -> Result<T, String> {
-    serde_json::from_str(&record.body)
+    json::read(&*record.body, TreeLimit::RECORD)
         .map_err(|error| format!("a {} record cannot be read: {error}", record.kind.as_str()))
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use graph_core::json::{self, TreeLimit};
 use serde::Deserialize;
 
 use crate::model::{Catalogue, Content, FORMAT, Picture};
@@ -51,7 +52,7 @@ pub struct Listing {
 impl Listing {
     /// Reads the list of a `catalogue.json`; `None` if it is another document.
     pub fn read(document: &[u8]) -> Option<Self> {
-        serde_json::from_slice::<Self>(document).ok().filter(|listing| listing.format == FORMAT)
+        json::read::<Self>(document, TreeLimit::DOCUMENT).ok().filter(|listing| listing.format == FORMAT)
     }
 
     /// The version of the document.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use graph_core::json::{self, TreeLimit};
 use graph_core::record::ErrorCode;
 use graph_core::time::Timestamp;
 use graph_core::walker::Notice;
@@ -131,7 +132,7 @@ fn tail_of(log: &FilePlace) -> io::Result<Vec<u8>> {
 
 /// What the second process has said.
 fn read_report(text: &str) -> Result<()> {
-    let report: Value = serde_json::from_str(text).map_err(|error| {
+    let report: Value = json::read(text, TreeLimit::VALUE).map_err(|error| {
         Error::storage(format!("what the background process says cannot be read: {error}"))
     })?;
     let Some(error) = report.get("error").and_then(Value::as_object) else { return Ok(()) };

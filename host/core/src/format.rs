@@ -5,6 +5,8 @@
 
 use serde_json::Value;
 
+use crate::json::{self, TreeLimit};
+
 /// The version of everything that is stored as JSON today, but for checkpoints.
 pub const CURRENT: u64 = 1;
 
@@ -25,7 +27,7 @@ pub struct Newer {
 
 /// The version that a text states, if that is later than `current`. To be asked where reading has failed.
 pub fn newer(text: &str, current: u64) -> Option<Newer> {
-    let version = serde_json::from_str::<Value>(text).ok()?.get("version")?.as_u64()?;
+    let version = json::read::<Value>(text, TreeLimit::DOCUMENT).ok()?.get("version")?.as_u64()?;
     (version > current).then_some(Newer { found: version, current })
 }
 

@@ -23,7 +23,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::json::{self, MAX_DEPTH};
+use crate::json::{self, MAX_DEPTH, TreeLimit};
 use crate::schema::{InputSchema, SchemaFailure};
 use crate::time::Timestamp;
 use crate::work::Meter;
@@ -144,7 +144,7 @@ impl<'p> Question<'p> {
             Other::Text if !self.choices.is_empty() => return Ok(Value::from(text)),
             _ => {}
         }
-        let read = match json::parse_strict(text, MAX_DEPTH) {
+        let read = match json::parse_strict(text, MAX_DEPTH, TreeLimit::INPUTS) {
             Ok(value) => value,
             Err(error) if json::is_json(text) => {
                 let as_text = self.schema.and_then(|_| self.fit(Value::from(text)).ok());

@@ -2,7 +2,7 @@
 //! limit.
 
 use graph_core::diagnostic::escape;
-use graph_core::json::{MAX_DEPTH, parse_strict, write_canonical};
+use graph_core::json::{MAX_DEPTH, TreeLimit, parse_strict, write_canonical};
 use graph_core::node::{Activation, Category, Failure, Goto, Outcome};
 use serde_json::Value;
 
@@ -96,6 +96,10 @@ fn read(answer: Result<wit::Outcome, wit::Failure>, limit: u64) -> Result<Result
     })
 }
 
+/// The memory that the values of an answer may take for each byte that it may have, where that is more than
+/// [`TreeLimit::CALL`].
+const VALUES_OF_A_BYTE: u64 = 16;
+
 /// The bytes of JSON that are left for an answer.
 pub(crate) struct Budget {
     limit: u64,
@@ -116,8 +120,11 @@ impl Budget {
 
     fn json(&mut self, text: &str, what: &str) -> Result<Value, Failure> {
         self.spend(text.len())?;
-        parse_strict(text, MAX_DEPTH)
-            .map_err(|error| Failure::new(Category::Internal, format!("{what} is not valid JSON: {error}")))
+        let limit = TreeLimit::CALL.or(self.limit.saturating_mul(VALUES_OF_A_BYTE));
+        parse_strict(text, MAX_DEPTH, limit).map_err(|error| match error.too_large {
+            Some(_) => Failure::new(Category::Limit, format!("{what} is too large: {error}")),
+            None => Failure::new(Category::Internal, format!("{what} is not valid JSON: {error}")),
+        })
     }
 
     fn command(&mut self, command: wit::Command) -> Result<Outcome, Failure> {

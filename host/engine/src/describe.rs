@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use graph_core::capability::CapabilityKind;
-use graph_core::json::{MAX_DEPTH, parse_strict};
+use graph_core::json::{MAX_DEPTH, TreeLimit, parse_strict};
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Description, WantedInterface};
 use graph_core::time::Timestamp;
@@ -107,7 +107,7 @@ fn read(described: wit::Description, limit: u64) -> Result<Description, String> 
 }
 
 fn schema(text: &str, what: &str) -> Result<Value, String> {
-    match parse_strict(text, MAX_DEPTH) {
+    match parse_strict(text, MAX_DEPTH, TreeLimit::DOCUMENT) {
         Ok(value @ (Value::Object(_) | Value::Bool(_))) => Ok(value),
         Ok(_) => Err(format!("the schema of its {what} is neither an object nor a boolean")),
         Err(error) => Err(format!("the schema of its {what} is not valid JSON: {error}")),

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use graph_core::limits::LARGEST_FIGURE;
+use graph_core::json::{self, ReadJsonError, TreeLimit};
 use serde_json::{Map, Value};
 
 use crate::{Bounds, DecodeError, halves};
@@ -21,8 +22,12 @@ pub(crate) fn parse(text: &[u8], bounds: &Bounds) -> Result<Value, DecodeError> 
     if values(text) > bounds.json_values {
         return Err(DecodeError::bound("JSON values of an answer", bounds.json_values as u64));
     }
-    serde_json::from_slice(&halves::replaced(text))
-        .map_err(|error| DecodeError::Json { problem: error.to_string(), usage: None })
+    json::read(halves::replaced(text), TreeLimit::ANSWER).map_err(|error| match error {
+        ReadJsonError::TooLarge(error) => {
+            DecodeError::bound("bytes of memory of an answer", error.limit.most())
+        }
+        ReadJsonError::Malformed(error) => DecodeError::Json { problem: error.to_string(), usage: None },
+    })
 }
 
 /// At least the number of values, keys included, of a text of JSON.

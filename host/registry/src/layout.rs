@@ -5,6 +5,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use graph_core::digest::Digest;
+use graph_core::json::{self, TreeLimit};
 
 use crate::manifest::{Descriptor, Index, MOST_MANIFEST, Manifest, annotation, media};
 use crate::transport::{
@@ -37,7 +38,7 @@ impl Layout {
     /// The `index.json` of the directory, read within a cap.
     pub fn index(&self) -> Result<Index, TransportError> {
         let marker = self.read("`oci-layout`", &self.folder.join("oci-layout"), 4096)?;
-        let version = serde_json::from_slice::<serde_json::Value>(&marker).ok();
+        let version = json::read::<serde_json::Value>(&marker, TreeLimit::NOTE).ok();
         let version = version.as_ref().and_then(|it| it.get("imageLayoutVersion")?.as_str());
         if version.is_none_or(|version| !version.starts_with("1.")) {
             let reason = "it does not say `imageLayoutVersion` 1.0.0".to_owned();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use graph_core::diagnostic::one_line;
 use graph_core::digest::Digest;
-use graph_core::json;
+use graph_core::json::{self, TreeLimit};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
@@ -151,7 +151,8 @@ pub(crate) fn shown(text: &str) -> String {
 
 fn value(bytes: &[u8]) -> Result<Value, ManifestError> {
     let text = std::str::from_utf8(bytes).map_err(|error| ManifestError::Shape(error.to_string()))?;
-    json::parse_strict(text, DEEPEST).map_err(|error| ManifestError::Shape(shown(&error.to_string())))
+    json::parse_strict(text, DEEPEST, TreeLimit::ANSWER)
+        .map_err(|error| ManifestError::Shape(shown(&error.to_string())))
 }
 
 /// The checks that manifests and indexes share.

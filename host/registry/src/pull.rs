@@ -6,7 +6,7 @@ use std::sync::Arc;
 use graph_core::diagnostic::Diagnostics;
 use graph_core::digest::Digest;
 use graph_core::id::{IdError, ItemId};
-use graph_core::json;
+use graph_core::json::{self, TreeLimit};
 use graph_core::time::Timestamp;
 use graph_core::trust::{
     ClaimsError, EnvelopeClaims, KeyName, MAX_ENVELOPE, Moment, PublishedVersion, Standing, TextRefusal,
@@ -459,7 +459,8 @@ impl Arriving<'_> {
         let bytes = self.blob("the configuration", &self.manifest.config, MOST_CONFIG)?;
         let wrong = |reason: String| PullError::Config { reference: self.name(), reason };
         let text = std::str::from_utf8(&bytes).map_err(|error| wrong(error.to_string()))?;
-        let config = json::parse_strict(text, DEEPEST).map_err(|error| wrong(shown(&error.to_string())))?;
+        let config = json::parse_strict(text, DEEPEST, TreeLimit::ANSWER)
+            .map_err(|error| wrong(shown(&error.to_string())))?;
         let annotated = |key: &str| self.manifest.annotations.get(key).cloned();
         let (id, version) = (annotated(annotation::ITEM), annotated(annotation::VERSION));
         let stated = if kind == Kind::Component {

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use graph_core::digest::Digest;
 use graph_core::id::{IdError, ItemId};
-use graph_core::json;
+use graph_core::json::{self, TreeLimit};
 use graph_core::time::Timestamp;
 use graph_core::trust::{
     EnvelopeClaims, KeyId, MAX_ENVELOPE, MAX_YANK, PublishedVersion, Yank, YankError, YankSubject,
@@ -345,7 +345,8 @@ fn configured(
     let wrong = |reason: String| PullError::Config { reference: name.to_owned(), reason };
     let bytes = blob(transport, name, "the configuration", &manifest.config, MOST_CONFIG)?;
     let text = std::str::from_utf8(&bytes).map_err(|error| wrong(error.to_string()))?;
-    let config = json::parse_strict(text, DEEPEST).map_err(|error| wrong(shown(&error.to_string())))?;
+    let config = json::parse_strict(text, DEEPEST, TreeLimit::ANSWER)
+        .map_err(|error| wrong(shown(&error.to_string())))?;
     let config: ItemConfig =
         serde_json::from_value(config).map_err(|error| wrong(shown(&error.to_string())))?;
     Ok((config.id, config.version))

@@ -11,7 +11,7 @@ use crate::read;
 
 /// Reads a JSON text of a component, and gives it in canonical form; the error says what is wrong with it.
 pub fn read_json(text: &str) -> Result<String, String> {
-    match json::parse_strict(text, json::MAX_DEPTH) {
+    match json::parse_strict(text, json::MAX_DEPTH, json::TreeLimit::VALUE) {
         Ok(value) => Ok(json::canonical_string(&value)),
         Err(error) => Err(error.to_string()),
     }

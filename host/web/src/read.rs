@@ -13,7 +13,7 @@ use crate::Problem;
 
 /// Reads JSON strictly: no key twice, no number that would be rounded, no nesting without bound.
 pub(crate) fn value(what: &str, text: &str) -> Result<Value, Problem> {
-    json::parse_envelope(text)
+    json::parse_envelope(text, json::TreeLimit::RECORD)
         .map_err(|error| Problem::new("invalid_json", format!("the {what} cannot be read: {error}")))
 }
 

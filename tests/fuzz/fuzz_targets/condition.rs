@@ -3,7 +3,7 @@
 #![no_main]
 
 use graph_core::condition::Condition;
-use graph_core::json::parse_strict;
+use graph_core::json::{TreeLimit, parse_strict};
 use graph_core::template::{Root, Scope};
 use graph_core::work::Meter;
 use libfuzzer_sys::fuzz_target;
@@ -14,8 +14,8 @@ const WORK: u64 = 5_000_000;
 
 fuzz_target!(|text: &str| {
     let (condition, state) = text.split_once('\n').unwrap_or((text, "{}"));
-    let Ok(source) = parse_strict(condition, 200) else { return };
-    let state = parse_strict(state, 100).unwrap_or(Value::Null);
+    let Ok(source) = parse_strict(condition, 200, TreeLimit::VALUE) else { return };
+    let state = parse_strict(state, 100, TreeLimit::VALUE).unwrap_or(Value::Null);
     let Ok(condition) = Condition::from_json(&source) else { return };
     let scope = Scope::new().with("state", Root::Value(&state)).with("result", Root::Value(&state));
     let mut warnings = Vec::new();

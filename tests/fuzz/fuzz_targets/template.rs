@@ -3,7 +3,7 @@
 #![no_main]
 
 use graph_core::graph::TemplateMode;
-use graph_core::json::parse_strict;
+use graph_core::json::{TreeLimit, parse_strict};
 use graph_core::template::{Root, Scope, ValueTemplate};
 use graph_core::work::{Meter, size};
 use libfuzzer_sys::fuzz_target;
@@ -14,8 +14,8 @@ const WORK: u64 = 5_000_000;
 
 fuzz_target!(|text: &str| {
     let (template, state) = text.split_once('\n').unwrap_or((text, "{}"));
-    let source = parse_strict(template, 100).unwrap_or_else(|_| json!(template));
-    let state = parse_strict(state, 100).unwrap_or_else(|_| json!(state));
+    let source = parse_strict(template, 100, TreeLimit::VALUE).unwrap_or_else(|_| json!(template));
+    let state = parse_strict(state, 100, TreeLimit::VALUE).unwrap_or_else(|_| json!(state));
     let Ok(template) = ValueTemplate::parse(&source) else { return };
     let scope = Scope::new().with("state", Root::Value(&state)).with("result", Root::Value(&state));
     for mode in [TemplateMode::Lenient, TemplateMode::Strict] {

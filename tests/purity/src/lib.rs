@@ -30,7 +30,7 @@ pub extern "C" fn touch(pointer: *const u8, length: usize, at: u64) -> usize {
     let bytes = unsafe { std::slice::from_raw_parts(pointer, length) };
     let Ok(text) = std::str::from_utf8(bytes) else { return 0 };
     let now = Timestamp(at);
-    let value = json::parse_strict(text, 64).unwrap_or_default();
+    let value = json::parse_strict(text, 64, json::TreeLimit::VALUE).unwrap_or_default();
     let manifest = Manifest::parse(text, "text", "/").map_or_else(|_| Manifest::deny_all(), |(read, _)| read);
     json::canonical_string(&value).len()
         + documents(text, &manifest, now)

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use graph_core::digest::Digest;
+use graph_core::json::{self, TreeLimit};
 use graph_core::trust::{
     EnvelopeError, KeyError, KeyId, SigningKey, VerifyingKey, sign_document, verify_document,
 };
@@ -104,12 +105,12 @@ impl BundleManifest {
         struct Head {
             version: u32,
         }
-        let head: Head =
-            serde_json::from_slice(manifest).map_err(|error| ManifestError::Shape(error.to_string()))?;
+        let head: Head = json::read(manifest, TreeLimit::DOCUMENT)
+            .map_err(|error| ManifestError::Shape(error.to_string()))?;
         if head.version != VERSION {
             return Err(ManifestError::Version { found: head.version });
         }
-        serde_json::from_slice(manifest).map_err(|error| ManifestError::Shape(error.to_string()))
+        json::read(manifest, TreeLimit::DOCUMENT).map_err(|error| ManifestError::Shape(error.to_string()))
     }
 
     /// Reads a manifest that was signed with this key, or with the one that it names itself.

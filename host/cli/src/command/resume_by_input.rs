@@ -59,8 +59,7 @@ pub(super) async fn resume(
             ),
         ));
     }
-    let known: Value = serde_json::from_str(&restore::snapshot(&*store, &row.inputs, "the inputs")?)
-        .map_err(|error| Error::integrity(format!("the inputs of run {run} cannot be read: {error}")))?;
+    let known = restore::inputs(&*store, &row.inputs, "the inputs")?;
     drop(store);
     let parameters = graph_runtime::run::start::run_parameters(graph, &given)?;
     given.retain(|name, value| {

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use graph_core::diagnostic::printable;
+use graph_core::json::{self, TreeLimit};
 use graph_runtime::project::text_file;
 use serde_json::Value;
 
@@ -112,7 +113,8 @@ impl Package {
         let wrong = |reason: String| JavaScriptError::Package { path: path.clone(), reason };
         let text =
             text_file::read(&path).map_err(|source| JavaScriptError::File { path: path.clone(), source })?;
-        let manifest: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        let manifest: Value =
+            json::read(&text, TreeLimit::DOCUMENT).map_err(|error| wrong(error.to_string()))?;
         let field = |key: &str| {
             manifest[key].as_str().map(str::to_owned).ok_or_else(|| wrong(format!("it needs a text `{key}`")))
         };
@@ -163,7 +165,7 @@ impl Package {
     pub fn toolchain(&self) -> String {
         let versions = ["componentize-qjs", "esbuild"].map(|tool| {
             let text = text_file::read(&self.module(tool)?.join(MANIFEST)).ok()?;
-            let manifest: Value = serde_json::from_str(&text).ok()?;
+            let manifest: Value = json::read(&text, TreeLimit::DOCUMENT).ok()?;
             manifest["version"].as_str().map(|version| format!("{tool} {}", printable(version)))
         });
         versions.into_iter().flatten().collect::<Vec<_>>().join(", ")
@@ -197,7 +199,7 @@ impl Package {
         self.run(command, "esbuild")?;
         let text = fs::read_to_string(meta)
             .map_err(|source| JavaScriptError::File { path: meta.to_owned(), source })?;
-        let meta: Value = serde_json::from_str(&text)
+        let meta: Value = json::read(&text, TreeLimit::DOCUMENT)
             .map_err(|error| JavaScriptError::Package { path: meta.to_owned(), reason: error.to_string() })?;
         let outputs = meta["outputs"].as_object().into_iter().flatten();
         let imports: BTreeSet<String> = outputs

@@ -11,6 +11,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use graph_core::json::{self, TreeLimit};
 use serde_json::Value;
 
 /// The target of guests: no operating system, so a component imports only what its code names.
@@ -231,7 +232,7 @@ impl Toolchain {
             .arg(manifest)
             .output()
             .map_err(|source| GuestBuildError::Start { program: "cargo".to_owned(), source })?;
-        let metadata: Value = serde_json::from_slice(&described.stdout).unwrap_or(Value::Null);
+        let metadata: Value = json::read(&described.stdout, TreeLimit::DOCUMENT).unwrap_or(Value::Null);
         if !described.status.success() || metadata.is_null() {
             let message = String::from_utf8_lossy(&described.stderr).trim().to_owned();
             return Err(GuestBuildError::Crate { folder: folder.to_owned(), message });
@@ -317,7 +318,7 @@ fn name_crates_by_name(_: &mut Command, _: &Path) -> std::io::Result<()> {
 fn component(messages: &[u8]) -> Option<PathBuf> {
     messages
         .split(|byte| *byte == b'\n')
-        .filter_map(|line| serde_json::from_slice::<Value>(line).ok())
+        .filter_map(|line| json::read::<Value>(line, TreeLimit::DOCUMENT).ok())
         .filter(|message| message["reason"] == "compiler-artifact")
         .filter_map(|message| {
             let files = message["filenames"].as_array()?;

@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use graph_core::digest::Digest;
+use graph_core::json::{self, TreeLimit};
 use graph_core::record::{Checkpoint, Entry, Record, Source, TaskEvent, TaskSummary, ValueKind};
 use graph_core::walker::ChannelChange;
 use graph_runtime::graph_store::Numbered;
+use serde::de::IgnoredAny;
 
 use crate::terminal::output::{self, styled};
 use crate::terminal::run_report::{
@@ -183,7 +185,7 @@ fn commit(numbered: &Numbered, checkpoint: &Checkpoint, took: Option<&str>) -> S
     let changed: Vec<_> = values
         .map(|value| {
             let elements = (value.kind == ValueKind::Segment)
-                .then(|| serde_json::from_str::<Vec<serde_json::Value>>(&value.json).ok())
+                .then(|| json::read::<Vec<IgnoredAny>>(&*value.json, TreeLimit::RECORD).ok())
                 .flatten();
             ChannelChange {
                 channel: value.channel.clone(),

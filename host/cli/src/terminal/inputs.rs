@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::path::Path;
 
-use graph_core::json::{self, StrictJsonError};
+use graph_core::json::{self, StrictJsonError, TreeLimit};
 use serde_json::{Map, Value};
 
 use graph_runtime::error::{Error, Result};
@@ -33,7 +33,7 @@ pub(crate) const AS_TEXT: &str = "a text is put in quotes of its own, such as '\
 /// A value as it is typed: JSON if it is JSON, else text. JSON that would not be taken as it is (a key twice, a number
 /// that does not fit) is neither.
 pub fn parse_value(text: &str) -> Result<Value, StrictJsonError> {
-    match json::parse_strict(text.trim(), MAX_DEPTH) {
+    match json::parse_strict(text.trim(), MAX_DEPTH, TreeLimit::INPUTS) {
         Err(error) if json::is_json(text.trim()) => Err(error),
         read => Ok(read.unwrap_or_else(|_| Value::from(text))),
     }
@@ -80,8 +80,11 @@ fn parse_document(name: &str, text: &str) -> Result<Value> {
     let is_json = Path::new(name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
     let mut not_json = None;
     if is_json || text.trim_start().starts_with(['{', '[']) {
-        match json::parse_strict(text.trim_start_matches('\u{feff}'), MAX_DEPTH) {
+        match json::parse_strict(text.trim_start_matches('\u{feff}'), MAX_DEPTH, TreeLimit::INPUTS) {
             Ok(value) => return Ok(value),
+            Err(error) if error.too_large.is_some() => {
+                return Err(Error::invalid(format!("{name} is too large: {error}")));
+            }
             Err(error) => not_json = Some(error).filter(|_| is_json),
         }
     }

@@ -12,6 +12,7 @@ use crate::graph::{
     NodeTemplates, OnItemError, Primary, RetryPolicy, StaticInterrupt, WriteMode,
 };
 use crate::id::{self, ItemId};
+use crate::json::{self, TreeLimit};
 use crate::keys;
 use crate::node::Category;
 use crate::template::ValueTemplate;
@@ -203,7 +204,7 @@ fn over(node: &Node, reader: &Reader<'_>) -> Option<ValueTemplate> {
     }
     let template = reader.template(node, IN_ACTION, None)?;
     let literal = template.literal().and_then(serde_json::Value::as_str);
-    let is_list = |text: &str| serde_json::from_str::<Vec<serde_json::Value>>(text).is_ok();
+    let is_list = |text: &str| json::read::<Vec<serde::de::IgnoredAny>>(text, TreeLimit::DOCUMENT).is_ok();
     if literal.is_some_and(|text| !is_list(text)) {
         node.wrong_type("`over`", "a list, or a template that gives one", reader.problems);
         return None;

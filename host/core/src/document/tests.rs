@@ -456,8 +456,11 @@ fn a_snapshot_gives_the_same_graph() {
     for name in ["everything.yaml", "release_notes.yaml", "review_fan_out.yaml", "disk_usage.yaml"] {
         let graph = loaded(&fixture(name)).graph;
         let text = crate::json::canonical_string(&graph.document);
-        let again: Graph =
-            load_snapshot(&crate::json::parse_strict(&text, crate::json::MAX_DEPTH).unwrap()).unwrap();
+        let again: Graph = load_snapshot(
+            &crate::json::parse_strict(&text, crate::json::MAX_DEPTH, crate::json::TreeLimit::DOCUMENT)
+                .unwrap(),
+        )
+        .unwrap();
         assert_eq!(again.digest, graph.digest, "{name}");
         assert_eq!(format!("{:?}", again.nodes), format!("{:?}", graph.nodes), "{name}");
         assert_eq!(again.document, graph.document);

@@ -285,7 +285,7 @@ mod tests {
 
     use super::*;
     use crate::json::any_json;
-    use crate::json::parse_strict;
+    use crate::json::{TreeLimit, parse_strict};
 
     #[test]
     fn a_long_text_is_digested_without_being_held() {
@@ -356,6 +356,7 @@ mod tests {
             r#"{"numbers": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001],
                 "string": "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/", "literals": [null, true, false]}"#,
             8,
+            TreeLimit::VALUE,
         )
         .unwrap();
         assert_eq!(
@@ -415,7 +416,7 @@ mod tests {
         #[test]
         fn canonical_text_reads_back_to_itself(value in any_json()) {
             let text = canonical_string(&value);
-            let again = parse_strict(&text, 64).unwrap();
+            let again = parse_strict(&text, 64, TreeLimit::VALUE).unwrap();
             prop_assert_eq!(canonical_string(&again), text.clone());
             let mut bytes = Vec::new();
             write_canonical(&value, &mut bytes);
@@ -426,7 +427,7 @@ mod tests {
         fn doubles_read_back_bit_for_bit(float in proptest::num::f64::NORMAL | proptest::num::f64::SUBNORMAL) {
             // From 2^53 to 10^21 the text of a double is an integer, which is read as one where it fits.
             let float = if (9e15..1e21).contains(&float.abs()) { float / 1e10 } else { float };
-            let again = parse_strict(&canonical_string(&json!(float)), 1).unwrap();
+            let again = parse_strict(&canonical_string(&json!(float)), 1, TreeLimit::VALUE).unwrap();
             prop_assert_eq!(again.as_f64().unwrap().to_bits(), float.to_bits());
         }
 

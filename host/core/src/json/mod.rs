@@ -3,6 +3,7 @@
 mod canonical;
 mod number;
 mod parse;
+mod tree;
 
 #[cfg(test)]
 pub(crate) use parse::tests::any_json;
@@ -10,6 +11,7 @@ pub(crate) use parse::tests::any_json;
 pub use canonical::{Sink, canonical_length, canonical_size, canonical_string, digest, write_canonical};
 pub use number::{compare_numbers, equal_metered};
 pub use parse::{
-    MAX_DEPTH, MAX_ENVELOPE_DEPTH, MeteredJsonError, StrictJsonError, depth, is_json, parse_envelope,
-    parse_strict, parse_strict_metered,
+    MAX_DEPTH, MAX_ENVELOPE_DEPTH, MeteredJsonError, MeteredValue, StrictJsonError, depth, is_json,
+    parse_envelope, parse_strict, parse_strict_metered,
 };
+pub use tree::{ReadJsonError, TreeLimit, TreeTooLarge, read, read_measured};

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+use super::tree::{TreeLimit, TreeTooLarge};
 use crate::work::rates::PARSE_BYTE;
 use crate::work::{Exhausted, Meter, size};
 
@@ -15,8 +16,7 @@ pub const MAX_DEPTH: usize = 100;
 pub const MAX_ENVELOPE_DEPTH: usize = MAX_DEPTH + 16;
 
 /// Why a text is not taken as JSON.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message} at line {line}, column {column}")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StrictJsonError {
     /// What is wrong, without the position.
     pub message: String,
@@ -24,6 +24,30 @@ pub struct StrictJsonError {
     pub line: usize,
     /// The column in bytes, from 1; at the place where reading stopped.
     pub column: usize,
+    /// The text takes too much memory, and nothing of it was read.
+    pub too_large: Option<TreeTooLarge>,
+}
+
+impl fmt::Display for StrictJsonError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { message, line, column, too_large } = self;
+        match too_large {
+            None => write!(f, "{message} at line {line}, column {column}"),
+            Some(_) => f.write_str(message),
+        }
+    }
+}
+
+impl std::error::Error for StrictJsonError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.too_large.as_ref().map(|error| error as _)
+    }
+}
+
+impl From<TreeTooLarge> for StrictJsonError {
+    fn from(error: TreeTooLarge) -> Self {
+        Self { message: error.to_string(), line: 1, column: 1, too_large: Some(error) }
+    }
 }
 
 /// Why a text was not read as JSON under a meter.
@@ -39,15 +63,32 @@ pub enum MeteredJsonError {
 
 /// Reads JSON text, and refuses what other readers take in different ways: an object with one key twice, nesting
 /// deeper than `max_depth` (at most [`MAX_DEPTH`]), `NaN` and `Infinity`, numbers beyond a double, integers that a
-/// double would silently change, and text behind the value.
-pub fn parse_strict(text: &str, max_depth: usize) -> Result<Value, StrictJsonError> {
+/// double would silently change, and text behind the value. What would take more memory than `limit` is refused before
+/// any of it is read.
+pub fn parse_strict(text: &str, max_depth: usize, limit: TreeLimit) -> Result<Value, StrictJsonError> {
+    limit.allows(text.as_bytes())?;
     read(text, max_depth.min(MAX_DEPTH), &mut Progress::default())
 }
 
 /// As [`parse_strict`], for a document of the host that has values of a graph in it: it nests up to
 /// [`MAX_ENVELOPE_DEPTH`].
-pub fn parse_envelope(text: &str) -> Result<Value, StrictJsonError> {
+pub fn parse_envelope(text: &str, limit: TreeLimit) -> Result<Value, StrictJsonError> {
+    limit.allows(text.as_bytes())?;
     read(text, MAX_ENVELOPE_DEPTH, &mut Progress::default())
+}
+
+/// Reads one value of a text that comes in pieces, as [`parse_envelope`] does. A meter is charged with the
+/// [size](size::of) of each value as it is made.
+#[derive(Debug)]
+pub struct MeteredValue<'m>(pub &'m Meter);
+
+impl<'de> DeserializeSeed<'de> for MeteredValue<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        let progress = &mut Progress { meter: Some(self.0), ..Progress::default() };
+        Strict { left: MAX_ENVELOPE_DEPTH, progress }.deserialize(deserializer)
+    }
 }
 
 /// As [`parse_strict`], charged for: [`PARSE_BYTE`] for each byte before it is read, and the [size](size::of) of each
@@ -92,7 +133,7 @@ fn refused(json: &str, error: &serde_json::Error) -> StrictJsonError {
         }
         _ => message,
     };
-    StrictJsonError { message, line, column }
+    StrictJsonError { message, line, column, too_large: None }
 }
 
 /// The text at a position where a value was expected, if it is a number that JSON does not have.
@@ -139,6 +180,7 @@ fn refuse_changed_integers(text: &str) -> Result<(), StrictJsonError> {
                         message: format!("the integer {literal} does not fit in 64 bits (a string holds it)"),
                         line: before.matches('\n').count() + 1,
                         column: at - before.rfind('\n').map_or(0, |newline| newline + 1) + 1,
+                        too_large: None,
                     });
                 }
                 at = end;
@@ -316,7 +358,7 @@ pub(crate) mod tests {
     }
 
     fn refusal(text: &str) -> StrictJsonError {
-        parse_strict(text, MAX_DEPTH).unwrap_err()
+        parse_strict(text, MAX_DEPTH, TreeLimit::VALUE).unwrap_err()
     }
 
     #[test]
@@ -346,15 +388,18 @@ pub(crate) mod tests {
     #[test]
     fn nesting_is_capped() {
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-        assert_eq!(depth(&parse_strict(&nested(MAX_DEPTH), MAX_DEPTH).unwrap()), MAX_DEPTH);
+        assert_eq!(depth(&parse_strict(&nested(MAX_DEPTH), MAX_DEPTH, TreeLimit::VALUE).unwrap()), MAX_DEPTH);
         assert_eq!(refusal(&nested(MAX_DEPTH + 1)).message, "values nest too deeply");
         let most = MAX_ENVELOPE_DEPTH;
-        assert_eq!(depth(&parse_envelope(&nested(most)).unwrap()), most);
-        assert!(parse_envelope(&nested(most + 1)).is_err());
-        assert!(parse_strict(&nested(MAX_DEPTH + 1), usize::MAX).is_err());
-        assert_eq!(parse_strict(&nested(3), 2).unwrap_err().message, "values nest too deeply");
-        assert_eq!(parse_strict("[{\"a\": []}]", 3).unwrap(), json!([{"a": []}]));
-        parse_strict(&"[".repeat(100_000), usize::MAX).unwrap_err();
+        assert_eq!(depth(&parse_envelope(&nested(most), TreeLimit::VALUE).unwrap()), most);
+        assert!(parse_envelope(&nested(most + 1), TreeLimit::VALUE).is_err());
+        assert!(parse_strict(&nested(MAX_DEPTH + 1), usize::MAX, TreeLimit::VALUE).is_err());
+        assert_eq!(
+            parse_strict(&nested(3), 2, TreeLimit::VALUE).unwrap_err().message,
+            "values nest too deeply"
+        );
+        assert_eq!(parse_strict("[{\"a\": []}]", 3, TreeLimit::VALUE).unwrap(), json!([{"a": []}]));
+        parse_strict(&"[".repeat(100_000), usize::MAX, TreeLimit::VALUE).unwrap_err();
         assert_eq!(depth(&json!({"a": [1]})), 2);
         assert_eq!(depth(&json!(1)), 0);
     }
@@ -362,16 +407,25 @@ pub(crate) mod tests {
     #[test]
     fn integers_stay_exact_or_are_refused() {
         let exact = "[18446744073709551615,-9223372036854775808,9007199254740993]";
-        assert_eq!(parse_strict(exact, 4).unwrap(), json!([u64::MAX, i64::MIN, 9_007_199_254_740_993_u64]));
+        assert_eq!(
+            parse_strict(exact, 4, TreeLimit::VALUE).unwrap(),
+            json!([u64::MAX, i64::MIN, 9_007_199_254_740_993_u64])
+        );
         // What a double of that size is written as.
-        assert_eq!(parse_strict("295147905179352830000", 4).unwrap(), json!(295_147_905_179_352_830_000.0));
+        assert_eq!(
+            parse_strict("295147905179352830000", 4, TreeLimit::VALUE).unwrap(),
+            json!(295_147_905_179_352_830_000.0)
+        );
         let error = refusal("{\"x\": \"\\\"12345678901234567890123\",\n \"y\": 123456789012345678901}");
         assert_eq!(
             error.to_string(),
             "the integer 123456789012345678901 does not fit in 64 bits (a string holds it) at line 2, column 7"
         );
         assert_eq!(refusal("18446744073709551617").line, 1);
-        assert_eq!(parse_strict("1.8446744073709551617e19", 1).unwrap(), json!(18_446_744_073_709_551_616.0));
+        assert_eq!(
+            parse_strict("1.8446744073709551617e19", 1, TreeLimit::VALUE).unwrap(),
+            json!(18_446_744_073_709_551_616.0)
+        );
     }
 
     #[test]
@@ -404,17 +458,17 @@ pub(crate) mod tests {
             let meter = Meter::of_one_step();
             let read = parse_strict_metered(&text, MAX_DEPTH, &meter).unwrap();
             prop_assert_eq!(meter.spent(), text.len() as u64 * PARSE_BYTE + size::of(&read));
-            prop_assert_eq!(read, parse_strict(&text, MAX_DEPTH).unwrap());
+            prop_assert_eq!(read, parse_strict(&text, MAX_DEPTH, TreeLimit::VALUE).unwrap());
         }
 
         #[test]
         fn reading_never_panics(text in any::<String>()) {
-            let _ = parse_strict(&text, 8);
+            let _ = parse_strict(&text, 8, TreeLimit::VALUE);
         }
 
         #[test]
         fn reading_never_panics_on_near_json(text in "[\\[\\]{}\",:0-9eE.+\\- a\\\\]{0,40}") {
-            if let Ok(value) = parse_strict(&text, 8) {
+            if let Ok(value) = parse_strict(&text, 8, TreeLimit::VALUE) {
                 prop_assert!(depth(&value) <= 8);
             }
         }
@@ -423,7 +477,7 @@ pub(crate) mod tests {
         fn what_serde_json_writes_is_read(value in any_json()) {
             // A double from 2^63 on is written in full by serde_json; canonical text is the form that reads back.
             let text = crate::json::canonical_string(&value);
-            prop_assert!(parse_strict(&text, MAX_DEPTH).is_ok());
+            prop_assert!(parse_strict(&text, MAX_DEPTH, TreeLimit::VALUE).is_ok());
         }
     }
 }

@@ -9,6 +9,7 @@ use super::signed::EncodeError;
 use super::value::Canonical;
 use crate::digest::{Digest, DomainHasher};
 use crate::format;
+use crate::json::{self, TreeLimit};
 use crate::time::Timestamp;
 use crate::trust::{KeyId, Signature, SigningKey, VerifyingKey};
 
@@ -184,7 +185,7 @@ impl SignedCacheEntry {
 
     /// Reads the entry without checking anything: to see whether it would be of use.
     pub fn decode(&self) -> Result<CacheEntry, CacheEntryError> {
-        serde_json::from_str(&self.body).map_err(|error| CacheEntryError::Malformed {
+        json::read(&*self.body, TreeLimit::RECORD).map_err(|error| CacheEntryError::Malformed {
             reason: format::reason(&self.body, format::CURRENT, &error),
         })
     }

@@ -13,6 +13,7 @@ use super::hook::HookSummary;
 use super::status::{EndedBy, RunError, Status, StatusRecord};
 use super::task::{InterruptRecord, TaskSummary};
 use super::value::Canonical;
+use crate::json::{self, ReadJsonError, TreeLimit, TreeTooLarge};
 use crate::node::Failure;
 use crate::time::Timestamp;
 
@@ -222,8 +223,13 @@ pub struct WrittenReader {
 
 impl WrittenReader {
     /// A reader of the value that the checkpoint stores for the channel: the whole value, or the elements gained.
-    pub fn new(stored: Option<&str>) -> Self {
-        Self { value: stored.and_then(|text| serde_json::from_str(text).ok()), taken: 0 }
+    /// A text that is not JSON is read as if the store did not have it.
+    pub fn new(stored: Option<&str>) -> Result<Self, TreeTooLarge> {
+        let value = match stored.map(|text| json::read(text, TreeLimit::VALUE)) {
+            Some(Err(ReadJsonError::TooLarge(error))) => return Err(error),
+            read => read.and_then(Result::ok),
+        };
+        Ok(Self { value, taken: 0 })
     }
 
     /// What the channel's next writer wrote; `None` if the store does not have it.
@@ -244,18 +250,20 @@ impl WrittenReader {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
     fn elements_are_taken_in_the_order_of_writers() {
-        let mut reader = WrittenReader::new(Some("[1,2,3]"));
+        let mut reader = WrittenReader::new(Some("[1,2,3]")).unwrap();
         assert_eq!(reader.take(&Wrote::Elements(2)), Some(json!([1, 2])));
         assert_eq!(reader.take(&Wrote::Elements(0)), Some(json!([])));
         assert_eq!(reader.take(&Wrote::Elements(1)), Some(json!([3])));
         assert_eq!(reader.take(&Wrote::Elements(1)), None);
         assert_eq!(reader.take(&Wrote::Own(json!({"a": 1}).into())), Some(json!({"a": 1})));
         assert_eq!(reader.take(&Wrote::Instead(json!([1]).into())), Some(json!({"overwrite": [1]})));
-        assert_eq!(WrittenReader::new(None).take(&Wrote::Value), None);
-        assert_eq!(WrittenReader::new(Some("7")).take(&Wrote::Value), Some(json!(7)));
+        assert!(WrittenReader::new(Some(&format!("[{}0]", "0,".repeat(1 << 23)))).is_err());
+        assert_eq!(WrittenReader::new(None).unwrap().take(&Wrote::Value), None);
+        assert_eq!(WrittenReader::new(Some("7")).unwrap().take(&Wrote::Value), Some(json!(7)));
     }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cumulative::CumulativeState;
 use crate::digest::{Digest, DomainHasher};
+use crate::json::{self, ReadJsonError, TreeLimit};
 use crate::time::Timestamp;
 use crate::trust::{KeyId, Signature, SigningKey, VerifyingKey};
 
@@ -91,16 +92,14 @@ impl Pruning {
 impl SignedPruning {
     /// Reads the text that a store keeps, and checks that the key has signed it, for this namespace of this run.
     pub fn open(text: &str, key: &VerifyingKey, run: &str, namespace: &str) -> Result<Pruning, PruningError> {
-        let malformed = |error: serde_json::Error| PruningError::Malformed {
-            run: run.to_owned(),
-            reason: error.to_string(),
-        };
-        let signed: Self = serde_json::from_str(text).map_err(malformed)?;
+        let malformed =
+            |error: ReadJsonError| PruningError::Malformed { run: run.to_owned(), reason: error.to_string() };
+        let signed: Self = json::read(text, TreeLimit::RECORD).map_err(malformed)?;
         let digest = digest_of(&signed.body);
         if signed.key_id != key.id() || !key.verify_digest(DOMAIN, &digest, &signed.signature) {
             return Err(PruningError::Signature { run: run.to_owned(), key: key.id() });
         }
-        let pruning: Pruning = serde_json::from_str(&signed.body).map_err(malformed)?;
+        let pruning: Pruning = json::read(&signed.body, TreeLimit::RECORD).map_err(malformed)?;
         if (pruning.run.as_str(), pruning.namespace.as_str()) != (run, namespace) {
             let found = format!("{}, namespace `{}`", pruning.run, pruning.namespace);
             return Err(PruningError::Misplaced { run: run.to_owned(), found });
@@ -109,8 +108,9 @@ impl SignedPruning {
     }
 
     /// Reads the text that a store keeps without checking anything: to show what another host has done.
-    pub fn decode(text: &str) -> Result<Pruning, serde_json::Error> {
-        serde_json::from_str::<Self>(text).and_then(|signed| serde_json::from_str(&signed.body))
+    pub fn decode(text: &str) -> Result<Pruning, ReadJsonError> {
+        json::read::<Self>(text, TreeLimit::RECORD)
+            .and_then(|signed| json::read(&signed.body, TreeLimit::RECORD))
     }
 }
 

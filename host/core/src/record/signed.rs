@@ -14,6 +14,7 @@ use super::task::{AnswersRecord, TaskRecord};
 use super::value::ChannelValue;
 use crate::digest::{Digest, DomainHasher};
 use crate::format;
+use crate::json::{self, TreeLimit};
 use crate::trust::{KeyId, SigningKey, VerifyingKey};
 
 /// A record with its signature. What is signed is the digest of the text as it is stored.
@@ -273,19 +274,18 @@ impl SignedRecord {
     /// Reads the record without checking its digest, its signature or its place: to show what another host has written,
     /// never to build on it.
     pub fn decode(&self) -> Result<Record, DecodeError> {
-        let body = &self.body;
+        let body = &*self.body;
         let current = match self.kind {
             RecordKind::Checkpoint => format::CHECKPOINT,
             _ => format::CURRENT,
         };
         let record = match self.kind {
-            RecordKind::Checkpoint => {
-                serde_json::from_str::<Checkpoint>(body).map(|record| Record::Checkpoint(Box::new(record)))
-            }
-            RecordKind::Task => serde_json::from_str::<TaskRecord>(body).map(Record::Task),
-            RecordKind::Answers => serde_json::from_str::<AnswersRecord>(body).map(Record::Answers),
-            RecordKind::Hook => serde_json::from_str::<HookRecord>(body).map(Record::Hook),
-            RecordKind::Status => serde_json::from_str::<StatusRecord>(body).map(Record::Status),
+            RecordKind::Checkpoint => json::read::<Checkpoint>(body, TreeLimit::RECORD)
+                .map(|record| Record::Checkpoint(Box::new(record))),
+            RecordKind::Task => json::read::<TaskRecord>(body, TreeLimit::RECORD).map(Record::Task),
+            RecordKind::Answers => json::read::<AnswersRecord>(body, TreeLimit::RECORD).map(Record::Answers),
+            RecordKind::Hook => json::read::<HookRecord>(body, TreeLimit::RECORD).map(Record::Hook),
+            RecordKind::Status => json::read::<StatusRecord>(body, TreeLimit::RECORD).map(Record::Status),
         };
         record.map_err(|error| DecodeError::Malformed {
             kind: self.kind,

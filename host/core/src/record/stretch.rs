@@ -19,6 +19,7 @@ use super::pruning::Pruning;
 use super::signed::{DecodeError, SignedRecord};
 use super::value::{ChannelValue, ValueKind};
 use crate::digest::Digest;
+use crate::json::{self, TreeLimit};
 use crate::trust::{KeyId, VerifyingKey};
 
 /// Reads checkpoints from a signed one backwards.
@@ -158,11 +159,8 @@ impl CheckpointLink {
     /// What leads back from a checkpoint whose digest is known to be right.
     fn of(record: &SignedRecord) -> Result<Self, DecodeError> {
         let (kind, run, sequence) = (record.kind, record.run.clone(), record.sequence);
-        let link: Self = serde_json::from_str(&record.body).map_err(|error| DecodeError::Malformed {
-            kind,
-            run: run.clone(),
-            sequence,
-            reason: error.to_string(),
+        let link: Self = json::read(&*record.body, TreeLimit::RECORD).map_err(|error| {
+            DecodeError::Malformed { kind, run: run.clone(), sequence, reason: error.to_string() }
         })?;
         if (&link.run, &link.namespace, link.sequence) != (&record.run, &record.namespace, sequence) {
             let found = format!("run {}, namespace `{}`, number {}", link.run, link.namespace, link.sequence);

@@ -4,7 +4,7 @@ use serde_json::{Map, Number, Value};
 
 use super::path::{Path, PathSyntaxError, quoted};
 use crate::diagnostic::excerpt;
-use crate::json::parse_strict;
+use crate::json::{TreeLimit, parse_strict};
 
 /// A parsed expression: the first alternative that is not null.
 #[derive(Clone, Debug, PartialEq)]
@@ -204,10 +204,11 @@ impl Reader<'_> {
         let length = rest
             .find(|c: char| !(c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | 'e' | 'E')))
             .unwrap_or(rest.len());
-        let number: Option<Number> = parse_strict(&rest[..length], 1).ok().and_then(|value| match value {
-            Value::Number(number) => Some(number),
-            _ => None,
-        });
+        let number: Option<Number> =
+            parse_strict(&rest[..length], 1, TreeLimit::NOTE).ok().and_then(|value| match value {
+                Value::Number(number) => Some(number),
+                _ => None,
+            });
         let Some(number) = number else {
             let message = format!("`{}` is not a number", excerpt(&rest[..length]));
             return Err(Mistake::new(self.at, message, "a path starts with a name, such as `state`"));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use crate::diagnostic::{Diagnostic, Problems, Span, codes, excerpt, nearest};
-use crate::json::{canonical_length, write_canonical};
+use crate::json::{TreeLimit, canonical_length, write_canonical};
 use crate::keys;
 use crate::work::rates::{BYTE, LOOKUP};
 use crate::work::{Exhausted, Meter};
@@ -381,7 +381,7 @@ pub(super) fn of_xml(root: &Element, text: &str, base: usize, problems: &Problem
             (None, _) => None,
             (Some(default), InputKind::String | InputKind::Any) => Some(Value::from(default)),
             (Some(written), kind) => {
-                let parsed = crate::json::parse_strict(written, MOST_DEPTH).ok();
+                let parsed = crate::json::parse_strict(written, MOST_DEPTH, TreeLimit::DOCUMENT).ok();
                 let Some(default) = parsed.filter(|default| kind.takes(default)) else {
                     let message = format!(
                         "the default `{}` of `{}` is not of its type",

@@ -12,6 +12,7 @@ use super::InputKind;
 use crate::capability::DispatchPattern;
 use crate::diagnostic::{excerpt, nearest};
 use crate::hook::HookEvent;
+use crate::json::TreeLimit;
 
 /// The sections that are read.
 pub(super) const SECTIONS: [&str; 5] = ["model", "limits", "permissions", "outputs", "hooks"];
@@ -189,7 +190,9 @@ fn limits(section: &Value, problems: &mut Found) -> Map<String, Value> {
 fn number(value: &Value) -> Option<Value> {
     match value {
         Value::Number(_) => Some(value.clone()),
-        Value::String(text) => crate::json::parse_strict(text.trim(), 1).ok().filter(Value::is_number),
+        Value::String(text) => {
+            crate::json::parse_strict(text.trim(), 1, TreeLimit::NOTE).ok().filter(Value::is_number)
+        }
         _ => None,
     }
 }
@@ -411,7 +414,8 @@ fn read_hook(hook: &Value) -> Result<Value, String> {
         let mut condition = condition.as_object().ok_or("its condition is no mapping")?.clone();
         // The value of an attribute is a text; a number is compared as one.
         if let Some(value) = condition.get_mut("value")
-            && let Some(plain) = value.as_str().and_then(|text| crate::json::parse_strict(text, 1).ok())
+            && let Some(plain) =
+                value.as_str().and_then(|text| crate::json::parse_strict(text, 1, TreeLimit::NOTE).ok())
             && (plain.is_number() || plain.is_boolean() || plain.is_null())
         {
             *value = plain;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::key::{KeyId, Signature, SigningKey, VerifyingKey};
 use super::{objects_at, shown};
-use crate::json;
+use crate::json::{self, TreeLimit};
 
 /// The payload type of an in-toto Statement.
 pub const IN_TOTO: &str = "application/vnd.in-toto+json";
@@ -102,7 +102,8 @@ impl Envelope {
         if text.len() > MAX_ENVELOPE {
             return Err(EnvelopeError::TooLong(text.len()));
         }
-        let value = json::parse_strict(text, 8).map_err(|error| EnvelopeError::Shape(error.to_string()))?;
+        let value = json::parse_strict(text, 8, TreeLimit::STATEMENT)
+            .map_err(|error| EnvelopeError::Shape(error.to_string()))?;
         let signatures = value.pointer("/signatures").and_then(|list| list.as_array());
         objects_at(&value, &[""])
             .and_then(|()| signatures.into_iter().flatten().try_for_each(|signed| objects_at(signed, &[""])))

@@ -11,7 +11,7 @@ use super::key::{KeyId, Signature, SigningKey, VerifyingKey};
 use super::shown;
 use crate::digest::Digest;
 use crate::format;
-use crate::json::{canonical_string, parse_strict};
+use crate::json::{self, TreeLimit, canonical_string, parse_strict};
 use crate::time::Timestamp;
 
 const DOMAIN: &str = "graph-host/trust-log/v1";
@@ -232,7 +232,7 @@ fn read_lines(
     let mut entries = Vec::new();
     let whole = text.rfind('\n').map_or(0, |at| at + 1);
     for (text, number) in text[..whole].lines().zip(1..) {
-        let value = parse_strict(text, 16)
+        let value = parse_strict(text, 16, TreeLimit::STATEMENT)
             .map_err(|error| LogError::Malformed { line: number, reason: error.to_string() })?;
         let line: Line = serde_json::from_value(value).map_err(|error| LogError::Malformed {
             line: number,
@@ -257,7 +257,8 @@ fn read_lines(
 
 /// The readable lines of a log, unverified: only to find out what is new, never to be trusted.
 pub fn peek_log(text: &str) -> Vec<LogEntry> {
-    text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok()).map(|line| line.entry).collect()
+    let lines = text.lines().filter_map(|line| json::read::<Line>(line, TreeLimit::STATEMENT).ok());
+    lines.map(|line| line.entry).collect()
 }
 
 /// The signed text: the line without its signature.

@@ -15,7 +15,7 @@ use serde_json::json;
 use super::key::{Signature, SigningKey, VerifyingKey};
 use super::shown;
 use crate::digest::Digest;
-use crate::json::{canonical_string, parse_strict};
+use crate::json::{TreeLimit, canonical_string, parse_strict};
 use crate::time::Timestamp;
 
 /// The `type` of a marker.
@@ -79,7 +79,8 @@ impl StateMarker {
         if text.len() > Self::MOST_BYTES {
             return Err(MarkerError::TooLong(text.len()));
         }
-        let value = parse_strict(text, 4).map_err(|error| MarkerError::Shape(error.to_string()))?;
+        let value = parse_strict(text, 4, TreeLimit::STATEMENT)
+            .map_err(|error| MarkerError::Shape(error.to_string()))?;
         super::objects_at(&value, &[""]).map_err(MarkerError::Shape)?;
         if let Some(other) =
             value.get("type").and_then(|found| found.as_str()).filter(|found| *found != STATE_MARKER_TYPE)

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::key::{Signature, SigningKey, VerifyingKey};
 use super::shown;
-use crate::json::{canonical_string, parse_strict};
+use crate::json::{TreeLimit, canonical_string, parse_strict};
 use crate::time::Timestamp;
 
 /// The `type` of a rotation statement.
@@ -98,7 +98,8 @@ impl Rotation {
         if text.len() > MAX_TEXT {
             return Err(RotationError::TooLong(text.len()));
         }
-        let value = parse_strict(text, 8).map_err(|error| RotationError::Shape(error.to_string()))?;
+        let value = parse_strict(text, 8, TreeLimit::STATEMENT)
+            .map_err(|error| RotationError::Shape(error.to_string()))?;
         super::objects_at(&value, &["", "/signatures"]).map_err(RotationError::Shape)?;
         if let Some(other) =
             value.get("type").and_then(|found| found.as_str()).filter(|found| *found != ROTATION_TYPE)

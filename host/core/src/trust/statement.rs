@@ -9,7 +9,7 @@ use super::{objects_at, shown};
 use crate::capability::{CapabilityKind, Ceiling, InterfaceName};
 use crate::digest::Digest;
 use crate::id::{ItemId, is_function};
-use crate::json;
+use crate::json::{self, TreeLimit};
 use crate::limits::TaskLimits;
 use crate::node::{Description, FUNCTIONS, FunctionDescription, WORLD};
 
@@ -119,8 +119,8 @@ impl ComponentStatement {
     /// Reads a statement. Nothing in it is optional but `limits`, and nothing may be added to it.
     pub(super) fn parse(payload: &[u8]) -> Result<Self, StatementError> {
         let text = std::str::from_utf8(payload).map_err(|error| StatementError::Shape(error.to_string()))?;
-        let value =
-            json::parse_strict(text, MAX_DEPTH).map_err(|error| StatementError::Shape(error.to_string()))?;
+        let value = json::parse_strict(text, MAX_DEPTH, TreeLimit::STATEMENT)
+            .map_err(|error| StatementError::Shape(error.to_string()))?;
         let shape = |error: serde_json::Error| StatementError::Shape(shown(&error.to_string()));
         objects_at(&value, &["", "/subject/0", "/subject/0/digest"]).map_err(StatementError::Shape)?;
         let document: StatementDocument = serde_json::from_value(value).map_err(shape)?;

@@ -15,7 +15,7 @@ use super::dsse::{Envelope, EnvelopeError, sign_document};
 use super::key::{KeyId, SigningKey, VerifyingKey};
 use super::{objects_at, shown};
 use crate::digest::Digest;
-use crate::json::{canonical_string, parse_strict};
+use crate::json::{TreeLimit, canonical_string, parse_strict};
 use crate::time::Timestamp;
 
 /// The payload type of the signature of a transcript, with the version of its format.
@@ -116,7 +116,8 @@ impl TranscriptStatement {
 
     fn parse(payload: &[u8]) -> Result<Self, TranscriptError> {
         let text = std::str::from_utf8(payload).map_err(|error| TranscriptError::Shape(error.to_string()))?;
-        let value = parse_strict(text, 2).map_err(|error| TranscriptError::Shape(error.to_string()))?;
+        let value = parse_strict(text, 2, TreeLimit::STATEMENT)
+            .map_err(|error| TranscriptError::Shape(error.to_string()))?;
         objects_at(&value, &[""]).map_err(TranscriptError::Shape)?;
         let Document { at, bytes, digest, messages, run } = serde_json::from_value(value)
             .map_err(|error| TranscriptError::Shape(shown(&error.to_string())))?;

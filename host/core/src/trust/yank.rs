@@ -24,7 +24,7 @@ use super::store::{KeyName, KeyRefusal, TrustStore};
 use super::text::unsigned_text;
 use crate::digest::Digest;
 use crate::id::ItemId;
-use crate::json::{canonical_string, parse_strict};
+use crate::json::{TreeLimit, canonical_string, parse_strict};
 use crate::time::Timestamp;
 
 /// The payload type of a yank, with the version of its format.
@@ -205,7 +205,8 @@ impl YankStatement {
 
     fn parse(payload: &[u8], names_content: bool) -> Result<Self, YankError> {
         let text = std::str::from_utf8(payload).map_err(|error| YankError::Shape(error.to_string()))?;
-        let value = parse_strict(text, 2).map_err(|error| YankError::Shape(error.to_string()))?;
+        let value = parse_strict(text, 2, TreeLimit::STATEMENT)
+            .map_err(|error| YankError::Shape(error.to_string()))?;
         super::objects_at(&value, &[""]).map_err(YankError::Shape)?;
         let Document { at, content, id, manifest, reason, version, yanked } =
             serde_json::from_value(value).map_err(|error| YankError::Shape(shown(&error.to_string())))?;

@@ -11,7 +11,7 @@ use crate::compat::rye;
 use crate::digest::Digest;
 use crate::graph::{Channel, Graph, NodeIndex, Reducer, WriteMode};
 use crate::host_item::HostItem;
-use crate::json;
+use crate::json::{self, TreeLimit};
 use crate::record::{ChannelStamp, ChannelValue, DigestTree, ValueKind};
 use crate::template::Fields;
 use crate::work::{Exhausted, Meter, size};
@@ -120,26 +120,30 @@ impl Channels {
         }
     }
 
-    /// The channels as a checkpoint's stored values say. Untracked channels are back at their defaults.
+    /// The channels as a checkpoint's stored values say. Untracked channels are back at their defaults. `most` is what the
+    /// run's manifest allows all channels together, where that is more than any run's values may take.
     pub(super) fn restore(
         graph: &Graph,
         inputs: Arc<Value>,
         stamps: &BTreeMap<String, ChannelStamp>,
         values: Vec<ChannelValue>,
+        most: u64,
     ) -> Result<Self, String> {
         let declared = declared(graph);
         let mut slots: BTreeMap<String, Slot> = BTreeMap::new();
         let mut digests: BTreeMap<String, Digest> = BTreeMap::new();
+        let mut left = TreeLimit::VALUE.or(most);
         for stored in values {
             let broken = |why: &str| format!("channel `{}`: {why}", stored.channel);
-            let value: Value =
-                serde_json::from_str(&stored.json).map_err(|error| broken(&error.to_string()))?;
             let before = digests.get(&stored.channel);
             if stored.kind == ValueKind::Segment && before.is_none() {
                 // A restored segment continues a whole value that must have been loaded before it.
                 return Err(broken("a segment without the value it adds to"));
             }
             let digest = stored.digest(before);
+            let (value, size) =
+                json::read_measured(&stored.json, left).map_err(|error| broken(&error.to_string()))?;
+            left = left.less(size);
             if let (ValueKind::Segment, Some(slot)) = (stored.kind, slots.get_mut(&stored.channel)) {
                 match (&mut slot.value, value) {
                     (Value::Array(list), Value::Array(added)) => list.extend(added),

@@ -149,6 +149,7 @@ pub use machine::{TIME_LIMIT, Walker};
 pub(crate) use reduce::fold_fuel;
 pub use setup::{
     CheckpointRef, Graphs, HandleError, Identity, RestoreError, Restored, Setup, Summary, inputs_digest,
+    inputs_text_digest,
 };
 pub use way::{warnings_on, way_to};
 

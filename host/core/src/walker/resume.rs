@@ -42,8 +42,14 @@ impl Walker {
         if checkpoint.inputs != super::setup::inputs_digest(&setup.inputs) {
             return Err(RestoreError::OtherInputs);
         }
-        let mut channels = Channels::restore(&graph, Arc::clone(&setup.inputs), &checkpoint.channels, values)
-            .map_err(|reason| RestoreError::Channel { reason })?;
+        let mut channels = Channels::restore(
+            &graph,
+            Arc::clone(&setup.inputs),
+            &checkpoint.channels,
+            values,
+            setup.manifest.run_limits().state,
+        )
+        .map_err(|reason| RestoreError::Channel { reason })?;
         let unknown = |node: &str| RestoreError::UnknownNode { node: node.to_owned() };
         let find = |node: &String| graph.find(node).ok_or_else(|| unknown(node));
         let steps = |list: &[PendingActivation]| {

@@ -109,8 +109,15 @@ impl TaskDigests {
 
 /// The digest of inputs, as checkpoints record it.
 pub fn inputs_digest(inputs: &Value) -> Digest {
-    json::digest("graph-host/inputs/v1", inputs)
+    json::digest(INPUTS_DOMAIN, inputs)
 }
+
+/// The same of inputs by their canonical text, which is not read for it.
+pub fn inputs_text_digest(text: &str) -> Digest {
+    DomainHasher::new(INPUTS_DOMAIN).field(text.as_bytes()).finish()
+}
+
+const INPUTS_DOMAIN: &str = "graph-host/inputs/v1";
 
 /// The stored records that a walker is restored from.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use graph_core::json::{MAX_DEPTH, parse_strict};
+use graph_core::json::{MAX_DEPTH, TreeLimit, parse_strict};
 use graph_core::node::FunctionDescription;
 use serde_json::{Map, Value};
 use wasmparser::{Parser, Payload};
@@ -74,7 +74,8 @@ impl Documentation {
             return Err(DocumentationError::Version);
         }
         let text = std::str::from_utf8(json).map_err(|error| not_json(&error.to_string()))?;
-        let package = parse_strict(text, MAX_DEPTH).map_err(|error| not_json(&error.to_string()))?;
+        let package = parse_strict(text, MAX_DEPTH, TreeLimit::DOCUMENT)
+            .map_err(|error| not_json(&error.to_string()))?;
         let package = object(SECTION, &package)?;
         let mut documentation = Self { interfaces: interfaces(package, "interfaces")?, ..Self::default() };
         for (name, world) in entries(package, "worlds")? {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
-use graph_core::json::{MAX_DEPTH, canonical_string, parse_strict};
+use graph_core::json::{MAX_DEPTH, TreeLimit, canonical_string, parse_strict};
 use graph_core::schema::InputSchema;
 use graph_core::work::Meter;
 use serde_json::{Value as Json, json};
@@ -328,7 +328,7 @@ fn random_values_are_kept() {
                 .unwrap();
             let json = json!({ "v": written(value.clone(), ty) });
             let text = canonical_string(&json);
-            let read = parse_strict(&text, MAX_DEPTH).unwrap();
+            let read = parse_strict(&text, MAX_DEPTH, TreeLimit::VALUE).unwrap();
             let checked = schema.validate_and_fill(read.clone(), &Meter::of_one_step());
             assert!(checked.is_ok(), "{text} is not what the schema says");
             let again = arguments(&signature, &read, &Meter::of_one_step())

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use graph_core::diagnostic::escape;
-use graph_core::json::{MAX_DEPTH, parse_strict};
+use graph_core::json::{MAX_DEPTH, TreeLimit, parse_strict};
 use graph_core::node::Category;
 use graph_core::record::{HostCall, ModelDelta};
 use serde_json::Value;
@@ -305,7 +305,7 @@ impl TaskState {
             )
             .into());
         }
-        let payload = parse_strict(payload, MAX_DEPTH).map_err(|error| {
+        let payload = parse_strict(payload, MAX_DEPTH, TreeLimit::CALL).map_err(|error| {
             GuestFault::new(
                 Category::InvalidInput,
                 format!("the payload of its event `{name}` is not JSON: {error}"),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use graph_core::json::{MAX_DEPTH, canonical_string, parse_strict};
+use graph_core::json::{MAX_DEPTH, TreeLimit, canonical_string, parse_strict};
 use graph_core::limits::HostUse;
 use graph_core::node::{Category, Failure};
 use graph_core::record::journal::{CALLED, fault_after};
@@ -47,7 +47,7 @@ async fn call(
     item: String,
     params: &str,
 ) -> wasmtime::Result<Given> {
-    let params = match parse_strict(params, MAX_DEPTH) {
+    let params = match parse_strict(params, MAX_DEPTH, TreeLimit::CALL) {
         Ok(params) => params,
         Err(error) => {
             let message = format!("the params of its call are not JSON: {error}");

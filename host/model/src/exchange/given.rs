@@ -1,6 +1,6 @@
 //! Requests and answers as components have them, in every host: JSON of components is in texts.
 
-use graph_core::json::{canonical_string, parse_strict};
+use graph_core::json::{TreeLimit, canonical_string, parse_strict};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -139,7 +139,8 @@ impl GivenRequest {
 }
 
 fn parse(path: &str, text: &str) -> Result<Value, String> {
-    parse_strict(text, MAX_NESTING).map_err(|error| format!("{path}: it is not JSON: {error}"))
+    parse_strict(text, MAX_NESTING, TreeLimit::CALL)
+        .map_err(|error| format!("{path}: it is not JSON: {error}"))
 }
 
 fn message(at: usize, GivenMessage { role, blocks }: GivenMessage) -> Result<Message, String> {

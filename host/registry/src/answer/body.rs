@@ -1,6 +1,7 @@
 //! The bodies of answers: JSON of the distribution specification 1.1, and of the token authentication of the distribution
 //! project.
 
+use graph_core::json::{self, ReadJsonError, TreeLimit, TreeTooLarge};
 use serde_json::Value;
 
 use crate::manifest::shown;
@@ -19,6 +20,9 @@ pub enum BodyError {
         /// Its column.
         column: usize,
     },
+    /// It takes too much memory.
+    #[error("JSON that is too large: {0}")]
+    TooLarge(#[source] TreeTooLarge),
     /// A token was requested, and there is none.
     #[error("JSON without a `token`")]
     NoToken,
@@ -27,21 +31,23 @@ pub enum BodyError {
     NoList(&'static str),
 }
 
-fn json(body: &[u8]) -> Result<Value, BodyError> {
-    serde_json::from_slice(body)
-        .map_err(|error| BodyError::NotJson { line: error.line(), column: error.column() })
+fn read(body: &[u8]) -> Result<Value, BodyError> {
+    json::read(body, TreeLimit::ANSWER).map_err(|error| match error {
+        ReadJsonError::TooLarge(error) => BodyError::TooLarge(error),
+        ReadJsonError::Malformed(error) => BodyError::NotJson { line: error.line(), column: error.column() },
+    })
 }
 
 /// The token in the answer of a server that issues them.
 pub fn token(body: &[u8]) -> Result<String, BodyError> {
-    let answer = json(body)?;
+    let answer = read(body)?;
     let token = ["token", "access_token"].iter().find_map(|key| answer.get(key)?.as_str());
     token.map(str::to_owned).ok_or(BodyError::NoToken)
 }
 
 /// The code and message of the first error in an error response, to be shown; `None` if there are none.
 pub fn explanation(body: &[u8]) -> Option<String> {
-    let answer = json(body).ok()?;
+    let answer = read(body).ok()?;
     let first = answer.pointer("/errors/0")?;
     let part = |name: &str| first.get(name)?.as_str();
     let parts: Vec<_> = [part("code"), part("message")].into_iter().flatten().map(shown).collect();
@@ -55,7 +61,7 @@ pub fn names(
     key: &'static str,
     is_name: impl Fn(&str) -> bool,
 ) -> Result<Vec<String>, BodyError> {
-    let mut page = json(body)?;
+    let mut page = read(body)?;
     match page.get_mut(key).map(Value::take) {
         None | Some(Value::Null) => Ok(Vec::new()),
         Some(Value::Array(listed)) => Ok(listed

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD_NO_PAD;
+use graph_core::json::{self, TreeLimit};
 use serde::Deserialize;
 
 use super::helper::{self, HelperError, Time};
@@ -182,9 +183,10 @@ fn read(path: &Path) -> Result<Option<DockerConfig>, CredentialError> {
         return Err(wrong(format!("it is larger than {MOST_CONFIG} bytes")));
     }
     // The message of the parser may quote a secret.
-    let config = serde_json::from_slice(&bytes);
+    let config = json::read(&bytes, TreeLimit::ANSWER);
     config.map(Some).map_err(|error| {
-        wrong(format!("it is malformed at line {}, column {}", error.line(), error.column()))
+        let (line, column) = error.position();
+        wrong(format!("it is malformed at line {line}, column {column}"))
     })
 }
 

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use graph_core::json::{self, TreeLimit};
 use serde::Deserialize;
 
 use super::credentials::Credentials;
@@ -134,7 +135,7 @@ fn ask(mut command: Command, program: String, host: &str, time: Time) -> Result<
         Ended::Late => Err(HelperError::Timeout { program, seconds: time.seconds }),
         Ended::Flooded => Err(HelperError::Flood { program }),
         Ended::Exited { status, stdout, stderr } if status.success() => {
-            match serde_json::from_slice::<Answer>(&stdout) {
+            match json::read::<Answer>(&stdout, TreeLimit::ANSWER) {
                 Ok(Answer { username, secret }) if username == IDENTITY => Ok(Credentials::Identity(secret)),
                 Ok(Answer { username, secret }) => Ok(Credentials::Password { username, password: secret }),
                 Err(_) => Err(HelperError::Answer { program, stderr: text(&stderr) }),

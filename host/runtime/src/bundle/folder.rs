@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use graph_bundle::site::{BundleManifest, DOCUMENT, Document, ENVELOPE, MANIFEST, ManifestError};
+use graph_core::json::{self, TreeLimit};
 use graph_core::trust::{KeyId, VerifyingKey};
 
 use crate::error::{Error, Result};
@@ -77,7 +78,7 @@ pub fn check(folder: &Path, key: Option<&VerifyingKey>) -> Result<CheckedBundle>
         bytes += file.len() as u64;
         manifest.check(path, &file).map_err(|error| refused(&error))?;
         if path == DOCUMENT {
-            let read = serde_json::from_slice(&file);
+            let read = json::read(&file, TreeLimit::DOCUMENT);
             document =
                 Some(read.map_err(|error| Error::integrity(format!("{DOCUMENT} cannot be read: {error}")))?);
         }

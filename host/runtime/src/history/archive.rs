@@ -19,6 +19,8 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read as _, Seek as _, Write};
 use std::sync::Arc;
 
 use graph_core::digest::{Digest, DomainHasher};
+use graph_core::document::document_digest;
+use graph_core::json::{self, TreeLimit};
 use graph_core::record::{ChannelValue, Record, RecordKind, RecordSignature, SignedRecord};
 use graph_core::trust::{KeyId, Signature, SigningKey, VerifyingKey};
 use graph_store::{
@@ -334,7 +336,7 @@ impl Records {
             if text.is_empty() {
                 return Ok(None);
             }
-            let line: Line = serde_json::from_slice(&text)
+            let line: Line = json::read(&text, TreeLimit::RECORD)
                 .map_err(|error| Error::storage(format!("a record cannot be read again: {error}")))?;
             drop(text);
             let Line::Record(line) = line else {
@@ -405,13 +407,13 @@ pub fn read(file: &mut dyn BufRead, given: Option<VerifyingKey>) -> Result<Archi
             Line::Row(found) if row.is_none() => row = Some(*found),
             Line::Row(_) => return Err(lines.damaged("there is a second row")),
             Line::Text { digest, text } => {
-                bytes = bytes.saturating_add(text.len() as u64);
-                if bytes > LARGEST_TEXTS {
-                    return Err(lines.damaged("its texts have more than 1 GiB"));
-                }
+                bytes = lines.held(bytes, text.len())?;
                 snapshots.push(check_text(digest, text)?);
             }
-            Line::Pruning { namespace, note } => prunings.push((namespace, note)),
+            Line::Pruning { namespace, note } => {
+                bytes = lines.held(bytes, namespace.len() + note.len())?;
+                prunings.push((namespace, note));
+            }
             Line::Record(line) => records.keep(&mut out, &line, &text)?,
             Line::End { lines: count, digest: said, key_id, signature } => {
                 if (count, said) != (before, digest) {
@@ -459,24 +461,13 @@ pub fn read(file: &mut dyn BufRead, given: Option<VerifyingKey>) -> Result<Archi
 
 /// Checks that a text matches its digest, in one of the ways in which a run names texts.
 fn check_text(digest: Digest, text: String) -> Result<Snapshot> {
-    let as_pins = || DomainHasher::new("graph-host/pins/v1").field(text.as_bytes()).finish();
-    let as_canonical = || {
-        let value = serde_json::from_str::<Value>(&text).ok()?;
-        let canonical = graph_core::json::canonical_string(&value) == text;
-        canonical.then_some(value)
-    };
-    let as_inputs_or_graph = || {
-        let value = as_canonical()?;
-        let is_named = graph_core::walker::inputs_digest(&value) == digest
-            || graph_core::document::document_digest(&value) == digest;
-        is_named.then_some(())
+    // Only the digest of a graph is not that of the text: it leaves out the description.
+    let is_graph = || {
+        let value: Value = json::read(&text, TreeLimit::DOCUMENT).ok()?;
+        (json::canonical_string(&value) == text).then(|| document_digest(&value) == digest)
     };
     let as_key = || VerifyingKey::parse(&text).ok().map(|key| Digest::from_bytes(*key.id().as_bytes()));
-    if Digest::of_bytes(text.as_bytes()) == digest
-        || as_pins() == digest
-        || as_inputs_or_graph().is_some()
-        || as_key() == Some(digest)
-    {
+    if restore::is_text_of(&digest, &text) || as_key() == Some(digest) || is_graph() == Some(true) {
         return Ok(Snapshot { digest, text: text.into() });
     }
     Err(Error::integrity(format!("a text in the file was changed: its digest is not {digest}")))
@@ -505,6 +496,14 @@ impl Lines<'_> {
         Ok(line)
     }
 
+    /// Counts a text that is held until the run is stored.
+    fn held(&self, bytes: u64, length: usize) -> Result<u64> {
+        /// What a text takes apart from its bytes.
+        const OVERHEAD: u64 = 128;
+        let bytes = bytes.saturating_add(length as u64 + OVERHEAD);
+        if bytes > LARGEST_TEXTS { Err(self.damaged("its texts have more than 1 GiB")) } else { Ok(bytes) }
+    }
+
     fn header(&mut self) -> Result<Header> {
         let foreign = || {
             Error::invalid("this is not the file of a run: its first line does not say so")
@@ -514,7 +513,7 @@ impl Lines<'_> {
             crate::error::Kind::Integrity => foreign(),
             _ => error,
         })?;
-        let value: Value = serde_json::from_slice(&line).map_err(|_| foreign())?;
+        let value: Value = json::read(&line, TreeLimit::NOTE).map_err(|_| foreign())?;
         if value.get("format").and_then(Value::as_str) != Some(FORMAT) {
             return Err(foreign());
         }
@@ -535,7 +534,7 @@ impl Lines<'_> {
             self.number -= 1;
             return Err(self.damaged("it has no last line that says that it is whole: it was cut off"));
         }
-        match serde_json::from_slice(&line) {
+        match json::read(&line, TreeLimit::RECORD) {
             Ok(read) => Ok((read, line)),
             Err(error) => Err(self.damaged(&format!("the line cannot be read: {error}"))),
         }

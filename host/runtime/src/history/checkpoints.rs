@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use graph_core::digest::Digest;
+use graph_core::json::{self, TreeLimit};
 use graph_core::record::{
     ChainError, ChainReader, Checkpoint, CheckpointPlace, CheckpointSelector, Landmarks, Pruning, Record,
     SignedPruning, SignedRecord, Source, Stretch, Trusted,
@@ -66,7 +67,6 @@ impl<'s> Line<'s> {
     /// Opens a checkpoint: checks its signature, and that it and the checkpoints that it builds on follow each other. The
     /// channels and counts at it are assembled from those and compared with the digests that it names.
     pub fn open(&self, record: &SignedRecord) -> Result<Trusted> {
-        self.readable(record)?;
         let broken = |sequence, error| self.broken(sequence, &error);
         let mut stretch =
             Stretch::up_to(record, self.key, self.begins).map_err(|error| broken(record.sequence, error))?;
@@ -141,7 +141,6 @@ impl<'s> Line<'s> {
     /// The newest checkpoint in which a node is next.
     fn before_node(&self, node: &str) -> Result<Option<SignedRecord>> {
         let Some(mut record) = self.newest()? else { return Ok(None) };
-        self.readable(&record)?;
         let broken = |sequence, error| self.broken(sequence, &error);
         let (mut reader, mut checkpoint) = ChainReader::from_signed(&record, self.key, self.begins)
             .map_err(|error| broken(record.sequence, error))?;
@@ -174,7 +173,6 @@ impl<'s> Line<'s> {
             if place.sequence < last.sequence {
                 let record = self.store.checkpoint(self.run, self.namespace, At::Sequence(place.sequence))?;
                 let Some(record) = record else { return Err(broken(last.sequence, reader.missing())) };
-                self.readable(&record)?;
                 reader.go_to(place);
                 last = reader.earlier(&record).map_err(|error| broken(record.sequence, error))?;
             }
@@ -199,7 +197,6 @@ impl<'s> Line<'s> {
 
     /// The supersteps that lead to a checkpoint: an update that went back leaves out what had happened since.
     pub fn way_to(&self, record: &SignedRecord) -> Result<Way> {
-        self.readable(record)?;
         let (reader, checkpoint) = ChainReader::from_signed(record, self.key, self.begins)
             .map_err(|error| restore::broken(self.run, record.sequence, &error))?;
         let spans = self.back_from(reader, restored(&checkpoint), |_, _, _| {})?;
@@ -245,7 +242,6 @@ impl<'s> Line<'s> {
     /// other one is confirmed by its successor.
     pub fn each_back(&self, mut visit: impl FnMut(&Checkpoint, Digest) -> Result<()>) -> Result<()> {
         let Some(newest) = self.newest()? else { return Ok(()) };
-        self.readable(&newest)?;
         let broken = |sequence, error| self.broken(sequence, &error);
         let (mut reader, checkpoint) = ChainReader::from_signed(&newest, self.key, self.begins)
             .map_err(|error| broken(newest.sequence, error))?;
@@ -277,11 +273,6 @@ impl<'s> Line<'s> {
     fn broken(&self, sequence: u64, error: &ChainError) -> Error {
         let about = if let ChainError::Parent { sequence } = error { *sequence } else { sequence };
         restore::broken(self.run, about, error)
-    }
-
-    /// Whether a record may be parsed: the size of a stranger's record is checked first.
-    fn readable(&self, record: &SignedRecord) -> Result<()> {
-        if self.key.is_some() { Ok(()) } else { restore::check_record(record) }
     }
 }
 
@@ -320,7 +311,6 @@ impl Before<'_> {
             self.size = self.size.saturating_mul(2).min(PAGE);
         }
         let Some(record) = self.page.pop_front() else { return Ok(None) };
-        self.line.readable(&record)?;
         self.number = record.sequence;
         Ok(Some(record))
     }
@@ -382,8 +372,7 @@ impl Way {
                 let Some(newest) = page.last() else { break };
                 after = Some(newest.sequence);
                 for record in page.iter().filter(|record| record.sequence <= *last) {
-                    line.readable(record)?;
-                    let found: Visited = serde_json::from_str(&record.body).map_err(|error| {
+                    let found: Visited = json::read(&*record.body, TreeLimit::RECORD).map_err(|error| {
                         let (sequence, run) = (record.sequence, line.run);
                         Error::integrity(format!(
                             "checkpoint {sequence} of run {run} cannot be read: {error}"

@@ -188,11 +188,7 @@ fn text(
     field("tags", Value::from(vec!["graph_state", &row.graph_id]).to_string());
     text.push_str("---\n\n");
     let mut body = Map::new();
-    let inputs = restore::snapshot(store, &checkpoint.inputs, "the inputs")?;
-    let parsed = |text: &str| {
-        serde_json::from_str::<Value>(text).map_err(|error| Error::integrity(format!("a value: {error}")))
-    };
-    body.insert("inputs".to_owned(), parsed(&inputs)?);
+    body.insert("inputs".to_owned(), restore::inputs(store, &checkpoint.inputs, "the inputs")?);
     body.extend(restore::state(store, checkpoint)?);
     text.push_str(&printable(&serde_json::to_string_pretty(&body).unwrap_or_default()));
     text.push('\n');

@@ -9,6 +9,7 @@ use graph_core::digest::Digest;
 use graph_core::format;
 use graph_core::graph::ItemType;
 use graph_core::id::path_of;
+use graph_core::json::{self, TreeLimit};
 use graph_core::time::Timestamp;
 use graph_core::trust::KeyId;
 use graph_registry::artifact::Kind;
@@ -97,7 +98,7 @@ pub fn is_pulled(file: &Path) -> bool {
 /// The refusal of a pulled file whose signature is missing.
 pub fn without_signature(file: &Path) -> Error {
     let from =
-        fs::read(origin_path(file)).ok().and_then(|bytes| serde_json::from_slice::<Origin>(&bytes).ok());
+        fs::read(origin_path(file)).ok().and_then(|bytes| json::read::<Origin>(&bytes, TreeLimit::NOTE).ok());
     let from = from.map(|origin| format!(" from {}", printable(&origin.reference))).unwrap_or_default();
     Error::integrity(format!("{} was pulled{from}, and is not signed", project::shown(file)))
         .help("pull it again; `--allow-unsigned` is for what you develop yourself, never for what was pulled")
@@ -155,7 +156,7 @@ pub fn origin(root: &Path, item_type: ItemType, id: &str) -> Result<Option<Origi
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             Err(error) => return Err(Error::read("the record of origin", &path, &error)),
         };
-        let origin: Origin = serde_json::from_slice(&bytes).map_err(|error| {
+        let origin: Origin = json::read(&bytes, TreeLimit::NOTE).map_err(|error| {
             let reason = format::reason(&String::from_utf8_lossy(&bytes), format::CURRENT, &error);
             Error::integrity(format!(
                 "the record of origin {} cannot be read: {reason}",

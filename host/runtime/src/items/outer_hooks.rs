@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use graph_core::document::{load_hooks, load_hooks_snapshot};
 use graph_core::hook::{Hook, HookLayer};
+use graph_core::json::{self, TreeLimit};
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
@@ -68,7 +69,7 @@ impl OuterHooks {
         let unreadable = |error: &dyn std::fmt::Display| {
             Error::integrity(format!("the hooks that the run keeps cannot be read: {error}"))
         };
-        let document: Value = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
+        let document: Value = json::read(text, TreeLimit::DOCUMENT).map_err(|error| unreadable(&error))?;
         let mut hooks = Vec::new();
         for (key, layer) in [("project", HookLayer::Project), ("infra", HookLayer::Infra)] {
             hooks.extend(load_hooks_snapshot(&document[key], layer).map_err(|error| unreadable(&error))?);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use graph_core::json::{self, TreeLimit};
 use graph_core::record::{ChannelValue, Checkpoint, CumulativeState, Record, TaskEvent, TaskSummary, Via};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -216,7 +217,12 @@ fn of_values(
     now_values: &[ChannelValue],
 ) -> Option<Found> {
     let state = |values: &[ChannelValue]| -> Map<String, Value> {
-        let parsed = |value: &ChannelValue| serde_json::from_str(&value.json).unwrap_or_default();
+        let mut left = TreeLimit::VALUE;
+        let mut parsed = |value: &ChannelValue| {
+            let (value, size) = json::read_measured(&value.json, left).unwrap_or_default();
+            left = left.less(size);
+            value
+        };
         values.iter().map(|value| (value.channel.clone(), parsed(value))).collect()
     };
     let (then, found) = (state(then_values), state(now_values));

@@ -346,6 +346,5 @@ impl ReplayContext {
 
 /// The inputs that a run had at a checkpoint.
 fn inputs_of(store: &dyn CheckpointStore, checkpoint: &Checkpoint) -> Result<Value> {
-    serde_json::from_str(&restore::snapshot(store, &checkpoint.inputs, "the inputs")?)
-        .map_err(|error| Error::integrity(format!("the inputs of the run cannot be read: {error}")))
+    restore::inputs(store, &checkpoint.inputs, "the inputs")
 }

@@ -146,8 +146,7 @@ pub fn fork_row(origin: &RunRow, of: &Restored, run: &str) -> RunRow {
 
 /// The inputs that a run had at a checkpoint.
 pub fn inputs(store: &dyn CheckpointStore, restored: &Restored) -> Result<Value> {
-    serde_json::from_str(&restore::snapshot(store, &restored.checkpoint.inputs, "the inputs")?)
-        .map_err(|error| Error::integrity(format!("the inputs of the run cannot be read: {error}")))
+    restore::inputs(store, &restored.checkpoint.inputs, "the inputs")
 }
 
 fn nothing_stored(run: &str) -> Error {

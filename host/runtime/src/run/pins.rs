@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::format;
 use graph_core::graph::Graph;
-use graph_core::json;
+use graph_core::json::{self, TreeLimit};
 use graph_core::trust::{KeyId, Standing, TextStanding};
 use graph_core::walker::Graphs;
 use serde::{Deserialize, Serialize};
@@ -181,12 +181,17 @@ impl Pins {
                     .help("rename it, or work in another folder")
             })?;
         let text = json::canonical_string(&value);
-        Ok((DomainHasher::new("graph-host/pins/v1").field(text.as_bytes()).finish(), text))
+        Ok((Self::text_digest(&text), text))
+    }
+
+    /// The digest of the text of pins.
+    pub(crate) fn text_digest(text: &str) -> Digest {
+        DomainHasher::new("graph-host/pins/v1").field(text.as_bytes()).finish()
     }
 
     /// Reads back what [`Self::text`] wrote.
     pub fn read(text: &str) -> Result<Self> {
-        serde_json::from_str(text).map_err(|error| {
+        json::read(text, TreeLimit::DOCUMENT).map_err(|error| {
             let reason = format::reason(text, format::CURRENT, &error);
             Error::integrity(format!("what the run is pinned to cannot be read: {reason}"))
         })

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use graph_core::digest::Digest;
 use graph_core::document::load_snapshot;
 use graph_core::graph::Graph;
+use graph_core::json::{self, TreeLimit};
 use graph_core::record::{
     ChainError, ChainVerifier, ChannelStamp, ChannelValue, Checkpoint, CheckpointSelector, CumulativeState,
     Pruning, Record, RecordKind, SignedRecord, Status, Trusted, ValueKind,
 };
 use graph_core::trust::VerifyingKey;
-use graph_core::walker::{Restored, RestoredChild, RestoredTree, is_child_of};
+use graph_core::walker::{Restored, RestoredChild, RestoredTree, inputs_text_digest, is_child_of};
+use graph_core::work::size;
 use graph_store::{
     Access, At, CheckpointStore, Numbered, OpenError, Options, Owner, ReadError, RunRow, SqliteStore, Wanted,
 };
@@ -24,6 +26,7 @@ use crate::host::now;
 use crate::project::state::{self, OwnState};
 use crate::project::user_home::Home;
 use crate::project::{self, Project};
+use crate::run::pins::Pins;
 
 /// How many checkpoints are read at a time.
 const PAGE: usize = 256;
@@ -85,15 +88,41 @@ pub fn find(store: &dyn CheckpointStore, name: &str) -> Result<RunRow> {
     store.listed_run(&run)?.ok_or_else(|| Error::not_found(format!("there is no run {run}")))
 }
 
-/// Reads a text that a run keeps.
-pub fn snapshot(
+/// Reads a text that a run keeps, and checks that it is the one that was stored: its bytes are digested, it is not parsed.
+pub fn snapshot(store: &dyn CheckpointStore, digest: &Digest, what: &str) -> Result<String> {
+    let text = store.snapshot(digest)?.ok_or_else(|| {
+        Error::integrity(format!("{what} of this run ({digest}) is missing from the store"))
+    })?;
+    if is_text_of(digest, &text) {
+        return Ok(text);
+    }
+    Err(Error::integrity(format!("{what} of this run ({digest}) was changed in the store")))
+}
+
+/// Whether a text has the digest by which a run names it: that of its bytes, or the same under the domain of the inputs or
+/// of the pins.
+pub(crate) fn is_text_of(digest: &Digest, text: &str) -> bool {
+    Digest::of_bytes(text.as_bytes()) == *digest
+        || inputs_text_digest(text) == *digest
+        || Pins::text_digest(text) == *digest
+}
+
+/// Reads inputs that a run keeps.
+pub fn inputs(store: &dyn CheckpointStore, digest: &Digest, what: &str) -> Result<Value> {
+    let text = snapshot(store, digest, what)?;
+    json::read(&text, TreeLimit::INPUTS)
+        .map_err(|error| Error::integrity(format!("{what} of this run cannot be read: {error}")))
+}
+
+/// Reads a document that a run keeps, such as a graph.
+pub fn document<T: serde::de::DeserializeOwned>(
     store: &dyn CheckpointStore,
-    digest: &graph_core::digest::Digest,
+    digest: &Digest,
     what: &str,
-) -> Result<String> {
-    store
-        .snapshot(digest)?
-        .ok_or_else(|| Error::integrity(format!("{what} of this run ({digest}) is missing from the store")))
+) -> Result<T> {
+    let text = snapshot(store, digest, what)?;
+    json::read(&text, TreeLimit::DOCUMENT)
+        .map_err(|error| Error::integrity(format!("{what} of this run cannot be read: {error}")))
 }
 
 /// The error of a run whose checkpoints are damaged or do not follow each other.
@@ -134,10 +163,8 @@ pub fn restore(
     while let Some(parent) = parents.pop() {
         for namespace in namespaces.iter().filter(|namespace| is_child_of(namespace, &parent)) {
             let Some(restored) = restore_one(store, run, namespace, key, &mut checked)? else { continue };
-            let text = snapshot(store, &restored.checkpoint.inputs, "the inputs of a child run")?;
-            let inputs = serde_json::from_str(&text).map_err(|error| {
-                Error::integrity(format!("the inputs of the child run {namespace} cannot be read: {error}"))
-            })?;
+            let what = format!("the inputs of the child run {namespace}");
+            let inputs = inputs(store, &restored.checkpoint.inputs, &what)?;
             parents.push(restored.checkpoint.clone());
             checked.child_runs += 1;
             let graph = written_graph(store, &restored.checkpoint.graph)?.map(Arc::new);
@@ -156,8 +183,7 @@ pub fn written_graph(store: &dyn CheckpointStore, digest: &Digest) -> Result<Opt
         ))
     };
     let Some(text) = store.snapshot(digest)? else { return Ok(None) };
-    check_json(&text, "the document of a graph that the run has written")?;
-    let document: Value = serde_json::from_str(&text).map_err(|error| unreadable(&error))?;
+    let document: Value = json::read(&text, TreeLimit::DOCUMENT).map_err(|error| unreadable(&error))?;
     let graph = load_snapshot(&document).map_err(|error| unreadable(&error))?;
     if graph.digest != *digest {
         return Err(unreadable(&"it was changed in the store"));
@@ -381,43 +407,22 @@ fn wanted<'a>(channel: &'a str, stamp: &ChannelStamp) -> Wanted<'a> {
     Wanted { channel, base: stamp.base, version: stamp.version }
 }
 
-/// The most memory that JSON text may take once it is parsed, in bytes. It is counted like a run's state.
-const LARGEST_JSON: usize = 1 << 30;
-
-/// Whether a stranger's text may be parsed as JSON: a short text may contain very many values.
-fn check_json(text: &str, what: impl std::fmt::Display) -> Result<()> {
-    // Every value but the first one follows one of these characters; those within strings are counted, too.
-    let values = text.bytes().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count().saturating_add(1);
-    if values.saturating_mul(64).saturating_add(text.len()) <= LARGEST_JSON {
-        return Ok(());
-    }
-    Err(Error::integrity(format!("{what} would take more than {} MiB to read", LARGEST_JSON >> 20)))
-}
-
-/// Whether the text of a stranger's record can be read.
-pub(crate) fn check_record(record: &SignedRecord) -> Result<()> {
-    let kind = record.kind.as_str();
-    check_json(&record.body, format_args!("the {kind} record {} of run {}", record.sequence, record.run))
-}
-
 /// Reads a record and checks it with the key. Without one, as for a record of another host, it can only be shown.
 pub fn open_record(record: &SignedRecord, key: Option<&VerifyingKey>) -> Result<Record> {
-    let opened = if let Some(key) = key {
-        record.open(key)
-    } else {
-        check_record(record)?;
-        record.decode()
-    };
-    opened.map_err(|error| Error::integrity(error.to_string()))
+    key.map_or_else(|| record.decode(), |key| record.open(key))
+        .map_err(|error| Error::integrity(error.to_string()))
 }
 
-/// Applies channel values to the channels that are known so far: whole values replace, segments are appended.
+/// Applies channel values to the channels that are known so far: whole values replace, segments are appended. All together
+/// take no more than [`TreeLimit::VALUE`].
 pub fn apply(channels: &mut Map<String, Value>, values: Vec<ChannelValue>) -> Result<()> {
+    let known = channels.values().map(size::of).fold(0, u64::saturating_add);
+    let mut left = TreeLimit::VALUE.less(known);
     for value in values {
         let ChannelValue { channel, kind, json, .. } = value;
-        check_json(&json, format_args!("the value of channel `{channel}`"))?;
-        let parsed: Value = serde_json::from_str(&json)
+        let (parsed, size) = json::read_measured(&json, left)
             .map_err(|error| Error::integrity(format!("channel `{channel}` cannot be read: {error}")))?;
+        left = left.less(size);
         match (kind, channels.get_mut(&channel), parsed) {
             (ValueKind::Segment, Some(Value::Array(list)), Value::Array(more)) => list.extend(more),
             (_, _, parsed) => {
@@ -487,7 +492,7 @@ pub fn texts(store: &dyn CheckpointStore, row: &RunRow) -> Result<BTreeSet<Diges
     for namespace in store.namespaces(&row.run_id)? {
         each_checkpoint(store, &row.run_id, &namespace, |record| {
             // A record that cannot be parsed names no texts.
-            if let Ok(named) = serde_json::from_str::<Named>(&record.body) {
+            if let Ok(named) = json::read::<Named>(&*record.body, TreeLimit::RECORD) {
                 // Of a written graph, there is a text under its digest.
                 inputs.extend([named.inputs, named.graph]);
                 pins.insert(named.pins);
@@ -509,4 +514,52 @@ pub fn texts(store: &dyn CheckpointStore, row: &RunRow) -> Result<BTreeSet<Diges
         }
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use graph_core::walker::inputs_digest;
+    use graph_store::MemoryStore;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_text_is_what_its_digest_says_or_it_is_not_read() {
+        let store = MemoryStore::new();
+        let inputs_value = json!({ "name": "Ada" });
+        let text = json::canonical_string(&inputs_value);
+        let named =
+            [inputs_digest(&inputs_value), Digest::of_bytes(text.as_bytes()), Pins::text_digest(&text)];
+        for digest in named {
+            store.put_snapshot(&digest, &text).unwrap();
+            assert_eq!(inputs(&store, &digest, "the inputs").unwrap(), inputs_value);
+        }
+        let other = Digest::of_bytes(b"other");
+        store.put_snapshot(&other, &text).unwrap();
+        let refused = snapshot(&store, &other, "the inputs").unwrap_err();
+        assert_eq!(refused.kind(), crate::error::Kind::Integrity);
+        assert!(refused.message().ends_with("was changed in the store"), "{refused}");
+    }
+
+    #[test]
+    fn the_channels_of_a_run_take_no_more_than_one_value_together() {
+        let value = |channel: &str, kind| ChannelValue {
+            channel: channel.to_owned(),
+            version: 1,
+            kind,
+            json: format!("[{}0]", "0,".repeat(2_200_000)).into(),
+        };
+        let mut channels = Map::new();
+        apply(&mut channels, vec![value("a", ValueKind::Whole)]).unwrap();
+        for (channel, kind) in [("a", ValueKind::Segment), ("b", ValueKind::Whole)] {
+            let refused = apply(&mut channels, vec![value(channel, kind)]).unwrap_err();
+            assert!(
+                refused.message().starts_with(&format!("channel `{channel}` cannot be read: its 44")),
+                "{refused}"
+            );
+        }
+        assert_eq!(channels.len(), 1);
+    }
 }

@@ -31,8 +31,7 @@ impl RunSnapshot {
         if pins.text()?.0 != row.pins {
             return Err(unreadable("what it is pinned to", &"it was changed in the store"));
         }
-        let document: Value = serde_json::from_str(&restore::snapshot(store, &pins.graph_text, "the graph")?)
-            .map_err(|error| unreadable("the graph", &error))?;
+        let document: Value = restore::document(store, &pins.graph_text, "the graph")?;
         let graph = load_snapshot(&document).map_err(|error| unreadable("the graph", &error))?;
         if graph.digest != row.graph {
             return Err(unreadable("the graph", &"it was changed in the store"));
@@ -40,17 +39,14 @@ impl RunSnapshot {
         let mut graphs = Graphs::new();
         for (id, pinned) in &pins.graphs {
             let what = format!("the graph `{id}`");
-            let text = restore::snapshot(store, &pinned.text, &what)?;
-            let document: Value = serde_json::from_str(&text).map_err(|error| unreadable(&what, &error))?;
+            let document: Value = restore::document(store, &pinned.text, &what)?;
             let graph = load_snapshot(&document).map_err(|error| unreadable(&what, &error))?;
             if graph.digest != pinned.graph || kept_text(&document).0 != pinned.text {
                 return Err(unreadable(&what, &"it was changed in the store"));
             }
             graphs.insert(id.clone(), Arc::new(graph));
         }
-        let manifest: Manifest =
-            serde_json::from_str(&restore::snapshot(store, &pins.manifest_text, "the manifest")?)
-                .map_err(|error| unreadable("the manifest", &error))?;
+        let manifest: Manifest = restore::document(store, &pins.manifest_text, "the manifest")?;
         if manifest.digest() != pins.manifest {
             return Err(unreadable("the manifest", &"it was changed in the store"));
         }

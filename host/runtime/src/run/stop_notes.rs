@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use graph_core::digest::Digest;
 use graph_core::format;
+use graph_core::json::{self, TreeLimit};
 use graph_core::record::{RecordKind, SignedRecord};
 use graph_store::held::{FilePlace, Written};
 use graph_store::{At, CheckpointStore};
@@ -68,7 +69,7 @@ pub fn note(home: &Home, store: &dyn CheckpointStore, run: &str) -> Result<()> {
 pub fn last(home: &Home, store: &dyn CheckpointStore, run: &str) -> Result<Option<StopNote>> {
     let Some(path) = file(home, store, run)?.filter(|path| path.exists()) else { return Ok(None) };
     let text = text_file::read_as("the note about the run", &path)?;
-    serde_json::from_str(&text).map(Some).map_err(|error| {
+    json::read(&text, TreeLimit::NOTE).map(Some).map_err(|error| {
         let reason = format::reason(&text, format::CURRENT, &error);
         Error::integrity(format!("{} is no note about a run: {reason}", path.display()))
             .help("remove it: the run is then checked without it")

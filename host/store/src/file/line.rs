@@ -6,8 +6,10 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 
 use graph_core::digest::Digest;
+use graph_core::json::MeteredValue;
 use graph_core::record::{ChannelValue, RecordKind, RecordSignature, SignedRecord};
 use graph_core::trust::KeyId;
+use graph_core::work::Meter;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -24,6 +26,8 @@ const TEXT: u64 = DIGITS as u64 + 1;
 /// The longest line, in bytes: 2 GiB. A commit of the largest checkpoint repeats a result in the record, in a channel
 /// value and in the run's row.
 pub(super) const LONGEST: u64 = 2 << 30;
+/// The most memory that a row takes without its texts, in bytes. Its fields are names and numbers.
+const LARGEST_ROW: u64 = 64 << 20;
 /// A line up to this length is read into memory as a whole; a longer one is read from the file piece by piece.
 const SHORT: u64 = 8 << 20;
 
@@ -385,12 +389,13 @@ impl<'de> Deserialize<'de> for RowOutline {
 
             fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<RowOutline, A::Error> {
                 let mut row = serde_json::Map::new();
+                let meter = Meter::new(LARGEST_ROW);
                 let mut has_texts = false;
                 while let Some(name) = fields.next_key::<String>()? {
                     if name == "result" || name == "error" {
                         has_texts |= fields.next_value::<Option<IgnoredAny>>()?.is_some();
                     } else {
-                        row.insert(name, fields.next_value()?);
+                        row.insert(name, fields.next_value_seed(MeteredValue(&meter))?);
                     }
                 }
                 let row = serde_json::from_value(row.into()).map_err(A::Error::custom)?;

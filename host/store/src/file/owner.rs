@@ -11,6 +11,7 @@ use crate::held::{FilePlace, FolderPlace};
 use crate::lock::RunLock;
 use crate::names;
 use crate::store::{Fence, Holder, Owner, RunGuard};
+use graph_core::json::{self, TreeLimit};
 
 /// How many times, and how long each, to wait for a process that has taken a lock to write its name.
 const TRIES: u32 = 5;
@@ -66,7 +67,7 @@ fn read_owner(file: &FilePlace) -> Result<Option<Owner>, StorageError> {
     match file.read(LARGEST_NAME) {
         // A file that cannot be parsed names no process: the lock decides.
         Ok(text) => {
-            let owner = serde_json::from_slice::<Owner>(&text).ok();
+            let owner = json::read::<Owner>(&text, TreeLimit::NOTE).ok();
             Ok(owner.filter(|owner| names::name("host", &owner.host).is_ok()))
         }
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),

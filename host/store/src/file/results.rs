@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 
 use graph_core::digest::{Digest, DomainHasher};
+use graph_core::json::{self, TreeLimit};
 use graph_core::record::SignedCacheEntry;
 use graph_core::time::Timestamp;
 use graph_core::trust::{KeyId, Signature};
@@ -72,7 +73,7 @@ impl FileStore {
         let mut bytes = 0;
         each(&self.results_folder().child(key.hex()), |_, text| {
             // A file that cannot be read is ignored.
-            let Ok(kept) = serde_json::from_str::<StoredEntry>(text) else { return Ok(()) };
+            let Ok(kept) = json::read::<StoredEntry>(text, TreeLimit::RECORD) else { return Ok(()) };
             if names::run_id("run", &kept.run).is_err() || names::name("namespace", &kept.namespace).is_err()
             {
                 return Ok(());
@@ -115,7 +116,7 @@ impl FileStore {
         let mut freed = Freed::default();
         for name in names {
             each(&results.child(&name), |file, text| {
-                let kept = serde_json::from_str::<StoredEntry>(text).ok();
+                let kept = json::read::<StoredEntry>(text, TreeLimit::RECORD).ok();
                 let goes = expired.is_none_or(|at| kept.as_ref().is_none_or(|kept| kept.expires <= at));
                 if !goes {
                     return Ok(());

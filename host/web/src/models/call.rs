@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use graph_core::capability::{EffectiveGrant, HttpField};
-use graph_core::json::canonical_string;
+use graph_core::json::{self, TreeLimit, canonical_string};
 use graph_core::node::{Category, Failure};
 use graph_model::Encoded;
 use graph_model::exchange::{self, Ended, GivenRequest, GivenResponse, Model, Outcome, Settled};
@@ -66,7 +66,7 @@ impl Call {
     /// Takes the outcome of the try, as [`Provider`](super::Provider) gives it, and gives that of the call, as JSON: it has ended, or it waits before
     /// the next try. `left` is the time that the component may still wait, in milliseconds.
     pub fn settle(&mut self, budget: &mut Budget, tried: &str, left: u64) -> Result<String, Problem> {
-        let tried = serde_json::from_str(tried).map_err(|error| {
+        let tried = json::read(tried, TreeLimit::ANSWER).map_err(|error| {
             Problem::new("invalid_json", format!("the outcome of the try cannot be read: {error}"))
         })?;
         Ok(match self.0.settle(&mut budget.own, tried, Duration::from_millis(left)) {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use graph_core::capability::CapabilityKind;
 use graph_core::diagnostic::printable;
+use graph_core::json::{self, TreeLimit};
 use graph_core::trust::{TrustStore, VerifiedComponent};
 use graph_host::context::Context;
 use graph_host::guest::c::{self, CError, Compiler};
@@ -197,7 +198,7 @@ fn package(folder: &Path) -> Result<(String, String)> {
         let said = String::from_utf8_lossy(&read.stderr);
         return Err(Error::invalid(format!("cargo cannot read {}:\n{}", shown(&manifest), said.trim())));
     }
-    let metadata: Value = serde_json::from_slice(&read.stdout).map_err(|error| {
+    let metadata: Value = json::read(&read.stdout, TreeLimit::DOCUMENT).map_err(|error| {
         Error::invalid(format!("what cargo says of {} is no JSON: {error}", shown(&manifest)))
     })?;
     let wanted = manifest.canonicalize().unwrap_or(manifest.clone());

@@ -1,11 +1,13 @@
 //! `graph-host graph show`.
 
 use graph_host::context::current_project;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use clap::ValueEnum;
 use graph_core::document::{load, load_snapshot};
 use graph_core::format;
+use graph_core::json::{self, TreeLimit};
 use graph_core::record::{Checkpoint, Record};
 use graph_core::structure::{findings, findings_of};
 use graph_core::topology::{Topology, TopologyReport, VERSION};
@@ -79,7 +81,7 @@ fn of_file(name: &str, context: &Context) -> Result<Topology> {
 /// Reads back what was printed as JSON.
 fn printed(path: &Path) -> Result<Topology> {
     let text = graph_runtime::project::text_file::read_named_as("the printed graph", path)?;
-    serde_json::from_str(&text).map_err(|error| {
+    json::read(&text, TreeLimit::DOCUMENT).map_err(|error| {
         Error::invalid(format!(
             "{} is not a graph as `graph show --format json` prints it: {error}",
             path.display(),
@@ -100,18 +102,26 @@ pub(in crate::command) fn of_row(store: &dyn CheckpointStore, row: &RunRow) -> R
     let mut checkpoints: Vec<Checkpoint> = Vec::new();
     restore::each_checkpoint(store, &row.run_id, "", |record| match record.decode() {
         Ok(Record::Checkpoint(checkpoint)) => {
-            checkpoints.push(*checkpoint);
+            // Edges and visits are drawn. What else may be large is not kept.
+            checkpoints.push(Checkpoint {
+                tasks: Vec::new(),
+                hooked: Vec::new(),
+                next: Vec::new(),
+                deferred: Vec::new(),
+                updates: BTreeMap::new(),
+                end: None,
+                ..*checkpoint
+            });
             Ok(())
         }
         Ok(_) => Err(Error::integrity(format!("record {} is not a checkpoint", record.sequence))),
         Err(error) => Err(Error::integrity(error.to_string())),
     })?;
     let pins = Pins::read(&restore::snapshot(store, &row.pins, "what it is pinned to")?)?;
-    let text = restore::snapshot(store, &pins.graph_text, "the graph")?;
     let unreadable = |error: String| {
         Error::integrity(format!("the graph that run {} keeps cannot be read: {error}", row.run_id))
     };
-    let document = serde_json::from_str(&text).map_err(|error| unreadable(error.to_string()))?;
+    let document = restore::document(store, &pins.graph_text, "the graph")?;
     let graph = load_snapshot(&document).map_err(|error| unreadable(error.to_string()))?;
     let report = Some(TopologyReport::of(findings(&graph)));
     Ok(Topology { report, ..Topology::of(&graph) }.of_run(&checkpoints))

@@ -49,7 +49,7 @@ fn read_values(text: &str) -> Result<Map<String, Value>> {
     if !text.trim_start().starts_with(['{', '[', '"']) {
         return inputs::read("values", Path::new(text));
     }
-    match graph_core::json::parse_strict(text.trim(), 128) {
+    match graph_core::json::parse_strict(text.trim(), 128, graph_core::json::TreeLimit::INPUTS) {
         Ok(Value::Object(values)) => Ok(values),
         Ok(_) => Err(Error::usage("--values needs a JSON object, a value by each channel")
             .help("write it as --values '{\"channel\": value}'")),

@@ -1,8 +1,7 @@
 //! A run's row, for people and as JSON.
 
-use std::sync::Arc;
-
 use graph_core::diagnostic::one_line;
+use graph_core::json::{self, ReadJsonError, TreeLimit};
 use graph_core::limits::{ModelUse, written_cost};
 use graph_core::record::Status;
 use graph_core::time::Timestamp;
@@ -34,13 +33,26 @@ pub(super) fn time(at: Timestamp) -> String {
 /// The row as the JSON documents have it.
 pub(super) fn row_json(row: &RunRow) -> Map<String, Value> {
     let mut value = bare_json(row);
-    let text = |text: &Option<Arc<str>>| {
-        text.as_ref()
-            .map_or(Value::Null, |text| serde_json::from_str(text).unwrap_or_else(|_| json!(&**text)))
-    };
-    value.insert("result".to_owned(), text(&row.result));
-    value.insert("error".to_owned(), text(&row.error));
+    value.insert("result".to_owned(), text_json(row.result.as_deref()));
+    value.insert("error".to_owned(), text_json(row.error.as_deref()));
     value
+}
+
+/// A text of a row as a JSON value. Nothing but its length bounds what a stranger's row has there: one that is too large is
+/// replaced by a text that says so, and one that is not JSON is cut, so that the rest of the row can be shown.
+pub(super) fn text_json(text: Option<&str>) -> Value {
+    /// The most bytes of a text that is not JSON.
+    const MOST: usize = 1 << 20;
+    let Some(text) = text else { return Value::Null };
+    match json::read(text, TreeLimit::VALUE) {
+        Ok(value) => value,
+        Err(ReadJsonError::TooLarge(error)) => json!(format!("(not shown: {error})")),
+        Err(ReadJsonError::Malformed(_)) if text.len() > MOST => {
+            let end = (0..=MOST).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+            json!(format!("{}…", &text[..end]))
+        }
+        Err(ReadJsonError::Malformed(_)) => json!(text),
+    }
 }
 
 /// The same without the result, which may be large, and the error.

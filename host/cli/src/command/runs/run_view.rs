@@ -372,8 +372,7 @@ impl RunView {
     pub(super) fn summary(&self, store: &dyn CheckpointStore, row: &RunRow) -> Result<Summary> {
         let newest = self.newest.as_ref();
         let inputs = newest.map_or(row.inputs, |newest| newest.inputs);
-        let inputs: Value = serde_json::from_str(&restore::snapshot(store, &inputs, "the inputs")?)
-            .map_err(|error| Error::integrity(format!("the inputs of the run cannot be read: {error}")))?;
+        let inputs = restore::inputs(store, &inputs, "the inputs")?;
         let mut executions = newest.map(|newest| newest.executions.clone()).unwrap_or_default();
         let fuel = self.fuel();
         for (node, used) in self.uses() {

@@ -25,7 +25,7 @@ use serde_json::{Map, Value, json};
 use super::accepted;
 use super::history::{made_by, nodes, origin};
 use super::relations::{Relations, is_created};
-use super::row::{bare_json, model_columns, shown_status, time};
+use super::row::{bare_json, model_columns, shown_status, text_json, time};
 use super::run_view::{self, RunView};
 use super::tree::{self, ChildRun};
 use super::usage::{self, model_document};
@@ -133,9 +133,7 @@ fn document(
     children: &[ChildRun],
 ) -> Result<Map<String, Value>> {
     let mut document = bare_json(row);
-    let error =
-        row.error.as_deref().map(|error| serde_json::from_str(error).unwrap_or_else(|_| json!(error)));
-    document.insert("error".to_owned(), error.unwrap_or_default());
+    document.insert("error".to_owned(), text_json(row.error.as_deref()));
     let graph = document.remove("graph");
     document.insert("graph_digest".to_owned(), graph.unwrap_or_default());
     let inputs = document.remove("inputs");

@@ -221,12 +221,12 @@ pub(super) fn graphs(store: &dyn CheckpointStore, row: &RunRow) -> Result<BTreeM
 
 /// The `foreach` nodes of the graphs that a run is pinned to, as far as those can be read.
 pub(super) fn foreach_nodes(store: &dyn CheckpointStore, row: &RunRow) -> BTreeSet<(Digest, String)> {
-    let text = |digest: &Digest| restore::snapshot(store, digest, "a graph").ok();
-    let Some(pins) = text(&row.pins).and_then(|text| Pins::read(&text).ok()) else { return BTreeSet::new() };
+    let text = restore::snapshot(store, &row.pins, "what it is pinned to").ok();
+    let Some(pins) = text.and_then(|text| Pins::read(&text).ok()) else { return BTreeSet::new() };
     let inside = pins.graphs.values().map(|pinned| (pinned.graph, pinned.text));
     let mut found = BTreeSet::new();
     for (graph, digest) in inside.chain([(row.graph, pins.graph_text)]) {
-        let document = text(&digest).and_then(|text| serde_json::from_str(&text).ok());
+        let document = restore::document(store, &digest, "a graph").ok();
         let Some(loaded) = document.and_then(|document: Value| load_snapshot(&document).ok()) else {
             continue;
         };

@@ -227,7 +227,7 @@ impl Around<'_> {
     }
 
     /// What a node wrote in the superstep, in order of channels and then of its tasks. A value is null if a later
-    /// superstep overwrote it before anything was stored.
+    /// superstep overwrote it before anything was stored, or if it would take too much memory: then `error` says so.
     fn writes(&self, wanted: &str) -> Vec<Value> {
         let mut writes = Vec::new();
         for (channel, writers) in
@@ -236,7 +236,14 @@ impl Around<'_> {
             let stored = self.numbered.record.values.iter().rfind(|value| value.channel == *channel);
             let mut reader = WrittenReader::new(stored.map(|stored| &*stored.json));
             for (node, wrote) in writers {
-                let value = reader.take(wrote);
+                let value = match &mut reader {
+                    Ok(reader) => reader.take(wrote),
+                    Err(error) if node == wanted => {
+                        writes.push(json!({ "channel": channel, "value": null, "error": error.to_string() }));
+                        continue;
+                    }
+                    Err(_) => continue,
+                };
                 if node == wanted {
                     writes.push(json!({ "channel": channel, "value": value }));
                 }

@@ -114,8 +114,7 @@ impl RunGraphs {
     pub(super) fn graph(&mut self, store: &dyn CheckpointStore, digest: &Digest) -> Option<&Arc<Graph>> {
         let known = self.graphs.get_mut(digest)?;
         if let Some(text) = known.text.take() {
-            let document =
-                store.snapshot(&text).ok().flatten().and_then(|text| serde_json::from_str(&text).ok());
+            let document = restore::document(store, &text, "the graph").ok();
             let graph = document.and_then(|document| load_snapshot(&document).ok());
             known.graph = graph.filter(|graph| graph.digest == *digest).map(Arc::new);
         }

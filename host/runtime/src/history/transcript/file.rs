@@ -16,6 +16,7 @@ use std::path::Path;
 
 use graph_core::digest::{Digest, PieceHasher};
 use graph_core::json::canonical_string;
+use graph_core::json::{self, TreeLimit};
 use graph_core::time::Timestamp;
 use graph_core::trust::{
     KeyId, MAX_TRANSCRIPT_ENVELOPE, SigningKey, TranscriptError, TranscriptStatement, VerifyingKey,
@@ -183,7 +184,7 @@ pub fn is_transcript(path: &Path) -> bool {
 fn header(file: &mut impl io::BufRead) -> Option<Value> {
     let mut line = Vec::new();
     file.take(LONGEST_HEADER).read_until(b'\n', &mut line).ok()?;
-    let value: Value = serde_json::from_slice(&line).ok()?;
+    let value: Value = json::read(&line, TreeLimit::NOTE).ok()?;
     (value.get("format").and_then(Value::as_str) == Some(FORMAT)).then_some(value)
 }
 
