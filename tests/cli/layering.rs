@@ -130,6 +130,57 @@ fn only_the_command_line_prints_exits_and_looks_where_it_was_typed() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
+/// Where JSON is parsed without a limit on the memory that its values take, and why that is right.
+const WITHOUT_LIMIT: [(&str, &str); 6] = [
+    ("core/src/json/parse.rs", "it is the reader that names limits"),
+    ("core/src/json/tree.rs", "it is the measure"),
+    ("core/src/builder/fields.rs", "a number that this process has written"),
+    ("core/src/schema/compile/meta.rs", "the schema of schemas, which is part of the program"),
+    ("cli/src/terminal/json_document.rs", "a text is passed on as it is, and no value made of it"),
+    (
+        "store/src/file/line.rs",
+        "lines are read in pieces into fields whose texts are bounded, and rows are metered",
+    ),
+];
+
+/// A short text of a stranger can denote values that take a hundred times as much memory.
+#[test]
+fn json_is_read_within_limits() {
+    let host = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(&host).unwrap() {
+        let source = entry.unwrap().path().join("src");
+        if source.is_dir() {
+            sources(&source, &mut files);
+        }
+    }
+    assert!(files.len() > 300, "{}", files.len());
+    let mut found = Vec::new();
+    let mut excepted = BTreeSet::new();
+    for file in files.iter().filter(|file| !file.to_string_lossy().ends_with("_tests.rs")) {
+        let text = std::fs::read_to_string(file).unwrap();
+        let shown = file.strip_prefix(&host).unwrap().to_string_lossy().into_owned();
+        for (number, line) in without_tests(&text).lines().enumerate() {
+            let code = line.split("//").next().unwrap_or_default();
+            let parses =
+                ["from_str", "from_slice", "from_reader", "Deserializer::from", "StreamDeserializer"];
+            let parses = code.contains("serde_json::")
+                && !code.contains("serde_json::from_value")
+                && parses.iter().any(|word| code.contains(word));
+            if !parses {
+                continue;
+            }
+            if let Some((file, _)) = WITHOUT_LIMIT.iter().find(|(file, _)| *file == shown) {
+                excepted.insert(*file);
+            } else {
+                found.push(format!("{shown}:{}: {}", number + 1, line.trim()));
+            }
+        }
+    }
+    assert!(found.is_empty(), "use graph_core::json::read with a TreeLimit:\n{}", found.join("\n"));
+    assert_eq!(excepted.len(), WITHOUT_LIMIT.len(), "{excepted:?}");
+}
+
 /// What depends on the platform is in the crates above, and listed in `host/docs/design/platforms.md`.
 #[test]
 fn the_walker_and_the_driver_name_no_platform() {

@@ -24,6 +24,7 @@ mod hooks;
 mod hostile;
 mod interrupted;
 mod items;
+mod json_memory;
 mod layering;
 mod long_runs;
 mod model_figures;
