@@ -14,7 +14,7 @@ use crate::place::{Place, kit};
 const LENGTH: usize = 16 << 20;
 /// The most memory that a command takes for one, in MiB. Most of it is copies of the text.
 const MOST: u64 = 300;
-/// What begins as JSON with a key and ends with it.
+/// Texts of a length that take many times as much once they are read, or as much as a text can.
 const KINDS: [(&str, fn(usize) -> String); 9] = [
     ("objects", |length| repeated("{\"a\":0}", length)),
     ("empty objects", |length| repeated("{}", length)),
@@ -329,7 +329,7 @@ fn project() -> Place {
     place
 }
 
-/// Why an end is not one that a text of a stranger may bring about.
+/// Reasons why a text of a stranger may not end a command like this.
 fn wrong(ended: &Ended) -> Option<String> {
     let code = &ended.document["error"]["code"];
     if let Some(why) = &ended.stopped {

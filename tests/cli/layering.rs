@@ -130,7 +130,7 @@ fn only_the_command_line_prints_exits_and_looks_where_it_was_typed() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// Where JSON is parsed without a limit on the memory that its values take, and why that is right.
+/// Files that parse JSON without a limit on the memory that its values take, each with the reason.
 const WITHOUT_LIMIT: [(&str, &str); 6] = [
     ("core/src/json/parse.rs", "it is the reader that names limits"),
     ("core/src/json/tree.rs", "it is the measure"),
