@@ -1,7 +1,8 @@
 //! What a run is pinned to: a change is refused with what has changed, and accepted for the record.
 
-use graph_core::digest::Digest;
+use graph_core::digest::{Digest, DomainHasher};
 use graph_core::record::Status;
+use graph_core::trust::SigningKey;
 use graph_runtime::run::pins::Pins;
 use graph_store::{CheckpointStore, NewRun, Options, RunRow, Snapshot, SqliteStore};
 use serde_json::{Value, json};
@@ -20,6 +21,9 @@ const RUN: [&str; 7] = ["run", "asking.yaml", "--caps", "caps.yaml", "--quiet", 
 fn ok(ran: &Ran) {
     assert_eq!(ran.code, 0, "{}", ran.shown());
 }
+
+/// What the note of a run's start is signed for.
+const BEGUN: &str = "graph-host/run-start/v1";
 
 /// A suspended run of two components that one key has signed.
 fn asking() -> Place {
@@ -140,7 +144,15 @@ fn another_engine_is_a_change() {
         pins: digest,
         ..row
     };
-    store.create_run(&NewRun { row, snapshots: vec![Snapshot { digest, text: text.into() }] }).unwrap();
+    let begun = [row.graph, row.inputs, row.pins, row.seed]
+        .iter()
+        .fold(DomainHasher::new(BEGUN).field(b"e"), |begun, digest| begun.field(digest.as_bytes()))
+        .finish();
+    let key = SigningKey::from_pem(&place.read("home/identity.pem")).unwrap();
+    let note = key.sign_digest(BEGUN, &begun).to_string();
+    let snapshots = [(digest, text), (begun, note)];
+    let snapshots = snapshots.map(|(digest, text)| Snapshot { digest, text: text.into() }).to_vec();
+    store.create_run(&NewRun { row, snapshots }).unwrap();
     drop(store);
     let (refused, code) = place.json(&["resume", "e"]);
     let change = refused["error"]["changes"][0].as_str().unwrap();

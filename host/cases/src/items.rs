@@ -12,7 +12,7 @@ use graph_core::id::without_version;
 use graph_core::limits::RunLimits;
 use graph_core::trust::TrustStore;
 use graph_core::walker::Graphs;
-use graph_runtime::graph_engine::{Engine, HttpDoubles, ModelDoubles};
+use graph_runtime::graph_engine::{Engine, HttpDoubles, ModelDoubles, Opens};
 use serde_json::Value;
 
 use crate::ceiling;
@@ -27,6 +27,7 @@ use graph_runtime::items::locate::ItemLocator;
 use graph_runtime::items::subgraphs::Subgraphs;
 use graph_runtime::plan::{Plan, is_built_in};
 use graph_runtime::project::{self, Project};
+use graph_runtime::run::manifest_authority::AcceptedManifest;
 use graph_runtime::run::start::{self, Sources};
 use graph_runtime::trust::trusted_keys;
 
@@ -172,7 +173,7 @@ impl Items {
             real.engine()?,
             places,
             real.trust.clone(),
-            manifest.clone(),
+            AcceptedManifest::given(manifest.clone()),
             real.sources.allow_unsigned,
         );
         let plan = Plan::make_for(graph, graphs, hooks, &components, is_needed).await;
@@ -203,7 +204,7 @@ impl Real {
             return Ok(engine.clone());
         }
         // Doubles answer for language models, so that their keys are not needed.
-        let made = start::engine(&self.host)?.without_keys();
+        let made = start::engine(&self.host)?.opening(Opens::WITHOUT_KEYS);
         *engine = Some(made.clone());
         Ok(made)
     }

@@ -27,8 +27,31 @@ use crate::ticker::Ticker;
 #[derive(Clone)]
 pub struct Engine {
     pub(crate) inner: Arc<EngineInner>,
-    /// Whether models whose key is not set are prepared nevertheless.
-    pub(crate) without_keys: bool,
+    /// What preparing a component opens of this machine.
+    pub(crate) opens: Opens,
+}
+
+/// What preparing a component opens of the machine and of the environment that its grant names. What is not opened has a
+/// placeholder: where a journal or doubles answer, a component does not see the difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opens {
+    /// The granted folders.
+    pub folders: bool,
+    /// The values of secrets.
+    pub secrets: bool,
+    /// The keys of language models.
+    pub keys: bool,
+}
+
+impl Opens {
+    /// Everything that is granted: for runs.
+    pub const ALL: Self = Self { folders: true, secrets: true, keys: true };
+    /// No key of a language model: where the record or doubles answer for models.
+    pub const WITHOUT_KEYS: Self = Self { keys: false, ..Self::ALL };
+    /// Folders alone, as a journal has digests of the large contents of files: where a journal answers.
+    pub const FOLDERS: Self = Self { folders: true, ..Self::NOTHING };
+    /// Nothing.
+    pub const NOTHING: Self = Self { folders: false, secrets: false, keys: false };
 }
 
 pub(crate) struct EngineInner {
@@ -113,15 +136,14 @@ impl Engine {
                 pooled,
                 wasmtime,
             }),
-            without_keys: false,
+            opens: Opens::ALL,
         })
     }
 
-    /// The same engine for replays and cases, where journals and doubles answer: a language model whose key is in a variable
-    /// that is not set is prepared nevertheless. A request to its provider has a placeholder instead of the key.
+    /// The same engine, which opens no more than this.
     #[must_use]
-    pub fn without_keys(self) -> Self {
-        Self { without_keys: true, ..self }
+    pub fn opening(self, opens: Opens) -> Self {
+        Self { opens, ..self }
     }
 
     /// The engine as a checkpoint records it: the version of wasmtime and every setting that can change a result or

@@ -87,7 +87,7 @@ pub use compile::{
     COMPILE_ARGUMENT, CompileError, CompileLimits, CompileObserver, Compiler, compile_for_parent,
 };
 pub use config::EngineConfig;
-pub use engine::{Engine, LoadedComponent};
+pub use engine::{Engine, LoadedComponent, Opens};
 pub use error::{DescribeError, EngineError, LoadError, MissingInterface, PrepareError};
 pub use functions::{DocumentationError, ExportedFunctions, NoRoom, UncallableFunction};
 /// Requests to language models and their answers, as [`ModelDoubles`] see them.

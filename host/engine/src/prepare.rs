@@ -15,7 +15,7 @@ use crate::engine::{Engine, EngineInner, LoadedComponent};
 use crate::error::{MissingInterface, PrepareError};
 use crate::functions::{self, FunctionEntry, Named};
 use crate::host::filesystem::Mounts;
-use crate::host::http::read_secret;
+use crate::host::http::{placeholder, read_secret};
 use crate::host::model;
 use crate::state::{Granted, HasState, HasTable, TaskState};
 
@@ -41,7 +41,7 @@ pub(crate) enum Entry {
 
 impl Engine {
     /// Links a component with exactly the interfaces that it was granted, to call its node action, or the function with that name in item
-    /// ids. Granted folders are opened here, once.
+    /// ids. What the engine opens of the grant is opened here, once.
     pub fn prepare(
         &self,
         loaded: &LoadedComponent,
@@ -55,12 +55,17 @@ impl Engine {
         let entry = self.entry(loaded, function, &grant.kinds)?;
         let mounts =
             if grant.kinds.contains(&CapabilityKind::Filesystem) { &grant.filesystem[..] } else { &[] };
-        let mounts = Mounts::open(mounts).map_err(|unusable| unusable.granted_to(loaded.id()))?;
-        let secrets = grant.secrets.iter().map(read_secret).collect::<Result<_, _>>();
+        let mounts = if self.opens.folders {
+            Mounts::open(mounts).map_err(|unusable| unusable.granted_to(loaded.id()))?
+        } else {
+            Mounts::unopened(mounts)
+        };
+        let secret = |rule| if self.opens.secrets { read_secret(rule) } else { placeholder(rule) };
+        let secrets = grant.secrets.iter().map(secret).collect::<Result<_, _>>();
         let secrets =
             secrets.map_err(|source| PrepareError::Secret { id: loaded.id().to_owned(), source })?;
         let models = grant.models.iter().map(|rule| {
-            model::provider(rule, self.without_keys).map_err(|source| PrepareError::ModelKey {
+            model::provider(rule, self.opens.keys).map_err(|source| PrepareError::ModelKey {
                 id: loaded.id().to_owned(),
                 model: rule.name.clone(),
                 source,

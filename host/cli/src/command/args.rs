@@ -1,5 +1,6 @@
 //! Options that several commands have, and what the library makes of them.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -99,6 +100,47 @@ impl SourceArgs {
             Puller { options: Network::default().options(), trust: &store, home: &context.host.home };
         let yank = puller.yank_to_show(&reference(word)?, &*context.host.notices);
         Ok(Some((fetched, yank)))
+    }
+}
+
+/// What this command says of a stored run, in the place of what the run was started with.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct GivenArgs {
+    /// The capability manifest that counts from here on. A run of another host needs one: what its own manifest allows counts
+    /// for nothing here
+    #[arg(long, value_name = "FILE", help_heading = "Permissions and items")]
+    pub(crate) caps: Option<PathBuf>,
+    /// For a run of another host: a trust file whose keys count for this command, in addition to those of your trust store
+    #[arg(long, value_name = "FILE", help_heading = "Permissions and items")]
+    pub(crate) trust: Vec<PathBuf>,
+    /// For a run of another host: a folder that is searched for items before all others, as DIR/ID.wasm
+    #[arg(long, value_name = "DIR", help_heading = "Permissions and items")]
+    pub(crate) items: Vec<PathBuf>,
+    /// For a run of another host: accept components without a signature
+    #[arg(long, help_heading = "Permissions and items")]
+    pub(crate) allow_unsigned: bool,
+}
+
+impl GivenArgs {
+    /// Where items and trust come from, as the library takes it.
+    pub(crate) fn sources(&self) -> Sources {
+        let Self { trust, items, allow_unsigned, .. } = self.clone();
+        Sources { trust, items, project: None, allow_unsigned }
+    }
+
+    /// The options as another process gets them.
+    pub(crate) fn options(&self) -> Vec<OsString> {
+        let named = |option: &str, path: &Path| {
+            let mut text = OsString::from(option);
+            text.push("=");
+            text.push(absolute(path));
+            text
+        };
+        let mut options: Vec<_> = self.caps.iter().map(|path| named("--caps", path)).collect();
+        options.extend(self.trust.iter().map(|path| named("--trust", path)));
+        options.extend(self.items.iter().map(|path| named("--items", path)));
+        options.extend(self.allow_unsigned.then(|| "--allow-unsigned".into()));
+        options
     }
 }
 

@@ -38,6 +38,7 @@ use graph_runtime::project;
 use graph_runtime::project::text_file;
 use graph_runtime::registry::fetch_cache::{self, Fetched};
 use graph_runtime::registry::yank;
+use graph_runtime::run::manifest_authority::AcceptedManifest;
 use graph_runtime::run::start::{components, engine};
 use graph_runtime::trust::describe::ComponentDescription;
 use graph_runtime::trust::signing::Target;
@@ -242,8 +243,7 @@ fn component(
     } else {
         judge(path, id, &trust)?
     };
-    let manifest = graph_core::capability::Manifest::deny_all();
-    let components = components(engine(&context.host)?, places, trust, manifest, true);
+    let components = components(engine(&context.host)?, places, trust, AcceptedManifest::nothing(), true);
     let admitted = components
         .load(path.to_path_buf(), verified)
         .map_err(graph_runtime::plan::admission::AdmitError::into_error)?;

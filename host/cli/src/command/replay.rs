@@ -11,9 +11,10 @@ use graph_host::terminal::run_report::{self, counted, short_number};
 use graph_runtime::error::{Error, Result};
 use graph_runtime::history::verify::audit;
 use graph_runtime::project::stores::Stores;
-use graph_runtime::replay::{self, LiveDifference, Mode, Replay, ReplayError, Replayed};
+use graph_runtime::replay::{self, Given, LiveDifference, Mode, Replay, ReplayError, Replayed};
 use serde_json::json;
 
+use crate::command::args::GivenArgs;
 use crate::command::number;
 
 /// Execute a run again from its journal and compare every digest
@@ -24,7 +25,7 @@ pub(crate) struct Args {
     /// The run: its id, the beginning of it, or @last
     run: String,
     /// Repeat the recorded calls that only read, with the same grants and no more often than recorded, and show what is
-    /// answered now; the run is not changed. Calls that change something are answered from the journal: requests with
+    /// answered now; the run is not changed. For a run of another host, this needs a manifest of yours, --caps. Calls that change something are answered from the journal: requests with
     /// methods other than GET, HEAD and OPTIONS, writes to files and knowledge, calls of other items
     #[arg(long, conflicts_with = "times")]
     live: bool,
@@ -41,6 +42,8 @@ pub(crate) struct Args {
     /// The project that the run belongs to; without it, the one around the current folder
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
+    #[command(flatten)]
+    given: GivenArgs,
     /// Print nothing about the steps
     #[arg(long, short)]
     quiet: bool,
@@ -73,6 +76,7 @@ async fn again(args: &Args, context: &Context) -> Result<Exit> {
         (true, false) => Mode::Live,
         (true, true) => Mode::Send,
     };
+    let given = Given { caps: args.given.caps.clone(), sources: args.given.sources() };
     let quiet = args.quiet || output.is_json() || args.times > 1;
     let mut done = Replay::default();
     for _ in 0..args.times {
@@ -82,7 +86,8 @@ async fn again(args: &Args, context: &Context) -> Result<Exit> {
                 told = output.line(line(replayed));
             }
         };
-        done = replay::replay(store.clone(), &row, key, mode, &project, &context.host, &mut tell).await?;
+        done = replay::replay(store.clone(), &row, key, (mode, &given), &project, &context.host, &mut tell)
+            .await?;
         told?;
         if !done.is_equal() {
             break;

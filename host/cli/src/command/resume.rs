@@ -65,6 +65,8 @@ pub(crate) struct Args {
     /// The project that the run belongs to; without it, the one around the current folder
     #[arg(long, value_name = "DIR", help_heading = "Permissions and items")]
     pub(super) project: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) given: args::GivenArgs,
     /// Let the run sign those items of the project that the manifest names without wildcards, with this key: the name of
     /// one of yours, or a file
     #[arg(long, value_name = "KEY", help_heading = "Permissions and items")]
@@ -160,6 +162,8 @@ pub(super) async fn resume(args: Args, herald: Option<StartupReporter>, context:
             begins_turn: new_inputs.is_some(),
             signing_key,
             state_item: args.state_item,
+            caps: args.given.caps.clone(),
+            sources: args.given.sources(),
         },
         &project,
         &context.host,
@@ -327,6 +331,7 @@ fn options(args: &Args) -> Vec<OsString> {
     }
     options.extend(args.later_answer.iter().map(|answer| format!("--later-answer={answer}").into()));
     options.extend(args.observe.for_background());
+    options.extend(args.given.options());
     options.extend(args.sign_with.iter().map(|key| format!("--sign-with={key}").into()));
     let flags = [
         ("--accept-changes", args.accept_changes),

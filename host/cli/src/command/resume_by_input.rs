@@ -11,6 +11,7 @@ use graph_runtime::run::restore;
 use graph_runtime::run::start::RunContext;
 use serde_json::{Map, Value};
 
+use super::args::{GivenArgs, SourceArgs};
 use super::{resume, run};
 
 /// Resumes a run of the graph with the inputs: those that differ from the earlier ones are new inputs.
@@ -76,6 +77,11 @@ pub(super) async fn resume(
     resume.max_steps = args.max_steps;
     resume.input = given.into_iter().collect();
     resume.project = Some(project.folder().to_path_buf());
+    resume.given.caps.clone_from(&args.caps);
+    if !context.host.home.is_own_identity(row.key)? {
+        let SourceArgs { trust, items, allow_unsigned, .. } = args.sources.clone();
+        resume.given = GivenArgs { trust, items, allow_unsigned, ..resume.given };
+    }
     resume.sign_with.clone_from(&args.sign_with);
     resume.detach = args.detach || parameters.detached;
     resume.no_cache = args.no_cache;

@@ -10,6 +10,7 @@ mod http;
 mod interface;
 mod item;
 mod manifest;
+mod manifest_reach;
 mod model;
 mod nested;
 mod outgoing;
@@ -29,6 +30,7 @@ pub use http::{AddressRange, HttpRule, ParseAddressError, RequestDenied, Scheme,
 pub use interface::{InterfaceName, ParseInterfaceError, Provision};
 pub use item::{ItemPattern, ItemPatternError, Specificity};
 pub use manifest::{ItemEntry, Manifest, ManifestMount};
+pub use manifest_reach::ManifestReach;
 pub use model::{
     DIRECTIVE_FORMAT, ITEM_FORMAT, MODEL_FORMAT, ModelApi, ModelPrice, ModelRule, ModelTokens, is_model_name,
 };

@@ -17,7 +17,7 @@ use super::dsse::{Envelope, EnvelopeError, sign_document};
 use super::key::SigningKey;
 use super::store::TrustStore;
 use crate::digest::Digest;
-use crate::json::{canonical_string, parse_strict};
+use crate::json::{TreeLimit, canonical_string, parse_strict};
 use crate::time::Timestamp;
 
 /// The payload type of the signature, with the version of its format.
@@ -105,7 +105,7 @@ impl TrustStore {
         }
         let shape = |error: &dyn std::fmt::Display| CompanionsError::Shape(super::shown(&error.to_string()));
         let text = std::str::from_utf8(envelope.unverified()).map_err(|error| shape(&error))?;
-        let value = parse_strict(text, 4).map_err(|error| shape(&error))?;
+        let value = parse_strict(text, 4, TreeLimit::STATEMENT).map_err(|error| shape(&error))?;
         let statement: CompanionsStatement = serde_json::from_value(value).map_err(|error| shape(&error))?;
         if statement.id != id || statement.content != *content {
             return Err(CompanionsError::Other);

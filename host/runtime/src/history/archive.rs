@@ -32,6 +32,7 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::history::verify::{Audit, audit};
 use crate::run::restore;
+use crate::run::start_note::RunStart;
 
 const FORMAT: &str = "graph-host/run";
 const VERSION: u32 = 3;
@@ -119,8 +120,9 @@ pub fn write(
     writer.line(&Header { format: FORMAT.to_owned(), version: VERSION, run_id: row.run_id.clone(), key })?;
     writer.line(&Line::Row(Box::new(RunRow { pid: None, ..row.clone() })))?;
     for digest in restore::texts(store, row)? {
-        // The header already contains the key.
+        // The header already contains the key. The note of the start says what this host may go on with, and no other.
         if digest != Digest::from_bytes(*row.key.as_bytes())
+            && digest != RunStart::of(row).digest()
             && let Some(text) = store.snapshot(&digest)?
         {
             writer.line(&Line::Text { digest, text })?;

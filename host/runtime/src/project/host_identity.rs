@@ -53,6 +53,17 @@ impl Home {
         }
     }
 
+    /// Whether a key is this host's identity, present or earlier. One that was added for the runs of a page is not: an earlier
+    /// identity has a statement by which the next one followed it.
+    pub fn is_own_identity(&self, id: KeyId) -> Result<bool> {
+        if self.identity()?.id() == id {
+            return Ok(true);
+        }
+        let path = self.identities().join(format!("{id}{ROTATION}"));
+        let Some(text) = read(&path)? else { return Ok(false) };
+        Ok(Rotation::parse(&text).map_err(|error| unusable(&path, &error))?.old().id() == id)
+    }
+
     /// Takes a key that something else of this user has signed runs with, a page for example: this host resumes them with it. Its
     /// own identity stays what it is.
     pub fn add_signing_identity(&self, key: &SigningKey) -> Result<()> {
@@ -277,6 +288,13 @@ mod tests {
         assert_eq!(home.verifying_identities().unwrap().len(), 3);
         let stranger = SigningKey::from_seed(&[3; 32]);
         assert!(home.signing_identity(stranger.id()).unwrap().is_none());
+        for own in home.verifying_identities().unwrap() {
+            assert!(home.is_own_identity(own.id()).unwrap(), "{}", own.id());
+        }
+        let page = SigningKey::from_seed(&[4; 32]);
+        home.add_signing_identity(&page).unwrap();
+        assert!(home.signing_identity(page.id()).unwrap().is_some());
+        assert!(!home.is_own_identity(page.id()).unwrap(), "a key that was added");
         assert!(home.verifying_identity(stranger.id()).unwrap().is_none());
         // A key under the name of another one is not taken for it.
         let public = stranger.verifying_key().to_pem().unwrap();

@@ -91,7 +91,8 @@ impl Ownership {
             Ok(marker) => marker,
             Err(error) => return Ok(Self::Foreign(format!("{} is no marker: {error}", shown(&marker)))),
         };
-        if home.verifying_identity(marker.key().id())?.as_ref() != Some(marker.key()) {
+        let is_own = home.is_own_identity(marker.key().id())?;
+        if !is_own || home.verifying_identity(marker.key().id())?.as_ref() != Some(marker.key()) {
             let key = marker.key().id();
             return Ok(Self::Foreign(format!(
                 "its marker was signed by another host, with key {}",

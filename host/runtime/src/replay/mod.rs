@@ -5,6 +5,7 @@ mod compare;
 mod recorded;
 mod walk;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use graph_core::capability::Manifest;
@@ -16,7 +17,6 @@ use graph_core::trust::VerifyingKey;
 use graph_core::walker::{Event, Graphs, Resume, RunTree, Setup};
 use graph_store::{CheckpointStore, RunRow};
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::executor::functions::Functions;
@@ -27,10 +27,11 @@ use crate::plan::Plan;
 use crate::project::Project;
 use crate::run::context;
 use crate::run::drift;
+use crate::run::manifest_authority::{Permitted, Purpose};
 use crate::run::restore;
 use crate::run::resume;
-use crate::run::snapshot::RunSnapshot;
-use crate::run::start::{components, engine};
+use crate::run::snapshot::{PinnedBy, RunSnapshot};
+use crate::run::start::{Sources, components, engine};
 use crate::trust::trusted_keys;
 
 pub use compare::Difference;
@@ -55,6 +56,23 @@ impl Mode {
     pub fn is_live(self) -> bool {
         self != Self::Journal
     }
+
+    fn purpose(self) -> Purpose {
+        match self {
+            Self::Journal => Purpose::Replay,
+            Self::Live => Purpose::Ask,
+            Self::Send => Purpose::Send,
+        }
+    }
+}
+
+/// What the user gives for a replay in the place of what the run was started with.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    /// The manifest. With it, a run of another host may ask the world.
+    pub caps: Option<PathBuf>,
+    /// Where a run of another host gets its items and trust. A run of this host has them from where it was started.
+    pub sources: Sources,
 }
 
 /// A superstep that was executed again.
@@ -158,7 +176,7 @@ pub async fn replay(
     store: Arc<dyn CheckpointStore>,
     row: &RunRow,
     key: VerifyingKey,
-    mode: Mode,
+    (mode, given): (Mode, &Given),
     project: &Project,
     host: &Host,
     tell: &mut (dyn FnMut(&Replayed) + Send),
@@ -169,7 +187,7 @@ pub async fn replay(
     let mut at = 0;
     while at < line.len() {
         let pins = line[at].pins;
-        let scene = ReplayContext::set(&*store, row, &recorded, at, mode, project, host).await?;
+        let scene = ReplayContext::set(&*store, row, &recorded, at, (mode, given), project, host).await?;
         for change in &scene.changes {
             if !replay.changes.contains(change) {
                 replay.changes.push(change.clone());
@@ -279,7 +297,7 @@ impl ReplayContext {
         row: &RunRow,
         recorded: &Recorded,
         at: usize,
-        mode: Mode,
+        (mode, given): (Mode, &Given),
         project: &Project,
         host: &Host,
     ) -> Result<Self> {
@@ -287,22 +305,25 @@ impl ReplayContext {
         let checkpoint = &stored.checkpoint;
         let mut row = row.clone();
         (row.graph, row.pins) = (checkpoint.graph, checkpoint.pins);
-        let kept = RunSnapshot::read(store, &row)?;
-        let hooks = kept.hooks(store)?.hooks;
-        let RunSnapshot { graph, graphs, manifest, pins: kept } = kept;
-        let trust = trusted_keys::load(&host.home, &kept.trust_files, &*host.notices)?;
-        let places = kept.places(&host.home, project);
-        let mut engine = engine(host)?;
-        if !matches!(mode, Mode::Send) {
-            // The record answers for language models: to check a run, none of their keys is needed.
-            engine = engine.without_keys();
+        let mut kept = RunSnapshot::read(store, &row, PinnedBy::Record, &host.home)?;
+        kept.take_sources(&row.run_id, &given.sources, project)?;
+        let Permitted { manifest, opens } = kept.permit(mode.purpose(), given.caps.as_deref(), host)?;
+        let mut changes = Vec::new();
+        if let Some(path) = given.caps.as_deref().filter(|_| manifest.digest() != kept.pins.manifest) {
+            changes.push(drift::changed_manifest(path, kept.manifest.of_record(), &manifest));
         }
+        let hooks = kept.hooks(store)?.hooks;
+        let places = kept.places(&host.home, project);
+        let recorded_at = kept.judged_at(Some(checkpoint.at));
+        let RunSnapshot { graph, graphs, pins: kept, .. } = kept;
+        let trust = trusted_keys::load(&host.home, &kept.trust_files, &*host.notices)?;
+        let engine = engine(host)?.opening(opens);
         let mut pins = kept.clone();
         pins.engine = engine.digest();
-        let inputs = inputs_of(store, checkpoint)?;
-        let manifest = parameters::allowed(&graph, &inputs, &manifest);
+        let inputs = restore::inputs(store, &checkpoint.inputs)?;
+        let manifest = manifest.narrowed(|manifest| parameters::allowed(&graph, &inputs, manifest));
         let mut components = components(engine, places, trust, manifest, kept.allow_unsigned);
-        components.recorded = Some(checkpoint.at);
+        components.recorded = recorded_at;
         components.functions = Arc::new(Functions::recorded(&kept.unsandboxed));
         let judged = judged(components.recorded);
         components.kept_texts = Arc::new(resume::kept_texts(store, &kept)?);
@@ -317,7 +338,7 @@ impl ReplayContext {
         }
         // Texts are answered from the journal, so that it does not matter how their files have changed.
         (pins.texts, pins.signers) = (kept.texts.clone(), kept.signers.clone());
-        let changes = drift::of_pins(&kept, &pins, &plan.users(), true);
+        changes.extend(drift::of_pins(&kept, &pins, &plan.users(), changes.is_empty()));
         let tape = Arc::new(match mode {
             Mode::Journal => Tape::new(),
             Mode::Live => Tape::live(false),
@@ -334,7 +355,7 @@ impl ReplayContext {
 
     /// The setup that the walker had in the run.
     fn setup(&self, store: &dyn CheckpointStore, checkpoint: &Checkpoint) -> Result<Setup> {
-        let inputs = inputs_of(store, checkpoint)?;
+        let inputs = restore::inputs(store, &checkpoint.inputs)?;
         let mut row = self.row.clone();
         (row.inputs, row.seed) = (checkpoint.inputs, checkpoint.seed);
         // Every boundary becomes a checkpoint, so that those that were recorded can be compared.
@@ -342,9 +363,4 @@ impl ReplayContext {
         let hooks = Arc::clone(&self.hooks);
         Ok(Setup { hooks, ..resume::setup(&row, &self.manifest, &self.graphs, inputs) })
     }
-}
-
-/// The inputs that a run had at a checkpoint.
-fn inputs_of(store: &dyn CheckpointStore, checkpoint: &Checkpoint) -> Result<Value> {
-    restore::inputs(store, &checkpoint.inputs, "the inputs")
 }

@@ -25,6 +25,7 @@ use crate::error::{Error, Kind, Result};
 use crate::history::run_knowledge_item::StateItem;
 use crate::run::edit_and_fork::inputs;
 use crate::run::restore;
+use crate::run::start_note::RunStart;
 
 /// What a run executes and what it may use: everything that its pins cover.
 #[derive(Clone, Debug)]
@@ -219,6 +220,7 @@ impl Environment {
         let mut snapshots =
             vec![Snapshot { digest: inputs, text: json::canonical_string(&setup.inputs).into() }];
         snapshots.extend(beginning.texts);
+        snapshots.push(RunStart::of(&row).note(&self.key));
         self.store.create_run(&NewRun { row, snapshots })?;
         let guard = self.take(&run)?;
         let walker = RunTree::new(Arc::clone(graph), setup.clone());

@@ -19,7 +19,7 @@ use crate::project::Project;
 use crate::run::context::Environment;
 use crate::run::restore;
 use crate::run::resume::{self, own_key, pinned_by};
-use crate::run::snapshot::RunSnapshot;
+use crate::run::snapshot::{PinnedBy, RunSnapshot};
 use graph_driver::{SystemClock, TaskExecutor, Writing};
 
 /// A run after an edit, or a fork as it begins.
@@ -70,11 +70,11 @@ pub async fn update(
     let restored = restore::restore(&*store, &run, key.verifying_key())?;
     let (restored, _) = restored.ok_or_else(|| nothing_stored(&run))?;
     pinned_by(&mut row, &restored.root);
-    let kept = RunSnapshot::read(&*store, &row)?;
+    let kept = RunSnapshot::read(&*store, &row, PinnedBy::Record, &host.home)?;
     let hooks = kept.hooks(&*store)?.hooks;
-    let graph = Arc::new(kept.graph);
     let inputs_now = inputs(&*store, &restored.root)?;
-    let (manifest, graphs) = (Arc::new(kept.manifest), Arc::new(kept.graphs));
+    let manifest = Arc::new(kept.manifest.of_record().clone());
+    let (graph, graphs) = (Arc::new(kept.graph), Arc::new(kept.graphs));
     let setup = Setup { hooks, ..resume::setup(&row, &manifest, &graphs, inputs_now) };
     let verifying = key.verifying_key();
     let state_item = StateItem::of_run(false, &graph, &row, &key, project, host);
@@ -106,11 +106,11 @@ pub async fn fork(
     let sequence = of.checkpoint.sequence;
     let mut row = fork_row(&origin, &of, &run);
     (row.created_at, row.updated_at) = (at, at);
-    let kept = RunSnapshot::read(&*store, &row)?;
+    let kept = RunSnapshot::read(&*store, &row, PinnedBy::Record, &host.home)?;
     row.manifest = kept.pins.manifest;
     let hooks = kept.hooks(&*store)?.hooks;
-    let graph = Arc::new(kept.graph);
-    let (manifest, graphs) = (Arc::new(kept.manifest), Arc::new(kept.graphs));
+    let manifest = Arc::new(kept.manifest.of_record().clone());
+    let (graph, graphs) = (Arc::new(kept.graph), Arc::new(kept.graphs));
     let setup = Setup { hooks, ..resume::setup(&row, &manifest, &graphs, inputs(&*store, &of)?) };
     let verifying = key.verifying_key();
     let state_item = StateItem::of_run(false, &graph, &origin, &key, project, host);
@@ -146,7 +146,7 @@ pub fn fork_row(origin: &RunRow, of: &Restored, run: &str) -> RunRow {
 
 /// The inputs that a run had at a checkpoint.
 pub fn inputs(store: &dyn CheckpointStore, restored: &Restored) -> Result<Value> {
-    restore::inputs(store, &restored.checkpoint.inputs, "the inputs")
+    restore::inputs(store, &restored.checkpoint.inputs)
 }
 
 fn nothing_stored(run: &str) -> Error {

@@ -27,6 +27,7 @@ use crate::project::state::{self, OwnState};
 use crate::project::user_home::Home;
 use crate::project::{self, Project};
 use crate::run::pins::Pins;
+use crate::run::start_note::RunStart;
 
 /// How many checkpoints are read at a time.
 const PAGE: usize = 256;
@@ -107,8 +108,12 @@ pub(crate) fn is_text_of(digest: &Digest, text: &str) -> bool {
         || Pins::text_digest(text) == *digest
 }
 
-/// Reads inputs that a run keeps.
-pub fn inputs(store: &dyn CheckpointStore, digest: &Digest, what: &str) -> Result<Value> {
+/// Reads the inputs of a run.
+pub fn inputs(store: &dyn CheckpointStore, digest: &Digest) -> Result<Value> {
+    inputs_of(store, digest, "the inputs")
+}
+
+fn inputs_of(store: &dyn CheckpointStore, digest: &Digest, what: &str) -> Result<Value> {
     let text = snapshot(store, digest, what)?;
     json::read(&text, TreeLimit::INPUTS)
         .map_err(|error| Error::integrity(format!("{what} of this run cannot be read: {error}")))
@@ -164,7 +169,7 @@ pub fn restore(
         for namespace in namespaces.iter().filter(|namespace| is_child_of(namespace, &parent)) {
             let Some(restored) = restore_one(store, run, namespace, key, &mut checked)? else { continue };
             let what = format!("the inputs of the child run {namespace}");
-            let inputs = inputs(store, &restored.checkpoint.inputs, &what)?;
+            let inputs = inputs_of(store, &restored.checkpoint.inputs, &what)?;
             parents.push(restored.checkpoint.clone());
             checked.child_runs += 1;
             let graph = written_graph(store, &restored.checkpoint.graph)?.map(Arc::new);
@@ -478,7 +483,7 @@ pub fn catch_up(store: &dyn CheckpointStore, row: &mut RunRow) -> Result<()> {
     Ok(())
 }
 
-/// The digests of the texts that a run stores: its inputs, its pins, and the texts that those name.
+/// The digests of the texts that a run stores: its inputs, its pins, the texts that those name, and the note of its start.
 pub fn texts(store: &dyn CheckpointStore, row: &RunRow) -> Result<BTreeSet<Digest>> {
     /// The part of a checkpoint that names texts.
     #[derive(serde::Deserialize)]
@@ -487,7 +492,8 @@ pub fn texts(store: &dyn CheckpointStore, row: &RunRow) -> Result<BTreeSet<Diges
         inputs: Digest,
         pins: Digest,
     }
-    let mut inputs = BTreeSet::from([row.inputs, Digest::from_bytes(*row.key.as_bytes())]);
+    let begun = RunStart::of(row).digest();
+    let mut inputs = BTreeSet::from([row.inputs, Digest::from_bytes(*row.key.as_bytes()), begun]);
     let mut pins = BTreeSet::from([row.pins]);
     for namespace in store.namespaces(&row.run_id)? {
         each_checkpoint(store, &row.run_id, &namespace, |record| {
@@ -534,7 +540,7 @@ mod tests {
             [inputs_digest(&inputs_value), Digest::of_bytes(text.as_bytes()), Pins::text_digest(&text)];
         for digest in named {
             store.put_snapshot(&digest, &text).unwrap();
-            assert_eq!(inputs(&store, &digest, "the inputs").unwrap(), inputs_value);
+            assert_eq!(inputs(&store, &digest).unwrap(), inputs_value);
         }
         let other = Digest::of_bytes(b"other");
         store.put_snapshot(&other, &text).unwrap();

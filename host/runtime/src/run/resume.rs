@@ -1,6 +1,7 @@
 //! Restores stored runs so that they can be driven further.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use graph_core::capability::Manifest;
@@ -24,13 +25,16 @@ use crate::items::built_in;
 use crate::items::locate::judged;
 use crate::items::text_items;
 use crate::plan::Plan;
+use crate::project::user_home::Home;
 use crate::project::{self, Project};
 use crate::run::context::{Environment, PreparedRun};
 use crate::run::drift::{self, CurrentSources};
-use crate::run::pins::{Pins, kept_text};
+use crate::run::manifest_authority::Purpose;
+use crate::run::pins::{Pins, absolute, kept_text};
 use crate::run::restore::{self, Checked};
-use crate::run::snapshot::RunSnapshot;
-use crate::run::start::{components, engine, environment};
+use crate::run::snapshot::{PinnedBy, RunSnapshot};
+use crate::run::start::{Sources, components, engine, environment};
+use crate::run::start_note::RunStart;
 use crate::trust::log::TrustLog;
 use crate::trust::trusted_keys;
 
@@ -106,6 +110,10 @@ pub struct Opening {
     pub signing_key: Option<SigningKey>,
     /// Whether the run's state item is written from now on. One that was written before is kept up to date anyway.
     pub state_item: bool,
+    /// The manifest that counts from now on. A run of another host needs one: its own says nothing here.
+    pub caps: Option<PathBuf>,
+    /// Where a run of another host gets its items and trust. A run of this host has them from where it was started.
+    pub sources: Sources,
 }
 
 /// Takes a run, verifies its records and what has changed around it, and restores it.
@@ -119,20 +127,21 @@ pub async fn open(
     let (mut row, guard) = take(name, &*store, opening.begins_turn)?;
     let run = row.run_id.clone();
     let key = own_key(&row, host)?;
-    let restored = restore::restore(&*store, &run, key.verifying_key())?;
-    let checked = restored.as_ref().map(|(_, checked)| *checked);
-    let restored = restored.map(|(tree, _)| tree);
+    let (restored, checked) = restore::restore(&*store, &run, key.verifying_key())?.unzip();
     if let (None, Some(origin)) = (&restored, &row.continuation_of) {
         return Err(cut_short(&run, origin));
     }
     if let Some(tree) = &restored {
         pinned_by(&mut row, &tree.root);
     }
-    let kept = RunSnapshot::read(&*store, &row)?;
-
+    let pinned_by = PinnedBy::of(restored.as_ref(), &key);
+    let mut kept = RunSnapshot::read(&*store, &row, pinned_by, &host.home)?;
+    kept.take_sources(&run, &opening.sources, project)?;
+    let permitted = kept.permit(Purpose::Resume, opening.caps.as_deref(), host)?;
     let mut pins = kept.pins.clone();
     let trust = trusted_keys::load(&host.home, &pins.trust_files, &*host.notices)?;
-    let judged = judged(restored.as_ref().map(|tree| tree.root.checkpoint.at));
+    let recorded = kept.judged_at(restored.as_ref().map(|tree| tree.root.checkpoint.at));
+    let judged = judged(recorded);
     let mut present = CurrentSources {
         kept: &kept,
         accept: opening.accept_changes,
@@ -141,18 +150,20 @@ pub async fn open(
         changes: Vec::new(),
     };
     let graph = Arc::new(present.graph(&mut pins)?);
-    let inputs = inputs_of(&*store, &row)?;
-    let manifest = parameters::allowed(&graph, &inputs, &present.manifest()?);
-    let places = pins.places(&host.home, project);
+    let inputs = restore::inputs(&*store, &row.inputs)?;
+    let manifest = present.manifest(permitted.manifest, opening.caps.as_deref())?;
+    let manifest = manifest.narrowed(|manifest| parameters::allowed(&graph, &inputs, manifest));
+    let places = kept.places(&host.home, project);
     let graphs = Arc::new(present.graphs(&graph, &places, &manifest, &mut pins)?);
     let mut changes = present.changes;
-    let engine = engine(host)?;
+    let engine = engine(host)?.opening(permitted.opens);
     pins.engine = engine.digest();
     pins.graph_text = kept_text(&graph.document).0;
+    pins.caps_file = opening.caps.as_deref().map(absolute).or(pins.caps_file);
     (pins.manifest_text, pins.manifest) = (kept_text(&manifest.to_json()).0, manifest.digest());
     pins.of_graphs(&graphs);
     let mut components = components(engine, places, trust, manifest, pins.allow_unsigned);
-    components.recorded = restored.as_ref().map(|tree| tree.root.checkpoint.at);
+    components.recorded = recorded;
     components.log = Some(TrustLog::of(&host.home));
     components.kept_texts = Arc::new(kept_texts(&*store, &kept.pins)?);
     components.signing_key = opening.signing_key;
@@ -166,7 +177,7 @@ pub async fn open(
     changes.extend(drift::of_pins(&kept.pins, &pins, &plan.users(), changes.is_empty()));
     if changes.is_empty() {
         // An addition, such as a signature where there was none, revokes nothing.
-        pins = kept.pins.clone();
+        pins = kept.recorded.clone();
     } else if !opening.accept_changes {
         return Err(changed(&run, &changes));
     }
@@ -184,14 +195,7 @@ pub async fn open(
     };
     // A run that starts from its beginning has no record yet that pins it.
     if is_changed && !from_the_start {
-        setup.accepted.push(Accepted {
-            after: pins_digest,
-            at: now(),
-            before: row.pins,
-            by: key.id(),
-            changes: changes.clone(),
-            graph: graph.digest,
-        });
+        setup.accepted.push(accepted(&row, (pins_digest, graph.digest), &key, &changes));
     }
     let state_item = StateItem::of_run(opening.state_item, &graph, &row, &key, project, host);
     let environment = Environment { state_item, ..environment(components, plan, store, key, project, host) };
@@ -200,6 +204,12 @@ pub async fn open(
     let mut update = position(&assembled.walker, summary.steps);
     if is_changed {
         keep_changed(&*environment.store, &texts, (&pins_digest, &pins_text))?;
+        if from_the_start {
+            keep_begun(
+                RunStart { pins: pins_digest, graph: graph.digest, ..RunStart::of(&row) },
+                &environment,
+            )?;
+        }
         (update.pins, update.graph) = (Some(pins_digest), Some(graph.digest));
         update.manifest = Some(pins.manifest);
     }
@@ -242,6 +252,22 @@ fn keep_changed(
     Ok(store.put_snapshot(digest, pins)?)
 }
 
+/// The record of changes that are accepted: the run is pinned to `after` from now on, and executes `graph`.
+fn accepted(
+    row: &RunRow,
+    (after, graph): (Digest, Digest),
+    key: &SigningKey,
+    changes: &[String],
+) -> Accepted {
+    Accepted { after, at: now(), before: row.pins, by: key.id(), changes: changes.to_vec(), graph }
+}
+
+/// Keeps the note of what a run begins with that has not begun yet.
+fn keep_begun(begun: RunStart<'_>, environment: &Environment) -> Result<()> {
+    let note = begun.note(&environment.key);
+    Ok(environment.store.put_snapshot(&note.digest, &note.text)?)
+}
+
 /// The command that says what a run needs. A graph that a program has built has no file: it is written into one first.
 fn suggest_command(pins: &Pins) -> String {
     let of_program = pins.graph_file.as_os_str().is_empty();
@@ -251,10 +277,6 @@ fn suggest_command(pins: &Pins) -> String {
         None => shell_quoted(&project::shown(&pins.graph_file)),
     };
     format!("graph-host caps suggest {file}")
-}
-
-fn inputs_of(store: &dyn CheckpointStore, row: &RunRow) -> Result<Value> {
-    restore::inputs(store, &row.inputs, "the inputs")
 }
 
 fn cut_short(run: &str, origin: &str) -> Error {
@@ -431,16 +453,24 @@ pub(crate) struct Unheld {
 
 impl Unheld {
     /// Reads what is needed to stop a run, and nothing that its tasks would need.
-    pub(crate) fn read(store: &dyn CheckpointStore, row: &RunRow, key: &SigningKey) -> Result<Self> {
+    pub(crate) fn read(
+        store: &dyn CheckpointStore,
+        row: &RunRow,
+        key: &SigningKey,
+        home: &Home,
+    ) -> Result<Self> {
         let mut row = row.clone();
         let restored = restore::restore(store, &row.run_id, key.verifying_key())?.map(|(tree, _)| tree);
         if let Some(tree) = &restored {
             pinned_by(&mut row, &tree.root);
         }
-        let kept = RunSnapshot::read(store, &row)?;
-        let inputs = inputs_of(store, &row)?;
+        // What the row alone says would be signed with the stop.
+        let pinned_by = PinnedBy::of(restored.as_ref(), key);
+        let kept = RunSnapshot::read(store, &row, pinned_by, home)?;
+        let inputs = restore::inputs(store, &row.inputs)?;
         let behind = standing(restored.as_ref().map(|tree| &tree.root));
-        let setup = setup(&row, &Arc::new(kept.manifest), &Arc::new(kept.graphs), inputs);
+        let manifest = Arc::new(kept.manifest.of_record().clone());
+        let setup = setup(&row, &manifest, &Arc::new(kept.graphs), inputs);
         Ok(Self { graph: Arc::new(kept.graph), setup, restored, behind })
     }
 }

@@ -1,29 +1,70 @@
 //! What a run was started with, from the store.
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graph_core::capability::Manifest;
+use graph_core::diagnostic::shell_quoted;
+use graph_core::digest::Digest;
 use graph_core::document::load_snapshot;
 use graph_core::graph::Graph;
+use graph_core::trust::{SigningKey, VerifyingKey};
 use graph_core::walker::Graphs;
 use graph_store::{CheckpointStore, RunRow};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::items::built_in;
+use crate::items::locate::ItemLocator;
 use crate::items::outer_hooks::OuterHooks;
-use crate::run::pins::{Pins, kept_text};
+use crate::project::user_home::Home;
+use crate::project::{self, Project};
+use crate::run::manifest_authority::{AcceptedManifest, KeptManifest, Origin, Permitted, Purpose};
+use crate::run::pins::{Pins, absolute, kept_text};
 use crate::run::restore;
+use crate::run::start::{Sources, check_folders, read_manifest};
+use crate::run::start_note::RunStart;
+
+/// What says what a run was started with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PinnedBy {
+    /// A record that was verified.
+    Record,
+    /// The row alone, which has to have a note that this key has signed.
+    Row(VerifyingKey),
+}
+
+impl PinnedBy {
+    /// What says it of a run that was restored with this key, or of which there is nothing to restore.
+    pub(crate) fn of<T>(restored: Option<&T>, key: &SigningKey) -> Self {
+        if restored.is_some() { Self::Record } else { Self::Row(key.verifying_key()) }
+    }
+}
 
 /// What a run was started with, from the store.
 pub(crate) struct RunSnapshot {
     pub(crate) graph: Graph,
     pub(crate) graphs: Graphs,
-    pub(crate) manifest: Manifest,
+    pub(crate) manifest: KeptManifest,
+    /// What counts of what the run is pinned to: of a run of another host, nothing that says where items and trust come from.
     pub(crate) pins: Pins,
+    /// What the run is pinned to, as its record has it.
+    pub(crate) recorded: Pins,
+    pub(crate) origin: Origin,
 }
 
 impl RunSnapshot {
-    pub(crate) fn read(store: &dyn CheckpointStore, row: &RunRow) -> Result<Self> {
+    pub(crate) fn read(
+        store: &dyn CheckpointStore,
+        row: &RunRow,
+        pinned_by: PinnedBy,
+        home: &Home,
+    ) -> Result<Self> {
+        if let PinnedBy::Row(key) = pinned_by {
+            RunStart::of(row).check(store, &key)?;
+        }
         let unreadable = |what: &str, error: &dyn std::fmt::Display| {
             Error::integrity(format!("{what} that run {} keeps cannot be read: {error}", row.run_id))
         };
@@ -50,14 +91,104 @@ impl RunSnapshot {
         if manifest.digest() != pins.manifest {
             return Err(unreadable("the manifest", &"it was changed in the store"));
         }
-        Ok(Self { graph, graphs, manifest, pins })
+        let origin = Origin::of(row, home)?;
+        let manifest = KeptManifest::new(manifest, row, origin);
+        let counting = match origin {
+            Origin::Own => pins.clone(),
+            Origin::Stranger => of_a_stranger(pins.clone()),
+        };
+        Ok(Self { graph, graphs, manifest, pins: counting, recorded: pins, origin })
     }
 
     /// The project's and the user's hooks that the run was started with. The present files apply to new runs only.
     pub(crate) fn hooks(&self, store: &dyn CheckpointStore) -> Result<OuterHooks> {
-        match &self.pins.hooks_text {
-            Some(digest) => OuterHooks::of_snapshot(&restore::snapshot(store, digest, "the hooks")?),
-            None => Ok(OuterHooks::default()),
+        let Some(digest) = &self.pins.hooks_text else { return Ok(OuterHooks::default()) };
+        let text = restore::snapshot(store, digest, "the hooks")?;
+        if Digest::of_bytes(text.as_bytes()) != *digest {
+            return Err(Error::integrity(
+                "the hooks that the run keeps cannot be read: they were changed in the store",
+            ));
         }
+        OuterHooks::of_snapshot(&text)
+    }
+
+    /// Takes items and trust of a run of another host from what this command says. A run of this host is bound to what it was
+    /// started with.
+    pub(crate) fn take_sources(&mut self, run: &str, given: &Sources, keeper: &Project) -> Result<()> {
+        if self.origin == Origin::Own {
+            if given.trust.is_empty() && given.items.is_empty() && !given.allow_unsigned {
+                return Ok(());
+            }
+            return Err(Error::usage(format!(
+                "run {run} takes its items from where it was started: --trust, --items and --allow-unsigned are for runs of \
+                 other hosts"
+            ))
+            .help(format!("leave them out, or start a new run with them: graph-host run GRAPH; see graph-host runs show {}", shell_quoted(run))));
+        }
+        check_folders(given)?;
+        let absolute_of = |paths: &[PathBuf]| paths.iter().map(|path| absolute(path)).collect();
+        self.pins.trust_files = absolute_of(&given.trust);
+        self.pins.item_folders = absolute_of(&given.items);
+        self.pins.allow_unsigned = given.allow_unsigned;
+        self.pins.project = project::nearest(keeper.folder()).as_deref().map(absolute);
+        Ok(())
+    }
+
+    /// The manifest that counts: the one in this file, if the user gives one, or else the run's own, if this host has begun it.
+    pub(crate) fn permit(&self, purpose: Purpose, caps: Option<&Path>, host: &Host) -> Result<Permitted> {
+        let given = caps.map(|caps| read_manifest(caps, host)).transpose()?;
+        self.manifest.permit(purpose, given.map(AcceptedManifest::given))
+    }
+
+    /// Where items are looked for. What another host has begun with has no precedence here.
+    pub(crate) fn places(&self, home: &Home, keeper: &Project) -> ItemLocator {
+        match self.origin {
+            Origin::Own => self.pins.places(home, keeper),
+            Origin::Stranger => {
+                ItemLocator::new(&self.pins.item_folders, self.pins.project.as_deref(), home, keeper)
+            }
+        }
+    }
+
+    /// The time at which signatures are judged, of a record at this time. What another host says about the time is no reason to
+    /// take a signature that does not count any more.
+    pub(crate) fn judged_at<T>(&self, recorded: Option<T>) -> Option<T> {
+        recorded.filter(|_| self.origin == Origin::Own)
+    }
+}
+
+/// The pins of a run of another host, without what names files and folders, keys and exceptions of that host.
+fn of_a_stranger(pins: Pins) -> Pins {
+    let graph_file = Some(pins.graph_file).filter(|file| built_in::is_place(file)).unwrap_or_default();
+    Pins {
+        graph_file,
+        caps_file: None,
+        trust_files: Vec::new(),
+        item_folders: Vec::new(),
+        project: None,
+        allow_unsigned: false,
+        signers: BTreeMap::new(),
+        ..pins
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_strangers_run_names_no_files_no_trust_and_no_exceptions() {
+        let nothing = Pins::of_nothing(Digest::of_bytes(b"engine"));
+        let pins = Pins {
+            graph_file: "/home/them/g.yaml".into(),
+            caps_file: Some("/home/them/caps.yaml".into()),
+            trust_files: vec!["/home/them/trust.yaml".into()],
+            item_folders: vec!["/home/them/items".into()],
+            project: Some("/home/them".into()),
+            allow_unsigned: true,
+            signers: BTreeMap::from([("graph".to_owned(), Vec::new())]),
+            ..nothing.clone()
+        };
+        assert_eq!(of_a_stranger(pins), nothing);
     }
 }

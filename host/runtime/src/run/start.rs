@@ -36,6 +36,7 @@ use crate::project::caches;
 use crate::project::text_file;
 use crate::project::{self, Project};
 use crate::run::context::{Beginning, Definition, Environment, PreparedRun, RunParent};
+use crate::run::manifest_authority::AcceptedManifest;
 use crate::run::pins::{Pins, absolute, kept_text};
 use crate::trust::log::TrustLog;
 use crate::trust::trusted_keys;
@@ -151,8 +152,8 @@ impl RunContext {
     ) -> Result<Self> {
         let Found { file, graph_file, places, trust, project } = found;
         let manifest = match caps {
-            Some(path) => read_manifest(path, host)?,
-            None => Manifest::deny_all(),
+            Some(path) => AcceptedManifest::given(read_manifest(path, host)?),
+            None => AcceptedManifest::nothing(),
         };
         let hooks = OuterHooks::read(project.as_deref(), &host.home, &*host.notices)?;
         let engine = engine(host)?;
@@ -204,9 +205,10 @@ pub fn components(
     engine: Engine,
     places: ItemLocator,
     trust: TrustStore,
-    manifest: Manifest,
+    manifest: AcceptedManifest,
     allow_unsigned: bool,
 ) -> Components {
+    let manifest = manifest.into_manifest();
     // No key signs a graph that a run writes: where the user requires signatures of it, none runs.
     let manifest = match trust.still_enough(HostItem::Run.id(), &[], judged(None)) {
         Ok(()) => manifest,

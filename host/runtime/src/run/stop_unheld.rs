@@ -31,7 +31,7 @@ pub async fn stop(
         return Ok(row.status);
     }
     let key = own_key(&row, host)?;
-    let Unheld { graph, setup, restored, behind } = Unheld::read(&*store, &row, &key)?;
+    let Unheld { graph, setup, restored, behind } = Unheld::read(&*store, &row, &key, &host.home)?;
     let first = if restored.is_none() { Event::Started } else { Event::Resumed(Resume::default()) };
     let state_item = StateItem::of_run(false, &graph, &row, &key, project, host);
     let environment = Environment { state_item, ..still(store, key) };

@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use graph_core::capability::Manifest;
 use graph_core::diagnostic::{printable, shell_quoted};
 use graph_core::digest::Digest;
 use graph_core::graph::{Graph, ItemType};
@@ -21,6 +20,7 @@ use graph_runtime::project;
 use graph_runtime::registry::fetch_cache::Fetched;
 use graph_runtime::registry::publish::named;
 use graph_runtime::registry::pull::{Network, Puller};
+use graph_runtime::run::manifest_authority::AcceptedManifest;
 use graph_runtime::run::start;
 use serde_json::{Value, json};
 
@@ -73,8 +73,13 @@ impl Published {
         let project = sources.project.clone().or_else(|| project::nearest(keeper.folder()));
         let places = ItemLocator::new(&sources.items, project.as_deref(), &context.host.home, &keeper);
         let engine = start::engine(&context.host)?;
-        let components =
-            start::components(engine, places, trust.clone(), Manifest::deny_all(), sources.allow_unsigned);
+        let components = start::components(
+            engine,
+            places,
+            trust.clone(),
+            AcceptedManifest::nothing(),
+            sources.allow_unsigned,
+        );
         let asks = match context.block_on(suggestion::of(graph, &[], &components))? {
             Ok(Suggested { suggestion, unknown, templates }) => {
                 Ok((suggestion.text, unknown.into_iter().chain(templates).collect()))

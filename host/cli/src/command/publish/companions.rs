@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graph_cases::{Case, SUFFIX, cases};
-use graph_core::capability::Manifest;
 use graph_core::diagnostic::Problems;
 use graph_core::graph::Graph;
 use graph_core::topology::Topology;
@@ -23,6 +22,7 @@ use graph_runtime::project::key_pairs::Pairs;
 use graph_runtime::project::{Project, nearest, shown, text_file};
 use graph_runtime::registry::companions::CompanionSource;
 use graph_runtime::registry::publish::Ready;
+use graph_runtime::run::manifest_authority::AcceptedManifest;
 use graph_runtime::run::start;
 
 use crate::command::suggestion::{self, Suggested};
@@ -193,7 +193,8 @@ impl<'g> Gathered<'g> {
         let home = &self.context.host.home;
         let places = ItemLocator::new(self.items, own.as_deref(), home, self.project);
         let engine = start::engine(&self.context.host)?;
-        let components = start::components(engine, places, self.trust.clone(), Manifest::deny_all(), false);
+        let components =
+            start::components(engine, places, self.trust.clone(), AcceptedManifest::nothing(), false);
         let suggested = self.context.block_on(suggestion::of(graph, &[], &components))?;
         let reason = match suggested {
             Ok(Suggested { suggestion, unknown, .. }) if unknown.is_empty() => {

@@ -19,6 +19,7 @@ use graph_runtime::project::key_pairs::signing_key;
 use graph_runtime::project::state::OwnState;
 use graph_runtime::project::stores::{self, StoreKind, Stores};
 use graph_runtime::run::restore;
+use graph_runtime::run::start::word;
 use serde_json::json;
 
 use super::verify::read_key;
@@ -37,7 +38,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
     /// The private key that the run was signed with, if it was made by a page of yours (see `bundle`): this host stores the
-    /// key, and resumes the runs of that page with it
+    /// key, and resumes the runs of that page with it, under a manifest of yours (`resume --caps`)
     #[arg(long, value_name = "FILE", conflicts_with = "key")]
     identity: Option<PathBuf>,
     /// Where the run is stored
@@ -109,7 +110,9 @@ pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<E
         }))?;
         return Ok(Exit::Ok);
     }
+    let is_added = own && !context.host.home.is_own_identity(archive.key.id())?;
     let whose = match standing {
+        "own" if is_added => "a key that you have added",
         "own" => "this host's own key",
         "given" => "the key that you gave",
         "known" => "a key that you trust",
@@ -131,12 +134,23 @@ pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<E
     if !archive.row_is_signed {
         context.output.warn("the file was not written by the host that made the run: names and times in listings are not signed");
     }
+    if is_added {
+        context.output.note(format_args!(
+            "what its manifest allows counts for nothing here: {}",
+            resume_command(&row.run_id)
+        ));
+    }
     if !own {
         context
             .output
             .note("it can be shown, verified and exported here; only the host that made it can resume it, or one that has its key: --identity FILE");
     }
     Ok(Exit::Ok)
+}
+
+/// The command that resumes a run of another host.
+fn resume_command(run: &str) -> String {
+    format!("resume it with a manifest of yours: graph-host resume {} --caps FILE", word(run))
 }
 
 /// Takes the key of a run that was imported before.
@@ -151,6 +165,7 @@ fn take_key(key: &SigningKey, run: &str, context: &Context) -> Result<Exit> {
         styled(output::GOOD, "✓"),
         key.id().short()
     ))?;
+    context.output.note(resume_command(run));
     Ok(Exit::Ok)
 }
 

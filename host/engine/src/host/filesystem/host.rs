@@ -125,7 +125,7 @@ impl preopens::Host for TaskState {
     fn get_directories(&mut self) -> wasmtime::Result<Vec<(Resource<Descriptor>, String)>> {
         let granted = Arc::clone(&self.granted);
         let open = |mount: &super::OpenMount| {
-            let folder = OpenFolder::new(Some(Arc::clone(&mount.dir)), mount.guest.clone(), mount.writable);
+            let folder = OpenFolder::new(mount.dir.clone(), mount.guest.clone(), mount.writable);
             Ok((self.table.push(Descriptor::Folder(folder))?, mount.guest.clone()))
         };
         granted.mounts.0.iter().map(open).collect()

@@ -28,7 +28,8 @@ pub(crate) use mount::UnusableFolder;
 /// An open folder that a component sees.
 pub(crate) struct OpenMount {
     guest: String,
-    dir: Arc<Dir>,
+    /// None where a journal answers, and no file of this machine is read.
+    dir: Option<Arc<Dir>>,
     writable: bool,
 }
 
@@ -42,21 +43,32 @@ impl Mounts {
         let open = |mount: &Mount| {
             Ok(OpenMount {
                 guest: mount.guest.clone(),
-                dir: Arc::new(mount::open(&mount.host)?),
+                dir: Some(Arc::new(mount::open(&mount.host)?)),
                 writable: mount.access == Access::ReadWrite,
             })
         };
         mounts.iter().map(open).collect::<Result<_, _>>().map(Self)
     }
 
+    /// The folders of a grant, of which none is opened.
+    pub(crate) fn unopened(mounts: &[Mount]) -> Self {
+        let named = |mount: &Mount| OpenMount {
+            guest: mount.guest.clone(),
+            dir: None,
+            writable: mount.access == Access::ReadWrite,
+        };
+        Self(mounts.iter().map(named).collect())
+    }
+
     /// Opens a file again by the path that the component used for it.
     pub(crate) fn open_again(&self, path: &str) -> std::io::Result<std::fs::File> {
         let below = |mount: &OpenMount| {
             let rest = path.strip_prefix(mount.guest.trim_end_matches('/'))?.strip_prefix('/')?;
-            Some((mount.guest.len(), Arc::clone(&mount.dir), rest.to_owned()))
+            Some((mount.guest.len(), mount.dir.clone(), rest.to_owned()))
         };
         let found = self.0.iter().filter_map(below).max_by_key(|(length, ..)| *length);
         let (_, dir, rest) = found.ok_or(std::io::ErrorKind::NotFound)?;
+        let dir = dir.ok_or(std::io::ErrorKind::PermissionDenied)?;
         let file = folder::open_to_read(&dir, &rest)?;
         if file.metadata()?.is_file() { Ok(file) } else { Err(std::io::ErrorKind::InvalidInput.into()) }
     }
@@ -81,7 +93,7 @@ pub struct OpenFile {
 /// A folder that a component has open, with what it may do there.
 #[derive(Clone)]
 pub struct OpenFolder {
-    /// None where a journal answers, except for the granted folders themselves.
+    /// None where a journal answers, except for granted folders that were opened.
     dir: Option<Arc<Dir>>,
     path: String,
     writable: bool,

@@ -36,7 +36,7 @@ pub(super) use problem::Kind;
 pub(super) use received::Received;
 pub use resolver::{Resolver, Resolving, SystemResolver};
 pub use secrets::SecretError;
-pub(crate) use secrets::read as read_secret;
+pub(crate) use secrets::{placeholder, read as read_secret};
 pub(crate) use send::Client;
 pub(super) use send::{Arriving, Request};
 pub(super) use sender::Sender;

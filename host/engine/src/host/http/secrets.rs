@@ -20,6 +20,14 @@ pub enum SecretError {
     Unusable(#[from] UnusableSecret),
 }
 
+/// What takes the place of a value that is not read.
+const PLACEHOLDER: &str = "a-value-that-is-not-read";
+
+/// A secret whose value is not read: for a component that a journal or doubles answer.
+pub(crate) fn placeholder(rule: &SecretRule) -> Result<SecretValue, SecretError> {
+    Ok(SecretValue::new(rule, PLACEHOLDER.to_owned())?)
+}
+
 /// Reads the value of a granted secret.
 pub(crate) fn read(rule: &SecretRule) -> Result<SecretValue, SecretError> {
     let name = || rule.name.clone();

@@ -1,23 +1,15 @@
 //! Providers of granted models: their keys, and requests to them.
 
 use bytes::Bytes;
-use graph_core::capability::{ModelRule, SecretValue};
+use graph_core::capability::ModelRule;
 use graph_model::Encoded;
 use graph_model::exchange::Provider;
 
-use crate::host::http::{Request, SecretError, read_secret};
+use crate::host::http::{Request, SecretError, placeholder, read_secret};
 
-/// What is sent instead of a key that is not set, where nothing should be sent.
-const PLACEHOLDER: &str = "a-key-that-is-not-set";
-
-/// Reads the key of a model. `without_key`: a key that is not set is replaced by a placeholder.
-pub(crate) fn provider(rule: &ModelRule, without_key: bool) -> Result<Provider, SecretError> {
-    Provider::new(rule.clone(), |secret| match read_secret(secret) {
-        Err(SecretError::Unset { .. }) if without_key => {
-            Ok(SecretValue::new(secret, PLACEHOLDER.to_owned())?)
-        }
-        read => read,
-    })
+/// Reads the key of a model; unless `with_key`, a placeholder takes its place.
+pub(crate) fn provider(rule: &ModelRule, with_key: bool) -> Result<Provider, SecretError> {
+    Provider::new(rule.clone(), |secret| if with_key { read_secret(secret) } else { placeholder(secret) })
 }
 
 /// The request to a provider.

@@ -1,5 +1,7 @@
 //! The sources of a run as they are now, compared with what the run has stored.
 
+use std::path::Path;
+
 use graph_core::capability::Manifest;
 use graph_core::document::{load, load_snapshot};
 use graph_core::graph::Graph;
@@ -16,6 +18,7 @@ use crate::items::graph_file::wrongly_signed;
 use crate::items::locate::ItemLocator;
 use crate::items::subgraphs::Subgraphs;
 use crate::project;
+use crate::run::manifest_authority::AcceptedManifest;
 use crate::run::pins::Pins;
 use crate::run::snapshot::RunSnapshot;
 use crate::run::start::manifest_now;
@@ -116,26 +119,41 @@ impl CurrentSources<'_> {
         Ok(graphs)
     }
 
-    pub(crate) fn manifest(&mut self) -> Result<Manifest> {
-        let kept = &self.kept.manifest;
-        let Some(path) = &self.kept.pins.caps_file else { return Ok(kept.clone()) };
-        let shown = project::shown(path);
+    /// The manifest: the one that was given, or that of the run compared with its file. `kept` is the one that counts.
+    pub(crate) fn manifest(
+        &mut self,
+        kept: AcceptedManifest,
+        given: Option<&Path>,
+    ) -> Result<AcceptedManifest> {
+        if let Some(path) = given {
+            let before = self.kept.manifest.of_record();
+            if kept.digest() != before.digest() {
+                self.changes.push(changed_manifest(path, before, &kept));
+            }
+            return Ok(kept);
+        }
+        let Some(path) = &self.kept.pins.caps_file else { return Ok(kept) };
         match manifest_now(path) {
-            Ok(None) => Ok(kept.clone()),
-            Ok(Some(now)) if now.digest() == kept.digest() => Ok(kept.clone()),
+            Ok(None) => Ok(kept),
+            Ok(Some(now)) if now.digest() == kept.digest() => Ok(kept),
             Ok(Some(now)) => {
-                let text = crate::project::text_file::read(path).ok();
-                let lines = of_documents(&kept.to_json(), &now.to_json(), text.as_deref());
-                let told = kept.differences(&now).join("; ");
-                self.changes.push(format!("the manifest {shown}: {told}{lines}"));
-                Ok(if self.accept { now } else { kept.clone() })
+                self.changes.push(changed_manifest(path, &kept, &now));
+                Ok(if self.accept { AcceptedManifest::given(now) } else { kept })
             }
             Err(error) if self.accept => Err(error),
             Err(error) => {
+                let shown = project::shown(path);
                 self.changes
                     .push(format!("the manifest {shown} cannot be used any more: {}", error.message()));
-                Ok(kept.clone())
+                Ok(kept)
             }
         }
     }
+}
+
+/// The line about a manifest that has changed.
+pub(crate) fn changed_manifest(path: &Path, before: &Manifest, now: &Manifest) -> String {
+    let text = crate::project::text_file::read(path).ok();
+    let lines = of_documents(&before.to_json(), &now.to_json(), text.as_deref());
+    format!("the manifest {}: {}{lines}", project::shown(path), before.differences(now).join("; "))
 }

@@ -1,0 +1,232 @@
+//! Whose manifest counts: the one place in which a manifest becomes one that grants are computed from.
+//!
+//! A manifest counts if the user gives it in this command. The manifest that a run keeps counts if this host has begun the
+//! run: the record that pins it is signed with this host's identity key, and this host signs only what its user has given or
+//! accepted. Any other run has the manifest of a stranger: one that was imported or adopted, with everything that was forked,
+//! edited or continued from it, also if the user has added the key that signs it. Such a manifest says what was allowed
+//! somewhere else. Until the user gives a manifest, nothing that it names is opened or sent.
+
+use std::ops::Deref;
+
+use graph_core::capability::{Manifest, ManifestReach};
+use graph_core::diagnostic::{printable, shell_quoted};
+use graph_core::trust::KeyId;
+use graph_engine::Opens;
+use graph_store::RunRow;
+
+use crate::error::{Error, Result};
+use crate::project::user_home::Home;
+
+/// A manifest that grants are computed from.
+#[derive(Clone, Debug)]
+pub struct AcceptedManifest(Manifest);
+
+impl AcceptedManifest {
+    /// The manifest that the user, or the program, gives in this command.
+    pub fn given(manifest: Manifest) -> Self {
+        Self(manifest)
+    }
+
+    /// The manifest that allows nothing.
+    pub fn nothing() -> Self {
+        Self(Manifest::deny_all())
+    }
+
+    /// What a restriction leaves of it.
+    #[must_use]
+    pub(crate) fn narrowed(&self, restrict: impl FnOnce(&Manifest) -> Manifest) -> Self {
+        Self(restrict(&self.0))
+    }
+
+    pub(crate) fn into_manifest(self) -> Manifest {
+        self.0
+    }
+}
+
+impl Deref for AcceptedManifest {
+    type Target = Manifest;
+
+    fn deref(&self) -> &Manifest {
+        &self.0
+    }
+}
+
+/// The host that has begun a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// This one, by its identity key.
+    Own,
+    /// Another one.
+    Stranger,
+}
+
+impl Origin {
+    /// The origin of a run whose records were verified with the key that its row names. A key that was added, or is known to
+    /// verify with, is none of this host's.
+    pub(crate) fn of(row: &RunRow, home: &Home) -> Result<Self> {
+        Ok(if home.is_own_identity(row.key)? { Self::Own } else { Self::Stranger })
+    }
+}
+
+/// What a manifest is needed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// The journal answers.
+    Replay,
+    /// The world answers what only reads.
+    Ask,
+    /// The world answers everything again.
+    Send,
+    /// The run goes on.
+    Resume,
+}
+
+impl Purpose {
+    /// What it needs open of the machine, if the manifest counts.
+    fn opens(self) -> Opens {
+        match self {
+            Self::Replay => Opens::FOLDERS,
+            Self::Ask => Opens::WITHOUT_KEYS,
+            Self::Send | Self::Resume => Opens::ALL,
+        }
+    }
+
+    fn command(self, run: &str) -> String {
+        let run = shell_quoted(run);
+        match self {
+            Self::Replay => format!("graph-host replay {run}"),
+            Self::Ask => format!("graph-host replay {run} --live"),
+            Self::Send => format!("graph-host replay {run} --live --send"),
+            Self::Resume => format!("graph-host resume {run}"),
+        }
+    }
+}
+
+/// A manifest, with what may be opened of what it names.
+#[derive(Debug)]
+pub(crate) struct Permitted {
+    pub(crate) manifest: AcceptedManifest,
+    pub(crate) opens: Opens,
+}
+
+/// The manifest that a run keeps.
+#[derive(Clone, Debug)]
+pub(crate) struct KeptManifest {
+    manifest: Manifest,
+    run: String,
+    key: KeyId,
+    origin: Origin,
+}
+
+impl KeptManifest {
+    pub(crate) fn new(manifest: Manifest, row: &RunRow, origin: Origin) -> Self {
+        Self { manifest, run: row.run_id.clone(), key: row.key, origin }
+    }
+
+    /// The manifest as a record: to compare it, and for decisions of the walker by which nothing is dispatched.
+    pub(crate) fn of_record(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The manifest that counts: the given one, or else this one, if this host has begun the run.
+    pub(crate) fn permit(&self, purpose: Purpose, given: Option<AcceptedManifest>) -> Result<Permitted> {
+        if let Some(manifest) = given {
+            return Ok(Permitted { manifest, opens: purpose.opens() });
+        }
+        let manifest = AcceptedManifest(self.manifest.clone());
+        match (self.origin, purpose) {
+            (Origin::Own, _) => Ok(Permitted { manifest, opens: purpose.opens() }),
+            (Origin::Stranger, Purpose::Replay) => Ok(Permitted { manifest, opens: Opens::NOTHING }),
+            (Origin::Stranger, _) if self.allows_nothing() => {
+                Ok(Permitted { manifest, opens: Opens::NOTHING })
+            }
+            (Origin::Stranger, _) => Err(self.refused(purpose)),
+        }
+    }
+
+    fn allows_nothing(&self) -> bool {
+        self.manifest.digest() == Manifest::deny_all().digest()
+    }
+
+    fn refused(&self, purpose: Purpose) -> Error {
+        let Self { manifest, run, key, .. } = self;
+        let reach = ManifestReach::of(manifest);
+        let named = reach.to_string();
+        let reached = if named.is_empty() { " only larger budgets".to_owned() } else { named };
+        let command = format!("{} --caps FILE", purpose.command(run));
+        Error::denied(format!(
+            "run {} has the manifest of another host, with the key {}, and you have given none: nothing is reached by what a \
+             stranger allows. It names:{reached}",
+            printable(run),
+            key.short()
+        ))
+        .details(serde_json::json!({
+            "run_id": run,
+            "key_id": key,
+            "manifest": manifest.digest(),
+            "reach": reach,
+            "command": command,
+        }))
+        .help(format!("say with a manifest of your own what it may reach here: {command}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::error::Kind;
+
+    const REACHING: &str = "items: { \"t/a\": { http: [{ host: a.example }], secrets: [{ name: S, from: { env: TOKEN }, \
+                            header: authorization, host: a.example }] } }";
+
+    fn manifest(text: &str) -> Manifest {
+        Manifest::parse(text, "caps.yaml", "/").unwrap().0
+    }
+
+    fn kept(text: &str, origin: Origin) -> KeptManifest {
+        KeptManifest::new(manifest(text), &graph_store::conformance::sample::run("r").row, origin)
+    }
+
+    #[test]
+    fn a_strangers_manifest_opens_nothing_and_reaches_nothing() {
+        let kept = kept(REACHING, Origin::Stranger);
+        let replayed = kept.permit(Purpose::Replay, None).unwrap();
+        assert_eq!(replayed.opens, Opens::NOTHING);
+        for purpose in [Purpose::Ask, Purpose::Send, Purpose::Resume] {
+            let refused = kept.permit(purpose, None).unwrap_err();
+            assert_eq!(refused.kind(), Kind::Denied);
+            for part in ["run r", "a.example", "TOKEN"] {
+                assert!(refused.message().contains(part), "{part} in {}", refused.message());
+            }
+            assert!(refused.help_text().unwrap().contains("--caps FILE"));
+        }
+    }
+
+    #[test]
+    fn a_given_manifest_takes_the_place_of_any() {
+        let given = manifest("dispatch: [\"execute.tool.t.b\"]");
+        for origin in [Origin::Own, Origin::Stranger] {
+            let kept = kept(REACHING, origin);
+            let permitted =
+                kept.permit(Purpose::Resume, Some(AcceptedManifest::given(given.clone()))).unwrap();
+            assert_eq!((permitted.manifest.digest(), permitted.opens), (given.digest(), Opens::ALL));
+        }
+    }
+
+    #[test]
+    fn a_replay_reads_no_value_of_a_secret_even_of_an_own_run() {
+        let own = kept(REACHING, Origin::Own);
+        assert_eq!(own.permit(Purpose::Replay, None).unwrap().opens, Opens::FOLDERS);
+        assert_eq!(own.permit(Purpose::Ask, None).unwrap().opens, Opens::WITHOUT_KEYS);
+        assert_eq!(own.permit(Purpose::Resume, None).unwrap().opens, Opens::ALL);
+    }
+
+    #[test]
+    fn where_nothing_is_allowed_nothing_has_to_be_given() {
+        let nothing = KeptManifest { manifest: Manifest::deny_all(), ..kept(REACHING, Origin::Stranger) };
+        assert_eq!(nothing.permit(Purpose::Resume, None).unwrap().opens, Opens::NOTHING);
+        let budgets = kept("run: { steps: 999999 }", Origin::Stranger);
+        assert!(budgets.permit(Purpose::Resume, None).is_err(), "a stranger's budgets do not count either");
+    }
+}
