@@ -13,7 +13,7 @@ async function download(page, button, to) {
   await download.saveAs(to);
 }
 
-export async function handover({ native, browser, sites, scratch }) {
+export async function handover({ native, browser, sites, scratch, tree }) {
   const server = await serve(join(sites, "approval"));
   const page = await Page.open(browser, `http://localhost:${server.port}/`);
   const [file, key, changed] = ["run.jsonl", "key.pem", "changed.jsonl"].map((name) => join(scratch, name));
@@ -37,9 +37,14 @@ export async function handover({ native, browser, sites, scratch }) {
   other.call([8], "runs", "import", changed, "--identity", key);
   other.call([0], "runs", "import", file, "--identity", key);
   other.call([0], "runs", "verify", "asked");
-  const replayed = other.json([0], "replay", "asked");
+  // Items, trust and permissions come from the command: those of the page's run count for nothing here.
+  const sources = ["--trust", join(tree, "examples/trust.yaml"), "--items", join(tree, "examples/approval/.ai/tools")];
+  const replayed = other.json([0], "replay", "asked", ...sources);
   assert.equal(replayed.equal, true);
-  const told = other.json([0], "resume", "asked", "--answer", "accept");
+  const refused = other.json([4], "resume", "asked", "--answer", "accept", ...sources);
+  assert.match(refused.error.message, /the manifest of another host/);
+  const caps = join(tree, "examples/approval/caps.yaml");
+  const told = other.json([0], "resume", "asked", "--answer", "accept", "--caps", caps, ...sources);
   assert.deepEqual(told.output, JSON.parse(ended.output));
   const { history } = other.json([0], "runs", "show", "asked");
   const natively = history.map(({ step, result_digest: result, fuel }) => ({ step: String(step), result, fuel: String(fuel) }));

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 import { seal } from "./bundle.mjs";
 import { journals } from "./check_reach.mjs";
@@ -130,7 +130,7 @@ async function compare(given, { files, page, server, scratch }) {
 }
 
 /** Replays native runs in the page and the page's runs natively: nobody answers any more, and there is no key. */
-async function replayAll(native, page, runs, key) {
+async function replayAll(native, page, runs, key, { graph, trust }) {
   for (const { name, file } of runs) {
     const { said: told, message } = await replayed(page, choose(page, file));
     assert.equal(message, "", name);
@@ -139,7 +139,8 @@ async function replayAll(native, page, runs, key) {
   const other = new Native(native.binary);
   for (const { name, run, own } of runs) {
     other.call([0], "runs", "import", own, "--identity", key);
-    assert.equal(other.json([0], "replay", run).equal, true, name);
+    const sources = ["--trust", trust, "--items", join(dirname(graph), ".ai/tools")];
+    assert.equal(other.json([0], "replay", run, ...sources).equal, true, name);
   }
   console.log(`${runs.length} native runs replay in the page and ${runs.length} runs of the page natively, without the provider and its key`);
 }
@@ -189,7 +190,7 @@ export async function models(given) {
     for (const field of fields) await field.fill("");
     // A browser reports answers that are errors, which the provider was asked for.
     page.errors.length = 0;
-    await replayAll(native, page, runs, key);
+    await replayAll(native, page, runs, key, files);
   } finally {
     await page.close();
     site.close();

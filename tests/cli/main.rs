@@ -25,6 +25,7 @@ mod hostile;
 mod interrupted;
 mod items;
 mod json_memory;
+mod kept_manifests;
 mod layering;
 mod long_runs;
 mod model_figures;
