@@ -421,7 +421,8 @@ fn what_a_strangers_project_brings_along_grants_nothing() {
     );
     let tested = ran(&place, OF_VICTIM, &["test", ".", "--allow-unsigned"]);
     assert_eq!(tested.code, 5, "{}", tested.shown());
-    assert!(tested.shown().contains("no entry of the manifest is about that item"), "{}", tested.shown());
+    let said = tested.shown().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("no entry of the manifest is about that item"), "{said}");
     place.graph("calm.yaml", "start: a\nnodes:\n  a: { assign: { x: 1 } }\n");
     place.write(
         ".ai/hooks.yaml",
