@@ -61,5 +61,6 @@ mod terminal;
 mod transcript;
 mod travel;
 mod trust;
+mod ways_in;
 mod written_graphs;
 mod yank;
