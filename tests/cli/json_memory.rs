@@ -359,7 +359,7 @@ fn each(ways: &[Way]) {
             (way.plant)(&place, &text(way.length));
             for words in way.commands {
                 let bounds = Bounds { time: Duration::from_secs(60), memory: 1200, ..Bounds::default() };
-                let ended = watch::within(place.command(&[words, &["--json"]].concat()), &bounds);
+                let ended = watch::within(place.command(&[*words, &["--json"]].concat()), &bounds);
                 if filter.is_some() {
                     let (code, peak) = (ended.code, ended.peak_together >> 10);
                     println!("{name}: {}: {code:?}, {peak} MiB, {:?}", words.join(" "), ended.took);

@@ -2,8 +2,8 @@
 
 use std::fmt::Display;
 
-use graph_core::limits::LARGEST_FIGURE;
 use graph_core::json::{self, ReadJsonError, TreeLimit};
+use graph_core::limits::LARGEST_FIGURE;
 use serde_json::{Map, Value};
 
 use crate::{Bounds, DecodeError, halves};

@@ -90,14 +90,13 @@ async fn carry_out(
     let plan =
         Plan::make(&scene.file.graph, &scene.subgraphs.graphs, &scene.hooks.hooks, &scene.components).await;
     ensure!(plan.missing().is_empty(), "{:?}", plan.missing());
-    let folder = std::env::current_dir()?;
     let store = match (request.store.as_str(), &*sqlite) {
         ("sqlite", Some(store)) => Arc::clone(store),
         ("sqlite", None) => {
-            let opened = stores::open(&folder, StoreKind::Sqlite, host)?;
+            let opened = stores::open(&project, StoreKind::Sqlite, host)?;
             Arc::clone(sqlite.insert(opened))
         }
-        _ => stores::open(&folder, StoreKind::Memory, host)?,
+        _ => stores::open(&project, StoreKind::Memory, host)?,
     };
     let start = Start {
         inputs: request.inputs,

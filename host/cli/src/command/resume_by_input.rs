@@ -60,7 +60,7 @@ pub(super) async fn resume(
             ),
         ));
     }
-    let known = restore::inputs(&*store, &row.inputs, "the inputs")?;
+    let known = restore::inputs(&*store, &row.inputs)?;
     drop(store);
     let parameters = graph_runtime::run::start::run_parameters(graph, &given)?;
     given.retain(|name, value| {

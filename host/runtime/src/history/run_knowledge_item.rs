@@ -188,7 +188,7 @@ fn text(
     field("tags", Value::from(vec!["graph_state", &row.graph_id]).to_string());
     text.push_str("---\n\n");
     let mut body = Map::new();
-    body.insert("inputs".to_owned(), restore::inputs(store, &checkpoint.inputs, "the inputs")?);
+    body.insert("inputs".to_owned(), restore::inputs(store, &checkpoint.inputs)?);
     body.extend(restore::state(store, checkpoint)?);
     text.push_str(&printable(&serde_json::to_string_pretty(&body).unwrap_or_default()));
     text.push('\n');

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 
-use graph_core::diagnostic::printable;
+use graph_core::diagnostic::{printable, shell_quoted};
 use graph_core::trust::{SigningKey, VerifyingKey};
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
@@ -19,7 +19,7 @@ use graph_runtime::project::key_pairs::signing_key;
 use graph_runtime::project::state::OwnState;
 use graph_runtime::project::stores::{self, StoreKind, Stores};
 use graph_runtime::run::restore;
-use graph_runtime::run::start::word;
+
 use serde_json::json;
 
 use super::verify::read_key;
@@ -150,7 +150,7 @@ pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<E
 
 /// The command that resumes a run of another host.
 fn resume_command(run: &str) -> String {
-    format!("resume it with a manifest of yours: graph-host resume {} --caps FILE", word(run))
+    format!("resume it with a manifest of yours: graph-host resume {} --caps FILE", shell_quoted(run))
 }
 
 /// Takes the key of a run that was imported before.

@@ -372,7 +372,7 @@ impl RunView {
     pub(super) fn summary(&self, store: &dyn CheckpointStore, row: &RunRow) -> Result<Summary> {
         let newest = self.newest.as_ref();
         let inputs = newest.map_or(row.inputs, |newest| newest.inputs);
-        let inputs = restore::inputs(store, &inputs, "the inputs")?;
+        let inputs = restore::inputs(store, &inputs)?;
         let mut executions = newest.map(|newest| newest.executions.clone()).unwrap_or_default();
         let fuel = self.fuel();
         for (node, used) in self.uses() {
