@@ -132,6 +132,7 @@ fn tested(place: &Place, case: &str) {
 #[test]
 fn no_name_of_a_model_escapes_the_rules_above() {
     let place = Place::new();
+    std::fs::create_dir_all(place.path(".ai/directives")).unwrap();
     place.write(".ai/directives/work.md", WORK);
     for attempt in attempts() {
         tested(&place, &case(&attempt, attempt.approvals, 0));
@@ -144,6 +145,7 @@ fn no_name_of_a_model_escapes_the_rules_above() {
 #[test]
 fn a_person_is_asked_in_a_thread_about_the_item() {
     let place = Place::new();
+    std::fs::create_dir_all(place.path(".ai/directives")).unwrap();
     place.write(".ai/directives/work.md", WORK);
     let attempt = &attempts()[3];
     let mut asked = case(attempt, attempt.approvals, 0);

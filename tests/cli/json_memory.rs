@@ -112,7 +112,11 @@ const WAYS: &[Way] = &[
         name: "a note about removed checkpoints",
         length: LENGTH,
         plant: |place, text| {
-            sql(place, "INSERT INTO prunings (run, namespace, note) SELECT id, '', ?1 FROM runs", text)
+            sql(
+                place,
+                "INSERT OR REPLACE INTO prunings (run, namespace, note) SELECT id, '', ?1 FROM runs",
+                text,
+            )
         },
         commands: SHOWING,
     },

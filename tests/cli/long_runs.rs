@@ -82,7 +82,8 @@ fn no_command_takes_memory_for_a_whole_history() {
                 assert_eq!(code, 0, "{command:?}: {told}");
                 peak
             };
-            let (short, long) = (of(&short), of(&long));
+            // A process that ends soon may have ended before it was looked at: its largest figure counts.
+            let (short, long) = ((0..5).map(|_| of(&short)).max().unwrap_or(0), of(&long));
             assert!(
                 long < short + SLACK,
                 "{store} {command:?}: {short} bytes for 100 steps, {long} for 8,000"

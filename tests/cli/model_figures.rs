@@ -122,7 +122,8 @@ fn what_a_provider_counts_can_always_be_stored() {
             None,
             true,
         ),
-        (both("12", "3"), Some([12, 3]), false),
+        // The component asks twice.
+        (both("12", "3"), Some([24, 6]), false),
         // What is no count: what was set aside is charged.
         (both("-1", "1"), None, false),
         (both("1", "-9223372036854775808"), None, false),

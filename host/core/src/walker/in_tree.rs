@@ -66,7 +66,7 @@ impl Walker {
     /// Replaces the manifest, and with it the limits.
     fn allow(&mut self, manifest: Arc<Manifest>) {
         self.setup.manifest = manifest;
-        self.passed_on = super::approvals::passed_on(&self.graph, &self.setup.inputs, &self.setup.manifest);
+        self.pass_on();
         self.prepared = self.graph.nodes.iter().map(|node| self.prepare(node)).collect();
     }
 

@@ -54,7 +54,7 @@ pub struct Walker {
     pub(super) path: String,
     pub(super) prepared: Vec<PreparedAction>,
     /// What its dispatches may use: its manifest, with the rules among its inputs.
-    pub(super) passed_on: Arc<Manifest>,
+    passed_on: Arc<Manifest>,
     /// Whether any template reads `node` or `run`.
     pub(super) uses_context: bool,
     pub(super) channels: Channels,
@@ -94,6 +94,16 @@ impl Walker {
     pub fn new(graph: Arc<Graph>, setup: Setup) -> Self {
         let channels = Channels::new(&graph, Arc::clone(&setup.inputs));
         Self::with(graph, setup, channels)
+    }
+
+    /// The manifest of what this run dispatches: narrowed by the rules of the agents above and of this graph.
+    pub(super) fn passed_on(&self) -> Arc<Manifest> {
+        Arc::clone(&self.passed_on)
+    }
+
+    /// Works that manifest out again, after other inputs or another manifest.
+    pub(super) fn pass_on(&mut self) {
+        self.passed_on = super::approvals::passed_on(&self.graph, &self.setup.inputs, &self.setup.manifest);
     }
 
     pub(super) fn with(graph: Arc<Graph>, mut setup: Setup, channels: Channels) -> Self {

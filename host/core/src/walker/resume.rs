@@ -379,7 +379,7 @@ impl Walker {
         self.result_hasher = result_hasher(&self.graph.digest, &self.inputs_digest);
         self.channels.set_inputs(Arc::clone(&inputs));
         self.setup.inputs = inputs;
-        self.passed_on = super::approvals::passed_on(&self.graph, &self.setup.inputs, &self.setup.manifest);
+        self.pass_on();
     }
 
     /// Starts another turn of a run that has ended, with new inputs: at `start`, with its present channels, and with the

@@ -207,7 +207,7 @@ impl Walker {
             path: self.path_of(&node.name),
             item,
             graph: Arc::clone(&graph),
-            manifest: Arc::clone(&self.passed_on),
+            manifest: self.passed_on(),
             node: node_index,
             primary: dispatch.primary,
             item_type: dispatch.item_type,

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use graph_core::digest::Digest;
+use graph_core::json::{self, TreeLimit};
 use graph_core::time::Timestamp;
 use graph_core::trust::{MAX_YANK, TrustStore, YankStatement, signed_content};
 
@@ -30,7 +31,7 @@ pub fn tag_of(id: &str) -> String {
 /// Reads a list of envelopes.
 pub fn read_list(bytes: &[u8]) -> Option<Vec<String>> {
     let envelopes: Vec<String> =
-        (bytes.len() <= MOST_LIST).then(|| serde_json::from_slice(bytes).ok()).flatten()?;
+        (bytes.len() <= MOST_LIST).then(|| json::read(bytes, TreeLimit::ANSWER).ok()).flatten()?;
     let fits = envelopes.len() <= MOST_LISTED && envelopes.iter().all(|text| text.len() <= MAX_YANK);
     fits.then_some(envelopes)
 }

@@ -23,6 +23,7 @@ use crate::error::{Error, Result};
 use crate::host::now;
 use crate::items::locate::envelope_path;
 use crate::items::lock_file::LockFile;
+use crate::project::text_file;
 use crate::project::user_home::{create_private_folder, write_atomic};
 use crate::project::{self, Project};
 
@@ -97,8 +98,9 @@ pub fn is_pulled(file: &Path) -> bool {
 
 /// The refusal of a pulled file whose signature is missing.
 pub fn without_signature(file: &Path) -> Error {
-    let from =
-        fs::read(origin_path(file)).ok().and_then(|bytes| json::read::<Origin>(&bytes, TreeLimit::NOTE).ok());
+    let from = text_file::read(&origin_path(file))
+        .ok()
+        .and_then(|bytes| json::read::<Origin>(&bytes, TreeLimit::NOTE).ok());
     let from = from.map(|origin| format!(" from {}", printable(&origin.reference))).unwrap_or_default();
     Error::integrity(format!("{} was pulled{from}, and is not signed", project::shown(file)))
         .help("pull it again; `--allow-unsigned` is for what you develop yourself, never for what was pulled")

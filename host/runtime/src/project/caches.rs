@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::items::installed::is_marked;
 use crate::items::lock_file::LockFile;
 use crate::project::stores::{self, Stores};
+use crate::project::text_file;
 use crate::project::user_home::Home;
 use crate::project::{self, Project};
 use crate::registry::fetch_cache::{ITEM, UNFINISHED};
@@ -179,7 +180,7 @@ fn fetched(home: &Home, project: &Project) -> Result<Vec<FetchedItem>> {
         }
         found.push(FetchedItem {
             manifest: format!("sha256:{name}"),
-            item: fs::read_to_string(&file).unwrap_or_default().trim().to_owned(),
+            item: text_file::read(&file).unwrap_or_default().trim().to_owned(),
             bytes: size(&folder),
             last_used: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH),
             needed_by: None,

@@ -11,6 +11,7 @@ use graph_core::time::Timestamp;
 use graph_core::trust::{KeyId, Rotation, SigningKey, VerifyingKey};
 
 use crate::error::{Error, Result};
+use crate::project::text_file;
 use crate::project::user_home::{Home, create_private_folder, write_atomic};
 
 const PRIVATE: &str = ".pem";
@@ -168,7 +169,7 @@ impl Home {
     /// one. A rotation by a running process is left alone.
     pub(crate) fn undo_half_rotation(&self) {
         let present = || {
-            let text = fs::read_to_string(self.identity_file()).ok()?;
+            let text = text_file::read(&self.identity_file()).ok()?;
             SigningKey::from_pem(&text).ok().map(|key| key.id())
         };
         let is_half_made = |id: KeyId| {
@@ -192,7 +193,7 @@ impl Home {
     /// key is known here: that rotation was completed, and the old key was put back later.
     fn forget_rotation_of(&self, present: KeyId) {
         let at = |end: &str| self.identities().join(format!("{present}{end}"));
-        let named = fs::read_to_string(at(ROTATION)).ok().and_then(|text| Rotation::parse(&text).ok());
+        let named = text_file::read(&at(ROTATION)).ok().and_then(|text| Rotation::parse(&text).ok());
         let is_known = |id: KeyId| {
             [PRIVATE, PUBLIC].iter().any(|end| self.identities().join(format!("{id}{end}")).exists())
         };
@@ -212,7 +213,7 @@ impl Home {
 }
 
 fn read(path: &Path) -> Result<Option<String>> {
-    match fs::read_to_string(path) {
+    match text_file::read(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::read("the identity key", path, &error)),

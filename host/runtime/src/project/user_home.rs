@@ -12,6 +12,7 @@ use graph_store::held::{FilePlace, Written};
 use crate::error::{Error, Result};
 use crate::project::key_pairs::Pairs;
 use crate::project::private_files;
+use crate::project::text_file;
 
 /// The environment variable that moves the user's space, with the cache, into one folder.
 pub const HOME_VARIABLE: &str = "GRAPH_HOST_HOME";
@@ -100,7 +101,7 @@ impl Home {
     /// This host's identity key, made at first use. Processes that make it at the same time agree on one.
     pub fn identity(&self) -> Result<SigningKey> {
         let path = self.identity_file();
-        match fs::read_to_string(&path) {
+        match text_file::read(&path) {
             Ok(text) => read_identity(&path, &text),
             Err(error) if error.kind() == io::ErrorKind::NotFound => self.make_identity(&path),
             Err(error) => Err(Error::read("the host's identity key", &path, &error)),
@@ -129,7 +130,7 @@ impl Home {
         match write_new_private(path, pem.as_bytes()) {
             Ok(true) => Ok(key),
             Ok(false) => {
-                let text = fs::read_to_string(path)
+                let text = text_file::read(path)
                     .map_err(|error| Error::read("the host's identity key", path, &error))?;
                 read_identity(path, &text)
             }

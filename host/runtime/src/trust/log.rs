@@ -1,6 +1,6 @@
 //! The trust log, next to the trust store: what was accepted when, and by which keys. Lines are added and never changed.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
@@ -19,6 +19,7 @@ use crate::items::graph_file::GraphFile;
 use crate::items::text_items;
 use crate::plan::Plan;
 use crate::project;
+use crate::project::text_file;
 use crate::project::user_home::{Home, create_private_folder, sync_folder, write_atomic};
 
 const BEGIN_ANEW: &str = "find out who changed it, and put trust.log and trust.log.head back from a copy; \
@@ -236,7 +237,7 @@ impl TrustLog {
     }
 
     fn texts(&self) -> Result<(String, Option<String>)> {
-        let read = |path: PathBuf| match fs::read_to_string(&path) {
+        let read = |path: PathBuf| match text_file::read(&path) {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
@@ -278,6 +279,8 @@ fn accepted(item: String, digest: Digest, keys: Vec<KeyId>) -> LogEntry {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::fs;
+
     use super::*;
     use crate::error::Kind;
 

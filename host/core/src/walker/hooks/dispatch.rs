@@ -111,7 +111,7 @@ impl Walker {
         };
         let call = TaskSpec {
             graph: Arc::clone(&self.graph),
-            manifest: Arc::clone(&self.passed_on),
+            manifest: self.passed_on(),
             path: self.path_of(&activation.node_id),
             item: None,
             node: NodeIndex(0),
