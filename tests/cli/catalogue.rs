@@ -201,14 +201,14 @@ fn no_case_runs_that_its_publisher_has_not_signed() {
         results.map(|case| case["name"].as_str().unwrap().to_owned()).collect()
     };
     let at = "oci-layout:tested:t/flow:1.0.0";
-    assert!(!place.run(&["test", at]).stderr.contains("nobody whom you trust"));
+    assert!(!place.run(&["test", at]).stderr.contains("no key that you trust"));
     changed(&place, "tested", "t/flow:1.0.0", added);
     assert_eq!(names(&cases()), ["own"]);
     // The user has asked for all of them by name, and is told about the one that nobody has signed.
     let (tested, code) = place.json(&["test", at]);
     assert_eq!((code, &tested["passed"]), (0, &json!(2)), "{tested}");
     let told = place.run(&["test", at]).stderr.replace("\n  ", " ");
-    assert!(told.contains("nobody whom you trust has signed `added.case.yaml`"), "{told}");
+    assert!(told.contains("no key that you trust has signed `added.case.yaml`"), "{told}");
     let shown = place.json(&["inspect", at]).0;
     let signed = |at: usize| shown["published"]["cases"][at]["signed"].clone();
     assert_eq!((signed(0), signed(1)), (json!(true), json!(false)), "{shown}");

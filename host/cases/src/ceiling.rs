@@ -158,7 +158,7 @@ impl Bounds {
         self.stop.is_requested() || Instant::now() >= self.ends
     }
 
-    /// Resolves once the time is over or the case is to stop. It wakes nobody: whoever waits for it also waits for a run,
+    /// Resolves once the time is over or the case is to stop. It wakes no task: what waits for it also waits for a run,
     /// which yields between its events.
     pub(crate) async fn late(&self) {
         std::future::poll_fn(|_| if self.is_late() { Poll::Ready(()) } else { Poll::Pending }).await;

@@ -230,7 +230,7 @@ pub(crate) struct Reply {
 }
 
 impl Doubles {
-    /// The doubles of a case, whose results take so many bytes at most while they wait.
+    /// The doubles of a case, whose results take at most `most` bytes while they wait.
     pub(crate) fn new(items: BTreeMap<String, Double>, most: u64) -> Self {
         Self { items, waiting: Waiting::new(most), counts: Mutex::default() }
     }

@@ -130,7 +130,7 @@ fn perform(
                 return Err(Problem::Unexpected { step: number, operation, line, mismatches });
             }
             if options.crash {
-                // What every step comes to is kept until the crashes have been tried.
+                // The result of every step is kept until the crashes have been tried.
                 session.store.has_room_for(size::of(&actual.result));
                 undisturbed.push(Undisturbed { actual, writes: session.store.taken() - before });
             }

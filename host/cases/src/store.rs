@@ -39,7 +39,7 @@ pub(crate) struct CaseStore {
 }
 
 impl CaseStore {
-    /// A store that takes any number of records, of so many bytes in all.
+    /// A store that takes any number of records, of at most `most` bytes in all.
     pub(crate) fn new(most: u64) -> Self {
         Self { left: AtomicU64::new(u64::MAX), most, ..Self::default() }
     }

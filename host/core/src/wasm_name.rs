@@ -67,7 +67,7 @@ pub fn check_core_name(place: WasmNamePlace, name: &str) -> Result<(), WasmNameE
     const MEANINGS: [&str; 2] = ["*", "__proto__"];
     let is_plain = |c: char| (c == ' ' || c.is_ascii_graphic()) && !matches!(c, '\'' | '"' | '`' | '\\');
     let reason = if !name.chars().all(is_plain) {
-        "has a character that cannot stand in generated code"
+        "has a character that generated code cannot hold"
     } else if ENDS.iter().any(|end| name.contains(end)) {
         "has a sequence that means something in generated code"
     } else if MEANINGS.contains(&name) {
@@ -159,7 +159,7 @@ mod tests {
         let error = check_core_name(WasmNamePlace::CoreModule, "a\u{1b}[2J\u{ad}\'")
             .map_err(|error| error.to_string());
         let expected =
-            "the module name `a\\u{1b}[2J\\u{ad}\'` has a character that cannot stand in generated code";
+            "the module name `a\\u{1b}[2J\\u{ad}\'` has a character that generated code cannot hold";
         assert_eq!(error, Err(expected.to_owned()));
     }
 }

@@ -140,7 +140,7 @@ impl Companions {
         }
     }
 
-    /// The names of those of a kind, or of any, that nobody has signed.
+    /// The names of the unsigned ones of a kind, or of all kinds.
     pub fn unsigned(&self, kind: Option<CompanionKind>) -> Vec<&str> {
         let wanted = |one: &&Listed| !one.is_signed && kind.is_none_or(|kind| one.kind == kind);
         self.listed.iter().filter(wanted).map(|one| one.title.as_str()).collect()

@@ -285,7 +285,7 @@ fn envelope(
     Ok(String::from_utf8(content).ok().filter(|_| is_it))
 }
 
-/// A version with the digest of what its signature covers, which a statement names. Nobody has verified that signature.
+/// A version with the digest of what its signature covers, which a statement names. That signature is not verified.
 pub fn with_content(
     transport: &dyn Transport,
     about: PublishedVersion,

@@ -13,13 +13,13 @@ use graph_runtime::registry::companions::graph_title;
 
 use crate::command::args::SourceArgs;
 
-/// The files that nobody has signed, as the beginning of a warning: those of a kind, or all.
+/// The unsigned files, as the beginning of a warning: those of a kind, or all.
 pub(crate) fn unsigned(companions: &Companions, kind: Option<CompanionKind>) -> Option<String> {
     const SHOWN: usize = 5;
     let names = companions.unsigned(kind);
     let shown: Vec<_> = names.iter().take(SHOWN).map(|name| format!("`{}`", printable(name))).collect();
     let more = if names.len() > SHOWN { format!(" and {} more", names.len() - SHOWN) } else { String::new() };
-    (!names.is_empty()).then(|| format!("nobody whom you trust has signed {}{more}", shown.join(", ")))
+    (!names.is_empty()).then(|| format!("no key that you trust has signed {}{more}", shown.join(", ")))
 }
 
 /// The cases of a graph that was verified.

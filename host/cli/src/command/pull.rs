@@ -140,7 +140,7 @@ fn companions_of(
         let files = puller.files(one)?;
         if let Some(unsigned) = unsigned(&one.pulled.companions, None) {
             context.output.warn(format_args!(
-                "{unsigned}: whoever may write to {} can have written that",
+                "{unsigned}: anyone who may write to {} can have written that",
                 graph_core::diagnostic::printable(&one.reference.to_string())
             ));
         }

@@ -31,7 +31,7 @@ pub fn styled(style: Style, text: impl Display) -> String {
 }
 
 /// JSON text that a terminal may be shown: what it could act on, or what could turn the direction of writing, is escaped; in a
-/// terminal also what nobody sees. JSON leaves more of that as it is than a terminal bears. Line breaks can only be layout, and stay.
+/// terminal also characters that are invisible. JSON leaves more of that as it is than a terminal bears. Line breaks can only be layout, and stay.
 pub fn json_for_terminals(text: String) -> String {
     static IS_TERMINAL: LazyLock<bool> = LazyLock::new(|| io::stdout().is_terminal());
     escaped_json(text, if *IS_TERMINAL { is_invisible } else { turns })

@@ -28,8 +28,8 @@ const INVISIBLE: [(u32, u32); 20] = [
     (0xe0000, 0xe0fff),
 ];
 
-/// Whether a reader does not see a character, or it reorders the text around it. Control characters are told apart by
-/// [`char::is_control`].
+/// Whether a reader does not see a character, or it reorders the text around it. [`char::is_control`] finds
+/// control characters.
 pub fn is_invisible(character: char) -> bool {
     let code = u32::from(character);
     code >= INVISIBLE[0].0 && INVISIBLE.iter().any(|(first, last)| (*first..=*last).contains(&code))

@@ -1,4 +1,4 @@
-//! Words of command lines that a person is told to type.
+//! Words of command lines that a message asks a person to type.
 
 use super::printable;
 

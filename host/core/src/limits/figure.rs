@@ -10,7 +10,7 @@ pub(super) fn sum(a: u64, b: u64) -> u64 {
     if a == u64::MAX || b == u64::MAX || sum <= LARGEST_FIGURE { sum } else { LARGEST_FIGURE }
 }
 
-/// A figure of what was used, whoever says it: at most [`LARGEST_FIGURE`].
+/// A figure of what was used, from any source: at most [`LARGEST_FIGURE`].
 pub(super) fn counted(figure: u64) -> u64 {
     if figure <= LARGEST_FIGURE { figure } else { LARGEST_FIGURE }
 }

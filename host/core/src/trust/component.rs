@@ -489,7 +489,7 @@ pub enum SignError {
     /// The statement or the envelope cannot be written as JSON.
     #[error("the statement cannot be written: {0}")]
     Write(#[from] serde_json::Error),
-    /// Whoever verifies the component would refuse the envelope.
+    /// Every reader would refuse the envelope.
     #[error("nothing would read the envelope with this statement: {0}")]
     Unreadable(#[source] Box<ClaimsError>),
 }

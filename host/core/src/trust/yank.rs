@@ -184,7 +184,7 @@ impl YankStatement {
         sign_document(format, payload, key).map_err(|error| YankError::Write(error.to_string()))
     }
 
-    /// The statement in an envelope, whoever has signed it: for choosing what is verified.
+    /// The statement in an envelope, before its signature is checked: for choosing what is verified.
     pub fn claimed(envelope: &str) -> Result<Self, YankError> {
         let (envelope, names_content) = opened(envelope)?;
         Self::parse(envelope.unverified(), names_content)

@@ -33,7 +33,7 @@ pub use restore::{RestoredChild, RestoredTree};
 
 pub(super) use names::graph_of;
 
-/// Up to so many child runs, or waiting records, all are looked at after each event that may concern them.
+/// Up to this number of child runs, or waiting records, all are looked at after each event that may concern them.
 const FEW: usize = 16;
 
 /// Walks a graph, and the graphs that its nodes name.

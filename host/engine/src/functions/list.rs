@@ -218,7 +218,7 @@ pub(crate) fn first_callable(
     found.transpose()
 }
 
-/// What becomes of a name that is to be a function of a component.
+/// The outcome of looking up a name among the functions of a component.
 pub(crate) enum Named {
     /// It is one that nodes can call.
     Callable,

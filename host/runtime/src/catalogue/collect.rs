@@ -222,7 +222,7 @@ impl Collected<'_> {
             let manifest = listed(CompanionKind::Manifest).next();
             let manifest = manifest.map(|one| companions::fetch_text(transport, &name, one)).transpose()?;
             let mut cases = Vec::new();
-            // Whoever may write to the registry can add cases. None runs that its publisher has not signed.
+            // Anyone who may write to the registry can add cases: only those run that the publisher has signed.
             for one in listed(CompanionKind::Case).filter(|one| one.is_signed) {
                 cases.push((one.title.clone(), companions::fetch_text(transport, &name, one)?));
             }

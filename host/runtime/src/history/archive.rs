@@ -120,7 +120,7 @@ pub fn write(
     writer.line(&Header { format: FORMAT.to_owned(), version: VERSION, run_id: row.run_id.clone(), key })?;
     writer.line(&Line::Row(Box::new(RunRow { pid: None, ..row.clone() })))?;
     for digest in restore::texts(store, row)? {
-        // The header already contains the key. The note of the start says what this host may go on with, and no other.
+        // The header already contains the key. The note of the start counts for this host alone.
         if digest != Digest::from_bytes(*row.key.as_bytes())
             && digest != RunStart::of(row).digest()
             && let Some(text) = store.snapshot(&digest)?

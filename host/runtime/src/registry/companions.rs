@@ -24,7 +24,7 @@ pub trait CompanionSource: fmt::Debug {
     /// What a graph takes along. It is asked before anything is published.
     fn companions(&self, ready: &Ready) -> Result<Vec<Companion>>;
 
-    /// The private half of the key that has signed a graph, to sign what it takes along. Without it, nobody signs that.
+    /// The private half of the key that has signed a graph, to sign what it takes along. Without it, they stay unsigned.
     fn signing_key(&self, _ready: &Ready, _signer: KeyId) -> Result<Option<SigningKey>> {
         Ok(None)
     }

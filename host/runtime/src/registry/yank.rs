@@ -217,7 +217,7 @@ impl Puller<'_> {
             notices.notice(Notice::YankUnknown { item: &named(&about), reason: &error.to_string() });
         }
         let is_same = match &yanks.yanked {
-            // One about the manifest alone, or that is not there any more, is stated again.
+            // One about the manifest alone, or that was removed, is stated again.
             Some(yank) => {
                 let of_content = matches!(yank.statement().subject, YankSubject::Content(_));
                 is_yanked && yank.statement().reason == reason && of_content && !yanks.is_hidden

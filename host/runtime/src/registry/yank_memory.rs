@@ -19,8 +19,8 @@ pub(crate) fn remembered(home: &Home, id: &str) -> Vec<String> {
     read().ok().and_then(|bytes| read_list(&bytes)).unwrap_or_default()
 }
 
-/// Adds envelopes whose statements count. If they cannot be written, the command goes on: they are seen again next time, unless
-/// someone hides them until then.
+/// Adds envelopes whose statements count. If they cannot be written, the command continues: the next one reads them again,
+/// unless someone hides them until then.
 pub(crate) fn remember(home: &Home, id: &str, known: &[String], seen: &[String]) {
     let new = seen.iter().filter(|text| !known.contains(text));
     let all: Vec<String> = known.iter().chain(new).cloned().collect();

@@ -77,7 +77,7 @@ pub(crate) enum Purpose {
     Ask,
     /// The world answers everything again.
     Send,
-    /// The run goes on.
+    /// Continues the run.
     Resume,
 }
 

@@ -100,7 +100,7 @@ pub fn snapshot(store: &dyn CheckpointStore, digest: &Digest, what: &str) -> Res
     Err(Error::integrity(format!("{what} of this run ({digest}) was changed in the store")))
 }
 
-/// Tells whether a text has the digest by which a run names it: that of its bytes, or the same under the domain of the inputs or
+/// Returns whether a text has the digest by which a run names it: that of its bytes, or the same under the domain of the inputs or
 /// of the pins.
 pub(crate) fn is_text_of(digest: &Digest, text: &str) -> bool {
     Digest::of_bytes(text.as_bytes()) == *digest

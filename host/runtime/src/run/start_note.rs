@@ -1,8 +1,8 @@
-//! A signed note of what a run was begun with, among the texts that it keeps.
+//! A signed note of what a run was started with, among the texts that it keeps.
 //!
 //! Until a run's first checkpoint, its row alone says what it is to run and with which manifest, and rows are not signed. A
 //! stranger's store may contain any row, also one that names the key of this host. So the host signs what it begins, and a run
-//! without checkpoints goes on only with this note.
+//! without checkpoints continues only with this note.
 
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::trust::{Signature, SigningKey, VerifyingKey};
@@ -54,7 +54,7 @@ impl<'r> RunStart<'r> {
         }
         Err(Error::denied(format!(
             "run {} has no checkpoint yet, and nothing signed says that this host has begun it: what it would run, and with \
-             which manifest, may be what somebody else has written",
+             which manifest, may be what another party has written",
             self.run
         ))
         .details(serde_json::json!({ "run_id": self.run, "command": "graph-host run GRAPH --caps FILE" }))

@@ -45,7 +45,7 @@ pub(super) struct Gathered<'g> {
     named: Vec<PathBuf>,
     /// Those of them that a published graph has.
     taken: RefCell<BTreeSet<PathBuf>>,
-    /// The graphs of which it was said that nobody signs what they take along.
+    /// The graphs about which a warning has said that their companions are unsigned.
     unsigned: RefCell<BTreeSet<String>>,
 }
 

@@ -49,7 +49,7 @@ pub(super) fn run(
     }
     if let Some(unsigned) = unsigned(&companions, Some(CompanionKind::Case)) {
         context.output.warn(format_args!(
-            "{unsigned}: whoever may write to {name} can have written them; they run with doubles only, within the limits of a run \
+            "{unsigned}: anyone who may write to {name} can have written them; they run with doubles only, within the limits of a run \
              without a manifest"
         ));
     }
