@@ -24,7 +24,7 @@ pub struct Parent {
     spend: Option<f64>,
     /// The dispatch patterns of each thread above: the model is offered what one pattern of each list covers.
     pub(crate) permissions: Vec<Vec<String>>,
-    /// Rules about calls that a thread of an earlier build has passed on. The host passes them on now, as `approvals_above`.
+    /// Rules about calls that came among the params. The rules that the host passes on are in `approvals_above`.
     pub(crate) approvals: Vec<Vec<Approval>>,
 }
 

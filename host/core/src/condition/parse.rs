@@ -213,9 +213,10 @@ impl Reader<'_> {
         };
         match self.patterns.compile(pattern) {
             Ok(pattern) => Ok(Test::Regex(pattern)),
-            Err(PatternError::TooLarge) => {
-                self.fail("the pattern is too large", "repeat less, or test a shorter pattern")
-            }
+            Err(PatternError::TooLarge) => self.fail(
+                "the pattern is too large, or takes too long to compile",
+                "repeat less, or test a shorter pattern",
+            ),
             Err(PatternError::Together) => self.fail(
                 "the patterns of the document are too large together",
                 "use fewer patterns, or shorter ones; `in` and `contains` need none",

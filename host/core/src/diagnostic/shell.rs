@@ -9,8 +9,11 @@ use super::printable;
 /// ```
 pub fn shell_quoted(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_-./@:+=,~".contains(c);
-    // At the beginning, `~` names a home and `=` a command (zsh).
-    let is_expanded = text.starts_with('=') || (text.starts_with('~') && !text.starts_with("~/"));
+    // A shell replaces `~` at the beginning and, in a word like an assignment, after `=` and `:`; zsh also a leading `=`.
+    let is_expanded = text.starts_with('=')
+        || (text.starts_with('~') && !text.starts_with("~/"))
+        || text.contains("=~")
+        || text.contains(":~");
     let text = printable(text).replace('\n', "\\n").replace('\t', "\\t");
     if !text.is_empty() && !is_expanded && text.chars().all(plain) {
         text
@@ -31,6 +34,8 @@ mod tests {
             ("~/a.yaml", "~/a.yaml"),
             ("~root/a.yaml", "'~root/a.yaml'"),
             ("=ls", "'=ls'"),
+            ("a=~/x", "'a=~/x'"),
+            ("a=x:~root", "'a=x:~root'"),
             ("", "''"),
             ("a\nb\tc", r"'a\nb\tc'"),
             ("a\u{202e}\u{e0041}b", r"'a\u{202e}\u{e0041}b'"),

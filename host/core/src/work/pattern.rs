@@ -58,7 +58,9 @@ pub enum PatternError {
     #[error("{0}")]
     Syntax(String),
     /// It is too long, too large once it is compiled, or takes too long to be compiled.
-    #[error("it is longer than {LONGEST} bytes, or larger than {MOST_WEIGHT} bytes once it is compiled")]
+    #[error(
+        "it is longer than {LONGEST} bytes, larger than {MOST_WEIGHT} bytes once it is compiled, or takes too long to compile"
+    )]
     TooLarge,
     /// The patterns of the document are too large together.
     #[error(

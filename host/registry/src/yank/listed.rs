@@ -74,9 +74,14 @@ pub(super) fn listed(transport: &dyn Transport, id: &str) -> Result<Vec<String>,
     read_list(&bytes).filter(|_| is_it).ok_or_else(broken)
 }
 
-/// Adds a statement to those that are listed under the tag of its item. What there is besides counts as nothing.
+/// Adds a statement to the list under the tag of its item. Anything else under that tag is replaced; a registry that does not
+/// answer is an error, so that no list is lost.
 pub(super) fn add(transport: &dyn Transport, id: &str, envelope: &str) -> Result<(), TransportError> {
-    let mut all = listed(transport, id).unwrap_or_default();
+    let mut all = match listed(transport, id) {
+        Ok(all) => all,
+        Err(TransportError::Answer { .. } | TransportError::NotFound { .. }) => Vec::new(),
+        Err(error) => return Err(error),
+    };
     all.push(envelope.to_owned());
     let list = write_list(all);
     transport.put_blob(b"{}")?;

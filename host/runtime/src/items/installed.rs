@@ -153,13 +153,13 @@ fn extensions(item_type: ItemType) -> &'static [&'static str] {
 pub fn origin(root: &Path, item_type: ItemType, id: &str) -> Result<Option<Origin>> {
     for extension in extensions(item_type) {
         let path = origin_path(&folder_of(root, item_type).join(format!("{id}.{extension}")));
-        let bytes = match fs::read(&path) {
-            Ok(bytes) => bytes,
+        let text = match text_file::read(&path) {
+            Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             Err(error) => return Err(Error::read("the record of origin", &path, &error)),
         };
-        let origin: Origin = json::read(&bytes, TreeLimit::NOTE).map_err(|error| {
-            let reason = format::reason(&String::from_utf8_lossy(&bytes), format::CURRENT, &error);
+        let origin: Origin = json::read(&text, TreeLimit::NOTE).map_err(|error| {
+            let reason = format::reason(&text, format::CURRENT, &error);
             Error::integrity(format!(
                 "the record of origin {} cannot be read: {reason}",
                 project::shown(&path)
@@ -219,7 +219,10 @@ pub fn install(root: &Path, pulled: &Pulled, reference: &Reference) -> Result<In
     }
     parts.push((path.clone(), bytes));
     let there = origin(root, item_type, &pulled.id)?;
-    let same = |(path, bytes): &(PathBuf, &[u8])| fs::read(path).is_ok_and(|there| there == *bytes);
+    let same = |(path, bytes): &(PathBuf, &[u8])| {
+        fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.len() == bytes.len() as u64)
+            && fs::read(path).is_ok_and(|there| there == *bytes)
+    };
     if there.is_some_and(|there| there.manifest == pulled.manifest && there.key == pulled.key.id)
         && parts.iter().all(same)
     {

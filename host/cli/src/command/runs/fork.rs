@@ -16,7 +16,7 @@ use graph_runtime::run::edit_and_fork::{self, parse_selector};
 use serde_json::{Value, json};
 
 use super::edit::{EditArgs, open};
-use crate::command::args::typed_run;
+use crate::command::args::{GivenArgs, typed_run};
 use crate::command::{number, observe, resume};
 
 /// Make a new run from a checkpoint of another one
@@ -59,6 +59,8 @@ pub(super) struct Args {
     /// Print nothing about the steps
     #[arg(long, short)]
     quiet: bool,
+    #[command(flatten)]
+    given: GivenArgs,
     #[command(flatten)]
     observe: observe::Args,
 }
@@ -106,6 +108,7 @@ async fn carry_out(args: Args, project: &Project, context: &Context) -> Result<E
         resume.detach = args.detach;
         resume.quiet = args.quiet;
         resume.observe = args.observe;
+        resume.given = args.given;
         resume.project = Some(project.folder().to_path_buf());
         return Box::pin(resume::resume(resume, None, context)).await.map_err(|error| {
             let help = error.help_text().map(str::to_owned).unwrap_or_default();

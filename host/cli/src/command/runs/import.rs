@@ -97,6 +97,7 @@ pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<E
         (false, true) if is_trusted(&archive.key, &row.run_id, context)? => "known",
         (false, true) => "carried",
     };
+    let is_added = own && !context.host.home.is_own_identity(archive.key.id())?;
     if context.output.is_json() {
         context.output.document(&json!({
             "run_id": row.run_id,
@@ -105,12 +106,11 @@ pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<E
             "checkpoints": archive.audit.checkpoints,
             "records": archive.audit.records,
             "key_id": archive.key.id(),
-            "key": standing,
+            "key": if is_added { "added" } else { standing },
             "row_is_signed": archive.row_is_signed,
         }))?;
         return Ok(Exit::Ok);
     }
-    let is_added = own && !context.host.home.is_own_identity(archive.key.id())?;
     let whose = match standing {
         "own" if is_added => "a key that you have added",
         "own" => "this host's own key",

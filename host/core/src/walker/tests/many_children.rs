@@ -127,7 +127,6 @@ fn each_of_many_child_runs_takes_the_same_work() {
         // It is charged, the same for each.
         let charged = [&few, &many].map(|work| work.charged / work.children);
         assert!(charged[0] > 1_000 && charged[1] <= charged[0] + charged[0] / 5, "{charged:?}");
-        println!("{durability:?}: {:?} {:?} {:?} {charged:?}", few.each(), more.each(), many.each());
     }
 }
 
@@ -137,6 +136,5 @@ fn two_requests_to_stop_take_the_same_work_for_each_open_child_run() {
         let [few, many] = [(4, 300), (64, 6_000)].map(|(count, open)| walk(count, durability, Some(open)));
         assert!([&few, &many].iter().all(|work| work.status == Status::Killed), "{:?}", many.status);
         is_linear(&few, &many);
-        println!("{durability:?}: {:?} {:?}", few.each(), many.each());
     }
 }
