@@ -74,7 +74,13 @@ impl FolderPlace {
 
     /// True if there is such a folder, or something in its place that is refused.
     pub fn exists(&self) -> bool {
-        self.get().map_or_else(|error| error.kind() != ErrorKind::NotFound, |_| true)
+        let is_absent = |error: &io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+        match self.get() {
+            Ok(_) => true,
+            Err(error) if error.kind() == ErrorKind::NotFound => false,
+            // Where a file is in the place of a folder around it, there is nothing either.
+            Err(_) => std::fs::symlink_metadata(self.path()).map_or_else(|error| !is_absent(&error), |_| true),
+        }
     }
 }
 
