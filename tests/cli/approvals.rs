@@ -106,10 +106,9 @@ fn attempts() -> Vec<Attempt> {
 
 fn case(attempt: &Attempt, approvals: &str, times: u32) -> String {
     let Attempt { name, first, then, inside, .. } = attempt;
-    let mut models = format!("    - {{ tool_calls: [{{ {first} }}] }}\n");
-    for call in *then {
-        models += &format!("    - {{ tool_calls: [{{ {call} }}] }}\n");
-    }
+    let calls = std::iter::once(first).chain(*then);
+    let calls: Vec<_> = calls.map(|call| format!("    - {{ tool_calls: [{{ {call} }}] }}\n")).collect();
+    let mut models = calls.concat();
     models += &"    - { text: done }\n".repeat(4);
     format!(
         "name: {name}\ngraph:\n  start: ask\n  nodes:\n    ask:\n      action:\n        item_id: rye/agent/agent\n        \

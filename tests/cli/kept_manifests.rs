@@ -311,8 +311,8 @@ fn trust_and_exceptions_of_a_strangers_run_do_not_count() {
     stranger.graph("g.yaml", &SENDING.replace("PORT", &port));
     stranger.write("caps.yaml", &CAPS.replace("PORT", &port));
     let begin = ["run", "g.yaml", "--caps", "caps.yaml", "--trust", "theirs.yaml", "--run-id", "s"];
-    let began = ran(&stranger, OF_STRANGER, &begin);
-    assert_eq!(began.code, 6, "{}", began.shown());
+    let stopped = ran(&stranger, OF_STRANGER, &begin);
+    assert_eq!(stopped.code, 6, "{}", stopped.shown());
     assert_eq!(stranger.run(&["runs", "export", "s", "-o", "s.jsonl"]).code, 0);
     let file = stranger.read("s.jsonl");
     let header: Value = serde_json::from_str(file.lines().next().unwrap()).unwrap();
@@ -395,8 +395,8 @@ fn runs_of_this_host_keep_their_manifest() {
     let resumed = ran(host, OF_STRANGER, &["resume", "r"]);
     assert_eq!(resumed.code, 0, "{}", resumed.shown());
     let begin = ["run", "g.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "d", "--detach"];
-    let begun = ran(host, OF_STRANGER, &begin);
-    assert_eq!(begun.code, 0, "{}", begun.shown());
+    let detached = ran(host, OF_STRANGER, &begin);
+    assert_eq!(detached.code, 0, "{}", detached.shown());
     assert_eq!(ran(host, OF_STRANGER, &["runs", "wait", "d"]).code, 6);
 }
 

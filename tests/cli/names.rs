@@ -46,7 +46,7 @@ const HOSTILE: [&str; 34] = [
 
 /// What Python's parsers of XML and HTML, and small tokenizers of DOT and Mermaid, make of two texts of a language: both have to be the same
 /// but for the contents of labels.
-const SKELETONS: &str = r##"
+const SKELETONS: &str = r#"
 import re, sys, xml.etree.ElementTree as xml
 language, *files = sys.argv[1:]
 def svg(text):
@@ -67,10 +67,10 @@ def mermaid(text):
     return re.sub(r'"[^"]*"', '""', text).splitlines()
 one, other = ([globals()[language](open(file, encoding='utf-8', newline='').read())] for file in files)
 assert one == other, (one, other)
-"##;
+"#;
 
 /// What Python's parser of HTML finds in all pages below a folder: elements and attributes that act.
-const PAGES: &str = r#"
+const PAGES: &str = r"
 import pathlib, sys
 from html.parser import HTMLParser
 class Reader(HTMLParser):
@@ -89,7 +89,7 @@ pages = list(pathlib.Path(sys.argv[1]).rglob('*.html'))
 assert pages
 for page in pages:
     reader = Reader(); reader.feed(page.read_text(encoding='utf-8')); reader.close()
-"#;
+";
 
 /// Checks that another parser finds nothing that acts in the pages below a folder.
 pub(crate) fn check_pages(place: &Place, folder: &str) {

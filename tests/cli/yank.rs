@@ -452,10 +452,10 @@ fn stored(place: &Place, media_type: &str, bytes: &[u8]) -> Value {
 
 #[test]
 fn another_manifest_around_the_same_item_takes_no_yank_back() {
+    type Change = fn(&Place, &mut Value, &str);
     const NAME: &str = "t/note:1.0.0";
     let text = |place: &Place| std::fs::read_to_string(place.path(".ai/knowledge/t/note.md")).unwrap();
     let spaced = |place: &Place| text(place).replacen('\n', "  \n", 1);
-    type Change = fn(&Place, &mut Value, &str);
     let layer: Change = |place, manifest, text| {
         let title = manifest["layers"][0]["annotations"].clone();
         manifest["layers"][0] = stored(place, "text/markdown", text.as_bytes());

@@ -101,12 +101,11 @@ pub fn read(
         Err(error) => reading.unread(error),
     }
     let own;
-    let attached = match known.attached {
-        Some(attached) => attached,
-        None => {
-            own = listed::attached(transport, judge.trust);
-            &own
-        }
+    let attached = if let Some(attached) = known.attached {
+        attached
+    } else {
+        own = listed::attached(transport, judge.trust);
+        &own
     };
     reading.attached_to_others(attached)?;
     if let Some(error) = &attached.unread {
@@ -231,13 +230,12 @@ impl Reading<'_> {
             if self.about.content.is_none() {
                 self.about.content = self.content_of(&own)?;
             }
-            let content = match contents.get(manifest) {
-                Some(content) => *content,
-                None => {
-                    let content = self.content_of(manifest)?;
-                    contents.insert(*manifest, content);
-                    content
-                }
+            let content = if let Some(content) = contents.get(manifest) {
+                *content
+            } else {
+                let content = self.content_of(manifest)?;
+                contents.insert(*manifest, content);
+                content
             };
             if content.is_some()
                 && content == self.about.content

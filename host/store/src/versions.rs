@@ -52,7 +52,7 @@ impl Format {
             Self::Knowledge => {
                 KnowledgeStore::at(&place).bring_up_to_date().map_err(|error| not_brought(&place, error))
             }
-            Self::Files => Ok(FileStore::at(&place.folder().child(place.name())).bring_up_to_date()?),
+            Self::Files => Ok(FileStore::at(place.folder().child(place.name())).bring_up_to_date()?),
         }
     }
 

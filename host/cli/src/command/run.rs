@@ -167,7 +167,7 @@ fn warn_of_inputs(unknown: &[String], strict: bool, output: Output) -> Result<()
 
 /// The run that a new one belongs to.
 fn find_parent(name: &str, project: &Project, context: &Context) -> Result<RunParent> {
-    let (_, _, row) = Stores::to_read(&project, &context.host.home)?.find(name)?;
+    let (_, _, row) = Stores::to_read(project, &context.host.home)?.find(name)?;
     Ok(RunParent { run_id: row.run_id, root_id: row.root_id })
 }
 

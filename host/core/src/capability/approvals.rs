@@ -200,16 +200,16 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn rules(approvals: Value) -> ItemRules {
+    fn rules(approvals: &Value) -> ItemRules {
         let tools = json!([
             { "item": "acme/delete", "name": "delete" },
             { "item": "acme/search@1.0.0", "name": "search" },
             { "item": "acme/list" },
         ]);
-        ItemRules::read(&approvals, &tools).unwrap()
+        ItemRules::read(approvals, &tools).unwrap()
     }
 
-    fn chosen(approvals: Value, item: &str) -> Verdict {
+    fn chosen(approvals: &Value, item: &str) -> Verdict {
         rules(approvals).verdict(item, IdSource::Run)
     }
 
@@ -233,14 +233,14 @@ mod tests {
         ] {
             for (then, verdict) in [("deny", Verdict::Deny), ("ask", Verdict::Ask)] {
                 let approvals = json!([{ "tool": tool, "then": then }, { "tool": "*", "then": "allow" }]);
-                assert_eq!(chosen(approvals, item), verdict, "{tool} {item}");
+                assert_eq!(chosen(&approvals, item), verdict, "{tool} {item}");
             }
         }
         for (tool, item) in
             [("delete", "other/delete"), ("acme/delete", "acme/deleted"), ("acme/lib#add", "acme/lib")]
         {
             assert_eq!(
-                chosen(json!([{ "tool": tool, "then": "deny" }]), item),
+                chosen(&json!([{ "tool": tool, "then": "deny" }]), item),
                 Verdict::Allow,
                 "{tool} {item}"
             );
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn what_a_name_allows_is_the_item_of_the_author_alone() {
         let verdict = |tool: &str, item: &str| {
-            chosen(json!([{ "tool": tool, "then": "allow" }, { "tool": "*", "then": "ask" }]), item)
+            chosen(&json!([{ "tool": tool, "then": "allow" }, { "tool": "*", "then": "ask" }]), item)
         };
         for (tool, item) in [
             ("delete", "acme/delete"),
@@ -280,10 +280,10 @@ mod tests {
     #[test]
     fn a_rule_for_every_tool_leaves_what_documents_write_out() {
         let list =
-            rules(json!([{ "tool": "acme/search", "then": "allow" }, { "tool": "*", "then": "deny" }]));
+            rules(&json!([{ "tool": "acme/search", "then": "allow" }, { "tool": "*", "then": "deny" }]));
         assert_eq!(list.verdict("acme/index", IdSource::Document), Verdict::Allow);
         assert_eq!(list.verdict("acme/index", IdSource::Run), Verdict::Deny);
-        let list = rules(json!([{ "tool": "acme/*", "then": "ask" }, { "tool": "?*", "then": "deny" }]));
+        let list = rules(&json!([{ "tool": "acme/*", "then": "ask" }, { "tool": "?*", "then": "deny" }]));
         assert_eq!(list.verdict("acme/index", IdSource::Document), Verdict::Ask);
         assert_eq!(list.verdict("other/index", IdSource::Document), Verdict::Deny);
     }
@@ -302,7 +302,7 @@ mod tests {
             json!(many),
         ] {
             for source in [IdSource::Document, IdSource::Run] {
-                assert_eq!(rules(approvals.clone()).verdict("acme/x", source), Verdict::Deny);
+                assert_eq!(rules(&approvals).verdict("acme/x", source), Verdict::Deny);
             }
         }
         let allow = json!([{ "tool": "*", "then": "allow" }]);

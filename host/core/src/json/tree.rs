@@ -52,11 +52,13 @@ impl TreeLimit {
     }
 
     /// The same limit, or a larger one that a user has set.
+    #[must_use]
     pub const fn or(self, most: u64) -> Self {
         Self { most: if most > self.most { most } else { self.most }, ..self }
     }
 
     /// What is left after something was read under the limit.
+    #[must_use]
     pub const fn less(self, used: u64) -> Self {
         Self { most: self.most.saturating_sub(used), ..self }
     }
@@ -212,8 +214,8 @@ mod tests {
             let value: Value = serde_json::from_str(text).unwrap();
             assert_eq!(tree_size(text.as_bytes()), size::of(&value), "{text}");
         }
-        let many: String = (0..30).map(|at| format!("\"{at}\":{at},")).collect();
-        let many = format!("{{{}}}", many.trim_end_matches(','));
+        let many: Vec<_> = (0..30).map(|at| format!("\"{at}\":{at}")).collect();
+        let many = format!("{{{}}}", many.join(","));
         assert_eq!(tree_size(many.as_bytes()), size::of(&serde_json::from_str(&many).unwrap()));
         // Escapes count as they are written, which is more than what is kept.
         assert_eq!(tree_size(br#""\u0000\"\\""#), size::VALUE + 10);

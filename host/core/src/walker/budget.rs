@@ -29,6 +29,19 @@ pub(super) enum Trouble {
     Exhausted(Exhausted),
 }
 
+impl Trouble {
+    /// The trouble of preparing a child run. A step over its bound is that of a written graph's schema, and fails the task alone.
+    pub(super) fn of_child(self, is_written: bool) -> Self {
+        match self {
+            Self::Exhausted(exhausted @ Exhausted::Step) if is_written => {
+                let message = format!("the graph cannot be started: {exhausted}");
+                Self::Failed(Failure::new(Category::Limit, message))
+            }
+            trouble => trouble,
+        }
+    }
+}
+
 impl From<Failure> for Trouble {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)

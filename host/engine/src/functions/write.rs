@@ -38,7 +38,7 @@ struct Writer<'m> {
 
 impl Writer<'_> {
     fn charge(&self, fuel: u64) -> Result<(), Failure> {
-        self.meter.charge(fuel).map_err(|exhausted| too_costly(&exhausted))
+        self.meter.charge(fuel).map_err(too_costly)
     }
 
     fn payload(&mut self, value: Option<&Val>, ty: Option<&Type>) -> Result<Value, Failure> {
@@ -161,7 +161,7 @@ impl Writer<'_> {
 }
 
 /// The failure of an answer that costs more to be written than a step of the host's work may.
-fn too_costly(exhausted: &Exhausted) -> Failure {
+fn too_costly(exhausted: Exhausted) -> Failure {
     Failure::new(Category::Limit, format!("what it answered cannot be written as JSON: {exhausted}"))
 }
 

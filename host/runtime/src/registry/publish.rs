@@ -246,7 +246,7 @@ impl Publisher<'_> {
             (None, _) => Target::id_of_path(path).unwrap_or_else(|| id_of_file(path)),
         };
         let text_kind = TextKind::from(kind.item_type());
-        let (signed, signer) = match verify_text(text_kind, &id, &text, self.trust, now()) {
+        let (signed_at, signer) = match verify_text(text_kind, &id, &text, self.trust, now()) {
             TextStanding::Signed { time, key, .. } => (time, key.id),
             TextStanding::Invalid(refusal) => return Err(wrongly_signed(path, &refusal)),
             TextStanding::Unsigned | TextStanding::BuiltIn | TextStanding::Legacy { .. } => {
@@ -283,7 +283,7 @@ impl Publisher<'_> {
             kind,
             version,
             description: own.description,
-            signed: Some(signed),
+            signed: Some(signed_at),
             signer: Some(signer),
             body,
             names,

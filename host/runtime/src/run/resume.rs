@@ -205,10 +205,8 @@ pub async fn open(
     if is_changed {
         keep_changed(&*environment.store, &texts, (&pins_digest, &pins_text))?;
         if from_the_start {
-            keep_begun(
-                RunStart { pins: pins_digest, graph: graph.digest, ..RunStart::of(&row) },
-                &environment,
-            )?;
+            let start = RunStart { pins: pins_digest, graph: graph.digest, ..RunStart::of(&row) };
+            keep_begun(start, &environment)?;
         }
         (update.pins, update.graph) = (Some(pins_digest), Some(graph.digest));
         update.manifest = Some(pins.manifest);

@@ -27,8 +27,9 @@ use crate::run::restore;
 use crate::run::start::{Sources, check_folders, read_manifest};
 use crate::run::start_note::RunStart;
 
-/// What says what a run was started with.
+/// The proof of what a run was started with.
 #[derive(Clone, Copy, Debug)]
+#[allow(clippy::large_enum_variant, reason = "a key is copied, as everywhere")]
 pub(crate) enum PinnedBy {
     /// A record that was verified.
     Record,

@@ -245,7 +245,7 @@ impl HeldFolder {
     pub fn draft(
         &self,
         written: Written,
-        fill: impl FnOnce(&mut File) -> io::Result<()>,
+        contents: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> io::Result<OsString> {
         let (name, mut file) = loop {
             let name = OsString::from(format!("{DRAFT}{}{DRAFT_END}", random_name()));
@@ -254,17 +254,17 @@ impl HeldFolder {
                 file => break (name, file?),
             }
         };
-        let filled = || -> io::Result<()> {
+        let write = || -> io::Result<()> {
             if let Some(mode) = written.mode {
                 file.lock()?;
-                fill(&mut file)?;
+                contents(&mut file)?;
                 sys::fchmod(&file, Mode::from_raw_mode(mode))?;
             } else {
-                fill(&mut file)?;
+                contents(&mut file)?;
             }
             if written.is_durable { file.sync_all() } else { Ok(()) }
         };
-        match filled() {
+        match write() {
             Ok(()) => Ok(name),
             Err(error) => {
                 let _ = self.remove(&name);

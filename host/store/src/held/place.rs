@@ -28,6 +28,7 @@ impl FolderPlace {
     }
 
     /// A folder in this one, which need not be there. It is opened without following a link.
+    #[must_use]
     pub fn child(&self, name: impl AsRef<OsStr>) -> Self {
         let name = name.as_ref().to_owned();
         let path = self.path().join(&name);
@@ -54,9 +55,10 @@ impl FolderPlace {
 
     /// The open folder. It and the ones that it is in are made where they are missing.
     pub fn make(&self) -> io::Result<HeldFolder> {
-        self.opened(|| match &self.0.above {
-            Some((above, name)) => above.make()?.make(name),
-            None => {
+        self.opened(|| {
+            if let Some((above, name)) = &self.0.above {
+                above.make()?.make(name)
+            } else {
                 std::fs::create_dir_all(&self.0.path)?;
                 HeldFolder::open(&self.0.path)
             }
@@ -74,12 +76,15 @@ impl FolderPlace {
 
     /// True if there is such a folder, or something in its place that is refused.
     pub fn exists(&self) -> bool {
-        let is_absent = |error: &io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+        let is_absent =
+            |error: &io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
         match self.get() {
             Ok(_) => true,
             Err(error) if error.kind() == ErrorKind::NotFound => false,
             // Where a file is in the place of a folder around it, there is nothing either.
-            Err(_) => std::fs::symlink_metadata(self.path()).map_or_else(|error| !is_absent(&error), |_| true),
+            Err(_) => {
+                std::fs::symlink_metadata(self.path()).map_or_else(|error| !is_absent(&error), |_| true)
+            }
         }
     }
 }
@@ -132,6 +137,7 @@ impl FilePlace {
     }
 
     /// The file next to it whose name has a suffix in addition.
+    #[must_use]
     pub fn beside(&self, suffix: &str) -> Self {
         let mut name = self.name.clone();
         name.push(suffix);

@@ -121,7 +121,7 @@ impl Inner {
         let spent = self.spent.fetch_add(u64::from(STRIDE), Ordering::Relaxed).saturating_add(STRIDE.into());
         if spent > self.allowed.load(Ordering::Relaxed) {
             // The files are looked at by the few calls that take long.
-            let bytes = self.files.iter().map(|file| size(file)).fold(0, u64::saturating_add);
+            let bytes = self.files.iter().map(size).fold(0, u64::saturating_add);
             let allowed = FREE.saturating_add(bytes.saturating_mul(PER_BYTE));
             self.allowed.store(allowed, Ordering::Relaxed);
             if spent > allowed {

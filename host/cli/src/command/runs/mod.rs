@@ -61,7 +61,7 @@ enum Action {
     State(state::Args),
     Chain(chain::Args),
     Update(update::Args),
-    Fork(fork::Args),
+    Fork(Box<fork::Args>),
     Events(events::Args),
     Transcript(transcript::Args),
     Watch(watch::Args),
@@ -100,7 +100,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
         Action::History(args) => history::run(&args, &*stores()?.find(&args.run)?.1, context),
         Action::State(args) => state::run(&args, &stores()?, project, context),
         Action::Update(args) => update::run(args, project, context),
-        Action::Fork(args) => fork::run(args, project, context),
+        Action::Fork(args) => fork::run(*args, project, context),
         Action::Verify(args) => verify::run(&args, &*stores()?.find(&args.run)?.1, context),
         Action::Events(args) => {
             let (_, store, row) = stores()?.find(&args.run)?;

@@ -59,16 +59,16 @@ fn tree_of(count: usize, durability: Durability) -> RunTree {
     RunTree::new(root, setup)
 }
 
-/// Runs a tree to its end. Once `presses` says so of the number of children that have started, it is requested to stop, and once
+/// Runs a tree to its end. Once `stop_at` says so of the number of children that have started, it is requested to stop, and once
 /// more after the next event; tasks then do not end any more.
-fn walk(count: usize, durability: Durability, presses: Option<u64>) -> Work {
+fn walk(count: usize, durability: Durability, stop_at: Option<u64>) -> Work {
     let mut tree = tree_of(count, durability);
     let (mut waiting, mut running) = (VecDeque::from([Event::Started]), VecDeque::new());
     let mut work = Work { children: 0, looks: 0, events: 0, effects: 0, charged: 0, status: Status::Running };
     let mut pressed = 0;
     visits::COUNT.set(0);
     loop {
-        if presses.is_some_and(|presses| work.children >= presses) && pressed < 2 {
+        if stop_at.is_some_and(|stop_at| work.children >= stop_at) && pressed < 2 {
             if pressed == 0 {
                 // From here on.
                 (work.events, work.effects) = (0, 0);

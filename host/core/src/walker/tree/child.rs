@@ -67,14 +67,9 @@ impl RunTree {
         let namespace = child_namespace(walker, &task);
         let meter = Meter::new(walker.task(&task).map_or(0, |task| task.account().left()));
         let is_written = HostItem::of(spec.primary, spec.item_type, &spec.item_id).is_some();
-        let prepared = match self.prepare_child(parent, &namespace, spec, &meter) {
-            // It is the written graph whose schema takes that long for the inputs, and no step of this one's.
-            Err(Trouble::Exhausted(exhausted @ Exhausted::Step)) if is_written => {
-                let message = format!("the graph cannot be started: {exhausted}");
-                Err(Trouble::Failed(Failure::new(Category::Limit, message)))
-            }
-            prepared => prepared,
-        };
+        let prepared = self
+            .prepare_child(parent, &namespace, spec, &meter)
+            .map_err(|trouble| trouble.of_child(is_written));
         let prepared = match prepared {
             Ok(prepared) => prepared,
             Err(Trouble::Failed(failure)) => {

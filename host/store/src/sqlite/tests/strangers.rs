@@ -603,7 +603,7 @@ fn a_database_stays_that_of_the_folder_that_is_held() {
         let fresh = place.folder().file("fresh.db");
         drop(SqliteStore::open(&fresh, Options::default()).unwrap());
         Format::Runs.bring_up_to_date(&place).unwrap();
-        let knowledge = KnowledgeStore::at(&place.folder().file("knowledge.db"));
+        let knowledge = KnowledgeStore::at(place.folder().file("knowledge.db"));
         knowledge.put("a", "mine").unwrap();
         assert_eq!(knowledge.get("a").unwrap().as_deref(), Some("mine"));
         drop((open, knowledge));
