@@ -132,3 +132,33 @@ fn async_is_detach() {
     assert_eq!((code, &begun["status"]), (0, &json!("running")), "{begun}");
     assert_eq!(place.json(&["runs", "wait", "r1"]).1, 0);
 }
+
+/// A file of inputs may be another party's: which run of the user continues is what the user has typed.
+#[test]
+fn a_file_of_inputs_resumes_no_run() {
+    let place = Place::new();
+    place.graph("g.yaml", "start: a\nnodes: { a: { interrupt: before } }\n");
+    assert_eq!(place.run(&["run", "g.yaml", "--run-id", "mine"]).code, 6);
+    for name in ["mine", "@last", "min"] {
+        place.write("inputs.json", &json!({ "resume_run_id": name, "x": 1 }).to_string());
+        for more in [&[][..], &["--answer", "{}"], &["--store", "memory"]] {
+            let refused = place.run(&[&["run", "g.yaml", "--inputs", "inputs.json"], more].concat());
+            assert_eq!(refused.code, 2, "{}", refused.stderr);
+            assert!(refused.stderr.contains("only the command line can do that"), "{}", refused.stderr);
+        }
+    }
+    assert_eq!(place.json(&["runs", "show", "mine"]).0["status"], "interrupted");
+    // What is typed counts, with the other inputs of the file.
+    place.write("inputs.json", "{}");
+    let resumed = place.run(&[
+        "run",
+        "g.yaml",
+        "--inputs",
+        "inputs.json",
+        "-i",
+        "resume_run_id=mine",
+        "--answer",
+        "{}",
+    ]);
+    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+}

@@ -1,6 +1,6 @@
 //! `graph-host run` with `resume_run_id` among its inputs: it resumes a run instead of starting one.
 
-use graph_core::diagnostic::printable;
+use graph_core::diagnostic::{printable, shell_quoted};
 use graph_core::parameters::is_about_the_run;
 use graph_host::context::Context;
 use graph_host::context::named_project;
@@ -13,6 +13,22 @@ use serde_json::{Map, Value};
 
 use super::args::{GivenArgs, SourceArgs};
 use super::{resume, run};
+
+/// Refuses a run to resume that only a file of inputs names: who wrote that file would choose which run of the user continues, with
+/// everything that this run may use.
+pub(super) fn check_typed(run: &str, typed: Option<&str>) -> Result<()> {
+    if typed == Some(run) {
+        return Ok(());
+    }
+    Err(Error::usage(format!(
+        "the file of inputs names a run to resume, `{}`; only the command line can do that",
+        printable(run)
+    ))
+    .help(format!(
+        "to resume that run, add --input {}; to start a new one, take the run out of the file",
+        shell_quoted(&format!("resume_run_id={run}"))
+    )))
+}
 
 /// Resumes a run of the graph with the inputs: those that differ from the earlier ones are new inputs.
 pub(super) async fn resume(

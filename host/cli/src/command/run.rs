@@ -183,6 +183,8 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     warn_of(&scene, output);
     let parameters = run_parameters(&graph, &given)?;
     if let Some(run) = &parameters.resume_run_id {
+        let typed = run_parameters(&graph, &args.input.iter().cloned().collect())?;
+        resume_by_input::check_typed(run, typed.resume_run_id.as_deref())?;
         return Box::pin(resume_by_input::resume(run, &args, given.clone(), &scene, context)).await;
     }
     let detach = in_background(&args, parameters.detached)?;
