@@ -230,7 +230,8 @@ impl Hooks {
 
     /// What hooks have used of the host, with what calls without a result may have used.
     fn used_of_host(&self) -> HostUse {
-        self.host.plus(self.lost_where(|_| true))
+        // Nearly always: this is asked at every boundary.
+        if self.lost.is_empty() { self.host } else { self.host.plus(self.lost_where(|_| true)) }
     }
 
     /// What calls about the whole run may have used without a result: the next superstep has as much less.
