@@ -5,20 +5,12 @@
 pub const LARGEST_FIGURE: u64 = i64::MAX as u64;
 
 /// Adds two figures, at most [`LARGEST_FIGURE`]. What has no limit, `u64::MAX`, has none afterwards.
-#[inline]
 pub(super) fn sum(a: u64, b: u64) -> u64 {
     let sum = a.saturating_add(b);
-    if sum <= LARGEST_FIGURE { sum } else { capped(a, b) }
-}
-
-/// Outside of [`sum`], which is asked at every boundary.
-#[cold]
-fn capped(a: u64, b: u64) -> u64 {
-    if a == u64::MAX || b == u64::MAX { u64::MAX } else { LARGEST_FIGURE }
+    if sum <= LARGEST_FIGURE || a == u64::MAX || b == u64::MAX { sum } else { LARGEST_FIGURE }
 }
 
 /// A figure of what was used, from any source: at most [`LARGEST_FIGURE`].
-#[inline]
 pub(super) fn counted(figure: u64) -> u64 {
     if figure <= LARGEST_FIGURE { figure } else { LARGEST_FIGURE }
 }
