@@ -27,7 +27,7 @@ fn export(page: &Place, host: &Place, run: &str) {
 fn with_its_key_a_run_of_a_page_is_resumed() {
     let (_page, host) = two_hosts();
     let (told, code) = host.json(&["runs", "import", "r.jsonl", "--identity", "page.pem"]);
-    assert_eq!((code, &told["key"]), (0, &"own".into()));
+    assert_eq!((code, &told["key"]), (0, &"added".into()));
     let own = host.read("home/identity.pem");
     assert_ne!(own, host.read("page.pem"), "the host keeps its own identity");
     assert_eq!(host.run(&["runs", "verify", "r"]).code, 0);

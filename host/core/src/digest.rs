@@ -38,12 +38,11 @@ impl Digest {
 
     /// The text form without an allocation: a record has many digests.
     fn text(&self) -> Text {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let mut text = [0; LENGTH];
         text[..PREFIX.len()].copy_from_slice(PREFIX.as_bytes());
-        for (pair, byte) in text[PREFIX.len()..].chunks_exact_mut(2).zip(self.0) {
-            pair[0] = DIGITS[usize::from(byte >> 4)];
-            pair[1] = DIGITS[usize::from(byte & 15)];
+        let (pairs, _) = text[PREFIX.len()..].as_chunks_mut::<2>();
+        for (pair, byte) in pairs.iter_mut().zip(self.0) {
+            *pair = PAIRS[usize::from(byte)];
         }
         Text(text)
     }
@@ -51,6 +50,18 @@ impl Digest {
 
 const PREFIX: &str = "sha256:";
 const LENGTH: usize = PREFIX.len() + 64;
+
+/// The two digits of each byte.
+const PAIRS: [[u8; 2]; 256] = {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut pairs = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        pairs[byte] = [DIGITS[byte >> 4], DIGITS[byte & 15]];
+        byte += 1;
+    }
+    pairs
+};
 
 /// The text form of a digest: ASCII only.
 struct Text([u8; LENGTH]);

@@ -108,7 +108,7 @@ impl Walker {
     /// Fuel that has been used by everything that has committed, by the hooks that were asked about the run since, and by the
     /// host's work on the superstep under way, that for its tasks apart.
     pub(super) fn spent(&self) -> u64 {
-        self.fuel_so_far().saturating_add(self.host_so_far().fuel).saturating_add(self.totals.work())
+        self.fuel_so_far().saturating_add(self.host_fuel_so_far()).saturating_add(self.totals.work())
     }
 
     /// A meter for work between tasks, when the tasks of the active superstep have used `by_tasks`.

@@ -354,7 +354,7 @@ impl Walker {
         }
         let by_tasks = committing.superstep.tasks().iter().map(|task| task.used().host.stored);
         let stored =
-            by_tasks.fold(self.host_so_far().stored.saturating_add(committing.growth), u64::saturating_add);
+            by_tasks.fold(self.host_stored_so_far().saturating_add(committing.growth), u64::saturating_add);
         if stored > self.budgets().stored {
             return Err(self.used_up(Budget::Stored, stored, None).into());
         }

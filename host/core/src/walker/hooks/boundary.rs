@@ -18,6 +18,16 @@ impl Walker {
         self.totals.host().plus(self.hooks.used_of_host())
     }
 
+    /// The host's fuel of that alone, which is asked for before each piece of work: calls without a result use none.
+    pub(in crate::walker) fn host_fuel_so_far(&self) -> u64 {
+        self.totals.host().fuel.saturating_add(self.hooks.host.fuel)
+    }
+
+    /// The bytes stored of that alone.
+    pub(in crate::walker) fn host_stored_so_far(&self) -> u64 {
+        self.totals.host().stored.saturating_add(self.hooks.host.stored)
+    }
+
     /// At a new boundary: the results so far become history.
     pub(in crate::walker) fn begin_boundary_of_hooks(&mut self) {
         self.totals.add_hooks(self.hooks.fuel, self.hooks.used_of_host());
