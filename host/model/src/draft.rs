@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use crate::check::MAX_SHORT_TEXT;
 use crate::{Api, Block, Bounds, Message, Reasoning, Response, Role, StopReason, ToolCall, Usage, json};
 
 /// The arguments of a call, as an API says them.
@@ -39,7 +40,9 @@ impl Draft {
         self.parts.push(Part::Block(Block::Reasoning(Reasoning { api: api.name().to_owned(), item })));
     }
 
-    pub(crate) fn call(&mut self, id: String, name: String, arguments: Arguments) {
+    /// A call of a tool. A name that is too long for a conversation to hold is cut: there is no such tool.
+    pub(crate) fn call(&mut self, id: String, mut name: String, arguments: Arguments) {
+        name.truncate(name.floor_char_boundary(MAX_SHORT_TEXT));
         self.parts.push(Part::Call { id, name, arguments });
     }
 
@@ -67,9 +70,9 @@ impl Draft {
     }
 }
 
-/// Some servers have no ids, or the same one for all calls of an answer; results have to name one call.
+/// Some servers have no ids, the same one for all calls of an answer, or one without an end; results have to name one call.
 fn unique(id: String, taken: &BTreeSet<String>) -> String {
-    if !id.is_empty() && !taken.contains(&id) {
+    if !id.is_empty() && id.len() <= MAX_SHORT_TEXT && !taken.contains(&id) {
         return id;
     }
     let mut number = taken.len();

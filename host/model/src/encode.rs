@@ -98,9 +98,12 @@ pub(crate) fn parameters(schema: &Value) -> Value {
     schema
 }
 
-/// The name of a tool that a model has asked for, as every API takes it: a model can make up a name that its provider then refuses
-/// to read again.
+/// The name of a tool that a model has asked for, as every API takes it: a model can make up a name, or none, that its provider then
+/// refuses to read again.
 pub(crate) fn tool_name(name: &str) -> Cow<'_, str> {
+    if name.is_empty() {
+        return Cow::Borrowed("unnamed");
+    }
     if name.len() <= MAX_TOOL_NAME && name.bytes().all(is_name_byte) {
         return Cow::Borrowed(name);
     }

@@ -1,5 +1,7 @@
 //! What goes wrong: answers that say so, and answers that cannot be read.
 
+use std::time::SystemTime;
+
 use graph_core::diagnostic::is_invisible;
 use graph_core::node;
 use serde::{Deserialize, Serialize};
@@ -116,18 +118,24 @@ pub struct ErrorAnswer {
 }
 
 impl ErrorAnswer {
-    /// Reads a response whose status is not 200. Names of headers are compared without case. A body of any kind is accepted; of
-    /// `retry-after`, only a number of seconds is, because a date would need a clock.
+    /// Reads a response whose status is not 200. Names of headers are compared without case. A body of any kind is accepted. A date in
+    /// `retry-after` counts from the `date` of the response ([RFC 9110, section 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3));
+    /// without one it says nothing.
     pub fn new<'a>(status: u16, headers: impl IntoIterator<Item = (&'a str, &'a str)>, body: &[u8]) -> Self {
         let mut seconds = None;
         let mut milliseconds = None;
+        let (mut until, mut answered) = (None, None);
         for (name, value) in headers {
             if name.eq_ignore_ascii_case("retry-after-ms") {
                 milliseconds = wait(value, 1.0);
             } else if name.eq_ignore_ascii_case("retry-after") {
                 seconds = wait(value, 1000.0);
+                until = httpdate::parse_http_date(value.trim()).ok();
+            } else if name.eq_ignore_ascii_case("date") {
+                answered = httpdate::parse_http_date(value.trim()).ok();
             }
         }
+        let until = until.zip(answered).map(|(until, answered)| wait_until(until, answered));
         let bounds = Bounds { answer_bytes: MAX_ERROR_BODY, json_values: 10_000, ..Bounds::default() };
         let (code, message) = match json::parse(body, &bounds) {
             Ok(value) => code_and_message(&value),
@@ -143,7 +151,13 @@ impl ErrorAnswer {
             }
             (category, _) => category,
         };
-        Self { category, status: Some(status), code, message, retry_after_ms: milliseconds.or(seconds) }
+        Self {
+            category,
+            status: Some(status),
+            code,
+            message,
+            retry_after_ms: milliseconds.or(seconds).or(until),
+        }
     }
 
     /// An error in the midst of an answer, or in one with status 200: what its `error` says.
@@ -221,6 +235,12 @@ fn wait(value: &str, factor: f64) -> Option<u64> {
         reason = "it is within the bounds, which are small"
     )]
     (number >= 0.0).then(|| (number * factor).min(MAX_RETRY_AFTER_MS as f64).ceil() as u64)
+}
+
+/// How long to wait until a moment, in milliseconds: not at all when it is past.
+fn wait_until(until: SystemTime, answered: SystemTime) -> u64 {
+    let wait = until.duration_since(answered).unwrap_or_default();
+    u64::try_from(wait.as_millis()).map_or(MAX_RETRY_AFTER_MS, |wait| wait.min(MAX_RETRY_AFTER_MS))
 }
 
 /// An answer cannot be read, or is not whole.

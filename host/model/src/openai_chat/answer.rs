@@ -205,6 +205,11 @@ impl Answer {
         self.finish.is_some()
     }
 
+    /// Text, a refusal or a call has come. Reasoning alone is no answer.
+    pub(super) fn has_begun(&self) -> bool {
+        !(self.text.is_empty() && self.refusal.is_empty() && self.calls.is_empty())
+    }
+
     pub(super) fn finish(self, bounds: &Bounds) -> Result<Response, DecodeError> {
         let stop = match self.finish {
             _ if !self.refusal.is_empty() => StopReason::Refused,

@@ -50,9 +50,10 @@ impl Events {
         self.answer.usage
     }
 
-    /// Not every server says `[DONE]`. One that has said why the answer ends has said all of it.
+    /// Not every server says `[DONE]`, nor why the answer ends. One that has said either has said all of it; `[DONE]` after nothing is
+    /// no answer.
     pub(crate) fn finish(self, bounds: &Bounds) -> Result<Response, DecodeError> {
-        if !self.answer.is_finished() {
+        if !self.answer.is_finished() && !(self.done && self.answer.has_begun()) {
             return Err(DecodeError::Cut { usage: self.answer.usage });
         }
         self.answer.finish(bounds)

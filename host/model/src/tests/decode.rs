@@ -3,7 +3,7 @@
 use graph_core::limits::LARGEST_FIGURE;
 use serde_json::{Value, json};
 
-use super::{events, streamed};
+use super::{events, hello, streamed};
 use crate::{Api, Bounds, Category, DecodeError, Response, StopReason, Usage};
 
 fn decode(api: Api, body: &Value) -> Result<Response, DecodeError> {
@@ -280,6 +280,74 @@ fn usage_of_a_stream_comes_in_parts() {
         (error.usage(), error.category(), error.to_string().as_str()),
         (Some(known), Category::Transient, "Overloaded")
     );
+}
+
+#[test]
+fn a_stream_that_says_that_it_is_done_is_whole_without_a_reason() {
+    let piece = |delta: &Value| json!({"choices": [{"index": 0, "delta": delta, "finish_reason": null}]});
+    let usage = json!({"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 3}});
+    let call = json!({"tool_calls": [{"index": 0, "id": "1", "function": {"name": "f", "arguments": "{}"}}]});
+    for (delta, stop) in [
+        (json!({"content": "hello"}), Some(StopReason::End)),
+        (json!({"refusal": "no"}), Some(StopReason::Refused)),
+        (call, Some(StopReason::ToolCalls)),
+        // Nothing is no answer, nor is what the model thinks before it.
+        (json!({"content": ""}), None),
+        (json!({"reasoning_content": "hm"}), None),
+    ] {
+        let said = [piece(&delta), usage.clone()];
+        let done = [&events(&said)[..], b"data: [DONE]\n\n"].concat();
+        match (streamed(Api::OpenAiChat, &done, &[10], Bounds::default()), stop) {
+            (Ok((response, _)), Some(stop)) => assert_eq!(response.stop, stop, "{delta}"),
+            (Err(DecodeError::Cut { .. }), None) => {}
+            (other, _) => panic!("{delta}: {other:?}"),
+        }
+        // Without a word about the end, it may have been cut.
+        let cut = stream(Api::OpenAiChat, &said);
+        assert!(matches!(cut, Err(DecodeError::Cut { usage: Some(_) })), "{delta}: {cut:?}");
+    }
+}
+
+#[test]
+fn a_call_of_no_tool_or_of_an_endless_one_can_be_answered() {
+    let long = "é".repeat(200);
+    for (api, body) in [
+        (
+            Api::OpenAiChat,
+            chat(
+                &json!({"tool_calls": [
+                    {"function": {"arguments": "{}"}},
+                    {"id": long, "function": {"name": "", "arguments": "{}"}},
+                    {"id": "3", "function": {"name": long, "arguments": "{}"}},
+                ]}),
+                "tool_calls",
+            ),
+        ),
+        (
+            Api::Anthropic,
+            json!({"stop_reason": "tool_use", "content": [
+                {"type": "tool_use", "id": "1", "name": "", "input": {}},
+                {"type": "tool_use", "id": long, "name": long, "input": {}},
+            ]}),
+        ),
+        (
+            Api::OpenAiResponses,
+            json!({"status": "completed", "output": [
+                {"type": "function_call", "call_id": "1", "name": "", "arguments": "{}"},
+                {"type": "function_call", "call_id": long, "name": long, "arguments": "{}"},
+            ]}),
+        ),
+    ] {
+        let answered = api.decode(body.to_string().as_bytes(), &Bounds::default()).unwrap().message;
+        let results = answered.tool_calls().map(|call| json!({"tool_result": {"id": call.id, "content": "there is no such tool", "failed": true}}));
+        let results = json!({"role": "user", "blocks": results.collect::<Vec<_>>()});
+        let mut request = hello();
+        request.messages.extend([answered, serde_json::from_value(results).unwrap()]);
+        request.check().unwrap_or_else(|error| panic!("{api}: {error}"));
+        let sent = super::body(api, &request).to_string();
+        assert!(sent.contains("\"unnamed\""), "{api}: {sent}");
+        assert!(!sent.contains('é'), "{api}: {sent}");
+    }
 }
 
 #[test]

@@ -82,6 +82,21 @@ fn waiting_is_read_in_seconds_and_milliseconds() {
     }
 }
 
+#[test]
+fn a_date_to_wait_for_counts_from_the_date_of_the_response() {
+    let wait = |until: &str, date: &str| {
+        ErrorAnswer::new(429, [("Date", date), ("Retry-After", until)], b"").retry_after_ms
+    };
+    let date = "Wed, 21 Oct 2026 07:28:00 GMT";
+    assert_eq!(wait("Wed, 21 Oct 2026 07:28:02 GMT", date), Some(2000));
+    assert_eq!(wait("Wednesday, 21-Oct-26 07:29:00 GMT", date), Some(60_000), "the form of RFC 850");
+    assert_eq!(wait("Wed Oct 21 07:28:09 2026", date), Some(9000), "the form of asctime");
+    assert_eq!(wait("Wed, 21 Oct 2026 07:27:00 GMT", date), Some(0), "it is past");
+    assert_eq!(wait("Fri, 31 Dec 9999 23:59:59 GMT", date), Some(MAX_RETRY_AFTER_MS));
+    assert_eq!(wait("Wed, 21 Oct 2026 07:28:02 GMT", "yesterday"), None);
+    assert_eq!(wait("7", date), Some(7000), "seconds are seconds");
+}
+
 proptest! {
     #[test]
     fn a_message_is_one_short_line(body in prop::collection::vec(any::<char>(), 0..800), quoted: bool) {

@@ -148,7 +148,10 @@ export class Services {
     const sent = await this.send({ ...sending, within: Math.min(Number(prepared.timeout), Number.MAX_SAFE_INTEGER) }, signal);
     // A browser does not say whether a request was sent that has no response: it may have been, unless the page denies it.
     if ("error" in sent) return provider.failed(sent.error, sent.message, sent.error !== "HTTP-request-denied");
-    const received = sent.fields.map(([field, value]): [string, Uint8Array] => [field, asBytes(value)]);
+    // A time to wait until, which an answer may name, counts from the date of the answer; a page is not shown every server's.
+    const dated = sent.fields.some(([field]) => field === "date");
+    const answered: typeof sent.fields = dated ? sent.fields : [...sent.fields, ["date", new Date().toUTCString()]];
+    const received = answered.map(([field, value]): [string, Uint8Array] => [field, asBytes(value)]);
     return provider.read(sent.status, received, sent.body, BigInt(Math.min(most, Number.MAX_SAFE_INTEGER)));
   }
 

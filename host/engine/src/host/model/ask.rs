@@ -1,5 +1,7 @@
 //! Asks a model: sends what a call says, waits, and tries again.
 
+use std::time::SystemTime;
+
 use graph_core::capability::HttpResponse;
 use graph_core::limits::ModelUse;
 use graph_core::node::{Category, Failure};
@@ -84,7 +86,7 @@ impl Asking<'_> {
         let request = granted::http(self.provider, encoded);
         let sender = Sender { received: Received::for_body_of(most), ..self.sender.clone() };
         let answer = match &self.services.http {
-            None => sender.send(request, &mut arriving).await,
+            None => sender.send(request, &mut arriving).await.map(dated),
             Some(doubles) => {
                 let answer = sender.doubled(&**doubles, request).await?;
                 if let Ok(HttpResponse { status, fields, body }) = &answer {
@@ -101,6 +103,15 @@ impl Asking<'_> {
             Ok(response) => self.provider.read(&response, |body| arriving.read(body)),
         })
     }
+}
+
+/// The response with the time of its arrival as its `date`, if its server has not said one (RFC 9110, section 6.6.1).
+fn dated(mut response: HttpResponse) -> HttpResponse {
+    if !response.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("date")) {
+        let now = httpdate::fmt_http_date(SystemTime::now());
+        response.fields.push(("date".to_owned(), now.into_bytes()));
+    }
+    response
 }
 
 fn obstacle(kind: Kind) -> Obstacle {
