@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use super::super::http::{AddressRange, HttpRule, Scheme, is_host, is_method};
 use super::super::reach::{KnowledgeRule, SecretRule, SecretSource, is_header, is_scope, is_secret_name};
 use super::super::{Access, path};
+use super::{MOST_ENTRIES, bounded};
 use crate::diagnostic::{Diagnostic, Problems, Span, codes, excerpt};
 use crate::keys;
 use crate::yaml::{Fields, Node};
@@ -20,7 +21,9 @@ pub(super) fn entries<'n>(node: &'n Node, key: &str, problems: &Problems) -> &'n
     if list.is_some_and(<[Node]>::is_empty) {
         node.out_of_range(&format!("`{key}` must list something"), "at least one entry", problems);
     }
-    list.unwrap_or_default()
+    let list = list.unwrap_or_default();
+    bounded(node, key, list.len(), problems);
+    list.get(..MOST_ENTRIES).unwrap_or(list)
 }
 
 /// A text of a key that has to pass a check; anything else is reported.
@@ -185,10 +188,11 @@ pub(super) fn warn_of_idle(
     (secrets_node, secrets): (Option<&Node>, &[SecretRule]),
     problems: &Problems,
 ) {
+    // Of the rules that are read at most, each is looked up among all others at most.
     let place = |node: Option<&Node>, key: &str, value: &str| {
         let items = node.and_then(Node::as_list).unwrap_or_default();
         let is_it = |item: &&Node| item.descend([key]).as_text() == Some(value);
-        items.iter().find(is_it).map_or(Span::NONE, |item| item.descend([key]).span)
+        items.iter().take(MOST_ENTRIES).find(is_it).map_or(Span::NONE, |item| item.descend([key]).span)
     };
     for rule in http {
         let local = match rule.host.parse::<IpAddr>() {
