@@ -488,9 +488,11 @@ fn what_takes_the_place_of_a_folder_is_not_touched() {
         let _ = store.remove_run(&guard);
         drop(guard);
         assert!(contents(stranger.folder()) == before, "{swapped}");
-        // A handle that is new refuses the link, or finds nothing: it does not read what is behind it.
+        // A handle that is new refuses the link: it neither reads what is behind it nor takes it for nothing.
         if ["runs", "runs/0000000001-r"].contains(&swapped) {
-            assert!(!matches!(mine.store().run("r"), Ok(Some(_))), "{swapped}");
+            assert!(fs::symlink_metadata(&folder).unwrap().is_symlink(), "{swapped}");
+            let refused = mine.store().run("r").unwrap_err();
+            assert!(refused.to_string().contains("link"), "{swapped}: {refused}");
         }
     }
 }
