@@ -50,6 +50,12 @@ pub(crate) fn check_rules(manifest: &Manifest, item: &str, source: IdSource) -> 
             "`{shown}` is denied: `approvals` of an agent above have a person asked about its calls, and here no one can be asked; the \
              model of an agent can call it as a tool of its own"
         ),
+        Verdict::Deny if let Some(why) = manifest.unreadable_rules() => {
+            format!(
+                "`{shown}` is denied: `approvals` of an agent above cannot be read, and so they permit no call: {why}; correct them, \
+                 and call it again"
+            )
+        }
         Verdict::Deny => {
             format!(
                 "`{shown}` is denied by `approvals` of an agent above, under whatever name or version it is called"
