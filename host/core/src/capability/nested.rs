@@ -100,5 +100,12 @@ mod tests {
         let manifest = manifest.with_rules(ItemRules::read(&all, &tools).unwrap());
         check_call(&manifest, None, None, "acme/search@2.0.0", 1).unwrap();
         assert!(check_call(&manifest, None, None, "acme/other", 1).is_err());
+        let wrong = json!([{ "tool": "*", "then": "perhaps" }]);
+        let manifest = manifest.with_rules(ItemRules::read(&wrong, &tools).unwrap());
+        let refused = check_call(&manifest, None, None, "acme/search@2.0.0", 1).unwrap_err().message;
+        assert!(
+            refused.contains("cannot be read") && refused.contains("unknown variant `perhaps`"),
+            "{refused}"
+        );
     }
 }
