@@ -21,7 +21,7 @@ pub static MANIFEST: KeyTable = KeyTable {
         Key::new(
             "items",
             Map("item patterns", &Table(&ITEM)),
-            "What components may use. Only the most specific pattern that matches an item applies. At most 1,000 entries, whose patterns have at most 256 bytes each; and each list in an entry has at most 1,000 elements",
+            "What components may use. Only the most specific pattern that matches an item applies. At most 1,000 entries, whose patterns have at most 256 bytes each; and each list in an entry, that of its models excepted, has at most 1,000 elements",
         )
         .blank(),
         Key::new(

@@ -21,7 +21,12 @@ pub(super) fn entries<'n>(node: &'n Node, key: &str, problems: &Problems) -> &'n
     if list.is_some_and(<[Node]>::is_empty) {
         node.out_of_range(&format!("`{key}` must list something"), "at least one entry", problems);
     }
-    let list = list.unwrap_or_default();
+    list.unwrap_or_default()
+}
+
+/// The entries of a list of which each is compared with others.
+pub(super) fn bounded_entries<'n>(node: &'n Node, key: &str, problems: &Problems) -> &'n [Node] {
+    let list = entries(node, key, problems);
     bounded(node, key, list.len(), problems);
     list.get(..MOST_ENTRIES).unwrap_or(list)
 }
@@ -57,14 +62,14 @@ fn schemes(fields: &mut Fields<'_>, problems: &Problems) -> Vec<Scheme> {
 }
 
 pub(super) fn http(node: &Node, problems: &Problems) -> Vec<HttpRule> {
-    let list = entries(node, "http", problems).iter();
+    let list = bounded_entries(node, "http", problems).iter();
     list.filter_map(|item| {
         let mut fields = Fields::open(item, &keys::manifest::HTTP, "each entry of `http`", problems)?;
         let host = checked(&mut fields, "host", is_host, HOST, problems);
         let schemes = schemes(&mut fields, problems);
         let mut ports: Vec<u16> = match fields.get("ports") {
             None => schemes.iter().map(|scheme| scheme.port()).collect(),
-            Some(node) => entries(node, "ports", problems)
+            Some(node) => bounded_entries(node, "ports", problems)
                 .iter()
                 .filter_map(|item| item.u64("each of `ports`", 1..=65535, problems))
                 .filter_map(|port| u16::try_from(port).ok())
@@ -75,7 +80,7 @@ pub(super) fn http(node: &Node, problems: &Problems) -> Vec<HttpRule> {
         let mut methods = vec!["GET".to_owned()];
         if let Some(node) = fields.get("methods") {
             methods.clear();
-            for item in entries(node, "methods", problems) {
+            for item in bounded_entries(node, "methods", problems) {
                 let Some(method) = item.text("each of `methods`", problems) else { continue };
                 if !is_method(method) || method == "CONNECT" {
                     bad(
@@ -100,7 +105,7 @@ pub(super) fn http(node: &Node, problems: &Problems) -> Vec<HttpRule> {
 pub(super) fn addresses(fields: &mut Fields<'_>, problems: &Problems) -> Vec<AddressRange> {
     let Some(node) = fields.get("addresses") else { return Vec::new() };
     let mut addresses = Vec::new();
-    for item in entries(node, "addresses", problems) {
+    for item in bounded_entries(node, "addresses", problems) {
         let Some(text) = item.text("each of `addresses`", problems) else { continue };
         match text.parse::<AddressRange>() {
             Ok(range) => addresses.push(range),
@@ -157,7 +162,7 @@ pub(super) fn secret_source(
 
 pub(super) fn secrets(node: &Node, base: &str, problems: &Problems) -> Vec<SecretRule> {
     let mut rules: Vec<SecretRule> = Vec::new();
-    for item in entries(node, "secrets", problems) {
+    for item in bounded_entries(node, "secrets", problems) {
         let Some(mut fields) =
             Fields::open(item, &keys::manifest::SECRET, "each entry of `secrets`", problems)
         else {
@@ -229,7 +234,7 @@ pub(super) fn warn_of_idle(
 }
 
 pub(super) fn knowledge(node: &Node, problems: &Problems) -> Vec<KnowledgeRule> {
-    let list = entries(node, "knowledge", problems).iter();
+    let list = bounded_entries(node, "knowledge", problems).iter();
     list.filter_map(|item| {
         let mut fields = Fields::open(item, &keys::manifest::KNOWLEDGE, "each entry of `knowledge`", problems)?;
         let reason = "a scope is segments of letters, digits, `_`, `-` and `.`, each followed by `/`, such as `acme/notes/`";
