@@ -328,6 +328,97 @@ fn after_a_removal_nothing_else_may_be_missing() {
     exits(&place.run(&["runs", "verify", "p1"]), 0);
 }
 
+/// What was done to the rows under a run's newest checkpoint and at the end of its history, by kind of row.
+#[test]
+fn a_resume_finds_what_was_done_to_the_rows_that_it_continues_from() {
+    let place = place();
+    place.graph("pausing.yaml", PAUSING);
+    for id in ["p1", "p2"] {
+        exits(&place.run(&["run", "pausing.yaml", "--run-id", id]), 6);
+        exits(&place.run(&["resume", id]), 6);
+    }
+    exits(&place.run(&["runs", "verify", "p1"]), 0);
+    let own = "run = (SELECT id FROM runs WHERE run_id = 'p1')";
+    let last = format!("id = (SELECT max(id) FROM history WHERE {own})");
+    let first = format!("id = (SELECT min(id) FROM history WHERE {own})");
+    let moved = |into: &str, columns: &str, from: &str| {
+        format!(
+            "UPDATE {into} SET ({columns}) = (SELECT {columns} FROM {into} o WHERE {from} LIMIT 1) WHERE {own}"
+        )
+    };
+    let record = "digest, key, signature, body";
+    let other = "o.run = (SELECT id FROM runs WHERE run_id = 'p2')";
+    let changes: Vec<(&str, Vec<String>, &str)> = vec![
+        ("pending, removed", vec![format!("DELETE FROM pending WHERE {own}")], "no signed record says so"),
+        (
+            "pending, changed",
+            vec![format!("UPDATE pending SET body = replace(body, 'interrupted', 'failed') WHERE {own}")],
+            "",
+        ),
+        (
+            "pending, added",
+            vec![format!(
+                "INSERT INTO pending (run, namespace, kind, task, sequence, step, {record}, events) SELECT run, namespace, \
+                 kind, 'x', sequence, step, {record}, events FROM history WHERE {first}"
+            )],
+            "",
+        ),
+        ("pending, of another run", vec![moved("pending", record, other)], ""),
+        ("history, removed", vec![format!("DELETE FROM history WHERE {last}")], "in its history"),
+        ("history, first removed", vec![format!("DELETE FROM history WHERE {first}")], "is not whole"),
+        (
+            "history, changed",
+            vec![format!("UPDATE history SET body = replace(body, 'interrupted', 'failed') WHERE {first}")],
+            "",
+        ),
+        (
+            "history, added",
+            vec![format!(
+                "INSERT INTO history (run, event, events, namespace, kind, sequence, step, {record}) SELECT run, (SELECT \
+                 max(event + events) FROM history WHERE {own}), events, namespace, kind, sequence, step, {record} FROM \
+                 history WHERE {first}"
+            )],
+            "it was added or moved",
+        ),
+        (
+            "history, of another run",
+            vec![format!(
+                "UPDATE history SET ({record}) = (SELECT {record} FROM history o WHERE {other} LIMIT 1) WHERE {last}"
+            )],
+            "",
+        ),
+        (
+            "history, numbered anew",
+            vec![format!("UPDATE history SET event = event + 7 WHERE {last}")],
+            "is not whole",
+        ),
+        (
+            "history, a checkpoint without its number",
+            vec![format!(
+                "UPDATE checkpoints SET event = NULL WHERE id = (SELECT max(id) FROM checkpoints WHERE {own})"
+            )],
+            "",
+        ),
+    ];
+    let database = place.path(".ai/state/runs.db");
+    let whole = fs::read(&database).unwrap();
+    for (name, statements, says) in &changes {
+        tamper(&place, &statements.iter().map(String::as_str).collect::<Vec<_>>());
+        for words in [&["runs", "verify", "p1"][..], &["resume", "p1"]] {
+            let ran = place.run(words);
+            assert_eq!(ran.code, 8, "{name}: {words:?}: {}", ran.shown());
+            assert!(ran.stderr.contains(says), "{name}: {words:?}: {}", ran.shown());
+        }
+        for leftover in [".ai/state/runs.db-wal", ".ai/state/runs.db-shm"] {
+            let _ = fs::remove_file(place.path(leftover));
+        }
+        fs::write(&database, &whole).unwrap();
+    }
+    exits(&place.run(&["resume", "p1"]), 6);
+    exits(&place.run(&["resume", "p1"]), 0);
+    exits(&place.run(&["runs", "verify", "p1"]), 0);
+}
+
 #[test]
 fn a_pause_that_was_taken_away_is_found() {
     let place = place();

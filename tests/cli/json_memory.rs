@@ -390,3 +390,50 @@ fn a_text_in_a_strangers_file_takes_memory_in_proportion() {
         each(&WAYS[at..=at]);
     }
 }
+
+/// An export whose lines are longer than any of their kind, and texts that are too large together.
+#[test]
+fn a_line_of_an_archive_is_bounded_by_its_kind() {
+    let place = project();
+    let lines = place.read("r1.archive");
+    let head: String = lines.lines().take(2).map(|line| format!("{line}\n")).collect();
+    let digest = Digest::of_bytes(b"x");
+    let text = |length: usize| {
+        let text = "t".repeat(length);
+        format!("{{\"text\":{{\"digest\":\"{}\",\"text\":\"{text}\"}}}}\n", Digest::of_bytes(text.as_bytes()))
+    };
+    let note = |length: usize| {
+        format!("{{\"pruning\":{{\"namespace\":\"\",\"note\":\"{}\"}}}}\n", "n".repeat(length))
+    };
+    let several = |length: usize, count: usize| (0..count).map(|at| text(length + at)).collect::<String>();
+    for (name, rest, code, says, most) in [
+        ("a text of 400 MiB", text(400 << 20), 8, "at most", 400),
+        ("a text of 140 MiB", text(140 << 20), 8, "128 MiB", 500),
+        ("a note of 400 MiB", note(400 << 20), 8, "at most", 400),
+        ("a note of 140 MiB", note(140 << 20), 8, "128 MiB", 500),
+        ("texts of 300 MiB", several(60 << 20, 5), 7, "--texts", 600),
+        ("an end of 100 MiB", format!("{{\"end\":{{\"lines\":{}", "1".repeat(100 << 20)), 8, "at most", 150),
+        ("a line of no kind", format!("{{\"x\":\"{}", "x".repeat(100 << 20)), 8, "at most", 150),
+        (
+            "a record of 700 MiB",
+            format!("{{\"record\":{{\"digest\":\"{digest}\",\"body\":\"{}", "x".repeat(700 << 20)),
+            8,
+            "at most",
+            800,
+        ),
+    ] {
+        place.write("foreign.archive", &format!("{head}{rest}"));
+        let bounds = Bounds { time: Duration::from_mins(1), memory: 1200, ..Bounds::default() };
+        let ended = watch::within(place.command(&["runs", "import", "foreign.archive", "--json"]), &bounds);
+        let peak = ended.peak_together >> 10;
+        assert!(
+            ended.stopped.is_none() && ended.code == Some(code),
+            "{name}: {:?} {}",
+            ended.code,
+            ended.stderr
+        );
+        let message = ended.document["error"].to_string();
+        assert!(message.contains(says), "{name}: {message}");
+        assert!(peak < most, "{name}: {peak} MiB");
+    }
+}

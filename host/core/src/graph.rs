@@ -3,6 +3,7 @@
 
 mod bounds;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -78,6 +79,22 @@ pub struct Graph {
     /// The hooks that its dialect adds, in order. They follow those of the project, one of which replaces a hook of these
     /// that has the same name.
     pub built_in_hooks: Vec<Hook>,
+    pub(crate) names: GraphNames,
+}
+
+/// The places of a graph's nodes and channels by name: components, edits and stored records name many of them.
+#[derive(Debug, Default)]
+pub(crate) struct GraphNames {
+    nodes: BTreeMap<String, NodeIndex>,
+    channels: BTreeMap<String, usize>,
+}
+
+impl GraphNames {
+    pub(crate) fn of(nodes: &[Node], channels: &[Channel]) -> Self {
+        let nodes = (0..).map(NodeIndex).zip(nodes).map(|(index, node)| (node.name.clone(), index));
+        let channels = channels.iter().enumerate().map(|(at, channel)| (channel.name.clone(), at));
+        Self { nodes: nodes.collect(), channels: channels.collect() }
+    }
 }
 
 impl Graph {
@@ -88,11 +105,12 @@ impl Graph {
 
     /// The index of the node of that name.
     pub fn find(&self, name: &str) -> Option<NodeIndex> {
-        self.nodes
-            .iter()
-            .position(|node| node.name == name)
-            .and_then(|at| u32::try_from(at).ok())
-            .map(NodeIndex)
+        self.names.nodes.get(name).copied()
+    }
+
+    /// The declared channel of that name.
+    pub fn channel(&self, name: &str) -> Option<&Channel> {
+        self.names.channels.get(name).and_then(|at| self.channels.get(*at))
     }
 
     /// All nodes with their indices, in document order.
@@ -323,17 +341,33 @@ pub struct CommandGrant {
     pub write: Vec<String>,
     /// The reducer channels it may name in `update`, and whose value `{overwrite: v}` in an update replaces.
     pub overwrite: Vec<String>,
+    /// The same nodes and channels, to look them up: a command may name as many.
+    targets: BTreeSet<NodeIndex>,
+    channels: BTreeMap<String, WriteMode>,
 }
 
 impl CommandGrant {
+    /// A grant of these nodes and channels.
+    pub fn new(goto: Vec<NodeIndex>, write: Vec<String>, overwrite: Vec<String>) -> Self {
+        let fold = write.iter().map(|channel| (channel.clone(), WriteMode::Fold));
+        let instead = overwrite.iter().map(|channel| (channel.clone(), WriteMode::Overwrite));
+        let channels = fold.chain(instead).collect();
+        Self { targets: goto.iter().copied().collect(), channels, goto, write, overwrite }
+    }
+
+    /// Whether a command may go to a node.
+    pub fn may_go_to(&self, node: NodeIndex) -> bool {
+        self.targets.contains(&node)
+    }
+
     /// Whether an update may name a channel.
     pub fn may_write(&self, channel: &str) -> bool {
-        self.write.iter().chain(&self.overwrite).any(|allowed| allowed == channel)
+        self.channels.contains_key(channel)
     }
 
     /// Whether `{overwrite: v}` in an update replaces the value of a channel; elsewhere it is data.
     pub fn may_overwrite(&self, channel: &str) -> bool {
-        self.overwrite.iter().any(|allowed| allowed == channel)
+        self.channels.get(channel) == Some(&WriteMode::Overwrite)
     }
 }
 

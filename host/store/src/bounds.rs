@@ -16,6 +16,11 @@ pub const PAGE_BYTES: u64 = 4 << 20;
 /// a manifest says otherwise. SQLite itself takes no text above 1 GB, and needs it twice to write it.
 pub const LARGEST_TEXT: u64 = 512 << 20;
 
+/// The largest text that a run keeps, such as a graph, a manifest or inputs, and the largest note about removed checkpoints,
+/// in bytes: 128 MiB. No larger one could be read as JSON again: as values, a document and inputs may take as much
+/// ([`TreeLimit`](graph_core::json::TreeLimit)), and a text takes no less than its bytes.
+pub const LARGEST_SNAPSHOT: u64 = 128 << 20;
+
 /// The largest name, in bytes: 1 MiB. Names are ids of runs, graphs and tasks, namespaces, channels and paths.
 pub const LARGEST_NAME: u64 = 1 << 20;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use graph_core::digest::Digest;
 use graph_core::record::ErrorCode;
 
-use crate::bounds::{LARGEST_PENDING, LARGEST_TEXT};
+use crate::bounds::{LARGEST_PENDING, LARGEST_SNAPSHOT, LARGEST_TEXT};
 use crate::names::BadName;
 use crate::store::Owner;
 
@@ -189,7 +189,7 @@ pub enum SnapshotError {
     #[error("another text is kept as {digest}: one of the two was changed")]
     Differs { digest: Digest },
     /// The text is too large to be kept.
-    #[error("a text of {bytes} bytes cannot be kept: {most} is the most", most = LARGEST_TEXT)]
+    #[error("a text of {bytes} bytes cannot be kept: {most} is the most", most = LARGEST_SNAPSHOT)]
     TooLarge { bytes: u64 },
     /// The disk, the file or the database failed.
     #[error(transparent)]

@@ -82,7 +82,7 @@ mod versions;
 
 #[cfg(feature = "bench")]
 pub use bench_baseline::BareDatabase;
-pub use bounds::{LARGEST_NAME, LARGEST_PENDING, LARGEST_READ, LARGEST_TEXT, PAGE_BYTES};
+pub use bounds::{LARGEST_NAME, LARGEST_PENDING, LARGEST_READ, LARGEST_SNAPSHOT, LARGEST_TEXT, PAGE_BYTES};
 pub use error::{
     AcquireError, CommitError, CreateRunError, ImportError, Loss, ReadError, RemoveError, ResolveError,
     SnapshotError, StorageError,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use graph_core::limits::ModelUse;
 use graph_core::record::{RecordKind, SignedRecord};
 
-use crate::bounds::{self, LARGEST_NAME, LARGEST_READ, LARGEST_TEXT, Page};
+use crate::bounds::{self, LARGEST_NAME, LARGEST_READ, LARGEST_SNAPSHOT, LARGEST_TEXT, Page};
 use crate::error::{CommitError, CreateRunError, ImportError, Loss, RemoveError, SnapshotError};
 use crate::names;
 use crate::run::{Change, NewRun, RunRow, RunUpdate};
@@ -280,7 +280,7 @@ fn texts_of_row(result: Option<&Arc<str>>, error: Option<&Arc<str>>) -> u64 {
 /// Checks that a text can be read again.
 pub(crate) fn check_snapshot(text: &str) -> Result<(), SnapshotError> {
     match bounds::length(text) {
-        bytes if bytes > LARGEST_TEXT => Err(SnapshotError::TooLarge { bytes }),
+        bytes if bytes > LARGEST_SNAPSHOT => Err(SnapshotError::TooLarge { bytes }),
         _ => Ok(()),
     }
 }

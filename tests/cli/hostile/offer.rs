@@ -356,12 +356,16 @@ fn limits(fixture: &Fixture) -> [u64; 3] {
 }
 
 impl Scene<'_> {
-    /// Runs the commands that come before the fixture is offered.
+    /// Runs the commands that come before the fixture is offered. One that begins with `waits` leaves a run that waits.
     pub(crate) fn begin(&self) -> Result<(), String> {
         for words in self.fixture.parts.get("before").and_then(Value::as_array).into_iter().flatten() {
             let words: Vec<_> = words.as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+            let (words, code) = match words.split_first() {
+                Some((&"waits", words)) => (words.to_vec(), 6),
+                _ => (words, 0),
+            };
             let ended = watch::run(self.command(&words));
-            if ended.code != Some(0) {
+            if ended.code != Some(code) {
                 return Err(format!("{words:?} ended with {:?}: {}", ended.code, ended.stderr));
             }
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use graph_core::diagnostic::shell_quoted;
 use graph_core::trust::Yank;
-use graph_core::yaml::parse_duration;
+use graph_core::yaml::{parse_duration, parse_size};
 use graph_host::context::{Context, current_project};
 use graph_runtime::error::{Error, Result};
 use graph_runtime::history::events::{Namespaces, StreamKind};
@@ -18,6 +18,11 @@ use graph_runtime::registry::pull::{Network, Puller, reference};
 use graph_runtime::run::pins::absolute;
 use graph_runtime::run::start::Sources;
 use graph_runtime::trust::trusted_keys;
+
+/// Reads a size, such as `512MiB`.
+pub(crate) fn size(text: &str) -> std::result::Result<u64, String> {
+    parse_size(text).map_err(|error| error.to_string())
+}
 
 /// A run as a command takes it: as it was typed, with the project where that is not the one of the current folder.
 pub(crate) fn typed_run(run: &str, project: &Path) -> String {

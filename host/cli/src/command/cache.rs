@@ -6,7 +6,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use clap::Subcommand;
 use graph_core::diagnostic::printable;
 use graph_core::time::Timestamp;
-use graph_core::yaml::parse_size;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{BOLD, DIM, styled};
@@ -18,6 +17,7 @@ use graph_runtime::project::shown;
 use serde::Serialize;
 
 use super::runs::parse_span;
+use crate::command::args;
 
 /// List and remove cached components and items
 ///
@@ -52,15 +52,11 @@ struct Prune {
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = parse_span)]
     older_than: Option<Duration>,
     /// Remove compiled components, the least recently used first, until the rest takes at most SIZE, such as 512MiB
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = args::size)]
     max_size: Option<u64>,
     /// Print what would be removed, and remove nothing
     #[arg(long)]
     dry_run: bool,
-}
-
-fn size(text: &str) -> Result<u64, String> {
-    parse_size(text).map_err(|error| error.to_string())
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {

@@ -6,12 +6,15 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::diagnostic::excerpt_up_to;
 use crate::id::{ItemId, function_of, path_of, version_of};
 
 /// The most rules of one list, with those that names are translated to.
 const MOST_RULES: usize = 1_000;
 /// The most bytes of the patterns of one list.
 const MOST_BYTES: usize = 64 << 10;
+/// The longest reason that a message gives why rules cannot be read, in characters.
+const LONGEST_REASON: usize = 200;
 /// A pattern that covers every id, also those that documents write out: what counts in place of rules that cannot be read.
 const EVERYTHING: &str = "?*";
 
@@ -64,40 +67,69 @@ struct Tool {
 
 /// The rules of one agent, in order: the first that covers a call counts, and a call that none covers is permitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ItemRules(Vec<Rule>);
+pub struct ItemRules {
+    rules: Vec<Rule>,
+    /// Why the rules cannot be read, so that they deny everything.
+    unreadable: Option<String>,
+}
 
 impl ItemRules {
     /// Reads the rules of an agent, and translates the names of its tools to their items. None if it has no rules. Rules that cannot be read
     /// deny everything.
     pub fn read(approvals: &Value, tools: &Value) -> Option<Self> {
-        let unreadable = || Some(Self(vec![Rule { tool: EVERYTHING.to_owned(), then: Verdict::Deny }]));
+        let unreadable = |why: String| {
+            let rules = vec![Rule { tool: EVERYTHING.to_owned(), then: Verdict::Deny }];
+            Some(Self { rules, unreadable: Some(why) })
+        };
+        let too_many = || {
+            format!(
+                "they have more than {MOST_RULES} rules, those that names are translated to included, or more than {MOST_BYTES} \
+                 bytes of patterns"
+            )
+        };
         if approvals.is_null() || approvals.as_array().is_some_and(Vec::is_empty) {
             return None;
         }
-        let Some(written) = Vec::<Rule>::deserialize(approvals).ok().filter(|rules| fits(rules)) else {
-            return unreadable();
+        let written = match Vec::<Rule>::deserialize(approvals) {
+            Ok(written) if fits(&written) => written,
+            Ok(_) => return unreadable(too_many()),
+            Err(error) => return unreadable(excerpt_up_to(&error.to_string(), LONGEST_REASON)),
         };
-        let Ok(tools) = Option::<Vec<Tool>>::deserialize(tools) else { return unreadable() };
-        let tools: Vec<(String, String)> = tools.unwrap_or_default().into_iter().map(Tool::named).collect();
+        let tools = match Option::<Vec<Tool>>::deserialize(tools) {
+            Ok(tools) => tools.unwrap_or_default(),
+            Err(error) => {
+                let reason = excerpt_up_to(&error.to_string(), LONGEST_REASON);
+                return unreadable(format!("the tools that they name cannot be read: {reason}"));
+            }
+        };
+        if tools.len() > MOST_RULES {
+            return unreadable(format!("there are more than {MOST_RULES} tools that they may name"));
+        }
+        let tools: Vec<(String, String)> = tools.into_iter().map(Tool::named).collect();
         let mut rules = Vec::new();
         for rule in written {
             rules.extend(translated(rule, &tools));
             if !fits(&rules) {
-                return unreadable();
+                return unreadable(too_many());
             }
         }
-        Some(Self(rules))
+        Some(Self { rules, unreadable: None })
+    }
+
+    /// Why the rules cannot be read, if they cannot; they then deny every call.
+    pub fn unreadable(&self) -> Option<&str> {
+        self.unreadable.as_deref()
     }
 
     /// The rules as an agent below reads them.
     pub fn to_value(&self) -> Value {
-        self.0.iter().map(|rule| json!({ "tool": rule.tool, "then": rule.then.as_str() })).collect()
+        self.rules.iter().map(|rule| json!({ "tool": rule.tool, "then": rule.then.as_str() })).collect()
     }
 
     /// What the rules say of a call of an item. A rule for every tool, `*`, is about calls that are chosen during a run: what the
     /// document of a permitted graph writes out belongs to that graph.
     pub fn verdict(&self, item: &str, source: IdSource) -> Verdict {
-        match self.0.iter().find(|rule| rule.covers(item)) {
+        match self.rules.iter().find(|rule| rule.covers(item)) {
             Some(rule) if source == IdSource::Document && rule.is_for_all() => Verdict::Allow,
             Some(rule) => rule.then,
             None => Verdict::Allow,
@@ -106,7 +138,10 @@ impl ItemRules {
 
     /// About the steps of work that it takes to check one call.
     pub(crate) fn work(&self) -> u64 {
-        self.0.iter().map(|rule| rule.tool.len() as u64).fold(self.0.len() as u64, u64::saturating_add)
+        self.rules
+            .iter()
+            .map(|rule| rule.tool.len() as u64)
+            .fold(self.rules.len() as u64, u64::saturating_add)
     }
 }
 
@@ -304,9 +339,20 @@ mod tests {
             for source in [IdSource::Document, IdSource::Run] {
                 assert_eq!(rules(&approvals).verdict("acme/x", source), Verdict::Deny);
             }
+            assert!(rules(&approvals).unreadable().is_some(), "{approvals}");
         }
         let allow = json!([{ "tool": "*", "then": "allow" }]);
-        assert_eq!(ItemRules::read(&allow, &json!("x")).unwrap().verdict("a", IdSource::Run), Verdict::Deny);
+        assert_eq!(rules(&allow).unreadable(), None);
+        let tools = vec![json!({ "item": "a/b" }); MOST_RULES + 1];
+        for tools in [json!("x"), json!([{ "name": "x" }]), json!(tools)] {
+            let read = ItemRules::read(&allow, &tools).unwrap();
+            assert_eq!(read.verdict("a", IdSource::Run), Verdict::Deny);
+            assert!(read.unreadable().is_some_and(|why| why.contains("tools")), "{read:?}");
+        }
+        let maybe = rules(&json!([{ "tool": "*", "then": "maybe" }]));
+        assert!(maybe.unreadable().is_some_and(|why| why.contains("unknown variant `maybe`")), "{maybe:?}");
+        let long = rules(&json!([{ "tool": "*", "then": "x".repeat(10_000) }]));
+        assert!(long.unreadable().is_some_and(|why| why.len() < 1_000), "{long:?}");
         assert_eq!(ItemRules::read(&json!(null), &json!(null)), None);
         assert_eq!(ItemRules::read(&json!([]), &json!([])), None);
     }

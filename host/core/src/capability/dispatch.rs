@@ -242,6 +242,21 @@ fn covers(token: &str, c: char) -> bool {
     }
 }
 
+/// Whether an operation on an item is one that can be permitted.
+fn is_dispatched(primary: Primary, item_type: ItemType, item_id: &str) -> bool {
+    let whole_search = primary == Primary::Search && item_id.is_empty();
+    whole_search || ItemId::is_dispatched(&without_version(item_id), primary, item_type)
+}
+
+/// Whether one of the patterns permits an operation, by its capability name.
+fn covers_dispatch(list: &[DispatchPattern], primary: Primary, item_type: ItemType, name: &str) -> bool {
+    list.iter().any(|pattern| match primary {
+        Primary::Execute | Primary::Load => pattern.matches(name),
+        Primary::Search => pattern.matches(name) || pattern.covers_below(name),
+        Primary::Sign => item_type != ItemType::Tool && pattern.is_plain() && pattern.matches(name),
+    })
+}
+
 /// What may be dispatched: whatever one of the patterns covers. No patterns, no dispatch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -276,19 +291,11 @@ impl DispatchPatterns {
     /// names the item without wildcards, and is never permitted for tools: the author of a `*` did not mean to hand out
     /// the user's signature.
     pub fn permits(&self, primary: Primary, item_type: ItemType, item_id: &str) -> bool {
-        let whole_search = primary == Primary::Search && item_id.is_empty();
-        if !(whole_search || ItemId::is_dispatched(&without_version(item_id), primary, item_type)) {
-            return false;
+        let mut lists = std::iter::once(&self.patterns).chain(&self.within);
+        is_dispatched(primary, item_type, item_id) && {
+            let name = capability_name(primary, item_type, item_id);
+            lists.all(|list| covers_dispatch(list, primary, item_type, &name))
         }
-        let name = capability_name(primary, item_type, item_id);
-        let permits = |list: &Vec<DispatchPattern>| {
-            list.iter().any(|pattern| match primary {
-                Primary::Execute | Primary::Load => pattern.matches(&name),
-                Primary::Search => pattern.matches(&name) || pattern.covers_below(&name),
-                Primary::Sign => item_type != ItemType::Tool && pattern.is_plain() && pattern.matches(&name),
-            })
-        };
-        permits(&self.patterns) && self.within.iter().all(permits)
     }
 
     /// Whether a search may list that item: where `search.<item_type>` is permitted as such, which is a search over
@@ -313,8 +320,12 @@ impl DispatchPatterns {
 
     /// Whether this would be permitted, had no one narrowed the list since it was written.
     pub fn leaves_out(&self, primary: Primary, item_type: ItemType, item_id: &str) -> bool {
-        let written = Self { patterns: self.patterns.clone(), within: Vec::new() };
-        !self.permits(primary, item_type, item_id) && written.permits(primary, item_type, item_id)
+        if self.within.is_empty() || !is_dispatched(primary, item_type, item_id) {
+            return false;
+        }
+        let name = capability_name(primary, item_type, item_id);
+        let covers = |list: &Vec<DispatchPattern>| covers_dispatch(list, primary, item_type, &name);
+        covers(&self.patterns) && !self.within.iter().all(covers)
     }
 
     /// The patterns, as they were given.

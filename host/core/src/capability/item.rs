@@ -22,6 +22,7 @@ pub struct ItemPattern {
     function: Option<String>,
     written: String,
     tokens: Vec<Token>,
+    specificity: Specificity,
 }
 
 /// A text is not a pattern of item ids.
@@ -82,7 +83,9 @@ impl ItemPattern {
         match compile(item) {
             Ok(compiled) => {
                 let tokens = tokens(compiled.as_str());
-                Ok(Self { compiled, function: function.map(str::to_owned), written: text.to_owned(), tokens })
+                let (function, written) = (function.map(str::to_owned), text.to_owned());
+                let specificity = specificity(&tokens);
+                Ok(Self { compiled, function, written, tokens, specificity })
             }
             Err(reason) => fail(&reason),
         }
@@ -105,17 +108,21 @@ impl ItemPattern {
     }
 
     /// How specific it is.
-    pub fn specificity(&self) -> Specificity {
-        let is_literal = |token: &&Token| matches!(token, Token::One(set) if set.is_power_of_two());
-        let stars = self.tokens.iter().filter(|token| **token == Token::Star).count();
-        let prefix = self.tokens.iter().take_while(is_literal).count();
-        let characters = self.tokens.iter().filter(is_literal).count();
-        Specificity {
-            literal: prefix == self.tokens.len(),
-            prefix,
-            characters,
-            stars: std::cmp::Reverse(stars),
-        }
+    pub const fn specificity(&self) -> Specificity {
+        self.specificity
+    }
+
+    /// What two patterns that are as specific as each other have in common if they cover the same item: their function, and
+    /// the characters before the first wildcard, of which both have as many.
+    pub(super) fn meeting_place(&self) -> (Specificity, Option<&str>, Vec<u128>) {
+        let prefix = self.tokens.iter().take(self.specificity.prefix);
+        let sets = prefix.map(|token| if let Token::One(set) = token { *set } else { 0 });
+        (self.specificity, self.function.as_deref(), sets.collect())
+    }
+
+    /// The work of [`overlaps`](Self::overlaps) with another pattern: pairs of their parts.
+    pub(super) fn overlap_work(&self, other: &Self) -> u64 {
+        (self.tokens.len() as u64 + 1).saturating_mul(other.tokens.len() as u64 + 1)
     }
 
     /// Whether some text is covered by both patterns.
@@ -158,6 +165,14 @@ impl ItemPattern {
         }
         reachable.last().copied().unwrap_or(false)
     }
+}
+
+fn specificity(tokens: &[Token]) -> Specificity {
+    let is_literal = |token: &&Token| matches!(token, Token::One(set) if set.is_power_of_two());
+    let stars = tokens.iter().filter(|token| **token == Token::Star).count();
+    let prefix = tokens.iter().take_while(is_literal).count();
+    let characters = tokens.iter().filter(is_literal).count();
+    Specificity { literal: prefix == tokens.len(), prefix, characters, stars: std::cmp::Reverse(stars) }
 }
 
 /// The tokens of a pattern that `glob` has accepted.

@@ -1,12 +1,12 @@
 //! Capability manifests: the user's decision about what runs may use.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::approvals::{IdSource, ItemRules, Verdict};
-use super::dispatch::DispatchPatterns;
+use super::dispatch::{DispatchPattern, DispatchPatterns};
 use super::grant::{CapabilityKind, Mount};
 use super::http::HttpRule;
 use super::item::ItemPattern;
@@ -205,6 +205,11 @@ impl Manifest {
         &self.narrowing.rules
     }
 
+    /// Why the rules of an agent above cannot be read, if those of one cannot.
+    pub(super) fn unreadable_rules(&self) -> Option<&str> {
+        self.narrowing.rules.iter().find_map(ItemRules::unreadable)
+    }
+
     /// What the rules of the agents above say of a call of an item: the strictest verdict counts.
     pub fn verdict(&self, item: &str, source: IdSource) -> Verdict {
         let verdicts = self.narrowing.rules.iter().map(|rules| rules.verdict(item, source));
@@ -326,24 +331,29 @@ impl Manifest {
         meaning
     }
 
+    fn items_by_pattern(&self) -> BTreeMap<&str, &ItemEntry> {
+        self.items.iter().map(|entry| (entry.pattern.as_str(), entry)).collect()
+    }
+
     /// What another manifest allows that this one does not, and the other way round, a line each.
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let (before, after) = (&self.meaning(), &other.meaning());
         let mut lines = Vec::new();
-        for (sign, one, two) in [("removed", before, after), ("added", after, before)] {
-            for pattern in
-                one.dispatch.iter().filter(|pattern| !two.dispatch.iter().any(|known| known == *pattern))
-            {
+        // Stored manifests of strangers may have many entries.
+        let (before_items, after_items) = (before.items_by_pattern(), after.items_by_pattern());
+        for (sign, one, two, theirs) in
+            [("removed", before, after, &after_items), ("added", after, before, &before_items)]
+        {
+            let known: BTreeSet<&str> = two.dispatch.iter().map(DispatchPattern::as_str).collect();
+            for pattern in one.dispatch.iter().filter(|pattern| !known.contains(pattern.as_str())) {
                 lines.push(format!("dispatch {sign}: {pattern}"));
             }
-            for entry in &one.items {
-                if !two.items.iter().any(|known| known.pattern == entry.pattern) {
-                    lines.push(format!("items {sign}: {}", entry.pattern));
-                }
+            for entry in one.items.iter().filter(|entry| !theirs.contains_key(entry.pattern.as_str())) {
+                lines.push(format!("items {sign}: {}", entry.pattern));
             }
         }
         for entry in &before.items {
-            if after.items.iter().any(|known| known.pattern == entry.pattern && known != entry) {
+            if after_items.get(entry.pattern.as_str()).is_some_and(|known| *known != entry) {
                 lines.push(format!("items changed: {}", entry.pattern));
             }
         }

@@ -50,6 +50,12 @@ pub(crate) fn check_rules(manifest: &Manifest, item: &str, source: IdSource) -> 
             "`{shown}` is denied: `approvals` of an agent above have a person asked about its calls, and here no one can be asked; the \
              model of an agent can call it as a tool of its own"
         ),
+        Verdict::Deny if let Some(why) = manifest.unreadable_rules() => {
+            format!(
+                "`{shown}` is denied: `approvals` of an agent above cannot be read, and so they permit no call: {why}; correct them, \
+                 and call it again"
+            )
+        }
         Verdict::Deny => {
             format!(
                 "`{shown}` is denied by `approvals` of an agent above, under whatever name or version it is called"
@@ -94,5 +100,12 @@ mod tests {
         let manifest = manifest.with_rules(ItemRules::read(&all, &tools).unwrap());
         check_call(&manifest, None, None, "acme/search@2.0.0", 1).unwrap();
         assert!(check_call(&manifest, None, None, "acme/other", 1).is_err());
+        let wrong = json!([{ "tool": "*", "then": "perhaps" }]);
+        let manifest = manifest.with_rules(ItemRules::read(&wrong, &tools).unwrap());
+        let refused = check_call(&manifest, None, None, "acme/search@2.0.0", 1).unwrap_err().message;
+        assert!(
+            refused.contains("cannot be read") && refused.contains("unknown variant `perhaps`"),
+            "{refused}"
+        );
     }
 }

@@ -1,20 +1,22 @@
 //! Reading manifests from YAML.
 
+mod ambiguous;
 mod models;
 mod rules;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use self::ambiguous::Ambiguous;
 use super::dispatch::{DispatchPattern, DispatchPatterns};
 use super::grant::{Access, Mount};
 use super::item::ItemPattern;
 use super::manifest::{ItemEntry, Manifest, ManifestMount};
 use super::path;
-use crate::diagnostic::{Diagnostic, Diagnostics, Problems, codes, excerpt};
+use crate::diagnostic::{Diagnostic, Diagnostics, Problems, Span, codes, excerpt};
 use crate::keys;
 use crate::limits::{ModelUse, RunLimits, TaskLimits, cost_of};
-use crate::yaml::{Entry, Fields, Node, Yaml, parse};
+use crate::yaml::{Entry, Fields, Mapping, Node, Yaml, parse};
 
 /// The largest depth of child runs that a manifest may allow.
 const LARGEST_DEPTH: u64 = 64;
@@ -44,9 +46,10 @@ impl Manifest {
         let names: BTreeSet<&str> =
             models.iter().flat_map(|models| models.iter()).map(|entry| &*entry.key.name).collect();
         let models = models.map_or_else(Vec::new, |entries| models::read(entries, base, problems));
-        let items = fields.filled("items").and_then(|node| node.mapping("`items`", problems));
         let given = Given { limits, base, models: &names };
-        let items = items.map_or_else(Vec::new, |entries| read_items(entries.iter(), &given, problems));
+        let items = fields.filled("items").and_then(|node| Some((node, node.mapping("`items`", problems)?)));
+        let items =
+            items.map_or_else(Vec::new, |(node, entries)| read_items(node, entries, &given, problems));
         fields.finish();
         Some(Self { dispatch, items, models, limits, run, ..Self::default() })
     }
@@ -86,9 +89,12 @@ pub fn read_run_limits(mut fields: Fields<'_>) -> RunLimits {
 
 fn read_dispatch(node: &Node, problems: &Problems) -> DispatchPatterns {
     let mut patterns: Vec<DispatchPattern> = Vec::new();
-    for (text, place) in node.texts("`dispatch`", problems).unwrap_or_default() {
+    let mut known: BTreeSet<&str> = BTreeSet::new();
+    let listed = node.texts("`dispatch`", problems).unwrap_or_default();
+    bounded(node, "dispatch", listed.len(), problems);
+    for (text, place) in listed.into_iter().take(MOST_ENTRIES) {
         match DispatchPattern::parse(text) {
-            Ok(pattern) if patterns.contains(&pattern) => problems.push(
+            Ok(pattern) if !known.insert(text) => problems.push(
                 Diagnostic::warning(codes::BAD_DISPATCH, place.span, format!("`{pattern}` is listed twice"))
                     .label("again here"),
             ),
@@ -103,13 +109,22 @@ fn read_dispatch(node: &Node, problems: &Problems) -> DispatchPatterns {
     DispatchPatterns::new(patterns)
 }
 
-fn read_items<'n>(
-    entries: impl Iterator<Item = &'n Entry>,
-    given: &Given<'_>,
-    problems: &Problems,
-) -> Vec<ItemEntry> {
+/// The most entries of `items`, of `dispatch`, and of each list of an entry. All entries are looked through for each node of
+/// a graph.
+pub(super) const MOST_ENTRIES: usize = 1_000;
+
+/// Reports a list or a mapping of a manifest that has more entries than are read.
+pub(super) fn bounded(node: &Node, key: &str, entries: usize, problems: &Problems) {
+    if entries > MOST_ENTRIES {
+        let message = format!("`{key}` has {entries} entries, and a manifest may have {MOST_ENTRIES} there");
+        node.out_of_range(&message, "fewer entries: one with `*` stands for many", problems);
+    }
+}
+
+fn read_items(node: &Node, items: &Mapping, given: &Given<'_>, problems: &Problems) -> Vec<ItemEntry> {
+    bounded(node, "items", items.len(), problems);
     let mut read: Vec<(ItemEntry, &Entry)> = Vec::new();
-    for entry in entries {
+    for entry in items.iter().take(MOST_ENTRIES) {
         let pattern = match ItemPattern::parse(&entry.key.name) {
             Ok(pattern) => Some(pattern),
             Err(error) => {
@@ -119,23 +134,32 @@ fn read_items<'n>(
         };
         // The content of an entry with an invalid key is checked nevertheless.
         let item = read_item(entry, pattern.clone(), given, problems);
-        let (Some(pattern), Some(item)) = (pattern, item) else { continue };
-        for (other, place) in &read {
-            let (one, two) = (&other.pattern, &pattern);
-            if one.specificity() == two.specificity() && one.overlaps(two) {
-                let message =
-                    format!("`{two}` is as specific as `{one}`, and some items are covered by both");
-                problems.push(
-                    Diagnostic::error(codes::AMBIGUOUS_ITEMS, entry.key.span, message)
-                        .label("as specific")
-                        .also(place.key.span, "the other one")
-                        .help(
-                            "only the most specific entry applies to an item: make one of them more specific",
-                        ),
-                );
-            }
-        }
-        read.push((item, entry));
+        read.extend(item.filter(|_| pattern.is_some()).map(|item| (item, entry)));
+    }
+    let patterns: Vec<&ItemPattern> = read.iter().map(|(item, _)| &item.pattern).collect();
+    let Ambiguous { pairs, stopped_at, .. } = Ambiguous::among(&patterns);
+    let place = |at: usize| read.get(at).map_or(Span::NONE, |(_, entry)| entry.key.span);
+    for (one, two) in pairs {
+        let message = format!(
+            "`{}` is as specific as `{}`, and some items are covered by both",
+            patterns[two], patterns[one]
+        );
+        problems.push(
+            Diagnostic::error(codes::AMBIGUOUS_ITEMS, place(two), message)
+                .label("as specific")
+                .also(place(one), "the other one")
+                .help("only the most specific entry applies to an item: make one of them more specific"),
+        );
+    }
+    if let Some(at) = stopped_at {
+        let message = format!(
+            "too many entries are as specific as `{}`: to find out whether some items are covered by two of them takes more \
+             work than a manifest may",
+            patterns[at]
+        );
+        problems.push(Diagnostic::error(codes::AMBIGUOUS_ITEMS, place(at), message).label("as specific").help(
+            "let the entries begin with different names, such as `acme/a*` and `acme/b*`, or replace some by one that covers them all",
+        ));
     }
     read.into_iter().map(|(item, _)| item).collect()
 }
@@ -194,8 +218,9 @@ fn read_mounts(node: &Node, base: &str, problems: &Problems) -> Vec<ManifestMoun
     if list.is_empty() {
         node.out_of_range("`filesystem` must list a folder", "at least one folder", problems);
     }
+    bounded(node, "filesystem", list.len(), problems);
     let mut mounts: Vec<ManifestMount> = Vec::new();
-    for item in list {
+    for item in list.iter().take(MOST_ENTRIES) {
         let Some(mut fields) =
             Fields::open(item, &keys::manifest::MOUNT, "each folder of `filesystem`", problems)
         else {

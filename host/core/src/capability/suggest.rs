@@ -119,8 +119,8 @@ pub fn suggest(graph: &str, dispatches: &[DispatchUse<'_>], items: &[ItemNeeds<'
 }
 
 fn add_models<'a>(known: &mut Vec<&'a str>, more: &[&'a str]) {
-    let new: Vec<_> = more.iter().copied().filter(|name| !known.contains(name)).collect();
-    known.extend(new);
+    let mut seen: BTreeSet<&str> = known.iter().copied().collect();
+    known.extend(more.iter().copied().filter(|name| seen.insert(name)));
 }
 
 fn write_models(names: &[&str], text: &mut String) {
@@ -144,22 +144,26 @@ fn write_dispatch(
     ungrantable: &mut Vec<(String, Option<String>)>,
 ) {
     let mut names: Vec<(String, Vec<&str>)> = Vec::new();
+    let (mut places, mut seen, mut refused) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
     for used in dispatches {
         let whole_search = used.primary == Primary::Search && used.item_id.is_empty();
         if !(whole_search
             || ItemId::is_dispatched(&without_version(used.item_id), used.primary, used.item_type))
         {
-            let entry = (used.item_id.to_owned(), None);
-            if !ungrantable.contains(&entry) {
-                ungrantable.push(entry);
+            if refused.insert(used.item_id) {
+                ungrantable.push((used.item_id.to_owned(), None));
             }
             continue;
         }
         let name = capability_name(used.primary, used.item_type, used.item_id);
-        match names.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, nodes)) if nodes.contains(&used.node) => {}
-            Some((_, nodes)) => nodes.push(used.node),
-            None => names.push((name, vec![used.node])),
+        let at = *places.entry(name.clone()).or_insert_with(|| {
+            names.push((name, Vec::new()));
+            names.len() - 1
+        });
+        if seen.insert((at, used.node))
+            && let Some((_, nodes)) = names.get_mut(at)
+        {
+            nodes.push(used.node);
         }
     }
     if names.is_empty() {

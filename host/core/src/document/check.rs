@@ -55,7 +55,7 @@ fn warn_of_misfits(graph: &Graph, entry: &Entry, node: &Node, problems: &Problem
 
 /// The reducer of a channel that does not take every value, and what it takes.
 fn taken_by(graph: &Graph, key: &str) -> Option<(&'static str, &'static str)> {
-    let channel = graph.channels.iter().find(|channel| channel.name == key)?;
+    let channel = graph.channel(key)?;
     let takes = match channel.reducer {
         Reducer::Min | Reducer::Max | Reducer::Sum => "a number",
         Reducer::Merge => "a mapping",

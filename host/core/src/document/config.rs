@@ -13,8 +13,8 @@ use crate::compat::Dialect;
 use crate::diagnostic::{Diagnostic, Problems, codes};
 use crate::digest::Digest;
 use crate::graph::{
-    Channel, Durability, Graph, NodeIndex, OnError, OnMaxSteps, OnNoMatch, OnStalledBarrier, Reducer,
-    StartTarget, TemplateMode,
+    Channel, Durability, Graph, GraphNames, NodeIndex, OnError, OnMaxSteps, OnNoMatch, OnStalledBarrier,
+    Reducer, StartTarget, TemplateMode,
 };
 use crate::hook::HookLayer;
 use crate::id;
@@ -94,10 +94,12 @@ pub(super) fn lower(
             .map(|node| hooks::list(node, HookLayer::Graph, &reader))
             .unwrap_or_default(),
         built_in_hooks: Vec::new(),
+        names: GraphNames::default(),
     };
     fields.finish();
     let lowered: Vec<_> = entries.iter().map(|entry| node::lower(entry, &reader)).collect();
     graph.nodes = lowered.into_iter().collect::<Option<_>>()?;
+    graph.names = GraphNames::of(&graph.nodes, &graph.channels);
     if !problems.has_errors() {
         check::whole(&graph, &entries, problems);
     }

@@ -480,7 +480,7 @@ fn command<'n>(entry: &'n Entry, reader: &Reader<'n>) -> Option<CommandGrant> {
         check_overwrite(key, node, reader);
     }
     let names = |keys: Vec<(&str, &Node)>| keys.into_iter().map(|(key, _)| key.to_owned()).collect();
-    Some(CommandGrant { goto, write: names(write), overwrite: names(overwrite) })
+    Some(CommandGrant::new(goto, names(write), names(overwrite)))
 }
 
 /// Only a channel whose writes are folded has something that an overwrite replaces.

@@ -15,13 +15,13 @@ pub static MANIFEST: KeyTable = KeyTable {
         Key::new(
             "dispatch",
             List(&Text("a dispatch pattern")),
-            "What a run may dispatch. An empty list, like no list, permits nothing",
+            "What a run may dispatch. An empty list, like no list, permits nothing. At most 1,000 patterns, each of at most 512 bytes",
         )
         .or("`[]`"),
         Key::new(
             "items",
             Map("item patterns", &Table(&ITEM)),
-            "What components may use. Only the most specific pattern that matches an item applies",
+            "What components may use. Only the most specific pattern that matches an item applies. At most 1,000 entries, whose patterns have at most 256 bytes each; and each list in an entry, that of its models excepted, has at most 1,000 elements",
         )
         .blank(),
         Key::new(

@@ -230,12 +230,12 @@ const fn takes_one(reducer: Reducer) -> bool {
 /// reported.
 pub fn unneeded_capabilities(graphs: &[&Graph], manifest: &Manifest) -> Vec<Finding> {
     let actions = || graphs.iter().flat_map(|graph| &graph.nodes).filter_map(|node| node.action.as_ref());
-    let mut names = Vec::new();
-    let mut ids = Vec::new();
+    let mut names = BTreeSet::new();
+    let mut ids = BTreeSet::new();
     for action in actions() {
         let Some(id) = action.item_id.literal().and_then(|id| id.as_str()) else { return Vec::new() };
-        names.push(capability_name(action.primary, action.item_type, id));
-        ids.push(id);
+        names.insert(capability_name(action.primary, action.item_type, id));
+        ids.insert(id);
     }
     let finding = |message: String, help: &str| Finding {
         kind: FindingKind::UnneededCapability,
@@ -252,10 +252,10 @@ pub fn unneeded_capabilities(graphs: &[&Graph], manifest: &Manifest) -> Vec<Find
             "take the line out of `dispatch`",
         ));
     }
-    let unused = |entry: &&crate::capability::ItemEntry| {
-        !ids.iter().any(|id| manifest.entry_for(id).is_some_and(|applies| applies.pattern == entry.pattern))
-    };
-    for entry in manifest.items().iter().filter(unused) {
+    // Each id is looked up once: a graph has as many as a manifest has entries, and more.
+    let applied: BTreeSet<&str> =
+        ids.iter().filter_map(|id| Some(manifest.entry_for(id)?.pattern.as_str())).collect();
+    for entry in manifest.items().iter().filter(|entry| !applied.contains(entry.pattern.as_str())) {
         found.push(finding(
             format!(
                 "no node dispatches an item that the entry `{}` is about",

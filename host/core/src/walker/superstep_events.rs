@@ -117,7 +117,7 @@ impl SuperstepEvents {
 pub(super) fn updates(graph: &Graph, writes: &BTreeMap<String, Vec<Write>>) -> Updates {
     let mut updates = Updates::new();
     for (channel, writes) in writes {
-        let declared = graph.channels.iter().find(|declared| declared.name == *channel);
+        let declared = graph.channel(channel);
         let wrote: fn(&Write) -> Wrote = match declared.map_or(Reducer::LastValue, |found| found.reducer) {
             Reducer::Untracked => continue,
             Reducer::LastValue | Reducer::Ephemeral => |_| Wrote::Value,

@@ -312,7 +312,7 @@ impl Walker {
                     node.name
                 )));
             }
-            if !found.is_some_and(|found| grant.goto.contains(&found)) {
+            if !found.is_some_and(|found| grant.may_go_to(found)) {
                 return Err(denied(format!(
                     "node `{}` goes to `{target}`, which its `command: {{goto: [..]}}` does not list",
                     node.name

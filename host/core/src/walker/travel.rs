@@ -295,7 +295,7 @@ impl Walker {
                 let message = "`inputs` are not a channel; new inputs are given when the run is resumed";
                 return Err(refused(ErrorCode::InvalidUpdate, message.to_owned()));
             }
-            let declared = self.graph.channels.iter().find(|channel| channel.name == *key);
+            let declared = self.graph.channel(key);
             if declared.is_some_and(|channel| channel.reducer == Reducer::Untracked) {
                 let message =
                     format!("`{key}` is an `untracked` channel: an edit is stored, and it never is");

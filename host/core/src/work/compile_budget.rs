@@ -1,10 +1,11 @@
 //! What compiling the patterns and the schemas of one document may take.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use super::pattern::{LONGEST, MOST_TOGETHER, MOST_WEIGHT};
 use super::rates::{DOCUMENT_BYTE, PATTERN_REFUSED, STEP};
 use super::{Exhausted, Meter, Pattern, PatternError, ReadPattern};
+use crate::diagnostic::excerpt;
 
 /// The least weight of a pattern: searching with it takes memory, too.
 const LEAST_WEIGHT: usize = 16 << 10;
@@ -27,6 +28,11 @@ pub struct CompileBudget<'m> {
     meter: Option<&'m Meter>,
     /// Why something was not compiled, if there was no fuel left.
     refused: Cell<Option<Exhausted>>,
+    /// How many patterns and schemas were to be compiled so far.
+    patterns: Cell<u64>,
+    schemas: Cell<u64>,
+    /// What was not compiled, for people.
+    culprit: RefCell<Option<String>>,
 }
 
 impl<'m> CompileBudget<'m> {
@@ -42,7 +48,15 @@ impl<'m> CompileBudget<'m> {
     }
 
     const fn new(free: u64, meter: Option<&'m Meter>) -> Self {
-        Self { left: Cell::new(MOST_TOGETHER), free: Cell::new(free), meter, refused: Cell::new(None) }
+        Self {
+            left: Cell::new(MOST_TOGETHER),
+            free: Cell::new(free),
+            meter,
+            refused: Cell::new(None),
+            patterns: Cell::new(0),
+            schemas: Cell::new(0),
+            culprit: RefCell::new(None),
+        }
     }
 
     /// Compiles a pattern of the document. A refused pattern counts as well, since refusing takes time; once the budget
@@ -51,7 +65,11 @@ impl<'m> CompileBudget<'m> {
         if self.left.get() == 0 {
             return Err(PatternError::Together);
         }
+        self.patterns.set(self.patterns.get().saturating_add(1));
         let compiled = self.compiled(pattern);
+        if matches!(compiled, Err(PatternError::Exhausted(_))) {
+            self.blame(|| format!("its pattern number {}, `{}`", self.patterns.get(), excerpt(pattern)));
+        }
         let weight = match &compiled {
             Ok(pattern) => pattern.weight().max(LEAST_WEIGHT),
             Err(PatternError::Syntax(_) | PatternError::Exhausted(_)) => LEAST_WEIGHT,
@@ -91,6 +109,10 @@ impl<'m> CompileBudget<'m> {
 
     /// Counts what compiling a schema has cost.
     pub fn count(&self, schema: &Meter, is_exhausted: bool) {
+        self.schemas.set(self.schemas.get().saturating_add(1));
+        if is_exhausted {
+            self.blame(|| format!("its schema number {}", self.schemas.get()));
+        }
         // What was left was the limit: it suffices for what was spent.
         let counted = self.charge(schema.spent());
         if is_exhausted && schema.reason() == Exhausted::Fuel && counted.is_ok() {
@@ -101,6 +123,22 @@ impl<'m> CompileBudget<'m> {
     /// Why a pattern or a schema was not compiled, if it was for want of fuel: nothing then is said about the document.
     pub fn refused(&self) -> Option<Exhausted> {
         self.refused.get()
+    }
+
+    /// What was not compiled for want of fuel, by its number in the document, and what to do about it.
+    pub fn refusal(&self, exhausted: Exhausted) -> String {
+        match &*self.culprit.borrow() {
+            Some(culprit) => format!(
+                "to compile {culprit}, takes too much with those before it: {exhausted}; repeat less, use small sets of \
+                 characters such as `[a-z]`, or fewer patterns"
+            ),
+            None => exhausted.to_string(),
+        }
+    }
+
+    /// Notes the first that was not compiled: the others follow from it.
+    fn blame(&self, culprit: impl FnOnce() -> String) {
+        self.culprit.borrow_mut().get_or_insert_with(culprit);
     }
 
     fn charge(&self, fuel: u64) -> Result<(), Exhausted> {
@@ -136,6 +174,8 @@ mod tests {
         let refused = budget.compile(r"\w{40}").unwrap_err();
         assert_eq!(refused, PatternError::Exhausted(Exhausted::Fuel));
         assert_eq!(budget.refused(), Some(Exhausted::Fuel));
+        let told = budget.refusal(Exhausted::Fuel);
+        assert!(told.starts_with(r"to compile its pattern number 1, `\w{40}`, takes too much"), "{told}");
         assert_eq!(budget.schema().charge(1), Err(Exhausted::Fuel));
     }
 

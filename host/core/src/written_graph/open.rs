@@ -52,6 +52,8 @@ impl From<Exhausted> for Refusal {
 pub(super) enum Unopened {
     Invalid(Box<Diagnostics>),
     Exhausted(Exhausted),
+    /// Its patterns or schemas take more than one step of work may.
+    Costly(Failure),
 }
 
 /// A document that was opened: the graph, its warnings, and the length of its text.
@@ -93,6 +95,7 @@ impl RunCall {
         match open(&self.graph, meter) {
             Ok(Opened { loaded, length }) => Ok((loaded.graph, length as u64)),
             Err(Unopened::Exhausted(exhausted)) => Err(exhausted.into()),
+            Err(Unopened::Costly(failure)) => Err(Refusal::Failed(failure)),
             Err(Unopened::Invalid(problems)) => {
                 let report = Report::of(&problems);
                 let more = match problems.len() {
@@ -142,8 +145,14 @@ pub(super) fn open(graph: &Value, meter: &Meter) -> Result<Opened, Unopened> {
     let id = format!("{WRITTEN}{}", &Digest::of_bytes(text.as_bytes()).hex()[..ID]);
     let compiling = CompileBudget::of_written(text.len(), meter);
     let loaded = document::load_within(NAME, &text, &id, &compiling);
-    if let Some(exhausted) = compiling.refused() {
-        return Err(Unopened::Exhausted(exhausted));
+    match compiling.refused() {
+        None => {}
+        Some(exhausted @ Exhausted::Fuel) => return Err(Unopened::Exhausted(exhausted)),
+        // The document is what costs so much: it is no step of this graph's own.
+        Some(exhausted @ Exhausted::Step) => {
+            let message = format!("the graph cannot be read: {}", compiling.refusal(exhausted));
+            return Err(Unopened::Costly(Failure::new(Category::Limit, message)));
+        }
     }
     Ok(Opened { loaded: loaded.map_err(Unopened::Invalid)?, length: text.len() })
 }

@@ -84,6 +84,7 @@ pub fn validate(params: &Value, dispatch: &DispatchPatterns, meter: &Meter) -> R
         Ok(Opened { loaded, .. }) => (Some(loaded.graph), loaded.warnings),
         Err(Unopened::Invalid(problems)) => (None, *problems),
         Err(Unopened::Exhausted(exhausted)) => return Err(exhausted.into()),
+        Err(Unopened::Costly(failure)) => return Err(Refusal::Failed(failure)),
     };
     let mut report = Report::of(&diagnostics);
     let mut missing = Vec::new();

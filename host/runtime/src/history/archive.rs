@@ -21,11 +21,13 @@ use std::sync::Arc;
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::document::document_digest;
 use graph_core::json::{self, TreeLimit};
-use graph_core::record::{ChannelValue, Record, RecordKind, RecordSignature, SignedRecord};
+use graph_core::record::{ChannelValue, RecordKind, RecordSignature, SignedRecord};
 use graph_core::trust::{KeyId, Signature, SigningKey, VerifyingKey};
 use graph_store::{
-    CheckpointStore, ImportError, NewRun, Numbered, Options, RunRow, Snapshot, SqliteStore, Upkeep,
+    CheckpointStore, ImportError, LARGEST_NAME, LARGEST_SNAPSHOT, NewRun, Numbered, Options, RunRow,
+    Snapshot, SqliteStore, Upkeep,
 };
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -41,10 +43,21 @@ const SIGNED_ONE_BY_ONE: u32 = 2;
 /// The first version: it lacks earlier pauses, and its entries get new numbers when it is imported.
 const WITHOUT_NUMBERS: u32 = 1;
 const DOMAIN: &str = "graph-host/export/v1";
-/// The longest line that is read, in bytes: a checkpoint with all its values, or a text.
-const LONGEST_LINE: u64 = 1 << 30;
-/// All texts of a run together, in bytes: they are held until the run is stored.
-const LARGEST_TEXTS: u64 = 1 << 30;
+/// The most that all texts of a run have together unless the caller allows more, in bytes: they are held until the run is
+/// stored. Each of them has at most [`LARGEST_SNAPSHOT`].
+pub const LARGEST_TEXTS: u64 = 2 * LARGEST_SNAPSHOT;
+/// How the lines of each kind begin, and the longest of that kind, in bytes. As a JSON string, a text takes at most two bytes
+/// for one, since it has no control characters but line ends; of a record, what would take more as values is not read.
+const LONGEST_LINES: [(&str, u64); 4] = [
+    ("{\"text\":", 2 * LARGEST_SNAPSHOT + SHORT_LINE),
+    ("{\"pruning\":", 2 * (LARGEST_SNAPSHOT + LARGEST_NAME) + SHORT_LINE),
+    ("{\"record\":", TreeLimit::RECORD.most()),
+    ("{\"row\":", TreeLimit::RECORD.most()),
+];
+/// The longest line of any other kind: the first and the last.
+const SHORT_LINE: u64 = 64 << 10;
+/// More bytes than a line of a known kind needs to show its kind.
+const BEGINNING: u64 = 16;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -58,17 +71,17 @@ struct Header {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Line {
+enum Line<R> {
     Row(Box<RunRow>),
     Text { digest: Digest, text: String },
     Pruning { namespace: String, note: String },
-    Record(Box<RecordLine>),
+    Record(Box<R>),
     End { lines: u64, digest: Digest, key_id: Option<KeyId>, signature: Option<Signature> },
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RecordLine {
+struct RecordLine<B> {
     kind: RecordKind,
     namespace: String,
     sequence: u64,
@@ -77,11 +90,35 @@ struct RecordLine {
     digest: Digest,
     key_id: KeyId,
     signature: RecordSignature,
-    body: Arc<str>,
+    body: B,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     before: Option<u64>,
     values: Vec<ChannelValue>,
 }
+
+/// The line of a record, of which only the place is read: its texts may be long.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code, reason = "the other fields are known and have to be there")]
+struct RecordPlace {
+    kind: RecordKind,
+    namespace: IgnoredAny,
+    sequence: u64,
+    step: u64,
+    task: IgnoredAny,
+    digest: Digest,
+    key_id: KeyId,
+    signature: RecordSignature,
+    body: IgnoredAny,
+    #[serde(default)]
+    before: Option<u64>,
+    values: IgnoredAny,
+}
+
+/// A line as it is written.
+type WrittenLine = Line<RecordLine<Arc<str>>>;
+/// The line of a record as it is read to be stored.
+type ReadRecord = Line<RecordLine<Box<str>>>;
 
 /// Writes lines, and computes their number and digest.
 struct Writer<'w> {
@@ -118,27 +155,27 @@ pub fn write(
     };
     let mut writer = Writer { out, lines: 0, digest: DomainHasher::new(DOMAIN) };
     writer.line(&Header { format: FORMAT.to_owned(), version: VERSION, run_id: row.run_id.clone(), key })?;
-    writer.line(&Line::Row(Box::new(RunRow { pid: None, ..row.clone() })))?;
+    writer.line(&WrittenLine::Row(Box::new(RunRow { pid: None, ..row.clone() })))?;
     for digest in restore::texts(store, row)? {
         // The header already contains the key. The note of the start counts for this host alone.
         if digest != Digest::from_bytes(*row.key.as_bytes())
             && digest != RunStart::of(row).digest()
             && let Some(text) = store.snapshot(&digest)?
         {
-            writer.line(&Line::Text { digest, text })?;
+            writer.line(&WrittenLine::Text { digest, text })?;
         }
     }
     let namespaces = store.namespaces(&row.run_id)?;
     for namespace in &namespaces {
         if let Some(note) = store.pruning(&row.run_id, namespace)? {
-            writer.line(&Line::Pruning { namespace: namespace.clone(), note })?;
+            writer.line(&WrittenLine::Pruning { namespace: namespace.clone(), note })?;
         }
     }
     let told = HistoryNumbers::of(store, &row.run_id)?;
     let mut records = 0;
     let mut record = |record: &SignedRecord, before: Option<u64>| {
         records += 1;
-        writer.line(&Line::Record(Box::new(record_line(record, before))))
+        writer.line(&WrittenLine::Record(Box::new(record_line(record, before))))
     };
     for namespace in &namespaces {
         let mut pauses = told.pauses.get(namespace).into_iter().flatten().copied().peekable();
@@ -164,7 +201,7 @@ pub fn write(
     }
     let (lines, digest) = (writer.lines, writer.digest.clone().finish());
     let own = row.key == identity.id();
-    writer.line(&Line::End {
+    writer.line(&WrittenLine::End {
         lines,
         digest,
         key_id: own.then(|| identity.id()),
@@ -208,7 +245,7 @@ fn half(digest: &Digest) -> u128 {
     u128::from_be_bytes(*half)
 }
 
-fn record_line(record: &SignedRecord, before: Option<u64>) -> RecordLine {
+fn record_line(record: &SignedRecord, before: Option<u64>) -> RecordLine<Arc<str>> {
     RecordLine {
         kind: record.kind,
         namespace: record.namespace.clone(),
@@ -224,7 +261,7 @@ fn record_line(record: &SignedRecord, before: Option<u64>) -> RecordLine {
     }
 }
 
-fn signed(run: &str, line: RecordLine) -> Result<(Option<u64>, SignedRecord)> {
+fn signed(run: &str, line: RecordLine<Box<str>>) -> Result<(Option<u64>, SignedRecord)> {
     let before = line.before;
     let mut record = SignedRecord {
         kind: line.kind,
@@ -233,7 +270,7 @@ fn signed(run: &str, line: RecordLine) -> Result<(Option<u64>, SignedRecord)> {
         sequence: line.sequence,
         step: line.step,
         task: line.task,
-        body: line.body,
+        body: line.body.into(),
         digest: line.digest,
         key_id: line.key_id,
         signature: line.signature,
@@ -243,26 +280,6 @@ fn signed(run: &str, line: RecordLine) -> Result<(Option<u64>, SignedRecord)> {
     };
     record.events = record.decode().map_err(|error| Error::integrity(error.to_string()))?.event_count();
     Ok((before, record))
-}
-
-/// The record that a line contains.
-fn decoded(run: &str, line: &RecordLine) -> Result<Record> {
-    let record = SignedRecord {
-        kind: line.kind,
-        run: run.to_owned(),
-        namespace: line.namespace.clone(),
-        sequence: line.sequence,
-        step: line.step,
-        task: line.task.clone(),
-        body: Arc::clone(&line.body),
-        digest: line.digest,
-        key_id: line.key_id,
-        signature: line.signature.clone(),
-        events: 0,
-        values: Vec::new(),
-        results: Vec::new(),
-    };
-    record.decode().map_err(|error| Error::integrity(error.to_string()))
 }
 
 /// A run that was read from a file and found intact. Nothing is stored yet: its records are in a temporary file, so that
@@ -313,10 +330,10 @@ impl Records {
     }
 
     /// Keeps a record's line.
-    fn keep(&mut self, out: &mut BufWriter<File>, line: &RecordLine, text: &[u8]) -> Result<()> {
-        let may_be_history = matches!(line.kind, RecordKind::Checkpoint | RecordKind::Status);
-        if line.before.is_none() && may_be_history && !self.anew {
-            self.anew = decoded(&self.run, line)?.event_count() > 0;
+    fn keep(&mut self, out: &mut BufWriter<File>, place: &RecordPlace, text: &[u8]) -> Result<()> {
+        let may_be_history = matches!(place.kind, RecordKind::Checkpoint | RecordKind::Status);
+        if place.before.is_none() && may_be_history && !self.anew {
+            self.anew = signed(&self.run, record_of(text)?)?.1.events > 0;
         }
         out.write_all(text).map_err(|error| spool(&error))
     }
@@ -338,13 +355,9 @@ impl Records {
             if text.is_empty() {
                 return Ok(None);
             }
-            let line: Line = json::read(&text, TreeLimit::RECORD)
-                .map_err(|error| Error::storage(format!("a record cannot be read again: {error}")))?;
+            let line = record_of(&text)?;
             drop(text);
-            let Line::Record(line) = line else {
-                return Err(Error::storage("a record cannot be read again"));
-            };
-            let (before, record) = signed(&self.run, *line)?;
+            let (before, record) = signed(&self.run, line)?;
             let next = entries;
             entries = entries.saturating_add(record.events);
             Ok(Some(Numbered { before: before.filter(|_| !self.anew).unwrap_or(next), record }))
@@ -365,14 +378,24 @@ impl Records {
     }
 }
 
+/// The record of a line.
+fn record_of(text: &[u8]) -> Result<RecordLine<Box<str>>> {
+    match json::read(text, TreeLimit::RECORD) {
+        Ok(ReadRecord::Record(line)) => Ok(*line),
+        Ok(_) => Err(Error::integrity("the file is damaged: a record is none")),
+        Err(error) => Err(Error::integrity(format!("the file is damaged: a record cannot be read: {error}"))),
+    }
+}
+
 fn spool(error: &io::Error) -> Error {
     Error::storage(format!("the records cannot be kept in {}: {error}", std::env::temp_dir().display()))
         .help("name another folder for what is needed for a moment: TMPDIR")
 }
 
-/// Reads and checks a file: with the given key, or else with the key in the file.
-pub fn read(file: &mut dyn BufRead, given: Option<VerifyingKey>) -> Result<Archive> {
-    let mut lines = Lines { file, number: 0, digest: DomainHasher::new(DOMAIN) };
+/// Reads and checks a file: with the given key, or else with the key in the file. All its texts together may have
+/// `most_texts` bytes.
+pub fn read(file: &mut dyn BufRead, given: Option<VerifyingKey>, most_texts: u64) -> Result<Archive> {
+    let mut lines = Lines { file, number: 0, digest: DomainHasher::new(DOMAIN), most_texts };
     let header: Header = lines.header()?;
     let named = header.key.as_deref().and_then(|pem| VerifyingKey::parse(pem).ok());
     if let (Some(given), Some(named)) = (given, named)
@@ -416,7 +439,7 @@ pub fn read(file: &mut dyn BufRead, given: Option<VerifyingKey>) -> Result<Archi
                 bytes = lines.held(bytes, namespace.len() + note.len())?;
                 prunings.push((namespace, note));
             }
-            Line::Record(line) => records.keep(&mut out, &line, &text)?,
+            Line::Record(place) => records.keep(&mut out, &place, &text)?,
             Line::End { lines: count, digest: said, key_id, signature } => {
                 if (count, said) != (before, digest) {
                     return Err(
@@ -480,18 +503,35 @@ struct Lines<'f> {
     file: &'f mut dyn BufRead,
     number: u64,
     digest: DomainHasher,
+    most_texts: u64,
 }
 
 impl Lines<'_> {
     /// The next line with its end; empty at the end of the file.
     fn next(&mut self) -> Result<Vec<u8>> {
         let mut line = Vec::new();
-        (&mut *self.file)
-            .take(LONGEST_LINE)
-            .read_until(b'\n', &mut line)
-            .map_err(|error| Error::storage(format!("the file cannot be read: {error}")))?;
-        if !line.is_empty() && line.last() != Some(&b'\n') {
-            return Err(self.damaged("it ends within a line: it is not whole"));
+        let mut most = BEGINNING;
+        for is_beginning in [true, false] {
+            let left = most.saturating_sub(line.len() as u64);
+            (&mut *self.file)
+                .take(left)
+                .read_until(b'\n', &mut line)
+                .map_err(|error| Error::storage(format!("the file cannot be read: {error}")))?;
+            if line.is_empty() || line.last() == Some(&b'\n') {
+                break;
+            }
+            if is_beginning {
+                // What a line is shows before it is held.
+                let known = LONGEST_LINES.iter().find(|(begins, _)| line.starts_with(begins.as_bytes()));
+                most = known.map_or(SHORT_LINE, |(_, most)| *most);
+            } else if line.len() as u64 >= most {
+                self.number += 1;
+                return Err(
+                    self.damaged(&format!("a line of its kind has at most {most} bytes, and it has more"))
+                );
+            } else {
+                return Err(self.damaged("it ends within a line: it is not whole"));
+            }
         }
         self.digest = self.digest.clone().field(&line);
         self.number += 1;
@@ -503,7 +543,21 @@ impl Lines<'_> {
         /// What a text takes apart from its bytes.
         const OVERHEAD: u64 = 128;
         let bytes = bytes.saturating_add(length as u64 + OVERHEAD);
-        if bytes > LARGEST_TEXTS { Err(self.damaged("its texts have more than 1 GiB")) } else { Ok(bytes) }
+        if length as u64 > LARGEST_SNAPSHOT {
+            let most = LARGEST_SNAPSHOT >> 20;
+            return Err(self.damaged(&format!("a text has more than {most} MiB, which no run keeps")));
+        }
+        if bytes > self.most_texts {
+            let most = self.most_texts >> 20;
+            return Err(Error::limit(format!(
+                "the texts of this run, such as its graphs and inputs, have more than {most} MiB together"
+            ))
+            .help(format!(
+                "they are held in memory: if there is enough of it, raise the limit with --texts, such as --texts {}MiB",
+                most.max(1).saturating_mul(4)
+            )));
+        }
+        Ok(bytes)
     }
 
     fn header(&mut self) -> Result<Header> {
@@ -530,7 +584,7 @@ impl Lines<'_> {
     }
 
     /// The next line, parsed, with its bytes.
-    fn line(&mut self) -> Result<(Line, Vec<u8>)> {
+    fn line(&mut self) -> Result<(Line<RecordPlace>, Vec<u8>)> {
         let line = self.next()?;
         if line.is_empty() {
             self.number -= 1;
@@ -548,5 +602,66 @@ impl Lines<'_> {
 
     fn damaged(&self, why: &str) -> Error {
         Error::integrity(format!("the file is damaged at line {}: {why}", self.number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn lines(file: &mut dyn BufRead) -> Lines<'_> {
+        Lines { file, number: 0, digest: DomainHasher::new(DOMAIN), most_texts: LARGEST_TEXTS }
+    }
+
+    #[test]
+    fn a_line_is_as_long_as_its_kind_may_be() {
+        let long =
+            |begins: &str, bytes: u64| io::Cursor::new(begins.to_owned()).chain(io::repeat(b'x')).take(bytes);
+        for begins in ["{\"format\":", "{\"end\":", "{\"other\":", "[", "x", "\"", " {\"record\":"] {
+            let mut file = BufReader::new(long(begins, SHORT_LINE + 100));
+            let refused = lines(&mut file).next().unwrap_err();
+            assert!(refused.message().contains("at most 65536 bytes"), "{begins}: {refused}");
+            assert!(file.buffer().len() <= 8 << 10, "{begins}");
+            let mut file = BufReader::new(long(begins, SHORT_LINE - 1));
+            let refused = lines(&mut file).next().unwrap_err();
+            assert!(refused.message().contains("ends within a line"), "{begins}: {refused}");
+        }
+        for (begins, most) in LONGEST_LINES {
+            let mut file = BufReader::new(long(begins, SHORT_LINE + 100).chain(&b"\n{}\n"[..]));
+            let mut lines = lines(&mut file);
+            let line = lines.next().unwrap();
+            assert_eq!(line.len() as u64, SHORT_LINE + 101);
+            assert_eq!((lines.next().unwrap(), lines.next().unwrap()), (b"{}\n".to_vec(), Vec::new()));
+            assert!(begins.len() < 16 && most <= TreeLimit::RECORD.most());
+        }
+    }
+
+    #[test]
+    fn texts_are_held_up_to_a_limit() {
+        let mut nothing = io::empty();
+        let mut lines = lines(&mut nothing);
+        let largest = usize::try_from(LARGEST_SNAPSHOT).unwrap();
+        let one = lines.held(0, largest).unwrap();
+        let refused = lines.held(0, largest + 1).unwrap_err();
+        assert!(refused.message().contains("more than 128 MiB"), "{refused}");
+        // Two of the largest are more than both may have together, since each takes something besides.
+        let refused = lines.held(one, largest).unwrap_err();
+        assert_eq!(refused.kind(), crate::error::Kind::Limit);
+        assert!(refused.help_text().is_some_and(|help| help.contains("--texts 1024MiB")), "{refused}");
+        lines.most_texts = 1 << 30;
+        let two = lines.held(one, largest).unwrap();
+        assert!(two > 2 * LARGEST_SNAPSHOT);
+        assert!(lines.held(u64::MAX, 1).is_err());
+    }
+
+    #[test]
+    fn the_place_of_a_record_is_read_and_its_texts_are_not() {
+        let whole = r#"{"record":{"kind":"status","namespace":"n","sequence":1,"step":1,"task":"","digest":"@","key_id":"#;
+        assert!(json::read::<Line<RecordPlace>>(whole, TreeLimit::RECORD).is_err());
+        for missing in ["{\"record\":{}}", "{\"record\":[]}", "{\"record\":{\"body\":1}}"] {
+            assert!(json::read::<Line<RecordPlace>>(missing, TreeLimit::RECORD).is_err(), "{missing}");
+            assert!(record_of(missing.as_bytes()).is_err(), "{missing}");
+        }
     }
 }

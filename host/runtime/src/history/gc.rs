@@ -9,7 +9,9 @@ use graph_core::record::{
 };
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
-use graph_store::{Cut, Freed, Holder, Listed, Numbered, RunFilter, RunGuard, RunRow, Upkeep, Wanted};
+use graph_store::{
+    Cut, Freed, Holder, LARGEST_SNAPSHOT, Listed, Numbered, RunFilter, RunGuard, RunRow, Upkeep, Wanted,
+};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
@@ -324,6 +326,14 @@ fn cut(
         .sign(identity)
         .and_then(|signed| serde_json::to_string(&signed))
         .map_err(|error| Error::storage(format!("the removal cannot be written down: {error}")))?;
+    if note.len() as u64 > LARGEST_SNAPSHOT {
+        return Err(Error::limit(format!(
+            "the note about the checkpoints of run {run} that would be removed takes {} MiB, and {} are the most",
+            note.len() >> 20,
+            LARGEST_SNAPSHOT >> 20
+        ))
+        .help("it names each node that these have visited: remove fewer, or the whole run"));
+    }
     let channels: Vec<_> = start
         .checkpoint
         .channels

@@ -95,12 +95,7 @@ pub fn audit(
 }
 
 fn untold(record: &SignedRecord) -> Error {
-    Error::integrity(format!(
-        "the {} record {} of run {} is not in its history",
-        record.kind.as_str(),
-        record.sequence,
-        record.run
-    ))
+    crate::history::events::untold(&record.run, record.kind, record.sequence)
 }
 
 type Newest = Option<(Checkpoint, Digest)>;
@@ -187,7 +182,11 @@ fn check_child(run: &str, newest: &Checkpoint, store: &dyn CheckpointStore) -> R
 }
 
 /// A run that has stopped short of its end has a signed record under its newest checkpoint that says so.
-fn check_pause(row: &RunRow, newest: Option<&Checkpoint>, store: &dyn CheckpointStore) -> Result<()> {
+pub(crate) fn check_pause(
+    row: &RunRow,
+    newest: Option<&Checkpoint>,
+    store: &dyn CheckpointStore,
+) -> Result<()> {
     let Some(newest) = newest else { return Ok(()) };
     // An edit from outside replaces such a record, and leaves the status unchanged.
     let from_outside = !matches!(newest.source, Source::Input | Source::Superstep);

@@ -110,26 +110,28 @@ impl Plan {
         let (_, first) = refusals.first()?;
         let mut message = "the run was refused before it started".to_owned();
         let mut groups: Vec<(&PlanProblem, bool, Vec<String>)> = Vec::new();
+        let mut places = BTreeMap::new();
         for (node, problem) in &refusals {
             let name = format!("`{}`", printable(&node.name));
             let of_hook = node.hook.is_some();
-            let same = |known: &PlanProblem, hook: bool| known.message == problem.message && hook == of_hook;
-            match groups.iter_mut().find(|(known, hook, _)| same(known, *hook)) {
-                Some((_, _, names)) => names.push(name),
-                None => groups.push((problem, of_hook, vec![name])),
+            let at = *places.entry((problem.message.as_str(), of_hook)).or_insert_with(|| {
+                groups.push((problem, of_hook, Vec::new()));
+                groups.len() - 1
+            });
+            if let Some((_, _, names)) = groups.get_mut(at) {
+                names.push(name);
             }
         }
-        let mut seen = Vec::new();
+        let mut seen = BTreeSet::new();
         for (problem, of_hook, names) in &groups {
             let kind = if *of_hook { "hook" } else { "node" };
             let plural = if names.len() == 1 { "" } else { "s" };
             let _ = write!(message, "\n- {kind}{plural} {}: {}", names.join(", "), problem.message);
             let lines = problem.manifest_lines.as_ref().or(problem.help.as_ref());
-            if let Some(lines) = lines.filter(|lines| !seen.contains(lines)) {
+            if let Some(lines) = lines.filter(|lines| seen.insert(*lines)) {
                 for line in lines.trim_end().lines() {
                     let _ = write!(message, "\n    {line}");
                 }
-                seen.push(lines);
             }
         }
         // No suggestion has a key that is missing, or what a node above leaves out.

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::history::run_knowledge_item::StateItem;
+use crate::history::verify::check_pause;
 use crate::host::{Host, now};
 use crate::project::Project;
 use crate::run::context::Environment;
@@ -69,6 +70,7 @@ pub async fn update(
     let key = own_key(&row, host)?;
     let restored = restore::restore(&*store, &run, key.verifying_key())?;
     let (restored, _) = restored.ok_or_else(|| nothing_stored(&run))?;
+    check_pause(&row, Some(&restored.root.checkpoint), &*store)?;
     pinned_by(&mut row, &restored.root);
     let kept = RunSnapshot::read(&*store, &row, PinnedBy::Record, &host.home)?;
     let hooks = kept.hooks(&*store)?.hooks;

@@ -22,6 +22,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::history::checkpoints::{self, Line};
+use crate::history::events::audit_end;
 use crate::host::now;
 use crate::project::state::{self, OwnState};
 use crate::project::user_home::Home;
@@ -153,8 +154,8 @@ pub struct Checked {
 }
 
 /// Reads everything that a run is resumed from, with its child runs: the newest checkpoints, those that they build on,
-/// and the records under them. Signatures, links and digests of all this are checked; older checkpoints are checked by
-/// `runs verify`. `None`: the run was cut short before its first checkpoint.
+/// and the records under them. Signatures, links and digests of all this are checked, and so are the last entries of the
+/// history; older checkpoints and entries are checked by `runs verify`. `None`: the run was cut short before its first checkpoint.
 pub fn restore(
     store: &dyn CheckpointStore,
     run: &str,
@@ -162,6 +163,7 @@ pub fn restore(
 ) -> Result<Option<(RestoredTree, Checked)>> {
     let mut checked = Checked::default();
     let Some(root) = restore_one(store, run, "", key, &mut checked)? else { return Ok(None) };
+    audit_end(store, run, &key, (root.checkpoint.sequence, &root.digest))?;
     let mut parents = vec![root.checkpoint.clone()];
     let mut tree = RestoredTree::from(root);
     let namespaces = store.namespaces(run)?;

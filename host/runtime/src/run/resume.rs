@@ -20,6 +20,7 @@ use crate::error::Kind;
 use crate::error::{Error, Result};
 use crate::executor::functions::Functions;
 use crate::history::run_knowledge_item::StateItem;
+use crate::history::verify::check_pause;
 use crate::host::{Host, now};
 use crate::items::built_in;
 use crate::items::locate::judged;
@@ -128,6 +129,7 @@ pub async fn open(
     let run = row.run_id.clone();
     let key = own_key(&row, host)?;
     let (restored, checked) = restore::restore(&*store, &run, key.verifying_key())?.unzip();
+    check_pause(&row, restored.as_ref().map(|tree| &tree.root.checkpoint), &*store)?;
     if let (None, Some(origin)) = (&restored, &row.continuation_of) {
         return Err(cut_short(&run, origin));
     }

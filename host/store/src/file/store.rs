@@ -19,7 +19,7 @@ use super::epoch;
 use super::format;
 use super::log::{self, Log, OpenLog, fault, write_atomic};
 use super::owner;
-use crate::bounds::{LARGEST_TEXT, Page};
+use crate::bounds::{LARGEST_SNAPSHOT, Page};
 use crate::error::{
     AcquireError, CommitError, CreateRunError, Loss, ReadError, ResolveError, SnapshotError, StorageError,
     location,
@@ -260,7 +260,7 @@ impl FileStore {
 
     fn fits(&self, digest: &Digest, text: &str) -> Result<bool, SnapshotError> {
         let file = self.snapshot_file(digest);
-        match file.read(LARGEST_TEXT) {
+        match file.read(LARGEST_SNAPSHOT) {
             Ok(kept) if kept == text.as_bytes() => Ok(true),
             Ok(_) => Err(SnapshotError::Differs { digest: *digest }),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
@@ -549,7 +549,7 @@ impl CheckpointStore for FileStore {
         format::check(&self.folder)?;
         let file = self.snapshot_file(digest);
         let text = |bytes| String::from_utf8(bytes).map_err(|error| io::Error::other(error.utf8_error()));
-        match file.read(LARGEST_TEXT).and_then(text) {
+        match file.read(LARGEST_SNAPSHOT).and_then(text) {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(fault(&file.path(), &error).into()),

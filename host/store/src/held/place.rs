@@ -153,17 +153,19 @@ impl FilePlace {
         }
     }
 
+    /// The entry of the file, which has to be there.
+    pub fn found(&self) -> io::Result<Entry> {
+        self.entry()?.ok_or_else(|| io::Error::new(ErrorKind::NotFound, "it was removed a moment ago"))
+    }
+
     /// True if it exists, or cannot be looked at.
     pub fn exists(&self) -> bool {
         self.entry().map_or(true, |found| found.is_some())
     }
 
     /// True if it is still the file that was opened.
-    pub fn is_still(&self, opened: Option<&Entry>) -> bool {
-        match (self.entry(), opened) {
-            (Ok(Some(named)), Some(opened)) => named.is_same(opened),
-            _ => false,
-        }
+    pub fn is_still(&self, opened: &Entry) -> bool {
+        self.found().is_ok_and(|named| named.is_same(opened))
     }
 
     /// Opens it, as [`HeldFolder::file`] does. The folder is made where the file may be made.

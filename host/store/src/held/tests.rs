@@ -190,6 +190,27 @@ fn what_is_no_file_is_refused_and_nothing_waits() {
 }
 
 #[test]
+fn a_file_that_cannot_be_looked_at_is_not_a_file_that_was_opened() {
+    let projects = Projects::new();
+    let state = FolderPlace::at(&projects.at("mine")).child("state");
+    let opened = state.file("a").found().unwrap();
+    assert!(state.file("a").is_still(&opened));
+    assert_eq!(state.file("none").found().unwrap_err().kind(), io::ErrorKind::NotFound);
+    assert!(!state.file("none").is_still(&opened));
+    // A folder that may be read and not entered, and one that is a link.
+    fs::set_permissions(projects.at("mine/state/deep"), fs::Permissions::from_mode(0o444)).unwrap();
+    let shut = state.child("deep").file("x").found();
+    fs::set_permissions(projects.at("mine/state/deep"), fs::Permissions::from_mode(0o755)).unwrap();
+    // The superuser may enter every folder.
+    let kind = shut.unwrap_err().kind();
+    assert!([io::ErrorKind::PermissionDenied, io::ErrorKind::NotFound].contains(&kind), "{kind:?}");
+    std::os::unix::fs::symlink(projects.at("other/state"), projects.at("mine/linked")).unwrap();
+    let linked = FolderPlace::at(&projects.at("mine")).child("linked").file("a");
+    assert!(matches!(Refusal::of(&linked.found().unwrap_err()), Some(Refusal::Link { .. })));
+    assert!(!linked.is_still(&opened));
+}
+
+#[test]
 fn a_file_is_replaced_whole_or_not_at_all() {
     let projects = Projects::new();
     let place = FilePlace::at(&projects.at("mine/state/a"));

@@ -39,7 +39,7 @@ struct Open {
     /// Counts the work of each call.
     meter: Meter,
     /// The file that was opened.
-    opened: Option<Entry>,
+    opened: Entry,
     /// The connection reaches its files through it.
     _folder: HeldFolder,
 }
@@ -89,7 +89,9 @@ impl KnowledgeStore {
         let meter = Meter::on(&mut connection, place)?;
         meter.begin_within(LONGEST_CALL + BUSY);
         connection.pragma_update(None, "synchronous", "FULL")?;
-        let opened = place.entry().ok().flatten();
+        let opened = place
+            .found()
+            .map_err(|error| KnowledgeStoreError::Sqlite(format!("{}: {error}", place.path().display())))?;
         let mut open = Open { connection, meter, opened, _folder: folder };
         let prepared = self.prepare(&mut open, effort);
         self.ended(&open, prepared)?;
@@ -149,7 +151,7 @@ impl KnowledgeStore {
         let Some(open) = guard.as_deref_mut().and_then(Option::as_mut) else { return Ok(()) };
         let written = Self::write(&mut open.connection, key, text);
         self.ended(open, written)?;
-        if self.file.is_still(open.opened.as_ref()) {
+        if self.file.is_still(&open.opened) {
             return Ok(());
         }
         Err(KnowledgeStoreError::Gone(self.file.path().display().to_string()))

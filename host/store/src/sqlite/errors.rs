@@ -1,5 +1,6 @@
 //! What SQLite says when it fails, in our words.
 
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -34,6 +35,15 @@ struct Refused {
 /// An id or a name in a row is refused.
 pub(super) fn refused(table: &'static str, row: i64, problem: BadName) -> Error {
     Error::FromSqlConversionFailure(0, Type::Text, Box::new(Refused { table, row, problem }))
+}
+
+/// The file that was opened a moment ago cannot be looked at: what is written to it may be lost.
+pub(super) fn unfound(file: &Path, error: &io::Error) -> StorageError {
+    let location = location(file);
+    match error.kind() {
+        io::ErrorKind::NotFound => StorageError::Gone { location },
+        _ => StorageError::Io { location, reason: error.to_string() },
+    }
 }
 
 /// What to do about a damaged file, where it is not known how far it reaches.

@@ -43,6 +43,22 @@ macro_rules! long {
     };
 }
 
+/// A column of a text that a run keeps, or of a note, in the same way.
+macro_rules! kept {
+    ($table:literal, $column:literal) => {
+        concat!(
+            "iif(octet_length(",
+            $table,
+            $column,
+            ") > 134217728, x'', ",
+            $table,
+            $column,
+            ") AS ",
+            $column
+        )
+    };
+}
+
 /// Several columns of names, digests and numbers.
 macro_rules! shorts {
     ($table:literal, $first:literal $(, $column:literal)*) => {
@@ -247,10 +263,10 @@ statements! {
     STATUS_AT = concat!(select_history!(), " AND h.event = ?2");
 
     PUT_SNAPSHOT = "INSERT INTO snapshots (digest, text) VALUES (?1, ?2) ON CONFLICT (digest) DO NOTHING";
-    SNAPSHOT = concat!("SELECT ", long!("", "text"), " FROM snapshots WHERE digest = ?1");
+    SNAPSHOT = concat!("SELECT ", kept!("", "text"), " FROM snapshots WHERE digest = ?1");
     HAS_SNAPSHOT = "SELECT 1 FROM snapshots WHERE digest = ?1";
 
-    PRUNING = concat!("SELECT ", long!("p.", "note"), " FROM runs r JOIN prunings p ON p.run = r.id WHERE r.run_id = ?1 AND p.namespace = ?2");
+    PRUNING = concat!("SELECT ", kept!("p.", "note"), " FROM runs r JOIN prunings p ON p.run = r.id WHERE r.run_id = ?1 AND p.namespace = ?2");
     PUT_PRUNING = "INSERT INTO prunings (run, namespace, note) VALUES (?1, ?2, ?3) \
          ON CONFLICT (run, namespace) DO UPDATE SET note = excluded.note";
 

@@ -41,7 +41,7 @@ struct Shared {
     file: PathBuf,
     place: FilePlace,
     /// The file that was opened.
-    opened: Option<Entry>,
+    opened: Entry,
     options: Options,
     database: Mutex<Database>,
 }
@@ -86,7 +86,7 @@ impl SqliteStore {
             _folder: folder,
         });
         let file = place.path();
-        let opened = place.entry().ok().flatten();
+        let opened = place.found().map_err(|error| errors::unfound(&file, &error))?;
         Ok(Self { shared: Arc::new(Shared { file, place, opened, options, database }) })
     }
 
@@ -109,7 +109,7 @@ impl SqliteStore {
 
     /// Refuses a file that has no name any more: what is written to it is lost.
     pub(super) fn check_there(&self) -> Result<(), StorageError> {
-        if self.shared.place.is_still(self.shared.opened.as_ref()) {
+        if self.shared.place.is_still(&self.shared.opened) {
             return Ok(());
         }
         Err(StorageError::Gone { location: location(&self.shared.file) })

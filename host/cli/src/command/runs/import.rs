@@ -41,6 +41,10 @@ pub(super) struct Args {
     /// key, and resumes the runs of that page with it, under a manifest of yours (`resume --caps`)
     #[arg(long, value_name = "FILE", conflicts_with = "key")]
     identity: Option<PathBuf>,
+    /// The most that the texts of the run, such as its graphs and inputs, may have together, such as 1GiB. The command holds
+    /// them in memory until the run is stored
+    #[arg(long, value_name = "SIZE", value_parser = args::size, default_value = "256MiB")]
+    texts: u64,
     /// Where the run is stored
     #[arg(long, value_parser = args::store(), default_value = "sqlite")]
     store: StoreKind,
@@ -62,7 +66,7 @@ pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<E
         });
         Box::new(BufReader::new(open.map_err(|error| Error::read("the file", &args.file, &error))?))
     };
-    let archive = archive::read(&mut *file, given).map_err(|error| error.within(&args.file))?;
+    let archive = archive::read(&mut *file, given, args.texts).map_err(|error| error.within(&args.file))?;
     OwnState::check(project, &context.host.home)?;
     // An id is taken, whichever store has it.
     if stores::any(project)?

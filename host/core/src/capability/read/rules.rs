@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use super::super::http::{AddressRange, HttpRule, Scheme, is_host, is_method};
 use super::super::reach::{KnowledgeRule, SecretRule, SecretSource, is_header, is_scope, is_secret_name};
 use super::super::{Access, path};
+use super::{MOST_ENTRIES, bounded};
 use crate::diagnostic::{Diagnostic, Problems, Span, codes, excerpt};
 use crate::keys;
 use crate::yaml::{Fields, Node};
@@ -21,6 +22,13 @@ pub(super) fn entries<'n>(node: &'n Node, key: &str, problems: &Problems) -> &'n
         node.out_of_range(&format!("`{key}` must list something"), "at least one entry", problems);
     }
     list.unwrap_or_default()
+}
+
+/// The entries of a list of which each is compared with others.
+pub(super) fn bounded_entries<'n>(node: &'n Node, key: &str, problems: &Problems) -> &'n [Node] {
+    let list = entries(node, key, problems);
+    bounded(node, key, list.len(), problems);
+    list.get(..MOST_ENTRIES).unwrap_or(list)
 }
 
 /// A text of a key that has to pass a check; anything else is reported.
@@ -54,14 +62,14 @@ fn schemes(fields: &mut Fields<'_>, problems: &Problems) -> Vec<Scheme> {
 }
 
 pub(super) fn http(node: &Node, problems: &Problems) -> Vec<HttpRule> {
-    let list = entries(node, "http", problems).iter();
+    let list = bounded_entries(node, "http", problems).iter();
     list.filter_map(|item| {
         let mut fields = Fields::open(item, &keys::manifest::HTTP, "each entry of `http`", problems)?;
         let host = checked(&mut fields, "host", is_host, HOST, problems);
         let schemes = schemes(&mut fields, problems);
         let mut ports: Vec<u16> = match fields.get("ports") {
             None => schemes.iter().map(|scheme| scheme.port()).collect(),
-            Some(node) => entries(node, "ports", problems)
+            Some(node) => bounded_entries(node, "ports", problems)
                 .iter()
                 .filter_map(|item| item.u64("each of `ports`", 1..=65535, problems))
                 .filter_map(|port| u16::try_from(port).ok())
@@ -72,7 +80,7 @@ pub(super) fn http(node: &Node, problems: &Problems) -> Vec<HttpRule> {
         let mut methods = vec!["GET".to_owned()];
         if let Some(node) = fields.get("methods") {
             methods.clear();
-            for item in entries(node, "methods", problems) {
+            for item in bounded_entries(node, "methods", problems) {
                 let Some(method) = item.text("each of `methods`", problems) else { continue };
                 if !is_method(method) || method == "CONNECT" {
                     bad(
@@ -97,7 +105,7 @@ pub(super) fn http(node: &Node, problems: &Problems) -> Vec<HttpRule> {
 pub(super) fn addresses(fields: &mut Fields<'_>, problems: &Problems) -> Vec<AddressRange> {
     let Some(node) = fields.get("addresses") else { return Vec::new() };
     let mut addresses = Vec::new();
-    for item in entries(node, "addresses", problems) {
+    for item in bounded_entries(node, "addresses", problems) {
         let Some(text) = item.text("each of `addresses`", problems) else { continue };
         match text.parse::<AddressRange>() {
             Ok(range) => addresses.push(range),
@@ -154,7 +162,7 @@ pub(super) fn secret_source(
 
 pub(super) fn secrets(node: &Node, base: &str, problems: &Problems) -> Vec<SecretRule> {
     let mut rules: Vec<SecretRule> = Vec::new();
-    for item in entries(node, "secrets", problems) {
+    for item in bounded_entries(node, "secrets", problems) {
         let Some(mut fields) =
             Fields::open(item, &keys::manifest::SECRET, "each entry of `secrets`", problems)
         else {
@@ -185,10 +193,11 @@ pub(super) fn warn_of_idle(
     (secrets_node, secrets): (Option<&Node>, &[SecretRule]),
     problems: &Problems,
 ) {
+    // Of the rules that are read at most, each is looked up among all others at most.
     let place = |node: Option<&Node>, key: &str, value: &str| {
         let items = node.and_then(Node::as_list).unwrap_or_default();
         let is_it = |item: &&Node| item.descend([key]).as_text() == Some(value);
-        items.iter().find(is_it).map_or(Span::NONE, |item| item.descend([key]).span)
+        items.iter().take(MOST_ENTRIES).find(is_it).map_or(Span::NONE, |item| item.descend([key]).span)
     };
     for rule in http {
         let local = match rule.host.parse::<IpAddr>() {
@@ -225,7 +234,7 @@ pub(super) fn warn_of_idle(
 }
 
 pub(super) fn knowledge(node: &Node, problems: &Problems) -> Vec<KnowledgeRule> {
-    let list = entries(node, "knowledge", problems).iter();
+    let list = bounded_entries(node, "knowledge", problems).iter();
     list.filter_map(|item| {
         let mut fields = Fields::open(item, &keys::manifest::KNOWLEDGE, "each entry of `knowledge`", problems)?;
         let reason = "a scope is segments of letters, digits, `_`, `-` and `.`, each followed by `/`, such as `acme/notes/`";

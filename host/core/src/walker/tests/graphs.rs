@@ -10,9 +10,10 @@ use crate::compat::Dialect;
 use crate::condition::Condition;
 use crate::digest::{Digest, DomainHasher};
 use crate::graph::{
-    Action, Assignment, CachePolicy, Channel, CommandGrant, Durability, Edge, Foreach, Graph, ItemType, Next,
-    Node, NodeIndex, NodeKind, NodeLimits, NodeTemplates, OnError, OnItemError, OnMaxSteps, OnNoMatch,
-    OnStalledBarrier, Primary, Reducer, RetryPolicy, StartTarget, StaticInterrupt, TemplateMode, WriteMode,
+    Action, Assignment, CachePolicy, Channel, CommandGrant, Durability, Edge, Foreach, Graph, GraphNames,
+    ItemType, Next, Node, NodeIndex, NodeKind, NodeLimits, NodeTemplates, OnError, OnItemError, OnMaxSteps,
+    OnNoMatch, OnStalledBarrier, Primary, Reducer, RetryPolicy, StartTarget, StaticInterrupt, TemplateMode,
+    WriteMode,
 };
 use crate::hook::{Control, ControlAction, Hook, HookAction, HookEvent, HookLayer};
 use crate::limits::{ModelUse, TaskLimits};
@@ -294,11 +295,11 @@ pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
             wait_for: if barrier { shape.waits.iter().map(|byte| node(*byte)).collect() } else { Vec::new() },
             defer: flag(7) && flag(1),
             interrupt: StaticInterrupt { before: flag(6) && flag(0), after: flag(6) && flag(2) },
-            command: Some(CommandGrant {
-                goto: targets(&[shape.kind]),
-                write: vec!["set".to_owned()],
-                overwrite: if flag(3) { vec!["set".to_owned()] } else { Vec::new() },
-            }),
+            command: Some(CommandGrant::new(
+                targets(&[shape.kind]),
+                vec!["set".to_owned()],
+                if flag(3) { vec!["set".to_owned()] } else { Vec::new() },
+            )),
             capabilities: None,
             bounds: NodeTemplates::default(),
             cache: cached.then(|| policy(shape)),
@@ -309,7 +310,14 @@ pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
     let nodes: Vec<Node> = nodes.collect();
     let bit = |bit: u16| sketch.switches & (1 << bit) != 0;
     let channel = |name: &str, reducer| Channel { name: name.to_owned(), reducer, default: None };
+    let channels = vec![
+        channel("log", Reducer::Append),
+        channel("sum", Reducer::Sum),
+        channel("set", Reducer::Union),
+        channel("shared", if bit(0) { Reducer::Max } else { Reducer::LastValue }),
+    ];
     Graph {
+        names: GraphNames::of(&nodes, &channels),
         id: "t/random".to_owned(),
         digest: Digest::of_bytes(format!("{sketch:?}").as_bytes()),
         document: Arc::new(Value::Null),
@@ -319,12 +327,7 @@ pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
         input_schema: None,
         start: start.into_iter().map(|node| StartTarget { node, argument: None }).collect(),
         nodes,
-        channels: vec![
-            channel("log", Reducer::Append),
-            channel("sum", Reducer::Sum),
-            channel("set", Reducer::Union),
-            channel("shared", if bit(0) { Reducer::Max } else { Reducer::LastValue }),
-        ],
+        channels,
         max_steps: 9,
         on_max_steps: [OnMaxSteps::Fail, OnMaxSteps::ReturnLast, OnMaxSteps::ReturnWithFlag]
             [usize::from(sketch.switches % 3)],

@@ -1,16 +1,21 @@
 //! The check of a run's history: every record signed, every entry numbered, none missing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use graph_core::digest::Digest;
-use graph_core::record::{Pruning, RecordKind};
+use graph_core::record::{Pruning, Record, RecordKind, SignedRecord};
 use graph_core::trust::VerifyingKey;
 use graph_store::CheckpointStore;
 
 use crate::error::{Error, Result};
+use crate::history::checkpoints;
+use crate::run::restore;
 
 /// How many records are read at a time.
 const PAGE: usize = 256;
+
+/// How many of the last entries a resume checks, however long the history is.
+const LAST: u64 = 64;
 
 /// What the audit of a history found.
 #[derive(Debug, Default)]
@@ -20,7 +25,8 @@ pub struct History {
     /// The first halves of the digests of its records, in order. Records are signed, so no one can forge two with the
     /// same half.
     records: Vec<u128>,
-    /// The number of its first checkpoint with numbered entries: older ones were stored before entries were numbered.
+    /// The number of its first checkpoint with numbered entries, of those that were checked: older ones were stored before
+    /// entries were numbered.
     first: Option<u64>,
 }
 
@@ -44,19 +50,82 @@ pub fn audit(
     key: &VerifyingKey,
     prunings: &[Pruning],
 ) -> Result<History> {
-    let mut history = History::default();
-    let mut gaps = Gaps::of(prunings);
+    audit_after(store, run, key, 0, Gaps::of(prunings))
+}
+
+/// Checks the end of the history of a run that is resumed: its last entries are whole, each is under the checkpoint before it,
+/// and what the run is resumed from is among them.
+pub(crate) fn audit_end(
+    store: &dyn CheckpointStore,
+    run: &str,
+    key: &VerifyingKey,
+    (sequence, newest): (u64, &Digest),
+) -> Result<()> {
+    let length = store.history_length(run)?;
+    let after = length.saturating_sub(LAST);
+    let history = match audit_after(store, run, key, after, Gaps::of(&[])) {
+        Ok(history) => history,
+        // The notes about removed checkpoints are read where something is missing.
+        Err(refused) => {
+            let mut prunings = Vec::new();
+            for namespace in store.namespaces(run)? {
+                prunings.extend(checkpoints::begins(store, run, &namespace, Some(key))?);
+            }
+            if prunings.is_empty() {
+                return Err(refused);
+            }
+            audit_after(store, run, key, after, Gaps::of(&prunings))?
+        }
+    };
+    if history.entries != length {
+        return Err(not_whole(run, history.entries, length));
+    }
+    if !history.holds(sequence, newest) {
+        return Err(untold(run, RecordKind::Checkpoint, sequence));
+    }
+    match restore::pending_status(store, run, "")? {
+        // One that is older than the entries that were checked is not looked for.
+        Some(status) if !history.holds(status.sequence, &status.digest) => {
+            Err(untold(run, status.kind, status.sequence))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The error of a record that the history has to contain.
+pub(crate) fn untold(run: &str, kind: RecordKind, sequence: u64) -> Error {
+    Error::integrity(format!("the {} record {sequence} of run {run} is not in its history", kind.as_str()))
+        .help(SEE)
+}
+
+fn not_whole(run: &str, after: u64, next: u64) -> Error {
+    Error::integrity(format!("the history of run {run} is not whole: after entry {after} comes entry {next}"))
+        .help(SEE)
+}
+
+/// What to do about a history that was changed.
+const SEE: &str = "the store was changed from outside: put it back from a backup; `graph-host runs history` shows what can be read";
+
+fn audit_after(
+    store: &dyn CheckpointStore,
+    run: &str,
+    key: &VerifyingKey,
+    after: u64,
+    mut gaps: Gaps,
+) -> Result<History> {
+    let mut history = History { entries: after, ..History::default() };
+    // The newest checkpoint so far of each namespace.
+    let mut newest: BTreeMap<String, Digest> = BTreeMap::new();
     loop {
         let page = store.history(run, history.entries, PAGE)?;
         for numbered in &page {
             let record = &numbered.record;
             let opened = record.open(key).map_err(|error| Error::integrity(error.to_string()))?;
             let (wanted, found) = (history.entries, numbered.before);
-            if wanted != found && !gaps.explain(wanted, found) {
-                return Err(Error::integrity(format!(
-                    "the history of run {run} is not whole: after entry {wanted} comes entry {}",
-                    found.saturating_add(1)
-                )));
+            // The first record may begin before the entries that are checked.
+            let begins_before = history.records.is_empty() && found < wanted;
+            if wanted != found && !begins_before && !gaps.explain(wanted, found) {
+                return Err(not_whole(run, wanted, found.saturating_add(1)));
             }
             if opened.event_count() != record.events {
                 return Err(Error::integrity(format!(
@@ -67,6 +136,7 @@ pub fn audit(
                     record.events
                 )));
             }
+            follow(&mut newest, record, &opened)?;
             if record.kind == RecordKind::Checkpoint && record.namespace.is_empty() {
                 history.first.get_or_insert(record.sequence);
             }
@@ -79,6 +149,27 @@ pub fn audit(
             return Ok(history);
         }
     }
+}
+
+/// Checks that a status record is under the newest checkpoint before it, as when it was stored.
+fn follow(newest: &mut BTreeMap<String, Digest>, record: &SignedRecord, opened: &Record) -> Result<()> {
+    let before = newest.get_mut(&record.namespace);
+    match (opened, before) {
+        (Record::Checkpoint(_), Some(before)) => *before = record.digest,
+        (Record::Checkpoint(_), None) => {
+            newest.insert(record.namespace.clone(), record.digest);
+        }
+        (Record::Status(status), Some(before)) if status.checkpoint != *before => {
+            return Err(Error::integrity(format!(
+                "the status record {} of run {} is in its history after another checkpoint than the one that it is under: \
+                 it was added or moved",
+                record.sequence, record.run
+            ))
+            .help(SEE));
+        }
+        _ => {}
+    }
+    Ok(())
 }
 
 /// Entries that may be missing because the host removed their checkpoints.

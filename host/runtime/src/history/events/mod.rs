@@ -11,6 +11,7 @@ mod run_graphs;
 mod state;
 
 pub use audit::{History, audit};
+pub(crate) use audit::{audit_end, untold};
 pub use kind::{KINDS, Kinds, Namespaces, StreamKind};
 pub use line::LINE_KEYS;
 pub use live::{LineSink, LiveStream};
