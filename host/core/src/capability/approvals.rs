@@ -70,7 +70,7 @@ impl ItemRules {
     /// Reads the rules of an agent, and translates the names of its tools to their items. None if it has no rules. Rules that cannot be read
     /// deny everything.
     pub fn read(approvals: &Value, tools: &Value) -> Option<Self> {
-        let unreadable = || Some(Self(vec![Rule { tool: EVERYTHING.to_owned(), then: Verdict::Deny }]));
+        let unreadable = || Some(Self::unreadable());
         if approvals.is_null() || approvals.as_array().is_some_and(Vec::is_empty) {
             return None;
         }
@@ -87,6 +87,11 @@ impl ItemRules {
             }
         }
         Some(Self(rules))
+    }
+
+    /// What counts in the place of rules that cannot be read: everything is denied.
+    pub fn unreadable() -> Self {
+        Self(vec![Rule { tool: EVERYTHING.to_owned(), then: Verdict::Deny }])
     }
 
     /// The rules as an agent below reads them.
