@@ -65,6 +65,15 @@ pub enum TransportError {
         /// `pages`, `entries` or `manifests`.
         unit: &'static str,
     },
+    /// A list there has no room for more.
+    #[error("{what} in {place} was not changed: it would have {count} statements, more than are read")]
+    Full {
+        /// The list.
+        what: String,
+        place: String,
+        /// How many statements there would be.
+        count: usize,
+    },
     /// The answer took too long.
     #[error("{place} has not sent {what} within {seconds} s")]
     Timeout {

@@ -271,7 +271,11 @@ impl Collected<'_> {
         let attached = self.attached.get_or_insert_with(|| yank::attached(transport, judge.trust));
         let yanks =
             yank::read(transport, &about, judge, Known { attached: Some(attached), remembered: &known })?;
-        remember(self.home, &about.id, &known, &yanks.envelopes);
+        if let Err(error) = remember(self.home, &about.id, judge, &known, &yanks.statements) {
+            let item = named(&about);
+            self.yanks_unread
+                .push(Text::line(&format!("The yanks of {item} are not remembered: {}", error.message())));
+        }
         if let Some(error) = yanks.unread {
             let item = named(&about);
             self.yanks_unread.push(Text::line(&format!("Whether {item} is yanked is not known: {error}")));

@@ -119,6 +119,9 @@ impl From<TransportError> for Error {
         }
     }
 }
+            Trouble::Full { .. } => Self::limit(message).help(
+                "the statement is attached to its version all the same, and counts there for as long as the manifest is not replaced",
+            ),
 
 /// The error of credentials that cannot be used, with what to do about them.
 fn credentials(message: String, error: &CredentialError) -> Error {
