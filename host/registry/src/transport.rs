@@ -83,6 +83,11 @@ pub enum TransportError {
         /// How many seconds it was allowed to take.
         seconds: u64,
     },
+    /// It is on this machine or in its networks, and only a file names it.
+    #[error(
+        "{place} is on this machine or in its networks, and a file names it, not you: it was not contacted"
+    )]
+    NotNamed { place: String },
     /// The host cannot be reached, or the connection failed.
     #[error("{place} cannot be asked for {what}: {reason}")]
     Network {

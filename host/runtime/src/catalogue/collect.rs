@@ -80,7 +80,7 @@ pub fn collect(
             .help("leave the tag or the digest out: oci://host, oci://host/repository, oci-layout:DIR"));
     }
     let clock = Clock { began: Instant::now(), network };
-    let listed = offers(place, &network.options())?;
+    let listed = offers(place, &network.options(home, std::slice::from_ref(place)))?;
     let mut collected = Collected {
         clock,
         trust,
@@ -180,7 +180,8 @@ impl Collected<'_> {
         let Some(offer) = offers.first() else { return Ok(()) };
         // The manifest that was listed, whatever the tag names by now.
         let reference = offer.reference.pinned(offer.manifest);
-        let options = self.clock.network(&reference)?.options();
+        // It is in the place that the user has named.
+        let options = self.clock.network(&reference)?.options(self.home, std::slice::from_ref(&reference));
         let judge = Judge { trust: self.trust, at: judged(None) };
         let transport = match transport::open(&reference, &options) {
             Ok(transport) => transport,
