@@ -29,7 +29,7 @@ pub fn tag_of(id: &str) -> String {
     format!("yanks-{}", Digest::of_bytes(id.as_bytes()).hex())
 }
 
-/// Reads a list of at most so many envelopes.
+/// Reads a list of at most `most` envelopes.
 pub fn read_list(bytes: &[u8], most: usize) -> Option<Vec<String>> {
     let envelopes: Vec<String> =
         (bytes.len() <= MOST_LIST).then(|| json::read(bytes, TreeLimit::ANSWER).ok()).flatten()?;
@@ -37,19 +37,19 @@ pub fn read_list(bytes: &[u8], most: usize) -> Option<Vec<String>> {
     fits.then_some(envelopes)
 }
 
-/// Writes a list of at most so many envelopes; `None` if it would be longer than what is read. Nothing is left out.
+/// Writes a list of at most `most` envelopes; `None` if it would be longer than what is read. Nothing is left out.
 pub fn write_list(envelopes: &[&str], most: usize) -> Option<Vec<u8>> {
     let bytes = serde_json::to_vec(envelopes).ok()?;
     (envelopes.len() <= most && bytes.len() <= MOST_LIST).then_some(bytes)
 }
 
-/// The envelopes about the versions of an item, told apart by the keys that count now.
+/// The envelopes about the versions of an item, sorted by whether a key that counts now has signed them.
 #[derive(Clone, Debug, Default)]
 pub struct SortedYanks {
-    /// The statements that decide, each once, whoever has written it down in whichever spelling.
+    /// The statements that decide, each once, in one spelling.
     pub deciding: Vec<String>,
-    /// What is a statement about the item and does not count now, each once: it may count for others, and was verified by
-    /// nobody here. What claims to be of the future comes last, and before it the newest first.
+    /// Statements about the item that do not count now, each once: they may count for others, and are not verified. Those that
+    /// claim to be of the future come last, the others before them, the newest first.
     pub others: Vec<String>,
 }
 

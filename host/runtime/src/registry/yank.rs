@@ -96,7 +96,7 @@ impl Puller<'_> {
         Ok(yanks)
     }
 
-    /// Remembers what counts, or says why not: the command goes on.
+    /// Remembers what counts; a notice says why it cannot, and the command continues.
     fn remember(&self, id: &str, known: &[String], yanks: &Yanks, notices: &dyn NoticeObserver) {
         if let Err(error) = remember(self.home, id, self.judge(), known, &yanks.statements) {
             notices.notice(Notice::YanksNotKept { item: &printable(id), error: &error });
