@@ -56,6 +56,7 @@ fn crates_depend_on_each_other_one_way_only() {
         ("graph-host", "graph-core"),
         ("graph-host", "graph-runtime"),
         ("graph-registry", "graph-core"),
+        ("graph-registry", "graph-held"),
         ("graph-registry", "graph-http"),
         ("graph-model", "graph-core"),
         ("graph-runtime", "graph-bundle"),
@@ -67,6 +68,7 @@ fn crates_depend_on_each_other_one_way_only() {
         ("graph-runtime", "graph-registry"),
         ("graph-runtime", "graph-store"),
         ("graph-store", "graph-core"),
+        ("graph-store", "graph-held"),
         ("graph-web", "graph-core"),
         ("graph-web", "graph-model"),
     ];

@@ -452,3 +452,67 @@ fn a_credential_helper_has_the_time_of_the_command_and_its_failure_is_explained(
         assert!(!document.to_string().contains("s3cret"), "{document}");
     }
 }
+
+#[test]
+fn a_lockfile_names_no_registry_of_this_machine_or_its_networks() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.path("other/.ai")).unwrap();
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    server.set_nonblocking(true).unwrap();
+    let port = server.local_addr().unwrap().port();
+    let locked = |host: &str| {
+        let digest = "a".repeat(64);
+        place.write(
+            "other/graph-host.lock",
+            &format!(
+                "version: 1\ntools:\n  t/kit:\n    kind: component\n    reference: oci://{host}/t/kit:1.0.0\n    version: 1.0.0\n    \
+                 manifest: sha256:{digest}\n    digest: sha256:{digest}\n    key: {digest}\n"
+            ),
+        );
+    };
+    let commands: [&[&str]; 5] =
+        [&["pull"], &["lock"], &["lock", "--check"], &["pull", "t/kit@^1"], &["lock", "t/kit@^1"]];
+    // However the address is written, and whatever it is an address of.
+    for host in [
+        "127.0.0.1",
+        "localhost",
+        "kit.localhost",
+        "127.1",
+        "2130706433",
+        "0x7f.1",
+        "0",
+        "10.0.0.1",
+        "192.168.1.1",
+        "172.31.0.1",
+        "169.254.169.254",
+        "2852039166",
+        "100.100.100.200",
+    ] {
+        locked(&format!("{host}:{port}"));
+        for args in commands {
+            for more in [&[][..], &["--plain-http"], &["--plain-http=false"]] {
+                let (refused, code) = there_json(&place, &[args, more].concat());
+                assert_eq!(
+                    (code, &refused["error"]["code"]),
+                    (4, &json!("denied")),
+                    "{host} {args:?} {refused}"
+                );
+                assert!(message(&refused).contains("a file names it, not you"), "{refused}");
+                let help = refused["error"]["help"].as_str().unwrap();
+                assert!(help.contains(&format!("graph-host search oci://{host}:{port}")), "{help}");
+            }
+        }
+    }
+    assert_eq!(server.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "nothing is contacted");
+    // What the user has named once, with this port, may be named by a file.
+    locked(&format!("127.0.0.1:{port}"));
+    let search = format!("oci://127.0.0.1:{port}");
+    assert_ne!(place.run(&["search", &search, "--timeout", "1s"]).code, 4);
+    assert!(server.accept().is_ok());
+    let (asked, _) = there_json(&place, &["lock", "--check", "--timeout", "1s"]);
+    assert!(!asked.to_string().contains("a file names it"), "{asked}");
+    locked(&format!("127.0.0.1:{}", port ^ 1));
+    assert_eq!(there(&place, &["lock", "--check"]).code, 4, "another port is another registry");
+    locked(&format!("localhost:{port}"));
+    assert_eq!(there(&place, &["lock", "--check"]).code, 4, "another name is another registry");
+}

@@ -15,6 +15,7 @@ use crate::condition::Condition;
 use crate::digest::Digest;
 use crate::hook::Hook;
 use crate::node::Category;
+use crate::schema::InputMarks;
 use crate::template::ValueTemplate;
 
 pub use bounds::{ModelLimits, NodeLimits, NodeTemplates};
@@ -40,6 +41,8 @@ pub struct Graph {
     pub dialect: Dialect,
     /// `config_schema`: JSON Schema of the inputs.
     pub input_schema: Option<Value>,
+    /// The inputs that the schema marks for the host.
+    pub marks: InputMarks,
     /// The nodes at which a run starts.
     pub start: Vec<StartTarget>,
     /// The nodes, in document order.

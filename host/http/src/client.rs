@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 use std::io;
+use std::net::IpAddr;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
 
-use crate::connect::Connector;
+use crate::connect::{AddressError, Connector};
 
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("graph-host/", env!("CARGO_PKG_VERSION")));
 
@@ -40,6 +41,9 @@ pub enum Error {
     /// There was no complete response within the time of the request.
     #[error("the server did not answer in time")]
     Timeout,
+    /// The address is not one that the client may connect to.
+    #[error("{0}")]
+    Address(AddressError),
     /// No connection was made, or it broke, or the server does not speak HTTP/1.1 as it should.
     #[error("{0}")]
     Failed(String),
@@ -48,11 +52,17 @@ pub enum Error {
 impl Client {
     /// A client without connections.
     pub fn new() -> io::Result<Self> {
-        Self::with_proxies(Matcher::from_env())
+        Self::with_proxies(Matcher::from_env(), None)
     }
 
-    fn with_proxies(proxies: Matcher) -> io::Result<Self> {
-        let connector = Connector::new(proxies);
+    /// A client that connects only to addresses for which this is true, whatever a name resolves to. A proxy may have any address; it
+    /// resolves names itself.
+    pub fn reaching(permits: fn(IpAddr) -> bool) -> io::Result<Self> {
+        Self::with_proxies(Matcher::from_env(), Some(permits))
+    }
+
+    fn with_proxies(proxies: Matcher, permits: Option<fn(IpAddr) -> bool>) -> io::Result<Self> {
+        let connector = Connector::new(proxies, permits);
         let pool = legacy::Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .build(connector.clone());
@@ -128,6 +138,9 @@ fn failed(error: &(dyn StdError + 'static)) -> Error {
     let mut last = error;
     while let Some(source) = last.source() {
         last = source;
+    }
+    if let Some(refused) = last.downcast_ref() {
+        return Error::Address(AddressError::clone(refused));
     }
     Error::Failed(last.to_string())
 }

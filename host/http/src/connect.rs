@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -10,6 +11,7 @@ use std::time::Duration;
 use hyper::Uri;
 use hyper::http::uri::Scheme;
 use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::client::legacy::connect::dns::{GaiResolver, Name};
 use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
@@ -26,20 +28,75 @@ const KEEPALIVE: Duration = Duration::from_secs(15);
 type BoxError = Box<dyn StdError + Send + Sync>;
 type Connecting = Pin<Box<dyn Future<Output = Result<Link, BoxError>> + Send>>;
 
+/// A name or an address that a client may not connect to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it is at the address {address}, which is not permitted here")]
+pub struct AddressError {
+    /// The address, or the first one of a name that has no other.
+    pub address: IpAddr,
+}
+
+/// Resolves names to the addresses that may be connected to.
+#[derive(Clone, Debug)]
+struct Resolver {
+    system: GaiResolver,
+    permits: Option<fn(IpAddr) -> bool>,
+}
+
+type Resolving = Pin<Box<dyn Future<Output = Result<std::vec::IntoIter<SocketAddr>, BoxError>> + Send>>;
+
+impl Service<Name> for Resolver {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = BoxError;
+    type Future = Resolving;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Resolving {
+        let (resolved, permits) = (self.system.call(name), self.permits);
+        Box::pin(async move {
+            let all: Vec<SocketAddr> = resolved.await?.collect();
+            let Some(permits) = permits else { return Ok(all.into_iter()) };
+            let permitted: Vec<_> = all.iter().copied().filter(|address| permits(address.ip())).collect();
+            match all.first() {
+                Some(first) if permitted.is_empty() => Err(AddressError { address: first.ip() }.into()),
+                _ => Ok(permitted.into_iter()),
+            }
+        })
+    }
+}
+
+/// The address that a URI has in the place of a name.
+fn literal(to: &Uri) -> Option<IpAddr> {
+    let host = to.host()?;
+    let host = host.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).unwrap_or(host);
+    host.parse().ok()
+}
+
 /// Connects to what a URI names, through a proxy where the environment says so.
 #[derive(Clone, Debug)]
 pub(crate) struct Connector {
     direct: Direct,
+    /// Connects to proxies, whose addresses are the user's.
+    to_proxy: Direct,
     proxies: Arc<Matcher>,
+    permits: Option<fn(IpAddr) -> bool>,
 }
 
 impl Connector {
-    pub(crate) fn new(proxies: Matcher) -> Self {
-        let mut tcp = HttpConnector::new();
-        tcp.enforce_http(false);
-        tcp.set_nodelay(true);
-        tcp.set_keepalive(Some(KEEPALIVE));
-        Self { direct: Direct { tcp, tls: Arc::default() }, proxies: Arc::new(proxies) }
+    pub(crate) fn new(proxies: Matcher, permits: Option<fn(IpAddr) -> bool>) -> Self {
+        let tls = Arc::default();
+        let connecting = |permits| {
+            let mut tcp = HttpConnector::new_with_resolver(Resolver { system: GaiResolver::new(), permits });
+            tcp.enforce_http(false);
+            tcp.set_nodelay(true);
+            tcp.set_keepalive(Some(KEEPALIVE));
+            Direct { tcp, tls: Arc::clone(&tls) }
+        };
+        let (direct, to_proxy) = (connecting(permits), connecting(None));
+        Self { direct, to_proxy, proxies: Arc::new(proxies), permits }
     }
 
     /// The proxy for a URI, if there is one.
@@ -48,15 +105,21 @@ impl Connector {
     }
 
     async fn connect(self, to: Uri) -> Result<Link, BoxError> {
+        // An address in the place of a name is not resolved.
+        if let (Some(address), Some(permits)) = (literal(&to), self.permits)
+            && !permits(address)
+        {
+            return Err(AddressError { address }.into());
+        }
         let Some(proxy) = self.proxy(&to) else { return self.direct.connect(to).await };
         if !matches!(proxy.uri().scheme_str(), Some("http" | "https")) {
             return Err("the proxy that the environment names is neither http:// nor https://".into());
         }
         if to.scheme() != Some(&Scheme::HTTPS) {
-            let link = self.direct.connect(proxy.uri().clone()).await?;
+            let link = self.to_proxy.connect(proxy.uri().clone()).await?;
             return Ok(Link { is_proxied: true, ..link });
         }
-        let mut tunnel = Tunnel::new(proxy.uri().clone(), self.direct.clone());
+        let mut tunnel = Tunnel::new(proxy.uri().clone(), self.to_proxy.clone());
         if let Some(field) = proxy.basic_auth() {
             tunnel = tunnel.with_auth(field.clone());
         }
@@ -87,7 +150,7 @@ impl Service<Uri> for Connector {
 /// Connects without a proxy.
 #[derive(Clone, Debug)]
 struct Direct {
-    tcp: HttpConnector,
+    tcp: HttpConnector<Resolver>,
     tls: Arc<Tls>,
 }
 

@@ -9,6 +9,7 @@ mod connect;
 mod tls;
 
 pub use client::{Client, Error, Response};
+pub use connect::AddressError;
 pub use hyper::{Method, Request, StatusCode, header};
 pub use tls::{Tls, TlsError};
 pub use tokio_rustls::client::TlsStream;

@@ -1,16 +1,18 @@
 //! OCI image-layout directories: `oci-layout`, `index.json` and `blobs/sha256/`.
 
-use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::Path;
 
+use graph_core::diagnostic::printable;
 use graph_core::digest::Digest;
 use graph_core::json::{self, TreeLimit};
+use graph_held::{DRAFT, DRAFT_END, FilePlace, FolderPlace, HeldFolder, Opening, Refusal, Written};
 
 use crate::manifest::{Descriptor, Index, MOST_MANIFEST, Manifest, annotation, media};
 use crate::transport::{
-    Fetched, Transport, TransportError, Wanted, fallback_tag, has_type, index_of_tag, listed, one_more,
-    subject_of_tag,
+    Fetched, Transport, TransportError, Wanted, fallback_tag, has_type, index_of_tag, listed, subject_of_tag,
 };
 
 /// The content of the file `oci-layout`.
@@ -20,31 +22,35 @@ const MOST_LISTS: usize = 16 << 20;
 /// How many manifests are read in order to find referrers.
 const MOST_LOOKED_AT: usize = 1_000;
 
-/// A directory with artifacts in it.
+/// A directory with artifacts in it. The user has named it, and what is in it may be a stranger's: below the directory, no link
+/// is followed, so that nothing outside is read or written.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    folder: PathBuf,
+    folder: FolderPlace,
+    blobs: FolderPlace,
 }
 
-/// The prefix and suffix of temporary files.
-const TEMPORARY: (&str, &str) = (".graph-host-", ".tmp");
+/// The properties of all files of a layout.
+const WRITTEN: Written = Written::with_mode(0o644);
 
 impl Layout {
     /// A directory that need not exist: writing to it creates it.
     pub fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_path_buf() }
+        let folder = FolderPlace::at(folder);
+        let blobs = folder.child("blobs").child("sha256");
+        Self { folder, blobs }
     }
 
     /// The `index.json` of the directory, read within a cap.
     pub fn index(&self) -> Result<Index, TransportError> {
-        let marker = self.read("`oci-layout`", &self.folder.join("oci-layout"), 4096)?;
+        let marker = self.read("`oci-layout`", &self.folder.file("oci-layout"), 4096)?;
         let version = json::read::<serde_json::Value>(&marker, TreeLimit::NOTE).ok();
         let version = version.as_ref().and_then(|it| it.get("imageLayoutVersion")?.as_str());
         if version.is_none_or(|version| !version.starts_with("1.")) {
             let reason = "it does not say `imageLayoutVersion` 1.0.0".to_owned();
             return Err(self.broken("`oci-layout`", reason));
         }
-        let bytes = self.read("`index.json`", &self.folder.join("index.json"), MOST_MANIFEST)?;
+        let bytes = self.read("`index.json`", &self.folder.file("index.json"), MOST_MANIFEST)?;
         Index::read(&bytes).map_err(|error| self.broken("`index.json`", error.to_string()))
     }
 
@@ -52,109 +58,102 @@ impl Layout {
         TransportError::Broken { what: what.to_owned(), place: self.place(), reason }
     }
 
-    fn blob_path(&self, digest: &Digest) -> PathBuf {
-        self.folder.join("blobs").join("sha256").join(digest.hex())
+    fn blob_file(&self, digest: &Digest) -> FilePlace {
+        self.blobs.file(digest.hex())
     }
 
-    fn read(&self, what: &str, path: &Path, most: u64) -> Result<Vec<u8>, TransportError> {
-        let failed = |source: io::Error| match source.kind() {
+    fn read(&self, what: &str, file: &FilePlace, most: u64) -> Result<Vec<u8>, TransportError> {
+        file.read(most).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
                 TransportError::NotFound { what: what.to_owned(), place: self.place() }
             }
-            _ => self.io(what, "read", source),
-        };
-        // Checked before it is opened: opening a pipe would block.
-        if !fs::metadata(path).map_err(failed)?.is_file() {
-            return Err(self.broken(what, "it is not a file".to_owned()));
-        }
-        let file = File::open(path).map_err(failed)?;
-        let mut bytes = Vec::new();
-        file.take(one_more(most)).read_to_end(&mut bytes).map_err(failed)?;
-        if bytes.len() as u64 > most {
-            return Err(TransportError::TooLarge { what: what.to_owned(), place: self.place(), most });
-        }
-        Ok(bytes)
+            io::ErrorKind::FileTooLarge => {
+                TransportError::TooLarge { what: what.to_owned(), place: self.place(), most }
+            }
+            io::ErrorKind::IsADirectory => self.broken(what, "it is not a file".to_owned()),
+            _ => self.failed(what, "read", source),
+        })
     }
 
-    fn io(&self, what: &str, done: &'static str, source: io::Error) -> TransportError {
-        TransportError::Io { what: what.to_owned(), place: self.place(), done, source }
+    /// The error of what could not be read or written: something in the directory is not what it has to be, or the system says so.
+    fn failed(&self, what: &str, done: &'static str, source: io::Error) -> TransportError {
+        let reason = Refusal::of(&source).map(|refusal| match refusal {
+            Refusal::NotRegular { .. } => "it is not a file".to_owned(),
+            _ => {
+                let path = refusal.path();
+                let inner = path.strip_prefix(self.folder.path()).unwrap_or(path).display();
+                printable(&format!("`{inner}`: {refusal}")).into_owned()
+            }
+        });
+        match reason {
+            Some(reason) => self.broken(what, reason),
+            None => TransportError::Io { what: what.to_owned(), place: self.place(), done, source },
+        }
     }
 
     /// Writes a file that appears whole or not at all.
-    fn write(&self, what: &str, path: &Path, bytes: &[u8]) -> Result<(), TransportError> {
-        self.write_whole(what, path, bytes, true)
+    fn write(&self, what: &str, file: &FilePlace, bytes: &[u8]) -> Result<(), TransportError> {
+        let written = file.replace(WRITTEN, |file| file.write_all(bytes));
+        written.map_err(|source| self.failed(what, "written", source))
     }
 
-    /// Writes a file. With `replace` it replaces an existing one, otherwise an existing file is kept.
-    fn write_whole(
-        &self,
-        what: &str,
-        path: &Path,
-        bytes: &[u8],
-        replace: bool,
-    ) -> Result<(), TransportError> {
-        let folder = path.parent().unwrap_or(&self.folder);
-        let written = || -> io::Result<()> {
-            fs::create_dir_all(folder)?;
-            let mut file =
-                tempfile::Builder::new().prefix(TEMPORARY.0).suffix(TEMPORARY.1).tempfile_in(folder)?;
-            file.write_all(bytes)?;
-            #[cfg(unix)]
-            {
-                use std::os::unix::fs::PermissionsExt as _;
-                file.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
-            }
-            file.as_file().sync_all()?;
-            let persisted = if replace { file.persist(path) } else { file.persist_noclobber(path) };
-            match persisted {
-                Err(error) if replace || error.error.kind() != io::ErrorKind::AlreadyExists => {
-                    Err(error.error)
-                }
-                _ => Ok(()),
+    /// Writes a file like [`Self::write`], unless there is one.
+    fn write_new(&self, what: &str, name: &str, bytes: &[u8]) -> Result<(), TransportError> {
+        let write = || -> io::Result<()> {
+            let folder = self.folder.make()?;
+            let draft = folder.draft(WRITTEN, |file| file.write_all(bytes))?;
+            let linked = folder.link(&draft, name);
+            folder.remove(&draft)?;
+            match linked {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+                _ => folder.sync(),
             }
         };
-        written().map_err(|source| self.io(what, "written", source))
+        write().map_err(|source| self.failed(what, "written", source))
     }
 
     /// Makes the directory a layout, and locks it until the returned file is dropped.
     fn lock(&self) -> Result<File, TransportError> {
-        let marker = self.folder.join("oci-layout");
-        if !marker.exists() {
-            let is_other = |entry: &fs::DirEntry| !is_of_a_new_layout(entry);
-            let used = fs::read_dir(&self.folder)
-                .is_ok_and(|mut all| all.any(|entry| entry.is_ok_and(|entry| is_other(&entry))));
-            if used {
+        let marker = self.folder.file("oci-layout");
+        let failed = |source| self.failed("`oci-layout`", "read", source);
+        if marker.entry().map_err(failed)?.is_none() {
+            let used = self.folder.get().and_then(|held| is_used(&held));
+            if used.is_ok_and(|used| used) {
                 let reason = "the folder has other things in it, and no file `oci-layout`".to_owned();
                 return Err(self.broken("an image layout", reason));
             }
             // The marker is written last: a layout with it is complete. Another process may be making it, too.
-            let index = self.folder.join("index.json");
-            self.write_whole("`index.json`", &index, &Index::empty().to_bytes(), false)?;
-            self.write_whole("`oci-layout`", &marker, VERSION.as_bytes(), false)?;
+            self.write_new("`index.json`", "index.json", &Index::empty().to_bytes())?;
+            self.write_new("`oci-layout`", "oci-layout", VERSION.as_bytes())?;
         }
-        let file = File::open(&marker).map_err(|source| self.io("`oci-layout`", "read", source))?;
-        file.lock().map_err(|source| self.io("`oci-layout`", "written", source))?;
+        let file = marker.open(Opening::Read).map_err(failed)?;
+        file.lock().map_err(|source| self.failed("`oci-layout`", "written", source))?;
         Ok(file)
     }
 
     /// The manifest of a descriptor, if it can be read.
     fn manifest_of(&self, listed: &Descriptor) -> Option<Manifest> {
-        let bytes = self.read("a manifest", &self.blob_path(&listed.digest), MOST_MANIFEST).ok()?;
+        let bytes = self.read("a manifest", &self.blob_file(&listed.digest), MOST_MANIFEST).ok()?;
         Manifest::read(&bytes).ok()
     }
 }
 
-/// Whether this may have been left by a process that was killed while it made a layout.
-fn is_of_a_new_layout(entry: &fs::DirEntry) -> bool {
-    let name = entry.file_name();
-    let Some(name) = name.to_str() else { return false };
-    let is_file =
-        |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.len() <= 4096);
-    let is_temporary = name.starts_with(TEMPORARY.0) && name.ends_with(TEMPORARY.1);
-    let is_empty_index = || {
-        name == "index.json" && fs::read(entry.path()).is_ok_and(|bytes| bytes == Index::empty().to_bytes())
+/// Whether a folder has anything in it that a process which was killed while it made a layout cannot have left.
+fn is_used(folder: &HeldFolder) -> io::Result<bool> {
+    let is_of_a_new_layout = |name: &OsStr| -> io::Result<bool> {
+        if !folder.entry(name)?.is_some_and(|found| found.is_file() && found.length() <= 4096) {
+            return Ok(false);
+        }
+        let name = name.to_string_lossy();
+        let is_draft = name.starts_with(DRAFT) && name.ends_with(DRAFT_END);
+        Ok(is_draft || name == "index.json" && folder.read(&*name, 4096)? == Index::empty().to_bytes())
     };
-    is_file(&entry.path()) && (is_temporary || is_empty_index())
+    for name in folder.names()? {
+        if !is_of_a_new_layout(&name)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 impl Transport for Layout {
@@ -177,7 +176,7 @@ impl Transport for Layout {
         let what = wanted.shown();
         let digest =
             found.ok_or_else(|| TransportError::NotFound { what: what.clone(), place: self.place() })?;
-        let bytes = self.read(&what, &self.blob_path(&digest), MOST_MANIFEST)?;
+        let bytes = self.read(&what, &self.blob_file(&digest), MOST_MANIFEST)?;
         let actual = Digest::of_bytes(&bytes);
         if actual != digest {
             return Err(self.broken(&what, format!("its digest is {actual}, it is listed with {digest}")));
@@ -186,7 +185,7 @@ impl Transport for Layout {
     }
 
     fn blob(&self, digest: &Digest, most: u64) -> Result<Vec<u8>, TransportError> {
-        self.read(&format!("blob {digest}"), &self.blob_path(digest), most)
+        self.read(&format!("blob {digest}"), &self.blob_file(digest), most)
     }
 
     fn tags(&self) -> Result<Vec<String>, TransportError> {
@@ -204,7 +203,7 @@ impl Transport for Layout {
             if listed.annotations.get(annotation::REF_NAME) == Some(&tag) && listed.media_type == media::INDEX
             {
                 let bytes =
-                    self.read(&format!("tag `{tag}`"), &self.blob_path(&listed.digest), MOST_MANIFEST)?;
+                    self.read(&format!("tag `{tag}`"), &self.blob_file(&listed.digest), MOST_MANIFEST)?;
                 let index = Index::read(&bytes)
                     .map_err(|error| self.broken(&format!("tag `{tag}`"), error.to_string()))?;
                 found.extend(index.manifests);
@@ -234,7 +233,7 @@ impl Transport for Layout {
         for listed in &self.index()?.manifests {
             let name = listed.annotations.get(annotation::REF_NAME);
             let Some(subject) = name.and_then(|name| subject_of_tag(name)) else { continue };
-            let read = self.read("a list of referrers", &self.blob_path(&listed.digest), MOST_MANIFEST);
+            let read = self.read("a list of referrers", &self.blob_file(&listed.digest), MOST_MANIFEST);
             let Ok(read) = read else { continue };
             bytes += read.len();
             let Ok(index) = Index::read(&read) else { continue };
@@ -252,12 +251,12 @@ impl Transport for Layout {
     fn put_blob(&self, bytes: &[u8]) -> Result<(), TransportError> {
         let _lock = self.lock()?;
         let digest = Digest::of_bytes(bytes);
-        let path = self.blob_path(&digest);
-        let there = self.read("a blob", &path, bytes.len() as u64);
+        let file = self.blob_file(&digest);
+        let there = self.read("a blob", &file, bytes.len() as u64);
         if there.is_ok_and(|there| there == bytes) {
             return Ok(());
         }
-        self.write(&format!("blob {digest}"), &path, bytes)
+        self.write(&format!("blob {digest}"), &file, bytes)
     }
 
     fn put_manifest(&self, manifest: &Manifest, tag: Option<&str>) -> Result<Digest, TransportError> {
@@ -296,12 +295,12 @@ impl Transport for Layout {
         });
         index.manifests.push(entry);
         index.manifests.sort_by_key(|listed| (name(listed), listed.digest));
-        self.write("`index.json`", &self.folder.join("index.json"), &index.to_bytes())?;
+        self.write("`index.json`", &self.folder.file("index.json"), &index.to_bytes())?;
         Ok(digest)
     }
 
     fn place(&self) -> String {
-        graph_core::diagnostic::printable(&self.folder.display().to_string()).into_owned()
+        printable(&self.folder.path().display().to_string()).into_owned()
     }
 }
 
@@ -309,6 +308,7 @@ impl Transport for Layout {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use std::collections::BTreeMap;
+    use std::fs;
 
     use super::*;
 
@@ -372,6 +372,104 @@ mod tests {
         assert_eq!(listed, 3, "one with a name, the referrer, and the list of referrers by its tag");
     }
 
+    /// A folder with a file in it, and the text of everything below it, links not followed.
+    fn other() -> (tempfile::TempDir, impl Fn() -> Vec<(std::path::PathBuf, Option<Vec<u8>>)>) {
+        let other = tempfile::tempdir().unwrap();
+        fs::create_dir(other.path().join("sha256")).unwrap();
+        fs::write(other.path().join("mine"), Index::empty().to_bytes()).unwrap();
+        let path = other.path().to_owned();
+        let seen = move || {
+            let mut found = Vec::new();
+            let mut folders = vec![path.clone()];
+            while let Some(folder) = folders.pop() {
+                for entry in fs::read_dir(folder).unwrap() {
+                    let path = entry.unwrap().path();
+                    if path.is_dir() {
+                        folders.push(path.clone());
+                    }
+                    found.push((path.clone(), fs::read(&path).ok()));
+                }
+            }
+            found.sort();
+            found
+        };
+        (other, seen)
+    }
+
+    #[test]
+    fn no_link_in_a_layout_leads_out_of_it() {
+        use std::os::unix::fs::symlink;
+        let one = manifest(b"one", None);
+        let digest = Digest::of_bytes(&one.to_bytes());
+        let blob = format!("blobs/sha256/{}", digest.hex());
+        // Whatever takes the place of something in a layout, before the first and before a later version is published.
+        for replaced in ["blobs", "blobs/sha256", "index.json", "oci-layout", &blob] {
+            for target in ["sha256", "mine", "missing"] {
+                let (other, seen) = other();
+                let before = seen();
+                let folder = tempfile::tempdir().unwrap();
+                Layout::new(folder.path()).put_manifest(&one, Some("a/b:1.0.0")).unwrap();
+                let at = folder.path().join(replaced);
+                if at.is_dir() {
+                    fs::remove_dir_all(&at).unwrap();
+                } else {
+                    fs::remove_file(&at).unwrap();
+                }
+                symlink(other.path().join(target), &at).unwrap();
+                let layout = Layout::new(folder.path());
+                let refused = layout.put_manifest(&one, Some("a/b:1.0.1"));
+                assert_eq!(seen(), before, "{replaced} -> {target}: {refused:?}");
+                if replaced == blob {
+                    // It is replaced by the blob, and not followed.
+                    assert!(refused.is_ok() && fs::symlink_metadata(&at).unwrap().is_file());
+                    continue;
+                }
+                let told = refused.unwrap_err();
+                assert!(matches!(told, TransportError::Broken { .. }), "{replaced}: {told:?}");
+                let name = format!("`{replaced}`: it is a link to {}", other.path().join(target).display());
+                assert!(told.to_string().contains(&name), "{told}");
+                // Nor is anything read there.
+                assert!(matches!(
+                    layout.manifest(Wanted::Tag("a/b:1.0.0")),
+                    Err(TransportError::Broken { .. })
+                ));
+            }
+        }
+        // A layout that is begun, and one of nothing else than a link.
+        for replaced in ["blobs", "index.json", "oci-layout"] {
+            let (other, seen) = other();
+            let before = seen();
+            let folder = tempfile::tempdir().unwrap();
+            symlink(other.path().join("mine"), folder.path().join(replaced)).unwrap();
+            assert!(Layout::new(folder.path()).put_blob(b"one").is_err(), "{replaced}");
+            assert_eq!((seen(), fs::read_dir(folder.path()).unwrap().count()), (before, 1), "{replaced}");
+        }
+        // The folder that the user names may be reached through links.
+        let (folder, links) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        symlink(folder.path(), links.path().join("mine")).unwrap();
+        Layout::new(&links.path().join("mine")).put_manifest(&one, Some("a")).unwrap();
+        assert!(Layout::new(folder.path()).manifest(Wanted::Tag("a")).is_ok());
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_waited_for() {
+        for name in ["index.json", "oci-layout"] {
+            let folder = tempfile::tempdir().unwrap();
+            let layout = Layout::new(folder.path());
+            layout.put_blob(b"one").unwrap();
+            fs::remove_file(folder.path().join(name)).unwrap();
+            let pipe = std::process::Command::new("mkfifo").arg(folder.path().join(name)).status().unwrap();
+            assert!(pipe.success());
+            assert!(matches!(layout.index(), Err(TransportError::Broken { .. })), "{name}");
+            assert!(layout.put_manifest(&manifest(b"one", None), Some("a")).is_err(), "{name}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout::new(folder.path());
+        layout.put_blob(b"one").unwrap();
+        fs::create_dir(folder.path().join("blobs/sha256").join(Digest::of_bytes(b"two").hex())).unwrap();
+        assert!(matches!(layout.blob(&Digest::of_bytes(b"two"), 3), Err(TransportError::Broken { .. })));
+    }
+
     #[test]
     fn a_folder_of_other_things_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
@@ -386,7 +484,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let layout = Layout::new(folder.path());
         let digest = layout.put_manifest(&manifest(b"one", None), Some("a")).unwrap();
-        fs::write(layout.blob_path(&digest), manifest(b"two", None).to_bytes()).unwrap();
+        fs::write(layout.blob_file(&digest).path(), manifest(b"two", None).to_bytes()).unwrap();
         for wanted in [Wanted::Tag("a"), Wanted::Digest(&digest)] {
             assert!(matches!(layout.manifest(wanted), Err(TransportError::Broken { .. })));
         }

@@ -65,6 +65,15 @@ pub enum TransportError {
         /// `pages`, `entries` or `manifests`.
         unit: &'static str,
     },
+    /// A list there has no room for more.
+    #[error("{what} in {place} was not changed: it would have {count} statements, more than are read")]
+    Full {
+        /// The list.
+        what: String,
+        place: String,
+        /// How many statements there would be.
+        count: usize,
+    },
     /// The answer took too long.
     #[error("{place} has not sent {what} within {seconds} s")]
     Timeout {
@@ -74,6 +83,11 @@ pub enum TransportError {
         /// How many seconds it was allowed to take.
         seconds: u64,
     },
+    /// It is on this machine or in its networks, and only a file names it.
+    #[error(
+        "{place} is on this machine or in its networks, and a file names it, not you: it was not contacted"
+    )]
+    NotNamed { place: String },
     /// The host cannot be reached, or the connection failed.
     #[error("{place} cannot be asked for {what}: {reason}")]
     Network {

@@ -46,8 +46,6 @@ pub struct Yanks {
     pub statements: Vec<Yank>,
     /// The yank that is in force.
     pub yanked: Option<Yank>,
-    /// The envelopes of statements that count, to be remembered.
-    pub envelopes: Vec<String>,
     /// The place does not show the yank that is in force any more: it was remembered.
     pub is_hidden: bool,
     /// Why there may be others that were not read.
@@ -73,6 +71,17 @@ fn is_fatal(error: &TransportError) -> bool {
     )
 }
 
+/// A statement that is to be published.
+#[derive(Clone, Copy, Debug)]
+pub struct SignedYank<'y> {
+    /// Its envelope.
+    pub envelope: &'y str,
+    /// The key that has signed it.
+    pub key: KeyId,
+    /// When it was stated.
+    pub at: Timestamp,
+}
+
 /// What is known about yanks besides what is stored for one version.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known<'k> {
@@ -92,8 +101,14 @@ pub fn read(
     if !judge.trust.has_key_for(&about.id, judge.at.now) {
         return Ok(Yanks::default());
     }
-    let mut reading =
-        Reading { transport, judge, about: about.clone(), found: Yanks::default(), seen: BTreeSet::new() };
+    let mut reading = Reading {
+        transport,
+        judge,
+        about: about.clone(),
+        found: Yanks::default(),
+        seen: BTreeSet::new(),
+        counted: BTreeSet::new(),
+    };
     reading.attached_to_it()?;
     match listed::listed(transport, &about.id) {
         Ok(listed) => listed.iter().try_for_each(|text| reading.add(text))?,
@@ -115,11 +130,12 @@ pub fn read(
             reason: error.to_string(),
         });
     }
-    let shown = judge.trust.yank_of(&reading.found.statements).cloned();
+    let said = |yank: &Yank| (yank.statement().clone(), yank.key().clone());
+    let shown = judge.trust.yank_of(&reading.found.statements).map(said);
     known.remembered.iter().try_for_each(|text| reading.add(text))?;
     let mut found = reading.found;
     found.yanked = judge.trust.yank_of(&found.statements).cloned();
-    found.is_hidden = found.yanked.is_some() && found.yanked != shown;
+    found.is_hidden = found.yanked.is_some() && found.yanked.as_ref().map(said) != shown;
     Ok(found)
 }
 
@@ -131,12 +147,23 @@ struct Reading<'r> {
     found: Yanks,
     /// The digests of envelopes that were read.
     seen: BTreeSet<Digest>,
+    /// The digests of the envelopes of statements that count, in their one spelling.
+    counted: BTreeSet<Digest>,
 }
 
 impl Reading<'_> {
     /// The first reason why not everything was read.
     fn unread(&mut self, error: TransportError) {
         self.found.unread.get_or_insert(error);
+    }
+
+    /// Adds verified statements, each once, however often it was written down.
+    fn found(&mut self, verified: Vec<Yank>) {
+        for yank in verified {
+            if self.counted.insert(Digest::of_bytes(yank.envelope().as_bytes())) {
+                self.found.statements.push(yank);
+            }
+        }
     }
 
     /// Adds what an envelope states about the version, as far as it counts.
@@ -159,8 +186,7 @@ impl Reading<'_> {
             verified = trust.verify_yank(text, &self.about, now);
         }
         if let Ok(verified) = verified {
-            self.found.statements.extend(verified);
-            self.found.envelopes.push(text.to_owned());
+            self.found(verified);
         }
         Ok(())
     }
@@ -241,8 +267,7 @@ impl Reading<'_> {
                 && content == self.about.content
                 && self.seen.insert(Digest::of_bytes(text.as_bytes()))
             {
-                self.found.statements.extend(trust.verify_yank(text, &other, now).unwrap_or_default());
-                self.found.envelopes.push(text.clone());
+                self.found(trust.verify_yank(text, &other, now).unwrap_or_default());
             }
         }
         Ok(())
@@ -386,27 +411,30 @@ fn artifact(manifest: &Descriptor, envelope: &str, key: KeyId, at: Timestamp) ->
 }
 
 /// Attaches a signed statement to the manifest of its version, lists it under the tag of the item, and returns the digest of
-/// the statement's own manifest.
+/// the statement's own manifest. What the user has seen before is listed again, if anyone has removed it.
 pub fn publish(
     transport: &dyn Transport,
     to: &Described,
-    envelope: &str,
-    key: KeyId,
-    at: Timestamp,
+    signed: SignedYank<'_>,
+    judge: Judge<'_>,
+    known: Known<'_>,
 ) -> Result<Digest, TransportError> {
+    let SignedYank { envelope, key, at } = signed;
     let artifact = artifact(&to.manifest, envelope, key, at);
     for blob in &artifact.blobs {
         transport.put_blob(blob)?;
     }
     let attached = transport.put_manifest(&artifact.manifest, None)?;
-    listed::add(transport, &to.about.id, envelope)?;
+    let mut all: Vec<&str> = known.remembered.iter().map(String::as_str).collect();
+    all.push(envelope);
+    listed::add(transport, &to.about.id, &all, judge)?;
     Ok(attached)
 }
 
 mod listed;
 #[cfg(feature = "http")]
 mod offers;
-pub use listed::{Attached, MOST_LIST, attached, read_list, tag_of, write_list};
+pub use listed::{Attached, MOST_LIST, SortedYanks, attached, read_list, tag_of, write_list};
 #[cfg(feature = "http")]
 pub use offers::of_offers;
 

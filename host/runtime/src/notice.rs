@@ -76,6 +76,13 @@ pub enum Notice<'n> {
         /// The id and the version of the item, as messages name it.
         item: &'n str,
     },
+    /// Yanks that were seen are not remembered: who may write where the version is can hide them.
+    YanksNotKept {
+        /// The id of the item, as messages name it.
+        item: &'n str,
+        /// Why they are not.
+        error: &'n Error,
+    },
     /// Whether a published version is yanked is not known.
     YankUnknown {
         /// The item or its reference, as messages name it.

@@ -67,7 +67,6 @@ pub mod conformance;
 mod error;
 mod file;
 mod front;
-pub mod held;
 mod knowledge;
 mod lock;
 mod memory;
@@ -89,6 +88,7 @@ pub use error::{
 };
 pub use file::{FileStore, Listener};
 pub use front::Front;
+pub use graph_held as held;
 pub use knowledge::{KnowledgeStore, KnowledgeStoreError};
 pub use memory::MemoryStore;
 pub use names::BadName;

@@ -101,9 +101,9 @@ impl SourceArgs {
         let Some(fetched) = fetched else { return Ok(None) };
         // Fetching it has reported the problems of the trust store.
         let store = trusted_keys::load(&context.host.home, &self.trust, &())?;
-        let puller =
-            Puller { options: Network::default().options(), trust: &store, home: &context.host.home };
-        let yank = puller.yank_to_show(&reference(word)?, &*context.host.notices);
+        let (home, named) = (&context.host.home, reference(word)?);
+        let options = Network::default().options(home, std::slice::from_ref(&named));
+        let yank = Puller { options, trust: &store, home }.yank_to_show(&named, &*context.host.notices);
         Ok(Some((fetched, yank)))
     }
 }

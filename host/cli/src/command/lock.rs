@@ -17,7 +17,7 @@ use graph_runtime::items::installed::{self, Origin};
 use graph_runtime::items::lock_file::LockFile;
 use graph_runtime::notice::Notice;
 use graph_runtime::project;
-use graph_runtime::registry::pull::{Brought, Puller};
+use graph_runtime::registry::pull::{Brought, Puller, typed};
 use graph_runtime::registry::yank::{self, Override, YankCheck};
 use graph_runtime::trust::trusted_keys;
 use serde_json::{Value, json};
@@ -54,8 +54,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let store = trusted_keys::load(&context.host.home, &args.trust, &*context.host.notices)?;
-    let puller =
-        Puller { options: args.network.network().options(), trust: &store, home: &context.host.home };
+    let home = &context.host.home;
+    let options = args.network.network().options(home, &typed(&args.references));
+    let puller = Puller { options, trust: &store, home };
     let lock = LockFile::open(current_project()?.folder())?;
     if args.references.is_empty() {
         lock.has_entries().map_err(|reason| {

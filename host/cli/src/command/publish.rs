@@ -77,8 +77,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     let keeper = current_project()?;
     let project = project::nearest(keeper.folder());
     let places = ItemLocator::new(&args.items, project.as_deref(), &context.host.home, &keeper);
-    let puller =
-        Puller { options: args.network.network().options(), trust: &store, home: &context.host.home };
+    let home = &context.host.home;
+    let options = args.network.network().options(home, std::slice::from_ref(&to));
+    let puller = Puller { options, trust: &store, home };
     let gathered = Gathered::new(&args.cases, &args.items, &store, &keeper, context)?;
     let publisher = Publisher {
         places: &places,

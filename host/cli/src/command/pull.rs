@@ -19,7 +19,7 @@ use graph_runtime::items::installed::{self, Origin};
 use graph_runtime::items::lock_file::LockFile;
 use graph_runtime::project;
 use graph_runtime::registry::companions::{File, Folder};
-use graph_runtime::registry::pull::{Brought, Puller};
+use graph_runtime::registry::pull::{Brought, Puller, typed};
 use graph_runtime::registry::yank::{self, Override, YankCheck};
 use graph_runtime::trust::log::TrustLog;
 use graph_runtime::trust::trusted_keys;
@@ -60,8 +60,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let store = trusted_keys::load(&context.host.home, &args.trust, &*context.host.notices)?;
-    let puller =
-        Puller { options: args.network.network().options(), trust: &store, home: &context.host.home };
+    let home = &context.host.home;
+    let options = args.network.network().options(home, &typed(&args.references));
+    let puller = Puller { options, trust: &store, home };
     let mut lock = LockFile::open(current_project()?.folder())?;
     let root = args.into.clone().unwrap_or_else(|| context.host.home.installed());
     let allowed = Allowed { downgrade: args.allow_downgrade, ..Allowed::default() };

@@ -40,8 +40,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let wanted = args.text.as_deref().unwrap_or_default().to_lowercase();
     let has = |text: &Option<String>| text.as_ref().is_some_and(|text| text.to_lowercase().contains(&wanted));
     let store = trusted_keys::load(&context.host.home, &args.trust, &*context.host.notices)?;
-    let puller =
-        Puller { options: args.network.network().options(), trust: &store, home: &context.host.home };
+    let home = &context.host.home;
+    let options = args.network.network().options(home, std::slice::from_ref(&place));
+    let puller = Puller { options, trust: &store, home };
     let Offers { offers: mut found, cut_off } = offers(&place, &puller.options)?;
     found.retain(|offer| {
         let named = offer.reference.to_string().to_lowercase().contains(&wanted);

@@ -45,8 +45,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let at = reference(&args.reference)?;
     let store = trusted_keys::load(&context.host.home, &args.trust, &*context.host.notices)?;
     let key = signing_key(&context.host.home, &args.key)?;
-    let puller =
-        Puller { options: args.network.network().options(), trust: &store, home: &context.host.home };
+    let home = &context.host.home;
+    let options = args.network.network().options(home, std::slice::from_ref(&at));
+    let puller = Puller { options, trust: &store, home };
     let reason = args.reason.as_deref().unwrap_or_default();
     let request = YankRequest { reference: &at, reason, is_yanked: !args.undo };
     let outcome = puller.yank(request, &key, &*context.host.notices)?;

@@ -90,6 +90,12 @@ impl NoticeObserver for TerminalNotices {
                      has removed it"
                 ));
             }
+            Notice::YanksNotKept { item, error } => {
+                self.output.warn(format_args!(
+                    "the yanks of `{item}` are not remembered, so that they can be hidden later: {}",
+                    error.message()
+                ));
+            }
             Notice::YankUnknown { item, reason } => {
                 self.output.warn(format_args!("whether {item} is yanked is not known: {reason}"));
             }

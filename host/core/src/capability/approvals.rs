@@ -77,10 +77,7 @@ impl ItemRules {
     /// Reads the rules of an agent, and translates the names of its tools to their items. None if it has no rules. Rules that cannot be read
     /// deny everything.
     pub fn read(approvals: &Value, tools: &Value) -> Option<Self> {
-        let unreadable = |why: String| {
-            let rules = vec![Rule { tool: EVERYTHING.to_owned(), then: Verdict::Deny }];
-            Some(Self { rules, unreadable: Some(why) })
-        };
+        let unreadable = |why| Some(Self::denying_all(why));
         let too_many = || {
             format!(
                 "they have more than {MOST_RULES} rules, those that names are translated to included, or more than {MOST_BYTES} \
@@ -119,6 +116,12 @@ impl ItemRules {
     /// Why the rules cannot be read, if they cannot; they then deny every call.
     pub fn unreadable(&self) -> Option<&str> {
         self.unreadable.as_deref()
+    }
+
+    /// The rules that count in the place of those that cannot be read, and why they cannot: everything is denied.
+    pub fn denying_all(why: String) -> Self {
+        let rules = vec![Rule { tool: EVERYTHING.to_owned(), then: Verdict::Deny }];
+        Self { rules, unreadable: Some(why) }
     }
 
     /// The rules as an agent below reads them.

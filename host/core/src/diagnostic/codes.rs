@@ -401,6 +401,7 @@ document may have 8 MiB together once they are compiled, each counted with 16 Ki
 Write `state.count`.";
     SCHEMA_INVALID = "GH0405", "a schema is not a JSON Schema",
 "`config_schema` must be a JSON Schema, draft 2020-12. References (`$ref`) stay inside the schema: nothing is fetched.
+`format: approvals`, `format: approvals-above` and, next to rules, `format: tools` mark inputs as a whole: nothing would keep to rules that are marked elsewhere.
 
     config_schema: { type: objekt }
 

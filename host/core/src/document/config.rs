@@ -19,6 +19,7 @@ use crate::graph::{
 use crate::hook::HookLayer;
 use crate::id;
 use crate::keys;
+use crate::schema::InputMarks;
 use crate::work::CompileBudget;
 use crate::yaml::{Entry, Fields, Mapping, Node, Yaml};
 
@@ -64,6 +65,7 @@ pub(super) fn lower(
         name,
         dialect: Dialect::default(),
         input_schema: None,
+        marks: InputMarks::default(),
         start,
         nodes: Vec::new(),
         channels,

@@ -14,6 +14,7 @@ use crate::graph::Graph;
 use crate::json::digest;
 use crate::keys;
 use crate::parameters;
+use crate::schema::InputMarks;
 use crate::work::CompileBudget;
 use crate::yaml::{self, Fields, Node, Yaml};
 
@@ -205,6 +206,9 @@ fn assemble(parts: Parts<'_>, text: &str, id: &str, problems: &Problems) -> Opti
     graph.digest = digest;
     graph.document = Arc::new(Value::Object(document));
     graph.description = parts.description.map(str::to_owned);
+    if let (Some(node), Some(schema)) = (parts.schema, &input_schema) {
+        graph.marks = marks_of(node, schema, problems);
+    }
     graph.input_schema = input_schema;
     Some(graph)
 }
@@ -257,6 +261,21 @@ fn check_schema(node: &Node, schema: &Value, compiling: &CompileBudget<'_>, prob
         let message = format!("`config_schema` is not a usable JSON Schema: {}", error.message);
         problems.push(Diagnostic::error(codes::SCHEMA_INVALID, place, message));
     }
+}
+
+/// The inputs that the schema marks for the host. Rules that would not be read are a problem: nothing would keep to them.
+fn marks_of(node: &Node, schema: &Value, problems: &Problems) -> InputMarks {
+    let marks = InputMarks::of(schema);
+    if let Some(place) = &marks.elsewhere {
+        let place = node.descend(place).span.first_line();
+        let message = "`config_schema` marks rules, tools or `approvals-above` where they are not read";
+        let problem = Diagnostic::error(codes::SCHEMA_INVALID, place, message);
+        problems.push(
+            problem
+                .help("mark inputs as a whole, as `properties: { approvals: { format: approvals } }` does"),
+        );
+    }
+    marks
 }
 
 /// The first signature among the comments before the document.

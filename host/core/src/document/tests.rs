@@ -432,6 +432,15 @@ fn the_header_is_checked() {
     assert_eq!(header("tool_type: graph\nexecutor_id: rye/core/runtimes/python"), ["GH0301"]);
     assert_eq!(header("tool_type: graph\nconfig_schema: { type: objekt }"), ["GH0405"]);
     assert_eq!(header("tool_type: graph\nconfig_schema: { $ref: \"https://example.com/x\" }"), ["GH0405"]);
+    for schema in [
+        "{ properties: { all: { properties: { rules: { format: approvals } } } } }",
+        "{ properties: { all: { items: { format: approvals-above } } } }",
+        "{ patternProperties: { \"^r\": { format: approvals } } }",
+        "{ properties: { rules: { format: approvals }, all: { items: { format: tools } } } }",
+        "{ $defs: { rules: { format: approvals } } }",
+    ] {
+        assert_eq!(header(&format!("tool_type: graph\nconfig_schema: {schema}")), ["GH0405"], "{schema}");
+    }
     assert_eq!(codes(&refused("tool_type: graph\n"), Severity::Error), ["GH0202"]);
     assert_eq!(codes(&refused("- a\n"), Severity::Error), ["GH0203"]);
 }

@@ -10,6 +10,7 @@ mod defaults;
 mod errors;
 mod evaluate;
 mod explain;
+mod marks;
 mod message;
 mod program;
 mod report;
@@ -20,3 +21,4 @@ mod tests;
 
 pub use annotated::texts_of_format;
 pub use check::{InputSchema, SchemaError, SchemaFailure, SchemaProblem};
+pub use marks::InputMarks;

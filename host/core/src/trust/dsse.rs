@@ -81,6 +81,12 @@ struct SignatureDocument {
     sig: String,
 }
 
+impl From<&EnvelopeSignature> for SignatureDocument {
+    fn from(signed: &EnvelopeSignature) -> Self {
+        Self { keyid: signed.keyid.clone(), sig: signed.signature.to_string() }
+    }
+}
+
 impl Envelope {
     /// Puts an in-toto Statement into an envelope and signs it.
     pub(super) fn sign(payload: Vec<u8>, key: &SigningKey) -> Self {
@@ -135,14 +141,7 @@ impl Envelope {
 
     /// Writes the envelope, a line for each field.
     pub(super) fn to_text(&self) -> Result<String, serde_json::Error> {
-        let signatures = self
-            .signatures
-            .iter()
-            .map(|signed| SignatureDocument {
-                keyid: signed.keyid.clone(),
-                sig: signed.signature.to_string(),
-            })
-            .collect();
+        let signatures = self.signatures.iter().map(SignatureDocument::from).collect();
         let document = EnvelopeDocument {
             payload: STANDARD.encode(&self.payload),
             payload_type: self.payload_type.clone(),
@@ -151,6 +150,17 @@ impl Envelope {
         let mut text = serde_json::to_string_pretty(&document)?;
         text.push('\n');
         Ok(text)
+    }
+
+    /// The envelope in its one spelling, with some of its signatures: as short as it can be.
+    pub(super) fn respelled(&self, signatures: &[EnvelopeSignature]) -> String {
+        let document = EnvelopeDocument {
+            payload: STANDARD.encode(&self.payload),
+            payload_type: self.payload_type.clone(),
+            signatures: signatures.iter().map(SignatureDocument::from).collect(),
+        };
+        // Texts alone, which can always be written.
+        serde_json::to_string(&document).unwrap_or_default()
     }
 
     /// The payload, if this signature over it was made with the given key.

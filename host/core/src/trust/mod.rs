@@ -41,7 +41,7 @@ pub use text::{
 pub use transcript::{MAX_TRANSCRIPT_ENVELOPE, TRANSCRIPT_TYPE, TranscriptError, TranscriptStatement};
 pub use yank::{
     MANIFEST_YANK_TYPE, MAX_REASON, MAX_YANK, PublishedVersion, YANK_TYPE, Yank, YankError, YankStatement,
-    YankSubject, signed_content,
+    YankSubject, deciding_yanks, signed_content,
 };
 
 use crate::diagnostic::excerpt_up_to;

@@ -12,15 +12,17 @@
 //! A statement counts only with the signature of a key that the trust store allows for the item: permission to write to a
 //! registry is not enough to yank, or to take back a yank. [`TrustStore::yank_of`] decides between several statements.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::dsse::{Envelope, EnvelopeError, sign_document};
+use super::dsse::{Envelope, EnvelopeError, EnvelopeSignature, sign_document};
 use super::key::{KeyId, SigningKey};
 use super::requirement::Counted;
 use super::shown;
 use super::statement::is_version;
-use super::store::{KeyName, KeyRefusal, TrustStore};
+use super::store::{KeyName, KeyRefusal, TrustStore, TrustedKey};
 use super::text::unsigned_text;
 use crate::digest::Digest;
 use crate::id::ItemId;
@@ -100,6 +102,7 @@ pub struct Yank {
     statement: YankStatement,
     key: KeyName,
     not_after: Option<Timestamp>,
+    envelope: String,
 }
 
 /// Why a yank cannot be stated, or a text is none that counts.
@@ -188,6 +191,14 @@ impl YankStatement {
     pub fn claimed(envelope: &str) -> Result<Self, YankError> {
         let (envelope, names_content) = opened(envelope)?;
         Self::parse(envelope.unverified(), names_content)
+    }
+
+    /// Another spelling of the envelope of a statement: the same for all spellings of the same payload and signatures. Nothing of
+    /// it is verified.
+    pub fn respelled(envelope: &str) -> Result<String, YankError> {
+        let (envelope, names_content) = opened(envelope)?;
+        Self::parse(envelope.unverified(), names_content)?;
+        Ok(envelope.respelled(&envelope.signatures))
     }
 
     /// Whether this takes a yank back: what is stated about a manifest alone takes back no yank of the content.
@@ -281,6 +292,12 @@ impl Yank {
         shown(&self.statement.reason)
     }
 
+    /// The envelope of the statement with this one signature, whatever else was in the one that was read: the same statement by
+    /// the same key has one text.
+    pub fn envelope(&self) -> &str {
+        &self.envelope
+    }
+
     /// What decides between yanks: the latest, and of several at the same time always the same.
     fn order(&self) -> (Timestamp, KeyId, &str) {
         (self.statement.at, self.key.id, &self.statement.reason)
@@ -301,11 +318,31 @@ impl TrustStore {
         about: &PublishedVersion,
         now: Timestamp,
     ) -> Result<Vec<Yank>, YankError> {
+        self.verified_yank(envelope, &about.id, now, |statement| about.is_named_by(statement))
+    }
+
+    /// The same for whichever version and content of an item the envelope is about.
+    pub fn verify_yank_of_item(
+        &self,
+        envelope: &str,
+        item: &str,
+        now: Timestamp,
+    ) -> Result<Vec<Yank>, YankError> {
+        self.verified_yank(envelope, item, now, |statement| Ok(statement.id == item))
+    }
+
+    fn verified_yank(
+        &self,
+        envelope: &str,
+        item: &str,
+        now: Timestamp,
+        is_about: impl FnOnce(&YankStatement) -> Result<bool, YankError>,
+    ) -> Result<Vec<Yank>, YankError> {
         if envelope.len() > MAX_YANK {
             return Err(YankError::TooLong(envelope.len()));
         }
         let (envelope, names_content) = opened(envelope)?;
-        let mut counted: Vec<(KeyName, Option<Timestamp>)> = Vec::new();
+        let mut counted: Vec<(&EnvelopeSignature, &TrustedKey)> = Vec::new();
         let mut refused = None;
         for signed in &envelope.signatures {
             let Some(key) = self.keys().iter().find(|key| Envelope::hints_at(signed, key.id())) else {
@@ -315,9 +352,9 @@ impl TrustStore {
                 refused.get_or_insert(YankError::BadSignature(Box::new(key.named())));
                 continue;
             }
-            match self.allow(key.id(), &about.id, now) {
-                Some(Ok(entry)) if counted.iter().all(|(name, _)| name.id != entry.id()) => {
-                    counted.push((entry.named(), entry.not_after));
+            match self.allow(key.id(), item, now) {
+                Some(Ok(entry)) if counted.iter().all(|(_, other)| other.id() != entry.id()) => {
+                    counted.push((signed, entry));
                 }
                 Some(Ok(_)) | None => {}
                 Some(Err(refusal)) => {
@@ -329,7 +366,7 @@ impl TrustStore {
             return Err(refused.unwrap_or(YankError::UnknownKey));
         }
         let statement = YankStatement::parse(envelope.unverified(), names_content)?;
-        if !about.is_named_by(&statement)? {
+        if !is_about(&statement)? {
             let YankStatement { id, version, subject, .. } = statement;
             let (id, version) = (shown(&id), shown(&version));
             return Err(YankError::Other { id, version, subject: *subject.digest() });
@@ -337,7 +374,12 @@ impl TrustStore {
         if statement.at.0 > now.0.saturating_add(MOST_AHEAD_MILLIS) {
             return Err(YankError::Future(statement.at));
         }
-        let yank = |(key, not_after)| Yank { statement: statement.clone(), key, not_after };
+        let yank = |(signed, entry): (&EnvelopeSignature, &TrustedKey)| Yank {
+            statement: statement.clone(),
+            key: entry.named(),
+            not_after: entry.not_after,
+            envelope: envelope.respelled(std::slice::from_ref(signed)),
+        };
         Ok(counted.into_iter().map(yank).collect())
     }
 
@@ -357,6 +399,25 @@ impl TrustStore {
         let yanks = statements.iter().filter(|yank| yank.statement.is_yanked);
         yanks.filter(|yank| !is_taken_back(yank)).max_by_key(|yank| yank.order())
     }
+}
+
+/// What decides of verified statements about an item, now and whatever is stated later: of each key, and for each version and
+/// content, its latest yank and its latest statement that there is none. What takes back a later yank takes back an earlier
+/// one, too, and what an earlier statement takes back a later one does.
+pub fn deciding_yanks(statements: impl IntoIterator<Item = Yank>) -> Vec<Yank> {
+    let mut deciding: BTreeMap<_, Yank> = BTreeMap::new();
+    for yank in statements {
+        let YankStatement { version, subject, is_yanked, .. } = &yank.statement;
+        let names_content = matches!(subject, YankSubject::Content(_));
+        let key = (yank.key.id, version.clone(), names_content, *subject.digest(), *is_yanked);
+        match deciding.get(&key) {
+            Some(other) if (other.order(), &other.envelope) >= (yank.order(), &yank.envelope) => {}
+            _ => {
+                deciding.insert(key, yank);
+            }
+        }
+    }
+    deciding.into_values().collect()
 }
 
 #[cfg(test)]

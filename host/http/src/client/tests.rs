@@ -42,7 +42,7 @@ fn ok(body: &str) -> String {
 }
 
 fn client(proxies: Matcher) -> Client {
-    Client::with_proxies(proxies).unwrap()
+    Client::with_proxies(proxies, None).unwrap()
 }
 
 fn get(uri: &str) -> Request<Bytes> {
@@ -168,4 +168,40 @@ async fn it_can_be_used_and_dropped_within_a_runtime() {
     let response = client.send(get(&format!("http://{place}/")), LONG).unwrap();
     drop(client);
     assert_eq!(text(response).unwrap(), "well");
+}
+
+#[test]
+fn only_permitted_addresses_are_connected_to() {
+    let (place, received) = server(|_| ok("itself"));
+    let port = place.split_once(':').unwrap().1;
+    let nowhere = Client::with_proxies(Matcher::builder().build(), Some(|_| false)).unwrap();
+    for uri in [
+        format!("http://{place}/"),
+        format!("http://localhost:{port}/"),
+        format!("https://localhost:{port}/"),
+        format!("http://[::1]:{port}/"),
+        format!("http://[::ffff:127.0.0.1]:{port}/"),
+    ] {
+        let refused = nowhere.send(get(&uri), LONG).unwrap_err();
+        assert!(matches!(refused, Error::Address(_)), "{uri}: {refused:?}");
+    }
+    received.try_recv().unwrap_err();
+    // A proxy may be anywhere; an address is refused through one, too.
+    let (proxy, asked) = server(|_| ok("from the proxy"));
+    let matcher =
+        || Matcher::builder().http(format!("http://localhost:{}", proxy.split_once(':').unwrap().1));
+    let through = Client::with_proxies(matcher().build(), Some(|_| false)).unwrap();
+    assert_eq!(
+        text(through.send(get("http://registry.example/v2/"), LONG).unwrap()).unwrap(),
+        "from the proxy"
+    );
+    asked.recv().unwrap();
+    let refused = through.send(get(&format!("http://{place}/")), LONG).unwrap_err();
+    assert!(matches!(refused, Error::Address(_)), "{refused:?}");
+    let loopback =
+        Client::with_proxies(Matcher::builder().build(), Some(|address| address.is_loopback())).unwrap();
+    assert_eq!(
+        text(loopback.send(get(&format!("http://localhost:{port}/")), LONG).unwrap()).unwrap(),
+        "itself"
+    );
 }

@@ -3,7 +3,8 @@
 
 use std::net::IpAddr;
 
-use url::Url;
+use graph_core::capability::is_public;
+use url::{Host, Url};
 
 use crate::manifest::shown;
 
@@ -80,6 +81,22 @@ pub(crate) fn is_loopback(host: &str) -> bool {
         || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
+/// Whether a URL is on this machine or in its networks, however the address is written: `127.1` and `0x7f000001` are `127.0.0.1`.
+pub(crate) fn is_local(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(address)) => !is_public(address.into()),
+        Some(Host::Ipv6(address)) => !is_public(address.into()),
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        None => true,
+    }
+}
+
+/// Whether a URL is there by what its name resolves to now, too.
+pub(crate) fn resolves_locally(url: &Url) -> bool {
+    let resolved = || url.socket_addrs(|| None).is_ok_and(|all| all.iter().any(|one| !is_public(one.ip())));
+    is_local(url) || resolved()
+}
+
 /// The target of the first link with `rel="next"` in the value of a `Link` field.
 fn target_of_next(field: &str) -> Option<&str> {
     let mut rest = field;
@@ -152,6 +169,39 @@ mod tests {
             assert!(refuses(&local, &url("file:///etc/passwd"), plain_http).is_some());
             assert_eq!(refuses(&local, &url("http://blobs.example/"), plain_http).is_none(), plain_http);
         }
+    }
+
+    #[test]
+    fn an_address_is_local_however_it_is_written() {
+        for host in [
+            "localhost",
+            "x.localhost:5000",
+            "127.0.0.1:22",
+            "127.1",
+            "0x7f000001",
+            "2130706433",
+            "0177.0.0.1",
+            "0",
+            "10.0.0.1",
+            "10.1",
+            "172.16.0.1",
+            "192.168.1",
+            "169.254.169.254",
+            "2852039166",
+            "100.100.100.200",
+            "[::1]",
+            "[::ffff:127.0.0.1]",
+            "[fd00:ec2::254]",
+            "[fe80::1]",
+            "[64:ff9b::7f00:1]",
+        ] {
+            assert!(is_local(&Url::parse(&format!("https://{host}/v2/")).unwrap()), "{host}");
+        }
+        for host in ["registry.example", "localhost.example", "1.1.1.1", "8.8.8.8:5000", "[2606:4700::1111]"]
+        {
+            assert!(!is_local(&Url::parse(&format!("https://{host}/v2/")).unwrap()), "{host}");
+        }
+        assert!(resolves_locally(&Url::parse("http://localhost:5000/v2/").unwrap()));
     }
 
     #[test]

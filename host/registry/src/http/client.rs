@@ -1,13 +1,15 @@
 //! Requests to one registry: the hosts they may go to, their credentials, and limits on time and bytes.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::cell::{OnceCell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
+use graph_core::capability::is_public;
 use graph_http::header::{
     AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, LOCATION, WWW_AUTHENTICATE,
 };
@@ -17,7 +19,9 @@ use url::Url;
 use super::credentials::Credentials;
 use super::helper::Time;
 use super::repository::Repository;
-use crate::answer::{Challenge, explanation, is_loopback, location, refuses, same_origin, token};
+use crate::answer::{
+    Challenge, explanation, is_local, is_loopback, location, refuses, resolves_locally, same_origin, token,
+};
 use crate::manifest::shown;
 use crate::transport::TransportError;
 
@@ -35,6 +39,7 @@ const MOST_ERROR: u64 = 16 << 10;
 pub struct Options {
     plain_http: Option<bool>,
     token_realms: Vec<String>,
+    named: Rc<BTreeSet<String>>,
     budget: Rc<RefCell<Budget>>,
 }
 
@@ -53,7 +58,19 @@ impl Options {
         let now = Instant::now();
         let deadline = now.checked_add(time).unwrap_or(now + Duration::from_hours(24));
         let budget = Budget { seconds: time.as_secs(), deadline, most, left: most };
-        Self { plain_http, token_realms: Vec::new(), budget: Rc::new(RefCell::new(budget)) }
+        Self {
+            plain_http,
+            token_realms: Vec::new(),
+            named: Rc::default(),
+            budget: Rc::new(RefCell::new(budget)),
+        }
+    }
+
+    /// Registries that the user has named, `host` or `host:port`. Any other comes from a file, which a stranger may have written:
+    /// it is not contacted on this machine or in its networks.
+    #[must_use]
+    pub fn with_named(self, hosts: BTreeSet<String>) -> Self {
+        Self { named: Rc::new(hosts), ..self }
     }
 
     /// Also allows these hosts, `host` or `host:port`, to issue tokens for registries. By default a registry issues its
@@ -75,6 +92,8 @@ pub struct Registry {
     host: String,
     base: Url,
     client: Client,
+    /// Sends requests to other hosts, to which the registry redirects.
+    elsewhere: Rc<OnceCell<Client>>,
     options: Options,
     /// Authorization headers, by the scopes that they permit.
     permits: Rc<RefCell<BTreeMap<String, HeaderValue>>>,
@@ -111,8 +130,14 @@ impl Registry {
         let scheme = if options.plain_http.unwrap_or_else(|| is_loopback(host)) { "http" } else { "https" };
         let base =
             Url::parse(&format!("{scheme}://{host}/v2/")).map_err(|error| network(error.to_string()))?;
-        let client = Client::new().map_err(|error| network(error.to_string()))?;
-        Ok(Self { host: host.to_owned(), base, client, options: options.clone(), permits: Rc::default() })
+        let is_named = options.named.contains(host);
+        if !is_named && is_local(&base) {
+            return Err(TransportError::NotNamed { place: host.to_owned() });
+        }
+        let client = if is_named { Client::new() } else { Client::reaching(is_public) };
+        let client = client.map_err(|error| network(error.to_string()))?;
+        let (options, host) = (options.clone(), host.to_owned());
+        Ok(Self { host, base, client, elsewhere: Rc::default(), options, permits: Rc::default() })
     }
 
     /// One of its repositories.
@@ -259,14 +284,43 @@ impl Registry {
         *request.uri_mut() =
             url.as_str().parse().map_err(|error| self.network(what, format!("its address: {error}")))?;
         let time = if is_large { left } else { left.min(ANSWER) };
-        self.client.send(request, time).map_err(|error| self.failure(error, what))
+        let client = self.client_for(url).map_err(|error| self.network(what, error.to_string()))?;
+        client.send(request, time).map_err(|error| match error {
+            graph_http::Error::Address(_) if same_origin(url, &self.base) => {
+                TransportError::NotNamed { place: self.host.clone() }
+            }
+            graph_http::Error::Address(_) => TransportError::Redirect {
+                what: what.to_owned(),
+                place: self.host.clone(),
+                to: shown(url.as_str()),
+                reason: "it is on this machine or in its networks",
+            },
+            error => self.failure(error, what),
+        })
+    }
+
+    /// The client for a URL. A registry that is in the user's own networks may redirect there, and hosts that make tokens are named by
+    /// the user; a registry of the internet redirects to the internet.
+    fn client_for(&self, url: &Url) -> io::Result<Client> {
+        if same_origin(url, &self.base) {
+            return Ok(self.client.clone());
+        }
+        if self.options.is_token_realm(url) {
+            return Client::new();
+        }
+        if let Some(client) = self.elsewhere.get() {
+            return Ok(client.clone());
+        }
+        let is_at_home = self.options.named.contains(&self.host) && resolves_locally(&self.base);
+        let client = if is_at_home { Client::new()? } else { Client::reaching(is_public)? };
+        Ok(self.elsewhere.get_or_init(|| client).clone())
     }
 
     /// The error of a request without a response, or of an incomplete body.
     fn failure(&self, error: graph_http::Error, what: &str) -> TransportError {
         match error {
             graph_http::Error::Timeout => self.too_late(what),
-            graph_http::Error::Failed(reason) => self.network(what, shown(&reason)),
+            error => self.network(what, shown(&error.to_string())),
         }
     }
 
@@ -456,7 +510,7 @@ mod tests {
     fn plain_http_is_for_this_machine_alone() {
         let time = Duration::from_secs(1);
         let scheme = |host: &str, plain: Option<bool>| {
-            let options = Options::new(plain, time, 1);
+            let options = Options::new(plain, time, 1).with_named([host.to_owned()].into());
             Registry::new(host, &options).unwrap().base.scheme().to_owned()
         };
         for host in ["localhost:5000", "127.0.0.1", "LOCALHOST"] {
@@ -467,6 +521,50 @@ mod tests {
             assert_eq!(scheme(host, None), "https", "{host}");
             assert_eq!(scheme(host, Some(true)), "http", "{host}");
         }
+    }
+
+    #[test]
+    fn only_what_the_user_has_named_is_at_home() {
+        for host in [
+            "localhost:5000",
+            "x.localhost",
+            "127.0.0.1",
+            "127.1",
+            "0x7f000001",
+            "10.0.0.1",
+            "169.254.169.254",
+        ] {
+            let with = |named: &str| {
+                let options =
+                    Options::new(None, Duration::from_secs(1), 1).with_named([named.to_owned()].into());
+                Registry::new(host, &options)
+            };
+            assert!(with(host).is_ok(), "{host}");
+            for other in ["", "registry.example", "localhost:5001", "127.0.0.1:5000"] {
+                assert!(matches!(with(other), Err(TransportError::NotNamed { .. })), "{host} {other}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_a_registry_at_home_redirects_there() {
+        let (listener, at) =
+            (std::net::TcpListener::bind("127.0.0.1:0").unwrap(), |listener: &std::net::TcpListener| {
+                format!("http://{}/blob", listener.local_addr().unwrap())
+            });
+        listener.set_nonblocking(true).unwrap();
+        let url = Url::parse(&at(&listener)).unwrap();
+        let contacts = |host: &str| {
+            let options = Options::new(Some(true), Duration::from_secs(2), 1 << 20)
+                .with_named([host.to_owned()].into());
+            let registry = Registry::new(host, &options).unwrap();
+            let result = registry.execute(request(Method::GET), &url, "a blob", true);
+            let is_contacted = listener.accept().is_ok();
+            (matches!(result, Err(TransportError::Redirect { .. })), is_contacted)
+        };
+        // Nothing is sent to the registry itself.
+        assert_eq!(contacts("8.8.8.8"), (true, false));
+        assert_eq!(contacts("127.0.0.2"), (false, true));
     }
 
     /// A server that sends the head of a response, and then one byte at a time, or as many as it can.
@@ -499,8 +597,9 @@ mod tests {
         use crate::transport::Transport as _;
         let digest = graph_core::digest::Digest::of_bytes(b"x");
         let read = |port: u16, time: Duration, most: u64| {
-            let options = Options::new(None, time, most);
-            let registry = Registry::new(&format!("127.0.0.1:{port}"), &options).unwrap();
+            let host = format!("127.0.0.1:{port}");
+            let options = Options::new(None, time, most).with_named([host.clone()].into());
+            let registry = Registry::new(&host, &options).unwrap();
             registry.repository("a/b").blob(&digest, 1 << 30)
         };
         let much = read(server(None), Duration::from_mins(1), 100_000);

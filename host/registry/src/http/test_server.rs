@@ -22,7 +22,7 @@ impl TestServer {
     pub(super) fn start(answer: impl Fn(&str) -> Answer + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let host = listener.local_addr().unwrap().to_string();
-        let options = Options::new(None, Duration::from_mins(1), 64 << 20);
+        let options = Options::new(None, Duration::from_mins(1), 64 << 20).with_named([host.clone()].into());
         let asked = Arc::new(Mutex::new(Vec::new()));
         let paths = Arc::clone(&asked);
         std::thread::spawn(move || {

@@ -1,16 +1,17 @@
 //! The statements about an item's versions under a tag of their own, which is found whatever manifest a version has, and
 //! those that are attached to manifests which no tag names any more.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 use graph_core::digest::Digest;
 use graph_core::json::{self, TreeLimit};
-use graph_core::time::Timestamp;
-use graph_core::trust::{MAX_YANK, TrustStore, YankStatement, signed_content};
+use graph_core::trust::{MAX_YANK, TrustStore, YankStatement, deciding_yanks, signed_content};
 
 use super::{YANK_ARTIFACT, envelope};
 use crate::artifact::Kind;
-use crate::manifest::{Descriptor, Manifest, media};
+use crate::manifest::{Descriptor, Manifest, media, shown};
+use crate::pull::Judge;
 use crate::transport::{Transport, TransportError, Wanted};
 
 /// The media type of the layer of that tag: a JSON list of envelopes, each a text.
@@ -28,26 +29,65 @@ pub fn tag_of(id: &str) -> String {
     format!("yanks-{}", Digest::of_bytes(id.as_bytes()).hex())
 }
 
-/// Reads a list of envelopes.
-pub fn read_list(bytes: &[u8]) -> Option<Vec<String>> {
+/// Reads a list of at most `most` envelopes.
+pub fn read_list(bytes: &[u8], most: usize) -> Option<Vec<String>> {
     let envelopes: Vec<String> =
         (bytes.len() <= MOST_LIST).then(|| json::read(bytes, TreeLimit::ANSWER).ok()).flatten()?;
-    let fits = envelopes.len() <= MOST_LISTED && envelopes.iter().all(|text| text.len() <= MAX_YANK);
+    let fits = envelopes.len() <= most && envelopes.iter().all(|text| text.len() <= MAX_YANK);
     fits.then_some(envelopes)
 }
 
-/// Writes a list of envelopes: the newest ones of those that make a statement, without doubles, as many as are read.
-pub fn write_list(envelopes: Vec<String>) -> Vec<u8> {
-    let mut dated: Vec<(Timestamp, String)> = envelopes
-        .into_iter()
-        .filter_map(|text| Some((YankStatement::claimed(&text).ok()?.at, text)))
-        .collect();
-    dated.sort_unstable();
-    dated.dedup();
-    let first = dated.len().saturating_sub(MOST_LISTED / 2);
+/// Writes a list of at most `most` envelopes; `None` if it would be longer than what is read. Nothing is left out.
+pub fn write_list(envelopes: &[&str], most: usize) -> Option<Vec<u8>> {
+    let bytes = serde_json::to_vec(envelopes).ok()?;
+    (envelopes.len() <= most && bytes.len() <= MOST_LIST).then_some(bytes)
+}
+
+/// The envelopes about the versions of an item, sorted by whether a key that counts now has signed them.
+#[derive(Clone, Debug, Default)]
+pub struct SortedYanks {
+    /// The statements that decide, each once, in one spelling.
+    pub deciding: Vec<String>,
+    /// Statements about the item that do not count now, each once: they may count for others, and are not verified. Those that
+    /// claim to be of the future come last, the others before them, the newest first.
+    pub others: Vec<String>,
+}
+
+impl SortedYanks {
+    /// Sorts envelopes. What is no statement about the item is left out.
+    pub fn of<'t>(envelopes: impl IntoIterator<Item = &'t str>, item: &str, judge: Judge<'_>) -> Self {
+        let now = judge.at.now;
+        let (mut verified, mut others) = (Vec::new(), BTreeSet::new());
+        for text in envelopes {
+            if let Ok(yanks) = judge.trust.verify_yank_of_item(text, item, now) {
+                verified.extend(yanks);
+            } else if let (Ok(claimed), Ok(text)) =
+                (YankStatement::claimed(text), YankStatement::respelled(text))
+                && claimed.id == item
+            {
+                others.insert((claimed.at > now, Reverse(claimed.at), text));
+            }
+        }
+        let deciding = deciding_yanks(verified).iter().map(|yank| yank.envelope().to_owned()).collect();
+        Self { deciding, others: others.into_iter().map(|(.., text)| text).collect() }
+    }
+
+    /// Both, those that decide first.
+    pub fn all(&self) -> Vec<&str> {
+        self.deciding.iter().chain(&self.others).map(String::as_str).collect()
+    }
+}
+
+/// The list for a registry. Everyone who may write there can add what does not count here, which is cut off first.
+fn list_of(sorted: &SortedYanks) -> Option<Vec<u8>> {
     // With half of it, there is room in bytes as well.
-    let kept: Vec<&String> = dated[first..].iter().map(|(_, text)| text).collect();
-    serde_json::to_vec(&kept).unwrap_or_default()
+    let room = sorted.deciding.len().max(MOST_LISTED / 2);
+    let mut shown = sorted.all();
+    shown.truncate(room);
+    write_list(&shown, MOST_LISTED).or_else(|| {
+        shown.truncate(sorted.deciding.len());
+        write_list(&shown, MOST_LISTED)
+    })
 }
 
 /// The envelopes that are listed under the tag of an item; an error if there is something else.
@@ -71,19 +111,29 @@ pub(super) fn listed(transport: &dyn Transport, id: &str) -> Result<Vec<String>,
     }
     let bytes = transport.blob(&layer.digest, layer.size)?;
     let is_it = Digest::of_bytes(&bytes) == layer.digest;
-    read_list(&bytes).filter(|_| is_it).ok_or_else(broken)
+    read_list(&bytes, MOST_LISTED).filter(|_| is_it).ok_or_else(broken)
 }
 
-/// Adds a statement to the list under the tag of its item. Anything else under that tag is replaced; a registry that does not
-/// answer is an error, so that no list is lost.
-pub(super) fn add(transport: &dyn Transport, id: &str, envelope: &str) -> Result<(), TransportError> {
-    let mut all = match listed(transport, id) {
-        Ok(all) => all,
+/// Adds statements to the list under the tag of their item. Anything else under that tag is replaced; a registry that does not
+/// answer is an error, so that no list is lost, and so is one in which no more statements of keys that count have room.
+pub(super) fn add(
+    transport: &dyn Transport,
+    id: &str,
+    envelopes: &[&str],
+    judge: Judge<'_>,
+) -> Result<(), TransportError> {
+    let there = match listed(transport, id) {
+        Ok(there) => there,
         Err(TransportError::Answer { .. } | TransportError::NotFound { .. }) => Vec::new(),
         Err(error) => return Err(error),
     };
-    all.push(envelope.to_owned());
-    let list = write_list(all);
+    let all = there.iter().map(String::as_str).chain(envelopes.iter().copied());
+    let sorted = SortedYanks::of(all, id, judge);
+    let list = list_of(&sorted).ok_or_else(|| TransportError::Full {
+        what: format!("the list of yanks of `{}`", shown(id)),
+        place: transport.place(),
+        count: sorted.deciding.len(),
+    })?;
     transport.put_blob(b"{}")?;
     transport.put_blob(&list)?;
     let manifest = Manifest {

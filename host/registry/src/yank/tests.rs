@@ -175,7 +175,47 @@ fn moved(transport: &dyn Transport, tag: &str) -> Described {
 
 fn yank(transport: &dyn Transport, to: &Described, seed: u8, at: u64, is_yanked: bool) -> Digest {
     let envelope = envelope_by(seed, &to.about, at, is_yanked);
-    publish(transport, to, &envelope, key(seed).id(), Timestamp(at)).unwrap()
+    list(transport, to, &envelope, seed, at, &store()).unwrap()
+}
+
+/// Publishes an envelope by someone with this trust store.
+fn list(
+    transport: &dyn Transport,
+    to: &Described,
+    envelope: &str,
+    seed: u8,
+    at: u64,
+    trust: &TrustStore,
+) -> Result<Digest, TransportError> {
+    let signed = SignedYank { envelope, key: key(seed).id(), at: Timestamp(at) };
+    publish(transport, to, signed, Judge { trust, at: Moment::from(NOW) }, Known::default())
+}
+
+/// The list under the tag of `a/b`, as anyone who may write there can put it.
+fn put_list(transport: &dyn Transport, envelopes: &[String]) {
+    let bytes = serde_json::to_vec(envelopes).unwrap();
+    transport.put_blob(&bytes).unwrap();
+    let mut listing = manifest(&[]);
+    listing.artifact_type = Some(YANK_ARTIFACT.to_owned());
+    listing.config = Descriptor::of(media::EMPTY, b"{}");
+    listing.layers = vec![Descriptor::of("application/vnd.graph-host.yanks.v1+json", &bytes)];
+    transport.put_manifest(&listing, Some(&tag_of("a/b"))).unwrap();
+}
+
+fn listed_now(transport: &dyn Transport) -> Vec<String> {
+    listed::listed(transport, "a/b").unwrap()
+}
+
+/// Another content of `a/b`, and what its signature covers.
+fn other_version(number: usize) -> PublishedVersion {
+    let content = Digest::of_bytes(&number.to_le_bytes());
+    let about = published(&Memory::default(), "1.0.0").about;
+    PublishedVersion { content: Some(content), version: format!("2.0.{number}"), ..about }
+}
+
+/// An envelope in another spelling.
+fn spaced(envelope: &str, number: usize) -> String {
+    format!("{}{envelope}", " ".repeat(number + 1))
 }
 
 fn read_by(
@@ -301,7 +341,8 @@ fn what_the_user_has_seen_is_not_hidden() {
     published(&later, "1.0.0");
     let trust = store();
     let judge = Judge { trust: &trust, at: Moment::from(NOW) };
-    let known = Known { attached: None, remembered: &seen.envelopes };
+    let envelopes: Vec<_> = seen.statements.iter().map(|yank| yank.envelope().to_owned()).collect();
+    let known = Known { attached: None, remembered: &envelopes };
     let read_again = read(&later, &item.about, judge, known).unwrap();
     assert!(read_again.yanked.is_some() && read_again.is_hidden);
     // It counts as it did: the key is judged now.
@@ -320,10 +361,102 @@ fn what_is_no_list_of_yanks_is_reported() {
     // The next statement replaces it, and junk is never listed.
     yank(&memory, &item, 1, 5, true);
     assert!(found(&memory, &item.about).unread.is_none() && is_yanked(&memory, &item.about));
-    let many = vec!["junk".to_owned(); 10];
-    assert_eq!(read_list(&write_list(many)), Some(Vec::new()));
-    assert_eq!(read_list(b"{}"), None);
-    assert_eq!(read_list(&vec![b' '; MOST_LIST + 1]), None);
+    let trust = store();
+    let judge = Judge { trust: &trust, at: Moment::from(NOW) };
+    assert!(SortedYanks::of(["junk"; 10], "a/b", judge).all().is_empty());
+    assert_eq!(read_list(b"{}", 256), None);
+    assert_eq!(read_list(&vec![b' '; MOST_LIST + 1], 256), None);
+    assert_eq!(read_list(br#"["", ""]"#, 1), None);
+    assert_eq!((write_list(&["", ""], 1), write_list(&[""], 1)), (None, Some(br#"[""]"#.to_vec())));
+}
+
+#[test]
+fn forged_statements_push_no_yank_out_of_the_list() {
+    let item = published(&Memory::default(), "1.0.0");
+    let envelope = envelope_by(1, &item.about, 5, true);
+    let name = |envelope: String| envelope.replace(&key(9).id().to_string(), &key(1).id().to_string());
+    let by_nobody = |at: fn(u64) -> u64| -> Vec<String> {
+        (0..250).map(|number| envelope_by(9, &item.about, at(number), number % 2 == 0)).collect()
+    };
+    // Of the future, of the past, of now; under the name of the key that counts; in many spellings; about other versions.
+    let forged = [
+        by_nobody(|number| NOW.0 * 2 + number),
+        by_nobody(|number| number),
+        by_nobody(|number| NOW.0 - number),
+        by_nobody(|number| NOW.0 * 2 + number).into_iter().map(name).collect(),
+        (0..250).map(|number| spaced(&envelope_by(9, &item.about, NOW.0, true), number)).collect(),
+        (0..250).map(|number| envelope_by(9, &other_version(number), NOW.0 * 2, true)).collect(),
+        // Of the publisher, about other versions and in other spellings, which are few statements.
+        (0..250).map(|number| spaced(&envelope_by(1, &other_version(0), 9, true), number)).collect(),
+        // Of the publisher, whose clock was wrong: they do not count before that.
+        (0..250).map(|number| envelope_by(1, &item.about, NOW.0 * 2 + number, true)).collect(),
+    ];
+    for (number, forged) in forged.iter().enumerate() {
+        let memory = Memory::default();
+        published(&memory, "1.0.0");
+        put_list(&memory, &[forged.clone(), vec![envelope.clone()]].concat());
+        // The next statement writes the list anew: whatever was there, the yank is in it.
+        let other = envelope_by(1, &other_version(7), 6, true);
+        list(&memory, &item, &other, 1, 6, &store()).unwrap();
+        assert!(is_yanked(&memory, &item.about), "{number}");
+        let there = listed_now(&memory);
+        assert!(there.len() <= 128, "{number}: {}", there.len());
+        // And it stays there, whoever writes next.
+        for at in 7..10 {
+            let other = envelope_by(1, &other_version(at), 6, true);
+            list(&memory, &item, &other, 1, 6, &store()).unwrap();
+        }
+        assert!(is_yanked(&memory, &item.about), "{number}");
+    }
+}
+
+#[test]
+fn statements_of_other_publishers_stay_in_the_list() {
+    let memory = Memory::default();
+    let item = published(&memory, "1.0.0");
+    yank(&memory, &item, 1, 5, true);
+    // Someone who does not know key 1.
+    list(&memory, &item, &envelope_by(9, &item.about, 6, true), 9, 6, &TrustStore::default()).unwrap();
+    assert_eq!(listed_now(&memory).len(), 2);
+    assert!(is_yanked(&memory, &item.about));
+}
+
+#[test]
+fn a_list_without_room_is_left_as_it_is() {
+    let memory = Memory::default();
+    let item = published(&memory, "1.0.0");
+    let all: Vec<_> = (0..256).map(|number| envelope_by(1, &other_version(number), 5, true)).collect();
+    put_list(&memory, &all);
+    let next = envelope_by(1, &item.about, 6, true);
+    let full = list(&memory, &item, &next, 1, 6, &store()).unwrap_err();
+    assert!(matches!(full, TransportError::Full { count: 257, .. }), "{full}");
+    assert_eq!(listed_now(&memory), all);
+    assert!(is_yanked(&memory, &item.about), "it is attached to its version all the same");
+    // A later statement about one of them takes the place of the earlier one.
+    list(&memory, &item, &envelope_by(1, &other_version(3), 6, true), 1, 6, &store()).unwrap();
+    assert_eq!(listed_now(&memory).len(), 256);
+}
+
+#[test]
+fn what_the_publisher_has_seen_is_listed_again() {
+    let memory = Memory::default();
+    let item = published(&memory, "1.0.0");
+    let remembered = vec![envelope_by(1, &item.about, 5, true)];
+    let known = Known { attached: None, remembered: &remembered };
+    let envelope = envelope_by(1, &other_version(1), 6, true);
+    let signed = SignedYank { envelope: &envelope, key: key(1).id(), at: Timestamp(6) };
+    publish(&memory, &item, signed, Judge { trust: &store(), at: Moment::from(NOW) }, known).unwrap();
+    assert!(is_yanked(&memory, &item.about));
+}
+
+#[test]
+fn a_statement_counts_once_however_often_it_was_written_down() {
+    let memory = Memory::default();
+    let item = published(&memory, "1.0.0");
+    let envelope = envelope_by(1, &item.about, 5, true);
+    put_list(&memory, &(0..250).map(|number| spaced(&envelope, number)).collect::<Vec<_>>());
+    attach_alone(&memory, &item, &spaced(&envelope, 300));
+    assert_eq!(found(&memory, &item.about).statements.len(), 1);
 }
 
 #[test]

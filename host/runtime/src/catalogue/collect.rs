@@ -80,7 +80,7 @@ pub fn collect(
             .help("leave the tag or the digest out: oci://host, oci://host/repository, oci-layout:DIR"));
     }
     let clock = Clock { began: Instant::now(), network };
-    let listed = offers(place, &network.options())?;
+    let listed = offers(place, &network.options(home, std::slice::from_ref(place)))?;
     let mut collected = Collected {
         clock,
         trust,
@@ -180,7 +180,8 @@ impl Collected<'_> {
         let Some(offer) = offers.first() else { return Ok(()) };
         // The manifest that was listed, whatever the tag names by now.
         let reference = offer.reference.pinned(offer.manifest);
-        let options = self.clock.network(&reference)?.options();
+        // It is in the place that the user has named.
+        let options = self.clock.network(&reference)?.options(self.home, std::slice::from_ref(&reference));
         let judge = Judge { trust: self.trust, at: judged(None) };
         let transport = match transport::open(&reference, &options) {
             Ok(transport) => transport,
@@ -271,7 +272,11 @@ impl Collected<'_> {
         let attached = self.attached.get_or_insert_with(|| yank::attached(transport, judge.trust));
         let yanks =
             yank::read(transport, &about, judge, Known { attached: Some(attached), remembered: &known })?;
-        remember(self.home, &about.id, &known, &yanks.envelopes);
+        if let Err(error) = remember(self.home, &about.id, judge, &known, &yanks.statements) {
+            let item = named(&about);
+            self.yanks_unread
+                .push(Text::line(&format!("The yanks of {item} are not remembered: {}", error.message())));
+        }
         if let Some(error) = yanks.unread {
             let item = named(&about);
             self.yanks_unread.push(Text::line(&format!("Whether {item} is yanked is not known: {error}")));

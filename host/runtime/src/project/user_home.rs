@@ -73,6 +73,11 @@ impl Home {
         self.root.join("yanks")
     }
 
+    /// `registries`: the registries that this user has named, a line for each.
+    pub fn registries(&self) -> PathBuf {
+        self.root.join("registries")
+    }
+
     /// The folder of compiled components.
     pub fn cache(&self) -> &Path {
         &self.cache

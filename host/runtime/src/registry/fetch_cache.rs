@@ -107,7 +107,8 @@ pub fn fetch(
     host: &Host,
     yanked_too: bool,
 ) -> Result<Fetched> {
-    let puller = Puller { options: Network::default().options(), trust, home: &host.home };
+    let options = Network::default().options(&host.home, std::slice::from_ref(wanted));
+    let puller = Puller { options, trust, home: &host.home };
     if !wanted.names_one() {
         return Err(Error::usage(format!("{wanted} names no artifact"))
             .help("add a tag or a digest: `:1.0.0`, `@sha256:…`"));

@@ -2,6 +2,7 @@
 
 pub mod companions;
 pub mod fetch_cache;
+mod named_registries;
 pub mod publish;
 pub mod pull;
 pub mod yank;

@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::items::locate::judged;
 use crate::items::lock_file::LockFile;
 use crate::project::user_home::Home;
+use crate::registry::named_registries::named;
 use crate::run::pins::absolute;
 
 /// How much one command reads in all, in bytes.
@@ -43,17 +44,31 @@ impl Default for Network {
 }
 
 impl Network {
-    /// The options of a command that starts now: its time runs from here.
-    pub fn options(&self) -> Options {
-        let named = std::env::var(TOKEN_REALM_VARIABLE).ok().filter(|host| !host.is_empty());
-        let realms = self.token_realm.iter().cloned().chain(named).collect();
-        Options::new(self.plain_http, self.timeout, MOST).with_token_realms(realms)
+    /// The options of a command that starts now: its time runs from here. `typed`: the references that the user has named in this command
+    /// and not in a file. Their registries are contacted wherever they are, and from then on also where a file names them.
+    pub fn options(&self, home: &Home, typed: &[Reference]) -> Options {
+        let realm = std::env::var(TOKEN_REALM_VARIABLE).ok().filter(|host| !host.is_empty());
+        let realms = self.token_realm.iter().cloned().chain(realm).collect();
+        let options = Options::new(self.plain_http, self.timeout, MOST).with_token_realms(realms);
+        options.with_named(named(home, typed))
     }
 }
 
 /// Reads a reference, with an error that shows the forms of references.
 pub fn reference(text: &str) -> Result<Reference> {
     text.parse().map_err(|error| invalid(&error))
+}
+
+/// The references among words, each of which may have a range in place of the version. What is none is an error where it is used.
+pub fn typed(words: &[String]) -> Vec<Reference> {
+    let requests = words.iter().filter_map(|word| word.parse::<Request>().ok());
+    requests
+        .filter_map(|request| match request {
+            Request::Reference(reference) => Some(reference),
+            Request::Range { versions, .. } => Some(versions),
+            Request::Item { .. } => None,
+        })
+        .collect()
 }
 
 fn invalid(error: &ReferenceError) -> Error {
@@ -104,11 +119,17 @@ impl From<TransportError> for Error {
                 "nothing was selected from an incomplete listing: name a tag or a digest in place of a range, or have the \
                  registry's owner remove what is no longer needed",
             ),
+            Trouble::Full { .. } => Self::limit(message).help(
+                "the statement is attached to its version all the same, and counts there for as long as the manifest is not replaced",
+            ),
             Trouble::TooLarge { .. } | Trouble::TooMuch { .. } => {
                 Self::integrity(message).help("nothing was written; the artifact is larger than any item may be")
             }
             Trouble::Timeout { .. } => Self::new(Kind::TimedOut, "timed_out", message)
                 .help("nothing was written; --timeout SPAN gives it more time"),
+            Trouble::NotNamed { ref place } => Self::denied(message).help(format!(
+                "if it is yours, name it once: `graph-host search oci://{place}`; from then on, files may name it, too"
+            )),
             Trouble::Network { .. } => Self::new(Kind::Storage, "network", message).help(
                 "check the name of the registry and the connection; proxies are taken from the environment",
             ),

@@ -13,7 +13,7 @@ use graph_registry::range;
 use graph_registry::reference::{Location, Reference, version_of_tag};
 use graph_registry::search::Offer;
 use graph_registry::transport::Transport;
-use graph_registry::yank::{self, Described, Known, Yanks};
+use graph_registry::yank::{self, Described, Known, SignedYank, Yanks};
 use serde_json::{Value, json};
 
 use crate::error::{Error, Kind as ErrorKind, Result};
@@ -74,16 +74,33 @@ impl Puller<'_> {
     }
 
     /// What is stated about a version at a place, by keys that count.
-    pub fn yanks(&self, reference: &Reference, about: &PublishedVersion) -> Result<Yanks> {
-        self.yanks_at(&*self.open(reference)?, about)
+    pub fn yanks(
+        &self,
+        reference: &Reference,
+        about: &PublishedVersion,
+        notices: &dyn NoticeObserver,
+    ) -> Result<Yanks> {
+        self.yanks_at(&*self.open(reference)?, about, notices)
     }
 
     /// The same, with what this user has seen before; what counts is remembered.
-    fn yanks_at(&self, transport: &dyn Transport, about: &PublishedVersion) -> Result<Yanks> {
+    fn yanks_at(
+        &self,
+        transport: &dyn Transport,
+        about: &PublishedVersion,
+        notices: &dyn NoticeObserver,
+    ) -> Result<Yanks> {
         let known = remembered(self.home, &about.id);
         let yanks = yank::read(transport, about, self.judge(), Known { attached: None, remembered: &known })?;
-        remember(self.home, &about.id, &known, &yanks.envelopes);
+        self.remember(&about.id, &known, &yanks, notices);
         Ok(yanks)
+    }
+
+    /// Remembers what counts; a notice says why it cannot, and the command continues.
+    fn remember(&self, id: &str, known: &[String], yanks: &Yanks, notices: &dyn NoticeObserver) {
+        if let Err(error) = remember(self.home, id, self.judge(), known, &yanks.statements) {
+            notices.notice(Notice::YanksNotKept { item: &printable(id), error: &error });
+        }
     }
 
     /// The yank of a version that is in force, after a notice if that cannot be determined.
@@ -93,7 +110,7 @@ impl Puller<'_> {
         about: &PublishedVersion,
         notices: &dyn NoticeObserver,
     ) -> Result<Option<Yank>> {
-        let yanks = self.yanks(reference, about)?;
+        let yanks = self.yanks(reference, about, notices)?;
         if let Some(error) = &yanks.unread {
             notices.notice(Notice::YankUnknown { item: &named(about), reason: &error.to_string() });
         }
@@ -127,7 +144,7 @@ impl Puller<'_> {
         let all = yank::of_offers(place, offers, &self.options, self.judge(), &of_item)?;
         for (offer, yanks) in offers.iter().zip(&all) {
             if let Some(id) = &offer.id {
-                remember(self.home, id, &remembered(self.home, id), &yanks.envelopes);
+                self.remember(id, &of_item(id), yanks, notices);
             }
         }
         let unread = offers.iter().zip(&all).find_map(|(offer, yanks)| Some((offer, yanks.unread.as_ref()?)));
@@ -151,7 +168,8 @@ impl Puller<'_> {
         for reference in found.into_iter().take(MOST_YANKED) {
             // What cannot be read is an error of the pull, which says why.
             let Ok(described) = yank::describe(&*transport, &reference) else { return Ok(reference) };
-            match self.yanks_at(&*transport, &described.about)?.yanked {
+            // What is selected is looked up again, with a notice about what cannot be kept.
+            match self.yanks_at(&*transport, &described.about, &())?.yanked {
                 None => return Ok(reference),
                 Some(yank) => latest.get_or_insert((reference, yank)),
             };
@@ -212,7 +230,7 @@ impl Puller<'_> {
                 .help("add it with `graph-host trust add`, or name a trust file with `--trust`; users need it there, too"));
             }
         }
-        let mut yanks = self.yanks_at(&*transport, &about)?;
+        let mut yanks = self.yanks_at(&*transport, &about, notices)?;
         if let Some(error) = &yanks.unread {
             notices.notice(Notice::YankUnknown { item: &named(&about), reason: &error.to_string() });
         }
@@ -237,8 +255,11 @@ impl Puller<'_> {
             is_yanked,
         };
         let envelope = statement.sign(key).map_err(|error| unusable(&error))?;
-        yank::publish(&*transport, &described, &envelope, key.id(), at)?;
-        let own = self.trust.verify_yank(&envelope, &about, at.max(now)).map_err(|error| unusable(&error))?;
+        let signed = SignedYank { envelope: &envelope, key: key.id(), at };
+        let known = remembered(self.home, &about.id);
+        let (known, then) = (Known { attached: None, remembered: &known }, at.max(now));
+        yank::publish(&*transport, &described, signed, Judge { trust: self.trust, at: then.into() }, known)?;
+        let own = self.trust.verify_yank(&envelope, &about, then).map_err(|error| unusable(&error))?;
         yanks.statements.extend(own);
         let yanked = self.trust.yank_of(&yanks.statements).cloned();
         Ok(YankOutcome { about, kind, yanked, is_changed: true })

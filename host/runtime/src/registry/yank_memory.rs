@@ -1,37 +1,72 @@
 //! The yanks that this user has seen, in the user's space: who may write to a registry can remove them there, and does not
 //! thereby offer the version again. They are signed, and judged again each time.
 
+use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::PathBuf;
 
-use graph_registry::yank::{MOST_LIST, read_list, tag_of, write_list};
+use graph_core::trust::Yank;
+use graph_registry::pull::Judge;
+use graph_registry::yank::{MOST_LIST, SortedYanks, read_list, tag_of, write_list};
 
+use crate::error::{Error, Result};
+use crate::project;
 use crate::project::user_home::{Home, create_private_folder, write_atomic};
+
+/// How many statements about an item's versions are remembered. Only keys that count for the item can fill it.
+const MOST_REMEMBERED: usize = 4_096;
 
 /// The envelopes about the versions of an item that were seen before, none if they cannot be read.
 pub(crate) fn remembered(home: &Home, id: &str) -> Vec<String> {
     let read = || -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let most = MOST_LIST as u64 + 1;
-        std::fs::File::open(file(home, id))?.take(most).read_to_end(&mut bytes)?;
+        File::open(file(home, id))?.take(most).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
-    read().ok().and_then(|bytes| read_list(&bytes)).unwrap_or_default()
+    read().ok().and_then(|bytes| read_list(&bytes, MOST_REMEMBERED)).unwrap_or_default()
 }
 
-/// Adds envelopes whose statements count. If they cannot be written, the command continues: the next one reads them again,
-/// unless someone hides them until then.
-pub(crate) fn remember(home: &Home, id: &str, known: &[String], seen: &[String]) {
-    let new = seen.iter().filter(|text| !known.contains(text));
-    let all: Vec<String> = known.iter().chain(new).cloned().collect();
-    if all.len() > known.len() {
-        let path = file(home, id);
-        if create_private_folder(&home.yanks()).is_ok() {
-            let _ = write_atomic(&path, &write_list(all), true);
-        }
+/// Adds statements that count to those that are remembered. Of each key, and for each version and content, what decides is
+/// kept; nothing is left out for what others state. If they cannot be written, the next command reads them again, unless
+/// someone hides them until then.
+pub(crate) fn remember(
+    home: &Home,
+    id: &str,
+    judge: Judge<'_>,
+    known: &[String],
+    seen: &[Yank],
+) -> Result<()> {
+    if seen.iter().all(|yank| known.iter().any(|text| text == yank.envelope())) {
+        return Ok(());
     }
+    let path = file(home, id);
+    let _lock = lock(home)?;
+    // Another process may have added some meanwhile.
+    let there = remembered(home, id);
+    let all = there.iter().map(String::as_str).chain(seen.iter().map(Yank::envelope));
+    // What does not count now was verified with another trust store, for which it is kept.
+    let sorted = SortedYanks::of(all, id, judge);
+    let list = write_list(&sorted.all(), MOST_REMEMBERED).ok_or_else(|| {
+        let shown = project::shown(&path);
+        Error::limit(format!("{shown} has no room for more yanks: those that it has are kept, and no others"))
+    })?;
+    write_atomic(&path, &list, true).map_err(|error| Error::write("the yanks that were seen", &path, &error))
+}
+
+/// Locks what is remembered for this process.
+fn lock(home: &Home) -> Result<File> {
+    create_private_folder(&home.yanks())?;
+    let path = home.yanks().join(".lock");
+    let failed = |error: &io::Error| Error::write("the lock file", &path, error);
+    let lock = File::create(&path).map_err(|error| failed(&error))?;
+    lock.lock().map_err(|error| failed(&error))?;
+    Ok(lock)
 }
 
 fn file(home: &Home, id: &str) -> PathBuf {
     home.yanks().join(format!("{}.json", tag_of(id)))
 }
+
+#[cfg(test)]
+mod tests;

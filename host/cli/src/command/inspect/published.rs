@@ -60,7 +60,9 @@ impl Published {
         trust: &TrustStore,
         context: &Context,
     ) -> Result<Self> {
-        let puller = Puller { options: Network::default().options(), trust, home: &context.host.home };
+        let home = &context.host.home;
+        let options = Network::default().options(home, std::slice::from_ref(&fetched.reference));
+        let puller = Puller { options, trust, home };
         let manifest = fetched.manifest(&puller)?;
         let companions = fetched.companions(&manifest, &graph.id, &puller)?;
         let mut uses = Vec::new();

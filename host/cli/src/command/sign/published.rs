@@ -39,8 +39,9 @@ pub(super) fn sign(word: &str, args: &Args, key: &SigningKey, context: &Context)
             .help("add a tag or a digest: `:1.0.0`, `@sha256:…`"));
     }
     let nobody = TrustStore::default();
-    let puller =
-        Puller { options: args.network.network().options(), trust: &nobody, home: &context.host.home };
+    let home = &context.host.home;
+    let options = args.network.network().options(home, std::slice::from_ref(&at));
+    let puller = Puller { options, trust: &nobody, home };
     let transport = puller.open(&at)?;
     let found = unvouched(&*transport, &at)?;
     let given = match &args.id {

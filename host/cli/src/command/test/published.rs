@@ -32,7 +32,9 @@ pub(super) fn run(
     let trust = trusted_keys::load(&context.host.home, &sources.trust, &*context.host.notices)?;
     let fetched = sources.fetched(reference, project, context)?;
     let fetched = fetched.ok_or_else(|| Error::usage(format!("{reference} is not a reference")))?;
-    let puller = Puller { options: Network::default().options(), trust: &trust, home: &context.host.home };
+    let home = &context.host.home;
+    let network = Network::default().options(home, std::slice::from_ref(&fetched.reference));
+    let puller = Puller { options: network, trust: &trust, home };
     let manifest = fetched.manifest(&puller)?;
     // The signature counts now: the key may have been revoked since the graph was fetched.
     let places = ItemLocator::new(&sources.items, None, &context.host.home, project);

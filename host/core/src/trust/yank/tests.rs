@@ -272,6 +272,101 @@ fn taking_a_yank_back_needs_as_many_keys_as_the_item() {
     assert_eq!(decided(&store, &[(1, 5, true), (2, 7, false), (3, 6, false)]), None);
 }
 
+/// Other texts of an envelope, which anyone can write: spaced, in another order, with signatures of nobody, or those of two keys
+/// in one.
+fn respelled(envelope: &str) -> Vec<String> {
+    let value: Value = serde_json::from_str(envelope).unwrap();
+    let with = |change: &dyn Fn(&mut Value)| {
+        let mut value = value.clone();
+        change(&mut value);
+        value.to_string()
+    };
+    let forged = json!({ "keyid": key(2).id().to_string(), "sig": value["signatures"][0]["sig"] });
+    let unnamed = json!({ "keyid": "", "sig": value["signatures"][0]["sig"] });
+    vec![
+        format!(" {envelope}"),
+        envelope.replace(',', ",\t\n "),
+        serde_json::to_string(&value).unwrap(),
+        with(&|it| it["signatures"].as_array_mut().unwrap().push(forged.clone())),
+        with(&|it| it["signatures"].as_array_mut().unwrap().insert(0, unnamed.clone())),
+        with(&|it| {
+            let twice = it["signatures"][0].clone();
+            it["signatures"].as_array_mut().unwrap().push(twice);
+        }),
+        envelope.replace("/", "\\/"),
+        envelope.replace("payload\"", "p\\u0061yload\""),
+    ]
+}
+
+#[test]
+fn a_statement_has_one_spelling_whatever_is_around_it() {
+    let envelope = statement(5, true).sign(&key(1)).unwrap();
+    let of =
+        |text: &str| verify(text).unwrap().iter().map(|yank| yank.envelope().to_owned()).collect::<Vec<_>>();
+    let one = of(&envelope);
+    assert_eq!(one.len(), 1);
+    assert_eq!(of(&one[0]), one, "it is read as it is written");
+    for text in respelled(&envelope) {
+        assert_ne!(text, envelope);
+        assert_eq!(of(&text), one, "{text}");
+        assert_eq!(store().verify_yank_of_item(&text, "acme/fetch", NOW).unwrap(), verify(&text).unwrap());
+    }
+    // Two keys in one envelope are two statements.
+    let other = statement(5, true).sign(&key(2)).unwrap();
+    let mut both: Value = serde_json::from_str(&envelope).unwrap();
+    let second: Value = serde_json::from_str(&other).unwrap();
+    both["signatures"].as_array_mut().unwrap().push(second["signatures"][0].clone());
+    assert_eq!(of(&both.to_string()), [one[0].clone(), of(&other)[0].clone()]);
+}
+
+#[test]
+fn an_item_is_found_in_its_statements_whatever_its_version() {
+    let other = YankStatement { version: "9.9.9".to_owned(), ..statement(5, true) };
+    let other = other.sign(&key(1)).unwrap();
+    assert!(matches!(verify(&other), Err(YankError::Other { .. })));
+    assert_eq!(store().verify_yank_of_item(&other, "acme/fetch", NOW).unwrap().len(), 1);
+    assert!(matches!(store().verify_yank_of_item(&other, "acme/other", NOW), Err(YankError::Other { .. })));
+    assert!(
+        store().verify_yank_of_item(&statement(5, true).sign(&key(9)).unwrap(), "acme/fetch", NOW).is_err()
+    );
+}
+
+proptest! {
+    /// What is left out of what decides changes nothing, now or with what is stated later.
+    #[test]
+    fn what_decides_is_kept(
+        first in prop::collection::vec((1u8..=3, 1u64..6, any::<bool>(), 0u8..3), 0..12),
+        later in prop::collection::vec((1u8..=3, 1u64..8, any::<bool>(), 0u8..3), 0..4),
+        threshold in 1u32..3,
+    ) {
+        let items = vec![ItemPattern::parse("acme/*").unwrap()];
+        let keys = keys().iter().map(TrustedKey::named).collect();
+        let rule = Requirement { items, threshold, keys, place: None };
+        let store = TrustStore { requirements: vec![rule], ..store() };
+        let verified = |statements: &[(u8, u64, bool, u8)]| -> Vec<Yank> {
+            let verify = |(seed, at, is_yanked, number): &(u8, u64, bool, u8)| {
+                let subject = YankSubject::Content(Digest::of_bytes(&[*number]));
+                let envelope = YankStatement { subject, ..statement(*at, *is_yanked) }.sign(&key(*seed)).unwrap();
+                store.verify_yank_of_item(&envelope, "acme/fetch", NOW).unwrap()
+            };
+            statements.iter().flat_map(verify).collect()
+        };
+        let (first, later) = (verified(&first), verified(&later));
+        let kept = deciding_yanks(first.clone());
+        prop_assert!(kept.len() <= first.len());
+        for number in 0..3 {
+            let about = |yanks: &[&[Yank]]| -> Vec<Yank> {
+                let of = |yank: &&Yank| *yank.statement().subject.digest() == Digest::of_bytes(&[number]);
+                yanks.iter().copied().flatten().filter(of).cloned().collect()
+            };
+            let (now, then) = (about(&[&first]), about(&[&first, &later]));
+            let (kept_now, kept_then) = (about(&[&kept]), about(&[&kept, &later]));
+            prop_assert_eq!(store.yank_of(&now), store.yank_of(&kept_now));
+            prop_assert_eq!(store.yank_of(&then), store.yank_of(&kept_then));
+        }
+    }
+}
+
 proptest! {
     /// The order in which a registry lists statements does not matter.
     #[test]

@@ -20,6 +20,7 @@ use crate::limits::{ModelUse, TaskLimits};
 use crate::node::{Category, Failure, Goto, Outcome};
 use crate::record::JournalEntry;
 use crate::record::journal::{MODEL, USED, fault, model_fault};
+use crate::schema::InputMarks;
 use crate::template::ValueTemplate;
 use crate::time::Timestamp;
 use crate::walker::{CustomEvent, Graphs, HookSpec, TaskReport, TaskSpec, Timing};
@@ -325,6 +326,7 @@ pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
         name: None,
         dialect: Dialect::GraphHost,
         input_schema: None,
+        marks: InputMarks::default(),
         start: start.into_iter().map(|node| StartTarget { node, argument: None }).collect(),
         nodes,
         channels,
