@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::{AnsiColor, Style};
-use graph_core::diagnostic::{is_invisible, printable, turns};
+use graph_core::diagnostic::{block, is_invisible, printable_lines, turns};
 use serde_json::{Value, json};
 
 use crate::terminal::json_document::{self, Document};
@@ -183,9 +183,13 @@ impl Output {
 
     /// Prints a warning on stderr.
     pub fn warn(self, text: impl Display) {
-        let text = format!("warning: {}", printable(&text.to_string()));
-        // It is only wrapped for a terminal: a program that reads it gets one line.
-        let text = if io::stderr().is_terminal() { wrapped(&text, width(), "  ") } else { text };
+        let text = text.to_string();
+        // It is only wrapped for a terminal: a program that reads it gets the lines as they are, none of them at the margin.
+        let text = if io::stderr().is_terminal() {
+            wrapped(&format!("warning: {}", printable_lines(&text)), width(), "  ")
+        } else {
+            format!("warning: {}", block(&text, "  "))
+        };
         self.note(text.replacen("warning:", &styled(CAUTION, "warning:"), 1));
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use graph_core::diagnostic::printable;
+use graph_core::diagnostic::printable_lines;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Severity, SourceCode};
 
 use crate::terminal::output::{self, styled};
@@ -55,7 +55,7 @@ fn add(shown: &mut String, diagnostic: &dyn Diagnostic, around: Option<&dyn Sour
     };
     let code = diagnostic.code().map(|code| format!("[{code}]")).unwrap_or_default();
     let message = diagnostic.to_string();
-    let message = printable(&message);
+    let message = printable_lines(&message);
     let head = format!("{word}{code}:");
     // What it is about begins behind it, however long its first word is.
     let text = wrapped(&format!("{head}\u{a0}{message}"), width, INDENT).replacen('\u{a0}', " ", 1);
@@ -76,7 +76,7 @@ fn add(shown: &mut String, diagnostic: &dyn Diagnostic, around: Option<&dyn Sour
 /// `help:` with its text.
 pub fn help_lines(help: &str, width: usize) -> String {
     let head = "help:";
-    let text = wrapped(&format!("{head} {}", printable(help)), width, INDENT);
+    let text = wrapped(&format!("{head} {}", printable_lines(help)), width, INDENT);
     line(&text.replacen(head, &styled(output::GOOD, head), 1))
 }
 
@@ -131,7 +131,7 @@ impl Diagnostic for Places<'_> {
 /// An error in a line of its own, for what stops without a diagnostic: `error: CODE in NODE: message`.
 pub fn error_lines(what: &str, message: &str, width: usize) -> String {
     let head = "error:";
-    let text = format!("{head} {what}: {}", printable(message));
+    let text = format!("{head} {what}: {}", printable_lines(message));
     wrapped(&text, width, INDENT).replacen(head, &styled(output::BAD, head), 1)
 }
 

@@ -27,7 +27,7 @@ pub fn one_line(text: &str, columns: usize) -> String {
         .char_indices()
         .nth(columns.saturating_mul(4).saturating_add(4))
         .map_or(text, |(at, _)| &text[..at]);
-    cut(&printable(enough).replace(['\n', '\t'], " "), columns)
+    cut(&printable(&enough.replace(['\n', '\t'], " ")), columns)
 }
 
 /// Text of one line in at most this many columns. Escape sequences of styles take none, and are kept.
