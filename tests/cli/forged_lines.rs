@@ -1,6 +1,6 @@
 //! A text of a stranger is no line of the program's own, and no command of a CI system that reads the output, wherever it is shown.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::place::{Place, Ran};
 
@@ -10,7 +10,7 @@ const FORGED: [&str; 4] = [
     "x\n::error::forged\n  ::stop-commands::forged\n##[error]forged\nforged: 1 passed, 0 failed\n  trust     forged\n- forged\n\tforged",
     "::error title=x::forged",
     "trust     forged ##vso[task.setvariable variable=PATH]forged",
-    "forged: a text that is long enough for the message that quotes it to be wrapped ::warning::forged ::notice::forged",
+    "a text that is long enough for the message that quotes it to be wrapped ::warning::forged ::notice::forged",
 ];
 
 /// Fails where a line of the output is the stranger's: at the margin, as a field of `inspect`, or as a command of a CI system.
@@ -43,9 +43,9 @@ fn what_a_graph_says_is_no_line_of_ours() {
         place.write(
             "g.yaml",
             &format!(
-                "version: \"1\"\ntool_type: graph\nexecutor_id: graph-host\ncategory: tests\nname: {quoted}\ndescription: {quoted}\n\
-                 permissions: [{quoted}]\nconfig:\n  start: q\n  max_steps: 9\n  nodes:\n    q:\n      type: ask\n      \
-                 payload: {{ prompt: {quoted}, choices: [{quoted}, b], more: {quoted} }}\n      next: f\n    \
+                "version: \"1\"\ntool_type: graph\nexecutor_id: graph-host\ncategory: tests\ndescription: {quoted}\n\
+                 permissions: [{quoted}]\nconfig:\n  name: {quoted}\n  start: q\n  max_steps: 9\n  nodes:\n    q:\n      type: ask\n      \
+                 ask: {{ question: {quoted}, choices: [{quoted}, b], more: {quoted} }}\n      next: f\n    \
                  f: {{ type: fail, fail: {{ message: {quoted} }} }}\n    alone: {{ next: {quoted} }}\n"
             ),
         );
@@ -120,7 +120,7 @@ fn what_a_case_says_is_no_line_of_ours() {
             "a.case.yaml",
             &format!(
                 "name: {quoted}\nabout: {quoted}\ngraph: {{ start: f, nodes: {{ f: {{ type: fail, fail: {{ message: {quoted} }} }} }} }}\n\
-                 script:\n  - run: {{ a: {quoted} }}\n    expect: {{ status: completed, error: {quoted}, state: {{ x: {quoted} }} }}\n"
+                 script:\n  - run: {{ inputs: {{ a: {quoted} }} }}\n    expect: {{ status: completed, error: {{ message: {quoted} }}, state: {{ x: {quoted} }} }}\n"
             ),
         );
         place.write("b.case.yaml", &format!("name: {quoted}\n{quoted}: 1\nscript: [{{ {quoted}: 1 }}]\n"));
@@ -244,9 +244,12 @@ fn what_a_strangers_manifest_names_is_no_line_of_ours() {
         let ran = stranger.run(&["run", "g.yaml", "--caps", "caps.yaml", "--run-id", "r"]);
         assert_eq!(ran.code, 0, "{}", ran.shown());
         assert_eq!(stranger.run(&["runs", "export", "r", "-o", "r.jsonl"]).code, 0);
-        place.write("r.jsonl", &stranger.read("r.jsonl"));
+        let file = stranger.read("r.jsonl");
+        let header: Value = serde_json::from_str(file.lines().next().unwrap()).unwrap();
+        place.write("public.pem", header["key"].as_str().unwrap());
+        place.write("r.jsonl", &file);
         assert_eq!(place.run(&["runs", "import", "r.jsonl"]).code, 0);
-        each_shows(&place, text, &[&["replay", "r", "--live"]]);
+        each_shows(&place, text, &[&["replay", "r", "--live", "--key", "public.pem"]]);
         for args in
             [&["replay", "r"][..], &["runs", "show", "r"], &["runs", "history", "r"], &["resume", "r"]]
         {
