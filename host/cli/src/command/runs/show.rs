@@ -136,7 +136,7 @@ fn document(
     told: &RunView,
     children: &[ChildRun],
 ) -> Result<Map<String, Value>> {
-    let mut document = bare_json(row);
+    let mut document = bare_json(row.clone());
     document.insert("error".to_owned(), text_json(row.error.as_deref()));
     let graph = document.remove("graph");
     document.insert("graph_digest".to_owned(), graph.unwrap_or_default());
