@@ -8,22 +8,21 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use graph_core::diagnostic::shell_quoted;
 use graph_core::trust::Yank;
 use graph_core::yaml::parse_duration;
-use graph_host::context::{Context, current_project};
+use graph_host::context::{Context, is_current};
+use graph_host::terminal::typed::project_option;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::history::events::{Namespaces, StreamKind};
 use graph_runtime::project::Project;
 use graph_runtime::project::stores::StoreKind;
 use graph_runtime::registry::fetch_cache::{self, Fetched};
 use graph_runtime::registry::pull::{Network, Puller, reference};
-use graph_runtime::run::pins::absolute;
 use graph_runtime::run::start::Sources;
 use graph_runtime::trust::trusted_keys;
 
 /// A run as a command takes it: as it was typed, with the project where that is not the one of the current folder.
 pub(crate) fn typed_run(run: &str, project: &Path) -> String {
     let run = shell_quoted(run);
-    let is_current = current_project().is_ok_and(|current| absolute(current.folder()) == absolute(project));
-    if is_current { run } else { format!("{run} --project {}", shell_quoted(&project.display().to_string())) }
+    if is_current(project) { run } else { run + &project_option(project) }
 }
 
 /// An error whose help says what to type names the run as a command takes it.

@@ -6,6 +6,7 @@ use graph_core::diagnostic::printable_lines;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Severity, SourceCode};
 
 use crate::terminal::output::{self, styled};
+use crate::terminal::typed::in_named_project;
 use crate::terminal::width::wrapped;
 
 /// How many columns what belongs to a line is indented by.
@@ -55,6 +56,7 @@ fn add(shown: &mut String, diagnostic: &dyn Diagnostic, around: Option<&dyn Sour
     };
     let code = diagnostic.code().map(|code| format!("[{code}]")).unwrap_or_default();
     let message = diagnostic.to_string();
+    let message = in_named_project(&message);
     let message = printable_lines(&message);
     let head = format!("{word}{code}:");
     // What it is about begins behind it, however long its first word is.
@@ -76,7 +78,7 @@ fn add(shown: &mut String, diagnostic: &dyn Diagnostic, around: Option<&dyn Sour
 /// `help:` with its text.
 pub fn help_lines(help: &str, width: usize) -> String {
     let head = "help:";
-    let text = wrapped(&format!("{head} {}", printable_lines(help)), width, INDENT);
+    let text = wrapped(&format!("{head} {}", printable_lines(&in_named_project(help))), width, INDENT);
     line(&text.replacen(head, &styled(output::GOOD, head), 1))
 }
 

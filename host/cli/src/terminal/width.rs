@@ -130,7 +130,7 @@ fn with_joined_commands(line: &str) -> String {
 }
 
 /// Where a command ends that a text begins with: at the closing backtick, or where a sentence continues outside of quotes.
-fn end_of_command(text: &str, is_in_backticks: bool) -> usize {
+pub(crate) fn end_of_command(text: &str, is_in_backticks: bool) -> usize {
     let mut quote = None;
     for (at, c) in text.char_indices() {
         let rest = &text[at..];
