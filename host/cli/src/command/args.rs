@@ -16,6 +16,7 @@ use graph_runtime::project::Project;
 use graph_runtime::project::stores::StoreKind;
 use graph_runtime::registry::fetch_cache::{self, Fetched};
 use graph_runtime::registry::pull::{Network, Puller, reference};
+use graph_runtime::run::pins::absolute;
 use graph_runtime::run::start::Sources;
 use graph_runtime::trust::trusted_keys;
 

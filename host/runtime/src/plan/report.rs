@@ -123,7 +123,8 @@ impl Plan {
         for (problem, of_hook, names) in &groups {
             let kind = if *of_hook { "hook" } else { "node" };
             let plural = if names.len() == 1 { "" } else { "s" };
-            let _ = write!(message, "\n- {kind}{plural} {}: {}", names.join(", "), block(&problem.message, "  "));
+            let _ =
+                write!(message, "\n- {kind}{plural} {}: {}", names.join(", "), block(&problem.message, "  "));
             let lines = problem.manifest_lines.as_ref().or(problem.help.as_ref());
             if let Some(lines) = lines.filter(|lines| !seen.contains(lines)) {
                 for line in lines.trim_end().lines() {
