@@ -195,7 +195,7 @@ fn a_run_that_has_not_begun_is_created() {
 /// The database of a stranger may have a chain as long, and as entangled, as it likes: each run of it is one line of a length for a screen.
 #[test]
 fn a_chain_of_thousands_of_runs_is_a_line_for_each() {
-    const RUNS: usize = 3_000;
+    const RUNS: u32 = 3_000;
     let place = Place::new();
     place.graph("plain.yaml", "start: a\nnodes: { a: { assign: { x: 1 } } }\n");
     assert_eq!(place.run(&["run", "plain.yaml", "--run-id", "r0"]).code, 0);
@@ -218,7 +218,7 @@ fn a_chain_of_thousands_of_runs_is_a_line_for_each() {
     }
     database.execute_batch("COMMIT").unwrap();
     let told = place.run(&["runs", "chain", "r0"]);
-    assert_eq!((told.code, told.stdout.lines().count()), (0, RUNS + 1), "{}", told.stderr);
+    assert_eq!((told.code, told.stdout.lines().count()), (0, RUNS as usize + 1), "{}", told.stderr);
     assert!(told.stdout.lines().all(|line| line.chars().count() < 160));
     assert!(told.stdout.contains("└ 2999: r2999  plain"), "{}", &told.stdout[told.stdout.len() - 400..]);
     // Runs that continue each other in a circle are shown, too.
@@ -226,6 +226,6 @@ fn a_chain_of_thousands_of_runs_is_a_line_for_each() {
     database.execute("UPDATE runs SET chain_root_id = 'r0' WHERE run_id = 'r0'", []).unwrap();
     drop(database);
     let (chain, code) = place.json(&["runs", "chain", "r7"]);
-    assert_eq!((code, chain["runs"].as_array().unwrap().len()), (0, RUNS + 1));
+    assert_eq!((code, chain["runs"].as_array().unwrap().len()), (0, RUNS as usize + 1));
     assert_eq!(chain["chain_root_id"], "r0");
 }
