@@ -200,10 +200,11 @@ fn a_chain_of_thousands_of_runs_is_a_line_for_each() {
     place.graph("plain.yaml", "start: a\nnodes: { a: { assign: { x: 1 } } }\n");
     assert_eq!(place.run(&["run", "plain.yaml", "--run-id", "r0"]).code, 0);
     let database = rusqlite::Connection::open(place.path(".ai/state/runs.db")).unwrap();
-    let mut columns =
-        database.prepare("SELECT name FROM pragma_table_info('runs') WHERE name <> 'id'").unwrap();
-    let columns: Vec<String> =
-        columns.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap();
+    let columns: Vec<String> = {
+        let mut named =
+            database.prepare("SELECT name FROM pragma_table_info('runs') WHERE name <> 'id'").unwrap();
+        named.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
+    };
     let values = columns.iter().map(|column| match column.as_str() {
         "run_id" => "'r' || ?1",
         "continuation_of" => "'r' || (?1 - 1)",
