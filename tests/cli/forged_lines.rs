@@ -44,8 +44,8 @@ fn what_a_graph_says_is_no_line_of_ours() {
             "g.yaml",
             &format!(
                 "version: \"1\"\ntool_type: graph\nexecutor_id: graph-host\ncategory: tests\ndescription: {quoted}\n\
-                 permissions: [{quoted}]\nconfig:\n  name: {quoted}\n  start: q\n  max_steps: 9\n  nodes:\n    q:\n      type: ask\n      \
-                 ask: {{ question: {quoted}, choices: [{quoted}, b], more: {quoted} }}\n      next: f\n    \
+                 permissions: [{quoted}]\nconfig:\n  start: q\n  max_steps: 9\n  nodes:\n    q:\n      type: ask\n      \
+                 ask: {{ question: {quoted}, choices: [{quoted}, b], about: {quoted} }}\n      next: f\n    \
                  f: {{ type: fail, fail: {{ message: {quoted} }} }}\n    alone: {{ next: {quoted} }}\n"
             ),
         );
