@@ -132,6 +132,48 @@ fn only_the_command_line_prints_exits_and_looks_where_it_was_typed() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
+/// Files that print or write texts with their line breaks, each with the reason. Everything else prints a stranger's text on one line, or as
+/// a block with a margin.
+const WITH_LINE_BREAKS: [(&str, &str); 13] = [
+    ("catalogue/src/text.rs", "pages in HTML"),
+    ("cli/src/terminal/case_report.rs", "lines that are indented, and differences line by line"),
+    ("cli/src/terminal/drawing.rs", "labels of a picture, without line breaks"),
+    ("cli/src/terminal/output.rs", "warnings, of which each further line is indented"),
+    ("cli/src/terminal/page.rs", "a page in HTML"),
+    ("cli/src/terminal/prompt.rs", "questions, of which each further line is indented"),
+    ("cli/src/terminal/report.rs", "errors, of which each further line is indented"),
+    ("cli/src/terminal/run_report.rs", "JSON, whose line breaks are layout"),
+    ("cli/src/terminal/values.rs", "lines of values, which are indented"),
+    ("cli/src/command/runs/transcript/lines.rs", "lines of messages, which are indented"),
+    ("runtime/src/error.rs", "errors, which the terminal indents"),
+    ("runtime/src/history/run_knowledge_item.rs", "a document"),
+    ("runtime/src/history/transcript/knowledge_item.rs", "a document"),
+];
+
+#[test]
+fn a_text_is_printed_on_one_line_or_as_a_block() {
+    let host = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(&host).unwrap() {
+        let source = entry.unwrap().path().join("src");
+        // The core is where the functions are.
+        if source.is_dir() && source != host.join("core/src") {
+            sources(&source, &mut files);
+        }
+    }
+    let mut found: Vec<String> = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        if text.contains("printable_lines") || text.contains("diagnostic::visible") {
+            found.push(file.strip_prefix(&host).unwrap().display().to_string());
+        }
+    }
+    found.sort();
+    let mut listed: Vec<_> = WITH_LINE_BREAKS.map(|(file, _)| file).to_vec();
+    listed.sort_unstable();
+    assert_eq!(found, listed);
+}
+
 /// Files that parse JSON without a limit on the memory that its values take, each with the reason.
 const WITHOUT_LIMIT: [(&str, &str); 6] = [
     ("core/src/json/parse.rs", "it is the reader that names limits"),

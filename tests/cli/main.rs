@@ -18,6 +18,7 @@ mod compiling;
 mod completions;
 mod concurrency;
 mod dialect;
+mod forged_lines;
 mod formats;
 mod gc_and_verify;
 mod hooks;

@@ -190,3 +190,95 @@ fn words_of_command_lines_are_one_word_for_a_shell() {
         assert_eq!(String::from_utf8_lossy(said), shown, "{word}");
     }
 }
+
+/// The commands of graph-host about runs in what is shown, as a person would copy them.
+fn shown_commands(ran: &Ran) -> Vec<String> {
+    let text = format!("{}\n{}", ran.stdout, ran.stderr);
+    let about_runs = ["graph-host resume ", "graph-host replay ", "graph-host runs "];
+    let each = text.lines().flat_map(|line| {
+        let begins = about_runs.iter().flat_map(|begin| line.match_indices(begin).map(|(at, _)| at));
+        begins.collect::<Vec<_>>().into_iter().map(|at| {
+            let command = &line[at..];
+            let end = ["`", "; ", ", ", " and "].iter().filter_map(|end| command.find(end)).min();
+            command[..end.unwrap_or(command.len())].to_owned()
+        })
+    });
+    each.filter(|command| !command.contains(" import")).collect()
+}
+
+/// A command that is given `--project` shows commands that find the project from where it was typed.
+#[test]
+fn commands_that_are_shown_name_the_project_that_was_given() {
+    let (stranger, place) = (Place::new(), Place::new());
+    for one in [&stranger, &place] {
+        one.graph("g.yaml", "start: a\nnodes: { a: { interrupt: before, assign: { x: 1 } } }");
+        assert_eq!(one.run(&["keys", "rotate-host"]).code, 0);
+    }
+    assert_eq!(stranger.run(&["run", "g.yaml", "--run-id", "s"]).code, 6);
+    assert_eq!(stranger.run(&["runs", "export", "s", "-o", "s.jsonl"]).code, 0);
+    place.write("s.jsonl", &stranger.read("s.jsonl"));
+    place.write("identity.pem", &stranger.read("home/identity.pem"));
+    place.write("FILE", "dispatch: []\n");
+    for folder in ["the project's/.ai", "elsewhere"] {
+        std::fs::create_dir_all(place.path(folder)).unwrap();
+    }
+    let project = "../the project's";
+    let at = |args: &[&str]| {
+        let mut command = place.command(args);
+        command.current_dir(place.path("elsewhere"));
+        place.ran(&command.output().unwrap())
+    };
+    // A file of the command that is typed.
+    std::fs::copy(place.path("FILE"), place.path("elsewhere/FILE")).unwrap();
+    let mut typed = 0;
+    for args in [
+        &["run", "../g.yaml", "--run-id", "r"][..],
+        &["runs", "import", "../s.jsonl"],
+        &["runs", "import", "../s.jsonl", "--identity", "../identity.pem"],
+        &["resume", "s"],
+        &["replay", "s", "--live"],
+        &["replay", "s", "--live", "--send"],
+        &["resume", "r", "--trust", "none.yaml"],
+        &["runs", "show", "r"],
+        &["runs", "show", "r/9.9"],
+        &["runs", "list", "--parent", "r/9.9"],
+        &["runs", "verify", "s"],
+        &["resume", "r"],
+        &["resume", "r"],
+        &["runs", "cancel", "r"],
+        &["runs", "show", "nobody"],
+        &["runs", "history", "r", "--last", "x"],
+    ] {
+        let ran = at(&[args, &["--project", project]].concat());
+        for command in shown_commands(&ran) {
+            assert!(
+                command.contains(" --project '../the project'\\''s'"),
+                "{args:?}: {command}\n{}",
+                ran.shown()
+            );
+            if command.contains("KEY=VALUE") || command.contains("ANSWER") || command.contains("CHECKPOINT") {
+                continue;
+            }
+            let mut shell = Command::new("sh");
+            let program = command.replacen("graph-host", env!("CARGO_BIN_EXE_graph-host"), 1);
+            shell.args(["-c", &program]).current_dir(place.path("elsewhere")).envs(
+                place
+                    .command(&[])
+                    .get_envs()
+                    .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned()))),
+            );
+            let told = place.ran(&shell.output().unwrap());
+            let message = &told.stderr;
+            assert!(
+                !message.contains("there are no runs here") && !message.contains("unexpected argument"),
+                "{command}: {}",
+                told.shown()
+            );
+            typed += 1;
+        }
+    }
+    assert!(typed > 4, "{typed}");
+    // With `--json`, the help says the same.
+    let ran = at(&["resume", "r", "--project", project, "--json"]);
+    assert!(ran.stdout.contains("--project '../the project'"), "{}", ran.shown());
+}

@@ -191,3 +191,42 @@ fn a_run_that_has_not_begun_is_created() {
     assert_eq!(place.json(&["runs", "show", "one"]).0["status"], "created");
     assert!(place.run(&["runs", "list"]).stdout.contains("created"));
 }
+
+/// The database of a stranger may have a chain as long, and as entangled, as it likes: each run of it is one line of a length for a screen.
+#[test]
+fn a_chain_of_thousands_of_runs_is_a_line_for_each() {
+    const RUNS: u32 = 3_000;
+    let place = Place::new();
+    place.graph("plain.yaml", "start: a\nnodes: { a: { assign: { x: 1 } } }\n");
+    assert_eq!(place.run(&["run", "plain.yaml", "--run-id", "r0"]).code, 0);
+    let database = rusqlite::Connection::open(place.path(".ai/state/runs.db")).unwrap();
+    let columns: Vec<String> = {
+        let mut named =
+            database.prepare("SELECT name FROM pragma_table_info('runs') WHERE name <> 'id'").unwrap();
+        named.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
+    };
+    let values = columns.iter().map(|column| match column.as_str() {
+        "run_id" => "'r' || ?1",
+        "continuation_of" => "'r' || (?1 - 1)",
+        "chain_root_id" => "'r0'",
+        column => column,
+    });
+    let (values, names) = (values.collect::<Vec<_>>().join(", "), columns.join(", "));
+    let insert = format!("INSERT INTO runs ({names}) SELECT {values} FROM runs WHERE run_id = 'r0'");
+    database.execute_batch("BEGIN").unwrap();
+    for number in 1..=RUNS {
+        database.execute(&insert, [number]).unwrap();
+    }
+    database.execute_batch("COMMIT").unwrap();
+    let told = place.run(&["runs", "chain", "r0"]);
+    assert_eq!((told.code, told.stdout.lines().count()), (0, RUNS as usize + 1), "{}", told.stderr);
+    assert!(told.stdout.lines().all(|line| line.chars().count() < 160));
+    assert!(told.stdout.contains("└ 2999: r2999  plain"), "{}", &told.stdout[told.stdout.len() - 400..]);
+    // Runs that continue each other in a circle are shown, too.
+    database.execute("UPDATE runs SET continuation_of = ?1 WHERE run_id = 'r0'", ["r3000"]).unwrap();
+    database.execute("UPDATE runs SET chain_root_id = 'r0' WHERE run_id = 'r0'", []).unwrap();
+    drop(database);
+    let (chain, code) = place.json(&["runs", "chain", "r7"]);
+    assert_eq!((code, chain["runs"].as_array().unwrap().len()), (0, RUNS as usize + 1));
+    assert_eq!(chain["chain_root_id"], "r0");
+}

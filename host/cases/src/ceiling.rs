@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use graph_core::capability::StatedSizes;
 use graph_core::limits::{ModelUse, RunLimits};
 use graph_core::walker::Summary;
 
@@ -32,12 +33,10 @@ impl Stop {
 }
 
 /// The limits of the user as a case has them: in memory it holds less than a run stores, unless the manifest says how much.
-pub(crate) fn of_user(given: RunLimits) -> RunLimits {
-    let usual = RunLimits::DEFAULT;
-    let held = |given: u64, usual: u64| if given == usual { usual.min(HELD) } else { given };
+pub(crate) fn of_user(given: RunLimits, stated: StatedSizes) -> RunLimits {
     RunLimits {
-        results: held(given.results, usual.results),
-        stored: held(given.stored, usual.stored),
+        results: stated.results.unwrap_or(given.results.min(HELD)),
+        stored: stated.stored.unwrap_or(given.stored.min(HELD)),
         ..given
     }
 }
@@ -297,5 +296,27 @@ impl Waiting {
 impl Drop for Held {
     fn drop(&mut self) {
         self.held.fetch_sub(self.size, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use graph_core::capability::Manifest;
+
+    use super::*;
+
+    #[test]
+    fn a_size_that_is_stated_counts_also_where_it_is_the_default() {
+        let sizes = |run: &str| {
+            let (manifest, _) = Manifest::parse(&format!("run: {{ {run} }}"), "caps.yaml", "/").unwrap();
+            let most = of_user(manifest.run_limits(), manifest.stated_sizes());
+            (most.results, most.stored)
+        };
+        let usual = RunLimits::DEFAULT;
+        assert_eq!(sizes("steps: 7"), (HELD, HELD));
+        assert_eq!(sizes(&format!("stored: {}", usual.stored)), (HELD, usual.stored));
+        assert_eq!(sizes(&format!("results: {}", usual.results)), (usual.results, HELD));
+        assert_eq!(sizes("results: 1KiB, stored: 2KiB"), (1 << 10, 2 << 10));
     }
 }

@@ -75,8 +75,9 @@ impl Items {
 
     /// The ceiling of each case: the limits of the user's manifest, or the defaults.
     pub(crate) fn ceiling(&self) -> RunLimits {
-        let given = self.real.as_ref().map_or(RunLimits::DEFAULT, |real| real.grants.run_limits());
-        ceiling::of_user(given)
+        let nothing = Manifest::deny_all();
+        let grants = self.real.as_ref().map_or(&nothing, |real| &real.grants);
+        ceiling::of_user(grants.run_limits(), grants.stated_sizes())
     }
 
     /// How many cases run at a time. Each holds its own results and its own store in memory.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use graph_core::diagnostic::printable;
+use graph_core::diagnostic;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::Url;
@@ -53,8 +53,8 @@ impl Text {
 
 fn visible(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
-        Some((at, _)) => format!("{}…", printable(&text[..at])),
-        None => printable(text).into_owned(),
+        Some((at, _)) => format!("{}…", diagnostic::visible(&text[..at])),
+        None => diagnostic::visible(text).into_owned(),
     }
 }
 

@@ -8,10 +8,12 @@ use graph_runtime::graph_engine::Compiler;
 use crate::terminal::live_line;
 use crate::terminal::output::Output;
 use crate::terminal::text::TerminalNotices;
+use crate::terminal::typed;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::host::Host;
 use graph_runtime::project::user_home::Home;
 use graph_runtime::project::{self, Project};
+use graph_runtime::run::pins::absolute;
 
 /// How many tasks a thread takes up before it looks at timers, signals and sockets, unless it is idle. The default of the
 /// runtime, 61, with an epoch of 5 ms makes a deadline late by up to 0.3 s.
@@ -93,9 +95,17 @@ pub fn current_project() -> Result<Project> {
     Ok(Project::around(current_folder()?))
 }
 
+/// Whether the project in a folder is the one that a command without `--project` works on.
+pub fn is_current(folder: &Path) -> bool {
+    current_project().is_ok_and(|current| absolute(current.folder()) == absolute(folder))
+}
+
 /// The project that is named, or the one around the current folder.
 pub fn named_project(folder: Option<&Path>) -> Result<Project> {
     let Some(folder) = folder else { return current_project() };
     project::check_folder(folder)?;
+    if !is_current(folder) {
+        typed::name_project(folder);
+    }
     Ok(Project::at(folder.to_path_buf()))
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use graph_core::diagnostic::{Diagnostics, printable};
+use graph_core::diagnostic::{Diagnostics, printable_lines};
 use graph_core::record::ErrorCode;
 use graph_driver::DriveError;
 use serde_json::Value;
@@ -235,7 +235,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&printable(&self.0.message))
+        f.write_str(&printable_lines(&self.0.message))
     }
 }
 
@@ -243,7 +243,10 @@ impl std::error::Error for Error {}
 
 impl miette::Diagnostic for Error {
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.0.help.as_deref().map(|help| Box::new(printable(help).into_owned()) as Box<dyn fmt::Display>)
+        self.0
+            .help
+            .as_deref()
+            .map(|help| Box::new(printable_lines(help).into_owned()) as Box<dyn fmt::Display>)
     }
 
     fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn miette::Diagnostic> + 'a>> {

@@ -47,6 +47,28 @@ pub enum StorageError {
         /// What is wrong with it.
         problem: BadName,
     },
+    /// The row of a run holds what no store would write. Other runs are not affected.
+    #[error(
+        "{location}: run `{run}`, row {row} of table runs, is damaged: {reason}; other runs can still be read, and `graph-host runs list` shows them"
+    )]
+    Run {
+        /// The location of the store, for users.
+        location: String,
+        /// The id of the run, safe to show.
+        run: String,
+        /// The number of the row.
+        row: i64,
+        /// The column, and what is wrong with it.
+        reason: String,
+    },
+    /// The count from which each process that takes a run gets a number has no next one.
+    #[error(
+        "{location}: the count of processes that have taken its runs is missing or has no next number, which this program never writes: no run here can be started or resumed; all can be read: export them, and import them into another project"
+    )]
+    NoNextEpoch {
+        /// The location of the store, for users.
+        location: String,
+    },
     /// Reading takes more work than an undamaged file of this size could need.
     #[error(
         "{location} is damaged: reading it takes more work than a file of its size can need; move it away, or put it back from a backup"
@@ -106,9 +128,12 @@ impl StorageError {
     /// The code with which a run ends that meets this error.
     pub const fn code(&self) -> ErrorCode {
         match self {
-            Self::Corrupt { .. } | Self::Newer { .. } | Self::Row { .. } | Self::Endless { .. } => {
-                ErrorCode::Integrity
-            }
+            Self::Corrupt { .. }
+            | Self::Newer { .. }
+            | Self::Row { .. }
+            | Self::Run { .. }
+            | Self::NoNextEpoch { .. }
+            | Self::Endless { .. } => ErrorCode::Integrity,
             Self::Full { .. }
             | Self::Busy { .. }
             | Self::NotWritable { .. }
@@ -432,8 +457,15 @@ mod tests {
         let (run, file, namespace) = ("r-7".to_owned(), PathBuf::from("p/runs.db"), String::new());
         let location = location(&file);
         let bad = || crate::names::run_id("run_id", "../\u{1b}[2J").unwrap_err();
-        let storage: [StorageError; 7] = [
+        let storage: [StorageError; 9] = [
             StorageError::Row { location: location.clone(), table: "runs", row: 7, problem: bad() },
+            StorageError::Run {
+                location: location.clone(),
+                run: "r-7".to_owned(),
+                row: 7,
+                reason: "`created_at` is -1".to_owned(),
+            },
+            StorageError::NoNextEpoch { location: location.clone() },
             StorageError::Endless { location: location.clone() },
             StorageError::Corrupt {
                 location: location.clone(),

@@ -8,7 +8,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use graph_core::diagnostic::shell_quoted;
 use graph_core::trust::Yank;
 use graph_core::yaml::{parse_duration, parse_size};
-use graph_host::context::{Context, current_project};
+use graph_host::context::{Context, is_current};
+use graph_host::terminal::typed::project_option;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::history::events::{Namespaces, StreamKind};
 use graph_runtime::project::Project;
@@ -27,8 +28,7 @@ pub(crate) fn size(text: &str) -> std::result::Result<u64, String> {
 /// A run as a command takes it: as it was typed, with the project where that is not the one of the current folder.
 pub(crate) fn typed_run(run: &str, project: &Path) -> String {
     let run = shell_quoted(run);
-    let is_current = current_project().is_ok_and(|current| absolute(current.folder()) == absolute(project));
-    if is_current { run } else { format!("{run} --project {}", shell_quoted(&project.display().to_string())) }
+    if is_current(project) { run } else { run + &project_option(project) }
 }
 
 /// An error whose help says what to type names the run as a command takes it.

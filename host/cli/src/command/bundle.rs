@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graph_core::capability::Manifest;
+use graph_core::diagnostic::printable;
 use graph_host::context::{Context, named_project};
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::inputs;
@@ -146,10 +147,14 @@ fn show(bundle: &Bundle, out: &Path, context: &Context) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     for check in &document.missing_checks {
-        output.warn(format_args!("{}: {}", check.node, check.message));
+        output.warn(format_args!("{}: {}", printable(&check.node), check.message));
     }
     for folder in document.folders.iter().filter(|folder| !folder.packed) {
-        output.note(format_args!("the page asks for the folder {} ({})", folder.host, folder.access));
+        output.note(format_args!(
+            "the page asks for the folder {} ({})",
+            printable(&folder.host),
+            folder.access
+        ));
     }
     output.line(format_args!(
         "{} {}: {}, {}, {} KB, signed by {}",
@@ -196,7 +201,7 @@ fn verify(folder: &Path, key: Option<&str>, context: &Context) -> Result<Exit> {
         styled(output::GOOD, "✓"),
         shown(folder),
         counted(checked.files as u64, "file"),
-        checked.document.graph.id,
+        printable(&checked.document.graph.id),
         id.short()
     ))?;
     if standing == "carried" {

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use graph_core::capability::capability_name;
-use graph_core::diagnostic::printable;
+use graph_core::diagnostic::{block, printable};
 use graph_core::digest::Digest;
 use graph_core::graph::{ItemType, Primary};
 use graph_core::host_item::HostItem;
@@ -145,7 +145,7 @@ fn host_item(item: HostItem, context: &Context) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     output.line(format_args!("{}  performed by graph-host", styled(output::BOLD, item.id())))?;
-    output.line(format_args!("  {}", item.description()))?;
+    show_about("about", item.description(), output)?;
     output.line(format_args!("  trust     {}", styled(output::GOOD, "built in")))?;
     output.line(format_args!("  grant     dispatch: [\"{capability}\"]"))?;
     let params = run_report::pretty(&item.params_schema()).replace('\n', "\n            ");
@@ -192,8 +192,8 @@ fn text_item(
         }))?;
     } else {
         output.line(format_args!("{}  {}", styled(output::BOLD, printable(id)), item_type.as_str()))?;
-        for line in [item.title.as_deref(), item.description()].into_iter().flatten() {
-            output.line(format_args!("  {}", printable(line.trim())))?;
+        for (name, text) in [("title", item.title.as_deref()), ("about", item.description())] {
+            text.map_or(Ok(()), |text| show_about(name, text, output))?;
         }
         output.line(format_args!("  file      {shown}"))?;
         output.line(format_args!("  digest    {digest}"))?;
@@ -206,6 +206,14 @@ fn text_item(
         }
     }
     Ok(if matches!(standing, TextStanding::Invalid(_)) { Exit::Integrity } else { Exit::Ok })
+}
+
+/// Where the lines of a field continue.
+const NEXT_LINE: &str = "            ";
+
+/// A text of the author, behind its name: without one it could say who has signed the item.
+fn show_about(name: &str, text: &str, output: Output) -> Result<()> {
+    output.line(format_args!("  {name:<9} {}", block(text.trim(), NEXT_LINE)))
 }
 
 /// The other items with its id, if there are any.
@@ -278,9 +286,9 @@ fn component(
         }))?;
         return Ok(Exit::Ok);
     }
-    let version = verified.version().map(|version| format!("@{version}")).unwrap_or_default();
+    let version = verified.version().map(|version| format!("@{}", printable(version))).unwrap_or_default();
     output.line(format_args!("{}{version}  component", styled(output::BOLD, printable(verified.id()))))?;
-    output.line(format_args!("  {}", printable(&description.summary)))?;
+    show_about("about", &description.summary, output)?;
     let file = if is_built_in { "built into graph-host".to_owned() } else { project::shown(path) };
     output.line(format_args!("  file      {file} ({} bytes)", verified.bytes().len()))?;
     output.line(format_args!("  digest    {}", verified.digest()))?;
@@ -362,7 +370,7 @@ fn show_callables(id: &str, component: &ComponentDescription, output: Output) ->
         let item = format!("{id}#{}", function.name);
         output.line(format_args!("  function  {}", styled(output::BOLD, printable(&item))))?;
         if !function.summary.is_empty() {
-            output.line(format_args!("            {}", printable(&function.summary)))?;
+            output.line(format_args!("            {}", block(&function.summary, NEXT_LINE)))?;
         }
         show_schemas(&function.params, &function.result, output)?;
     }
@@ -434,7 +442,7 @@ fn graph(
     } else {
         output.line(format_args!("{}  graph", styled(output::BOLD, printable(&graph.id))))?;
         if let Some(description) = &graph.description {
-            output.line(format_args!("  {}", printable(description.trim())))?;
+            show_about("about", description, output)?;
         }
         let shown =
             if built_in::is_place(path) { "built into graph-host".to_owned() } else { project::shown(path) };

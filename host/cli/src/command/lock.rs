@@ -5,6 +5,7 @@ use graph_host::context::current_project;
 use graph_runtime::error::Kind;
 use std::path::PathBuf;
 
+use graph_core::diagnostic::{block, printable};
 use graph_core::trust::{PublishedVersion, Yank};
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
@@ -160,13 +161,11 @@ fn check(lock: &LockFile, puller: &Puller<'_>, context: &Context) -> Result<Exit
     context.output.show(&document, || {
         let line = |(id, problems, _): &(String, Vec<String>, _)| {
             if problems.is_empty() {
-                return format!("{} {id}", styled(GOOD, "✓"));
+                return format!("{} {}", styled(GOOD, "✓"), printable(id));
             }
-            let told: Vec<_> = problems
-                .iter()
-                .map(|problem| format!("\n  {}", graph_core::diagnostic::printable(problem)))
-                .collect();
-            format!("{} {id}{}", styled(BAD, "✗"), told.concat())
+            let told: Vec<_> =
+                problems.iter().map(|problem| format!("\n  {}", block(problem, "    "))).collect();
+            format!("{} {}{}", styled(BAD, "✗"), printable(id), told.concat())
         };
         rows.iter().map(line).collect::<Vec<_>>().join("\n")
     })?;
@@ -206,11 +205,12 @@ fn to_json(one: &Brought, before: Option<&Locked>, yank: Option<&Yank>) -> Value
 
 fn render(one: &Brought, before: Option<&Locked>) -> String {
     let before = before.filter(|held| held.manifest != one.pulled.manifest);
-    let before = before.map(|held| format!(", before {} {}", held.version, held.manifest.short()));
+    let before =
+        before.map(|held| format!(", before {} {}", printable(&held.version), held.manifest.short()));
     format!(
         "{} {} {}{}",
-        styled(BOLD, &one.pulled.id),
-        one.pulled.version,
+        styled(BOLD, printable(&one.pulled.id)),
+        printable(&one.pulled.version),
         styled(DIM, one.pulled.manifest),
         before.unwrap_or_default()
     )

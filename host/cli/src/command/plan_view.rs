@@ -101,7 +101,7 @@ fn show_graph(scene: &RunContext, output: Output) -> Result<()> {
     ))?;
     output.line(format_args!("  {}", styled(output::DIM, graph.digest)))?;
     if let Some(name) = &graph.name {
-        output.line(format_args!("  {}", printable(name)))?;
+        output.line(format_args!("  name {}", printable(name)))?;
     }
     if graph.dialect == Dialect::Rye {
         output.line("  follows Rye's dialect: graph-host explain rye")?;

@@ -6,6 +6,7 @@ use crate::command::published_cases::unsigned;
 use graph_host::context::current_project;
 use std::path::{Path, PathBuf};
 
+use graph_core::diagnostic::printable;
 use graph_core::record::ErrorCode;
 use graph_core::trust::Yank;
 use graph_host::context::Context;
@@ -142,7 +143,7 @@ fn companions_of(
         if let Some(unsigned) = unsigned(&one.pulled.companions, None) {
             context.output.warn(format_args!(
                 "{unsigned}: anyone who may write to {} can have written that",
-                graph_core::diagnostic::printable(&one.reference.to_string())
+                printable(&one.reference.to_string())
             ));
         }
         folder.check(&one.pulled.id, &files)?;
@@ -247,13 +248,10 @@ fn render(one: &Brought, path: &Path, was_there: bool) -> String {
         "{} {} {} {}\n  {}\n  {} {}",
         styled(GOOD, what),
         one.pulled.kind.as_str(),
-        styled(BOLD, &one.pulled.id),
-        one.pulled.version,
+        styled(BOLD, printable(&one.pulled.id)),
+        printable(&one.pulled.version),
         styled(DIM, one.pulled.manifest),
         project::shown(path),
-        styled(
-            DIM,
-            format_args!("signed by {}", graph_core::diagnostic::printable(&one.pulled.key.to_string()))
-        ),
+        styled(DIM, format_args!("signed by {}", printable(&one.pulled.key.to_string()))),
     )
 }

@@ -101,7 +101,7 @@ async fn again(args: &Args, context: &Context) -> Result<Exit> {
     }
     if let Some(first) = done.differences.first() {
         for change in &done.changes {
-            output.warn(printable(change));
+            output.warn(change);
         }
         let details = json!({ "differences": done.differences, "changes": done.changes });
         let (difference, others) = (Box::new(first.clone()), done.differences.len() - 1);
@@ -156,7 +156,7 @@ fn live(run: &str, done: &Replay, context: &Context) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     for change in &done.changes {
-        output.warn(printable(change));
+        output.warn(change);
     }
     for found in &done.world {
         show(found, context)?;

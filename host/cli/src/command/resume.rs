@@ -1,6 +1,7 @@
 //! `graph-host resume`: resumes a run.
 
 use graph_host::context::named_project;
+use graph_host::terminal::typed::in_named_project;
 use graph_runtime::run::resume;
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -255,7 +256,8 @@ fn checked_line(checked: &Checked, run: &str) -> String {
     if first == 0 {
         return format!("checked {what}");
     }
-    format!("checked {what}; for the whole history: graph-host runs verify {run}")
+    in_named_project(&format!("checked {what}; for the whole history: graph-host runs verify {run}"))
+        .into_owned()
 }
 
 /// New inputs of a run.

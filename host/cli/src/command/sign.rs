@@ -213,12 +213,13 @@ fn text_item(args: &Args, text: &str, mark: CommentMark, key: &SigningKey) -> Re
 
 impl Report {
     fn render(&self) -> String {
-        let version = self.version.as_ref().map(|version| format!("@{version}")).unwrap_or_default();
+        let version =
+            self.version.as_ref().map(|version| format!("@{}", printable(version))).unwrap_or_default();
         let mut lines = vec![format!(
             "{} {}{version} {}",
             styled(GOOD, if self.was_there == Some(true) { "signed already" } else { "signed" }),
-            styled(BOLD, &self.item),
-            styled(DIM, &self.file)
+            styled(BOLD, printable(&self.item)),
+            styled(DIM, printable(&self.file))
         )];
         let mut field = |name: &str, value: &str| {
             lines.push(format!("  {} {}", styled(DIM, format_args!("{name:<10}")), printable(value)));

@@ -248,7 +248,7 @@ impl TrustedReport {
         let mut text = format!("{}  {}\n", styled(BOLD, printable(&self.name)), styled(style, standing));
         let mut field = |name: &str, value: &str| {
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "  {} {value}", styled(DIM, format_args!("{name:<10}")));
+            let _ = writeln!(text, "  {} {}", styled(DIM, format_args!("{name:<10}")), printable(value));
         };
         field("id", &self.id);
         let items: Vec<_> = self.items.iter().map(ItemPattern::as_str).collect();

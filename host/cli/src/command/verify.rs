@@ -178,7 +178,8 @@ fn signer(store: &TrustStore, key: KeyId, item: &ItemId) -> Result<TrustedReport
 
 impl Report {
     fn render(&self) -> String {
-        let version = self.version.as_ref().map(|version| format!("@{version}")).unwrap_or_default();
+        let version =
+            self.version.as_ref().map(|version| format!("@{}", printable(version))).unwrap_or_default();
         let mut text = format!(
             "{} {}{version} {}\n",
             styled(GOOD, "verified"),
@@ -187,7 +188,7 @@ impl Report {
         );
         let mut field = |name: &str, value: &str| {
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "  {} {value}", styled(DIM, format_args!("{name:<10}")));
+            let _ = writeln!(text, "  {} {}", styled(DIM, format_args!("{name:<10}")), printable(value));
         };
         match self.format {
             Some(1) => field(
@@ -204,7 +205,7 @@ impl Report {
             field("signed at", time);
         }
         if let Some(graph) = &self.graph {
-            field("graph", &printable(graph));
+            field("graph", graph);
         }
         if let Some(messages) = self.messages {
             field("messages", &messages.to_string());

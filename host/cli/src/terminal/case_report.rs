@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use graph_cases::{CaseReport, Crashes, Mismatch, Problem, Report};
-use graph_core::diagnostic::printable;
+use graph_core::diagnostic::{block, printable, printable_lines};
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
@@ -41,7 +41,7 @@ fn write_case(text: &mut String, case: &CaseReport) {
         printable(name)
     );
     if let Some(about) = &case.about {
-        let _ = writeln!(text, "  {}", styled(output::DIM, printable(about)));
+        let _ = writeln!(text, "  {}", styled(output::DIM, block(about, "  ")));
     }
     for problem in &case.problems {
         write_problem(text, problem, &case.file);
@@ -51,25 +51,25 @@ fn write_case(text: &mut String, case: &CaseReport) {
 
 fn write_problem(text: &mut String, problem: &Problem, file: &str) {
     match problem {
-        Problem::Unreadable(message) => indent(text, &printable(message)),
+        Problem::Unreadable(message) => indent(text, &printable_lines(message)),
         Problem::Invalid(diagnostics) => {
             for (line, problem) in diagnostics.to_lines().iter().zip(diagnostics.iter()) {
-                indent(text, line);
+                indent(text, &printable(line));
                 if let Some(help) = problem.help_text() {
-                    indent(text, &format!("  help: {help}"));
+                    indent(text, &printable_lines(&format!("  help: {help}")));
                 }
             }
         }
         Problem::Limit { step, line, message, .. } => {
             let step = step.map(|step| format!(" step {step},")).unwrap_or_default();
-            let _ = writeln!(text, "  {}:{line}:{step} limit: {}", printable(file), printable(message));
+            let _ = writeln!(text, "  {}:{line}:{step} limit: {}", printable(file), block(message, "    "));
         }
         Problem::Fault { step, operation, line, message } => {
             let _ = writeln!(
                 text,
                 "  {}:{line}: step {step}, {operation}: {}",
                 printable(file),
-                printable(message)
+                block(message, "    ")
             );
         }
         Problem::Unexpected { step, operation, line, mismatches } => {
@@ -89,7 +89,7 @@ fn write_problem(text: &mut String, problem: &Problem, file: &str) {
             }
             match message {
                 Some(message) => {
-                    let _ = writeln!(text, ": {}", printable(message));
+                    let _ = writeln!(text, ": {}", block(message, "    "));
                 }
                 None => text.push_str(":\n"),
             }
@@ -117,7 +117,7 @@ fn write_mismatch(text: &mut String, mismatch: &Mismatch) {
             styled(output::BAD, printable(&mismatch.actual["code"].to_string()))
         );
         for line in message.lines() {
-            let _ = writeln!(text, "      {}", printable(line));
+            let _ = writeln!(text, "      {}", printable_lines(line));
         }
         return;
     }
@@ -141,7 +141,7 @@ fn write_mismatch(text: &mut String, mismatch: &Mismatch) {
     );
     for change in TextDiff::from_lines(&expected, &actual).iter_all_changes() {
         let line = change.value().trim_end_matches('\n');
-        let line = printable(line);
+        let line = printable_lines(line);
         let _ = match change.tag() {
             ChangeTag::Equal => writeln!(text, "      {line}"),
             ChangeTag::Delete => writeln!(text, "    {}", styled(output::GOOD, format_args!("- {line}"))),

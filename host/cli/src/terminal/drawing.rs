@@ -1,6 +1,6 @@
 //! Pictures of graphs as SVG.
 
-use graph_core::diagnostic::printable;
+use graph_core::diagnostic::visible;
 use graph_core::topology::{Topology, TopologyEdge, TopologyEdgeKind, TopologyKind, TopologyNode};
 use layout::backends::svg::SVGWriter;
 use layout::core::base::Orientation;
@@ -193,7 +193,7 @@ fn arrow(edge: &TopologyEdge) -> Arrow {
 
 /// A text on one line, without what a terminal or a picture would act on.
 fn short(text: &str) -> String {
-    let text = printable(text).replace(['\n', '\t'], " ");
+    let text = visible(text).replace(['\n', '\t'], " ");
     if text.chars().count() <= LONGEST {
         return text;
     }

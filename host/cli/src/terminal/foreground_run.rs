@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use graph_core::diagnostic::printable;
+use graph_core::diagnostic::block;
 use graph_core::node::Category;
 use graph_core::record::{InterruptRecord, Status};
 use graph_core::walker::{Answers, Event, Resume, Summary};
@@ -84,7 +84,7 @@ impl Session {
                         return Ok(self.driver.take_summary());
                     }
                     let error = summary.error.as_ref().map_or("", |error| &error.message);
-                    self.output.note(styled(output::CAUTION, printable(error)));
+                    self.output.note(styled(output::CAUTION, block(error, "  ")));
                 }
                 _ => return Ok(self.driver.take_summary()),
             }

@@ -19,5 +19,6 @@ pub mod report;
 pub mod run_report;
 pub mod table;
 pub mod text;
+pub mod typed;
 pub mod values;
 pub mod width;

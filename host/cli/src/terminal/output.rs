@@ -6,10 +6,11 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::{AnsiColor, Style};
-use graph_core::diagnostic::{is_invisible, printable, turns};
+use graph_core::diagnostic::{block, is_invisible, printable_lines, turns};
 use serde_json::{Value, json};
 
 use crate::terminal::json_document::{self, Document};
+use crate::terminal::typed::in_named_project;
 use crate::terminal::width::{width, wrapped};
 use crate::terminal::{exit, live_line, report};
 use graph_runtime::error::{Error, Result};
@@ -59,14 +60,17 @@ fn escaped_json(text: String, is_hidden: fn(char) -> bool) -> String {
 
 /// An error as `--json` prints it.
 pub fn error_document(error: &Error) -> Value {
-    let mut members =
-        json!({ "code": error.code(), "exit": exit::of(error).code(), "message": error.message() });
+    let message = in_named_project(error.message());
+    let mut members = json!({ "code": error.code(), "exit": exit::of(error).code(), "message": message });
     if let Some(help) = error.help_text() {
-        members["help"] = Value::from(help);
+        members["help"] = Value::from(in_named_project(help));
     }
     if let Some(Value::Object(details)) = error.more() {
         for (key, value) in details {
-            members[key] = value.clone();
+            members[key] = match value.as_str().filter(|_| key == "command") {
+                Some(command) => Value::from(in_named_project(command)),
+                None => value.clone(),
+            };
         }
     }
     json!({ "error": members })
@@ -183,9 +187,14 @@ impl Output {
 
     /// Prints a warning on stderr.
     pub fn warn(self, text: impl Display) {
-        let text = format!("warning: {}", printable(&text.to_string()));
-        // It is only wrapped for a terminal: a program that reads it gets one line.
-        let text = if io::stderr().is_terminal() { wrapped(&text, width(), "  ") } else { text };
+        let text = text.to_string();
+        let text = in_named_project(&text);
+        // It is only wrapped for a terminal: a program that reads it gets the lines as they are, none of them at the margin.
+        let text = if io::stderr().is_terminal() {
+            wrapped(&format!("warning: {}", printable_lines(&text)), width(), "  ")
+        } else {
+            format!("warning: {}", block(&text, "  "))
+        };
         self.note(text.replacen("warning:", &styled(CAUTION, "warning:"), 1));
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use graph_core::diagnostic::printable;
+use graph_core::diagnostic::visible;
 
 const STYLE: &str = "
 :root { color-scheme: light dark; }
@@ -82,7 +82,7 @@ fn table_row<'t>(cells: impl Iterator<Item = &'t str>, element: &str) -> String 
 /// Text that is nothing but text in HTML.
 fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
-    for c in printable(text).chars() {
+    for c in visible(text).chars() {
         match c {
             '&' => shown.push_str("&amp;"),
             '<' => shown.push_str("&lt;"),

@@ -14,7 +14,7 @@ use crate::terminal::output::{self, Output, styled};
 use crate::terminal::run_report::all_of_it;
 use crate::terminal::values::{Extent, ValueLines};
 use crate::terminal::width::{one_line, width, wrapped};
-use graph_core::diagnostic::printable;
+use graph_core::diagnostic::{block, printable, printable_lines};
 use graph_runtime::error::{Error, Result};
 
 /// Answers as they are typed on a command line: one alone, or `ID=ANSWER` for each.
@@ -90,7 +90,7 @@ fn value(text: &str, asked: Option<&InterruptRecord>) -> Result<Value> {
             format!(" to `{}` ({})", printable(&asked.id), printable(&asked.node))
         });
         let refused =
-            Error::usage(format!("the answer{whose} is not accepted: {}", printable(&error.to_string())));
+            Error::usage(format!("the answer{whose} is not accepted: {}", block(&error.to_string(), "  ")));
         match error {
             AnswerError::Json(_) => refused.help(AS_TEXT),
             _ => refused,
@@ -190,7 +190,7 @@ fn answer(line: &str, payload: &Value) -> Reply {
     match Question::of(payload).read(line) {
         Ok(value) => Reply::Value(value),
         Err(error @ AnswerError::Json(_)) => Reply::Again(format!("{error}; {AS_TEXT}")),
-        Err(error) => Reply::Again(printable(&error.to_string()).into_owned()),
+        Err(error) => Reply::Again(block(&error.to_string(), "  ")),
     }
 }
 
@@ -212,7 +212,7 @@ pub fn question(interrupt: &InterruptRecord, run: Option<&str>) -> String {
     };
     // The question is not shortened: the user has to read all of it to answer.
     let place = "x".repeat(display_width(&node) + display_width(&id) + 3);
-    let head = wrapped(&format!("{place} {}", printable(text.trim_end())), columns, "    ");
+    let head = wrapped(&format!("{place} {}", printable_lines(text.trim_end())), columns, "    ");
     let rest = head.strip_prefix(&place).unwrap_or_default();
     let mut shown = format!(
         "{} {} {}{rest}",
@@ -242,7 +242,8 @@ pub fn question(interrupt: &InterruptRecord, run: Option<&str>) -> String {
     }
     let form = Question::of(payload);
     for (number, choice) in (1..).zip(form.choices()) {
-        let choice = printable(&self::text(choice)).replace('\n', " ");
+        let choice = self::text(choice).replace('\n', " ");
+        let choice = printable(&choice);
         let _ = write!(shown, "\n  {}", wrapped(&format!("{number}. {choice}"), columns - 2, "     "));
     }
     if form.takes_other() && !form.choices().is_empty() {

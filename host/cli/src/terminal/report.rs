@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use graph_core::diagnostic::printable;
+use graph_core::diagnostic::printable_lines;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Severity, SourceCode};
 
 use crate::terminal::output::{self, styled};
+use crate::terminal::typed::in_named_project;
 use crate::terminal::width::wrapped;
 
 /// How many columns what belongs to a line is indented by.
@@ -55,7 +56,8 @@ fn add(shown: &mut String, diagnostic: &dyn Diagnostic, around: Option<&dyn Sour
     };
     let code = diagnostic.code().map(|code| format!("[{code}]")).unwrap_or_default();
     let message = diagnostic.to_string();
-    let message = printable(&message);
+    let message = in_named_project(&message);
+    let message = printable_lines(&message);
     let head = format!("{word}{code}:");
     // What it is about begins behind it, however long its first word is.
     let text = wrapped(&format!("{head}\u{a0}{message}"), width, INDENT).replacen('\u{a0}', " ", 1);
@@ -76,7 +78,7 @@ fn add(shown: &mut String, diagnostic: &dyn Diagnostic, around: Option<&dyn Sour
 /// `help:` with its text.
 pub fn help_lines(help: &str, width: usize) -> String {
     let head = "help:";
-    let text = wrapped(&format!("{head} {}", printable(help)), width, INDENT);
+    let text = wrapped(&format!("{head} {}", printable_lines(&in_named_project(help))), width, INDENT);
     line(&text.replacen(head, &styled(output::GOOD, head), 1))
 }
 
@@ -131,7 +133,7 @@ impl Diagnostic for Places<'_> {
 /// An error in a line of its own, for what stops without a diagnostic: `error: CODE in NODE: message`.
 pub fn error_lines(what: &str, message: &str, width: usize) -> String {
     let head = "error:";
-    let text = format!("{head} {what}: {}", printable(message));
+    let text = format!("{head} {what}: {}", printable_lines(message));
     wrapped(&text, width, INDENT).replacen(head, &styled(output::BAD, head), 1)
 }
 

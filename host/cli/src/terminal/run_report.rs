@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use graph_core::diagnostic::{printable, turns};
+use graph_core::diagnostic::{printable, printable_lines, turns};
 use graph_core::node::{Category, Failure};
 use graph_core::record::{HookSummary, RunError, Status};
 use graph_core::walker::{ChannelChange, Summary};
@@ -40,7 +40,7 @@ pub fn exit(summary: &Summary) -> Exit {
 
 /// A value on several lines, safe to show.
 pub fn pretty(value: &Value) -> String {
-    printable(&serde_json::to_string_pretty(value).unwrap_or_default()).into_owned()
+    printable_lines(&serde_json::to_string_pretty(value).unwrap_or_default()).into_owned()
 }
 
 /// A text for a program or a file: what steers a terminal that shows it later is escaped, and nothing else.

@@ -39,6 +39,18 @@ pub fn event_line(path: &str, name: &str, payload: &Value) -> String {
     format!("      {} {head}{}", styled(output::DIM, "event"), one_line(&payload.to_string(), room))
 }
 
+/// The deepest level of a tree that is indented for itself.
+const DEEPEST: usize = 24;
+
+/// How a line of a tree begins: indented by its depth, and where that is too deep for a screen, with the depth as a number.
+pub fn branch(depth: usize) -> String {
+    match depth {
+        0 => String::new(),
+        1..=DEEPEST => format!("{}└ ", "  ".repeat(depth - 1)),
+        _ => format!("{}└ {depth}: ", "  ".repeat(DEEPEST - 1)),
+    }
+}
+
 /// The path of a task, with its number where it is for an item.
 fn of_item(path: &str, item: Option<ItemPlace>) -> Cow<'_, str> {
     item.map_or(Cow::Borrowed(path), |item| Cow::Owned(format!("{path}#{}", item.number)))
@@ -115,5 +127,17 @@ impl TerminalNotices {
         };
         let (path, message) = (printable(path), printable(message));
         self.output.note(format_args!("      {} {path}: {message}", styled(style, level.as_str())));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_a_tree_fits_a_screen_however_deep_it_is() {
+        assert_eq!(branch(0), "");
+        assert_eq!((branch(1), branch(3)), ("└ ".to_owned(), "    └ ".to_owned()));
+        assert!(branch(40_000).ends_with("└ 40000: ") && branch(40_000).chars().count() < 60);
     }
 }

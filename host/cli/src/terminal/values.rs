@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use graph_core::diagnostic::printable;
+use graph_core::diagnostic::{printable, printable_lines};
 use serde_json::{Map, Value};
 
 use crate::terminal::numbers;
@@ -146,7 +146,7 @@ impl ValueLines {
             // A line that is longer than all that is shown is not wrapped whole.
             let most = left.saturating_mul(width);
             let cut = line.char_indices().nth(most).map_or(line, |(at, _)| &line[..at]);
-            let shown = printable(cut);
+            let shown = printable_lines(cut);
             let options = textwrap::Options::new(width).word_splitter(textwrap::WordSplitter::NoHyphenation);
             for part in textwrap::wrap(&shown, options) {
                 if left == 0 {

@@ -27,7 +27,7 @@ pub fn one_line(text: &str, columns: usize) -> String {
         .char_indices()
         .nth(columns.saturating_mul(4).saturating_add(4))
         .map_or(text, |(at, _)| &text[..at]);
-    cut(&printable(enough).replace(['\n', '\t'], " "), columns)
+    cut(&printable(&enough.replace(['\n', '\t'], " ")), columns)
 }
 
 /// Text of one line in at most this many columns. Escape sequences of styles take none, and are kept.
@@ -130,7 +130,7 @@ fn with_joined_commands(line: &str) -> String {
 }
 
 /// Where a command ends that a text begins with: at the closing backtick, or where a sentence continues outside of quotes.
-fn end_of_command(text: &str, is_in_backticks: bool) -> usize {
+pub(crate) fn end_of_command(text: &str, is_in_backticks: bool) -> usize {
     let mut quote = None;
     for (at, c) in text.char_indices() {
         let rest = &text[at..];

@@ -32,9 +32,21 @@ pub struct Manifest {
     /// What inputs and a parent's nodes have left of it; empty for a manifest as it was written.
     #[serde(skip)]
     pub(super) narrowing: Narrowing,
+    /// Which sizes under `run` the text states; none for a manifest that was not read from a text.
+    #[serde(skip)]
+    pub(super) stated_sizes: StatedSizes,
     /// Why no graph may be run that a run has written itself, whatever `dispatch` says.
     #[serde(skip)]
     pub(super) refuses_written: Option<std::sync::Arc<str>>,
+}
+
+/// The sizes under `run` that a manifest states, the default ones included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct StatedSizes {
+    /// The results of one superstep, in bytes.
+    pub results: Option<u64>,
+    /// What the run stores, in bytes.
+    pub stored: Option<u64>,
 }
 
 /// The restrictions of a manifest by the inputs of a run, and by the nodes above a child run.
@@ -298,6 +310,11 @@ impl Manifest {
     pub fn limits_for(&self, item_id: &str) -> TaskLimits {
         let limits = self.entry_for(item_id).map_or(self.limits, |entry| entry.limits);
         TaskLimits { memory: limits.memory.min(self.narrowing.memory.unwrap_or(u64::MAX)), ..limits }
+    }
+
+    /// The sizes under `run` that the text of the manifest states.
+    pub const fn stated_sizes(&self) -> StatedSizes {
+        self.stated_sizes
     }
 
     /// The limits of a whole run.

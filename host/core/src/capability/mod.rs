@@ -29,7 +29,7 @@ pub use grant::{Access, CapabilityKind, EffectiveGrant, Mount};
 pub use http::{AddressRange, HttpRule, ParseAddressError, RequestDenied, Scheme, is_public, permit};
 pub use interface::{InterfaceName, ParseInterfaceError, Provision};
 pub use item::{ItemPattern, ItemPatternError, Specificity};
-pub use manifest::{ItemEntry, Manifest, ManifestMount};
+pub use manifest::{ItemEntry, Manifest, ManifestMount, StatedSizes};
 pub use manifest_reach::ManifestReach;
 pub use model::{
     DIRECTIVE_FORMAT, ITEM_FORMAT, MODEL_FORMAT, ModelApi, ModelPrice, ModelRule, ModelTokens, is_model_name,

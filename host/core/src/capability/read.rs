@@ -11,7 +11,7 @@ use self::ambiguous::Ambiguous;
 use super::dispatch::{DispatchPattern, DispatchPatterns};
 use super::grant::{Access, Mount};
 use super::item::ItemPattern;
-use super::manifest::{ItemEntry, Manifest, ManifestMount};
+use super::manifest::{ItemEntry, Manifest, ManifestMount, StatedSizes};
 use super::path;
 use crate::diagnostic::{Diagnostic, Diagnostics, Problems, Span, codes, excerpt};
 use crate::keys;
@@ -39,9 +39,9 @@ impl Manifest {
             Some(fields) => read_limits(fields, TaskLimits::DEFAULT),
             None => TaskLimits::DEFAULT,
         };
-        let run = fields
+        let (run, stated_sizes) = fields
             .fields("run", &keys::manifest::RUN_LIMITS, "`run`")
-            .map_or(RunLimits::DEFAULT, read_run_limits);
+            .map_or((RunLimits::DEFAULT, StatedSizes::default()), read_run);
         let models = fields.filled("models").and_then(|node| node.mapping("`models`", problems));
         let names: BTreeSet<&str> =
             models.iter().flat_map(|models| models.iter()).map(|entry| &*entry.key.name).collect();
@@ -51,7 +51,7 @@ impl Manifest {
         let items =
             items.map_or_else(Vec::new, |(node, entries)| read_items(node, entries, &given, problems));
         fields.finish();
-        Some(Self { dispatch, items, models, limits, run, ..Self::default() })
+        Some(Self { dispatch, items, models, limits, run, stated_sizes, ..Self::default() })
     }
 }
 
@@ -67,7 +67,13 @@ struct Given<'a> {
 }
 
 /// Reads the limits of a whole run, as under `run:` of a manifest; missing keys have their defaults.
-pub fn read_run_limits(mut fields: Fields<'_>) -> RunLimits {
+pub fn read_run_limits(fields: Fields<'_>) -> RunLimits {
+    read_run(fields).0
+}
+
+/// Reads the limits of a whole run, with the sizes that are stated.
+fn read_run(mut fields: Fields<'_>) -> (RunLimits, StatedSizes) {
+    let stated = StatedSizes { results: size(&mut fields, "results"), stored: size(&mut fields, "stored") };
     let run = RunLimits {
         fuel: fields.u64("fuel", 1..=u64::MAX).unwrap_or(RunLimits::DEFAULT.fuel),
         timeout: positive(&mut fields, "timeout").unwrap_or(RunLimits::DEFAULT.timeout),
@@ -79,12 +85,12 @@ pub fn read_run_limits(mut fields: Fields<'_>) -> RunLimits {
         bytes: fields.size("bytes").unwrap_or(RunLimits::DEFAULT.bytes),
         steps: fields.u64("steps", 1..=u64::MAX).unwrap_or(RunLimits::DEFAULT.steps),
         state: size(&mut fields, "state").unwrap_or(RunLimits::DEFAULT.state),
-        results: size(&mut fields, "results").unwrap_or(RunLimits::DEFAULT.results),
-        stored: size(&mut fields, "stored").unwrap_or(RunLimits::DEFAULT.stored),
+        results: stated.results.unwrap_or(RunLimits::DEFAULT.results),
+        stored: stated.stored.unwrap_or(RunLimits::DEFAULT.stored),
         ..read_run_models(&mut fields)
     };
     fields.finish();
-    run
+    (run, stated)
 }
 
 fn read_dispatch(node: &Node, problems: &Problems) -> DispatchPatterns {

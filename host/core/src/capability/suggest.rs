@@ -8,7 +8,7 @@ use super::effective::{MODELS, line, own_kind};
 use super::grant::{Access, CapabilityKind};
 use super::interface::{InterfaceName, Provision};
 use super::model::is_model_name;
-use crate::diagnostic::excerpt_up_to;
+use crate::diagnostic::{excerpt_up_to, printable};
 use crate::graph::{ItemType, Primary};
 use crate::id::{ItemId, without_version};
 use crate::json::canonical_string;
@@ -263,7 +263,7 @@ fn reasons(item: &ItemNeeds<'_>, kind: CapabilityKind) -> Vec<String> {
 
 /// A text of others as a part of one comment line: on one line, printable, cut to a readable length.
 fn comment(text: &str) -> String {
-    excerpt_up_to(&text.split_whitespace().collect::<Vec<_>>().join(" "), 160)
+    printable(&excerpt_up_to(&text.split_whitespace().collect::<Vec<_>>().join(" "), 160)).into_owned()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::codes::Code;
 use super::source::Source;
-use super::text::{printable, same_length};
+use super::text::{printable, same_length, visible};
 
 /// A place in a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
@@ -84,28 +84,28 @@ impl Diagnostic {
     }
 
     fn new(severity: Severity, code: Code, span: Span, message: &str) -> Self {
-        let message = printable(message).into_owned();
+        let message = visible(message).into_owned();
         Self { code, severity, message, span, label: None, also: Vec::new(), help: None }
     }
 
     /// Names the marked position in a few words.
     #[must_use]
     pub fn label(mut self, label: impl AsRef<str>) -> Self {
-        self.label = Some(printable(label.as_ref()).into_owned());
+        self.label = Some(visible(label.as_ref()).into_owned());
         self
     }
 
     /// A second place that belongs to the problem.
     #[must_use]
     pub fn also(mut self, span: Span, label: impl AsRef<str>) -> Self {
-        self.also.push((span, printable(label.as_ref()).into_owned()));
+        self.also.push((span, visible(label.as_ref()).into_owned()));
         self
     }
 
     /// What to do about it.
     #[must_use]
     pub fn help(mut self, help: impl AsRef<str>) -> Self {
-        self.help = Some(printable(help.as_ref()).into_owned());
+        self.help = Some(visible(help.as_ref()).into_owned());
         self
     }
 

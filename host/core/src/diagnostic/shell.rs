@@ -1,6 +1,6 @@
 //! Words of command lines that a message asks a person to type.
 
-use super::printable;
+use super::visible;
 
 /// An argument for a command line, quoted if a shell would split or interpret it, on one line. What cannot be typed is escaped.
 ///
@@ -10,11 +10,13 @@ use super::printable;
 pub fn shell_quoted(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_-./@:+=,~".contains(c);
     // A shell replaces `~` at the beginning and, in a word like an assignment, after `=` and `:`; zsh also a leading `=`.
+    // A CI system takes a line that begins with `::` for a command.
     let is_expanded = text.starts_with('=')
+        || text.starts_with("::")
         || (text.starts_with('~') && !text.starts_with("~/"))
         || text.contains("=~")
         || text.contains(":~");
-    let text = printable(text).replace('\n', "\\n").replace('\t', "\\t");
+    let text = visible(text).replace('\n', "\\n").replace('\t', "\\t");
     if !text.is_empty() && !is_expanded && text.chars().all(plain) {
         text
     } else {
@@ -36,6 +38,7 @@ mod tests {
             ("=ls", "'=ls'"),
             ("a=~/x", "'a=~/x'"),
             ("a=x:~root", "'a=x:~root'"),
+            ("::error::x", "'::error::x'"),
             ("", "''"),
             ("a\nb\tc", r"'a\nb\tc'"),
             ("a\u{202e}\u{e0041}b", r"'a\u{202e}\u{e0041}b'"),

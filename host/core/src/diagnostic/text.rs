@@ -10,9 +10,40 @@ pub(crate) fn acts(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t') || is_invisible(c)
 }
 
-/// The text with every character escaped that has an effect on a terminal: control characters (except line breaks and
-/// tabs), and the Unicode characters that are invisible or reorder their surroundings.
+/// The text on one line, safe to show: a field that a stranger has filled in cannot begin a line of its own. Control characters,
+/// tabs and line breaks are escaped, the Unicode characters that are invisible or reorder their surroundings, and what a CI system
+/// takes for a command.
+///
+/// ```
+/// assert_eq!(graph_core::diagnostic::printable("a\n::error::b\tc"), "a\\n::error::b\\tc");
+/// ```
 pub fn printable(text: &str) -> Cow<'_, str> {
+    match visible(text) {
+        shown if shown.contains(['\n', '\t']) => {
+            without_commands(Cow::Owned(shown.replace('\n', "\\n").replace('\t', "\\t")))
+        }
+        shown => without_commands(shown),
+    }
+}
+
+/// The text with its line breaks and tabs, otherwise as [`printable`]: for a text whose line breaks are the program's own, such as
+/// JSON with its layout. A stranger's text of several lines is a [`block`].
+pub fn printable_lines(text: &str) -> Cow<'_, str> {
+    without_commands(visible(text))
+}
+
+/// A stranger's text of several lines, as [`printable_lines`], each line behind the first one with this margin.
+///
+/// ```
+/// assert_eq!(graph_core::diagnostic::block("a\nsigned", "  | "), "a\n  | signed");
+/// ```
+pub fn block(text: &str, margin: &str) -> String {
+    printable_lines(text).replace('\n', &format!("\n{margin}"))
+}
+
+/// The text with every character escaped that a terminal would act on; its line breaks and tabs stay. For documents, pictures and
+/// what a run records: what is printed is [`printable`] or a [`block`].
+pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.contains(acts) {
         return Cow::Borrowed(text);
     }
@@ -23,6 +54,38 @@ pub fn printable(text: &str) -> Cow<'_, str> {
         } else {
             shown.push(c);
         }
+    }
+    Cow::Owned(shown)
+}
+
+/// How commands of CI systems go on behind a `#`, wherever they stand in a line.
+const IN_A_LINE: [&str; 3] = ["#[", "#vso[", "#teamcity["];
+
+/// The text with the beginning of each command of a CI system escaped: those that read the output of a program take
+/// `::error::text` for one at the beginning of a line, with blanks before it or where a line is wrapped, and `##[error]text`,
+/// `##vso[…]` and `##teamcity[…]` anywhere.
+fn without_commands(text: Cow<'_, str>) -> Cow<'_, str> {
+    if !text.contains("::") && !text.contains("##") {
+        return text;
+    }
+    let mut shown = String::with_capacity(text.len() + 8);
+    let mut before = None;
+    for (at, c) in text.char_indices() {
+        let rest = &text[at..];
+        let begins = match c {
+            ':' => {
+                let name = rest.strip_prefix("::").and_then(|name| name.chars().next());
+                before.is_none_or(char::is_whitespace) && name.is_some_and(|c| c.is_ascii_alphabetic())
+            }
+            '#' => before == Some('#') && IN_A_LINE.iter().any(|name| rest.starts_with(name)),
+            _ => false,
+        };
+        if begins {
+            let _ = write!(shown, "\\u{{{:x}}}", u32::from(c));
+        } else {
+            shown.push(c);
+        }
+        before = Some(c);
     }
     Cow::Owned(shown)
 }
@@ -58,7 +121,7 @@ pub fn turns(character: char) -> bool {
 
 /// The text on one line, printable, and cut after that many characters.
 pub fn one_line(text: &str, most: usize) -> String {
-    let text = printable(text).replace(['\n', '\t'], " ");
+    let text = visible(text).replace(['\n', '\t'], " ");
     match text.char_indices().nth(most) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text,
@@ -66,12 +129,12 @@ pub fn one_line(text: &str, most: usize) -> String {
 }
 
 /// The text with every character that a terminal would act on replaced by one of the same length, so that offsets
-/// into the text stay right.
+/// into the text stay right; so is what a CI system takes for a command anywhere in a line.
 pub(crate) fn same_length(text: &str) -> Cow<'_, str> {
-    if !text.contains(acts) {
+    if !text.contains(acts) && !text.contains("##") {
         return Cow::Borrowed(text);
     }
-    let shown = text
+    let shown: String = text
         .chars()
         .map(|c| match (acts(c), c.len_utf8()) {
             (false, _) => c,
@@ -81,7 +144,8 @@ pub(crate) fn same_length(text: &str) -> Cow<'_, str> {
             (true, _) => '\u{1fffd}',
         })
         .collect();
-    Cow::Owned(shown)
+    let hidden = |text: String, name: &str| text.replace(&format!("#{name}"), &format!("#?{}", &name[1..]));
+    Cow::Owned(IN_A_LINE.into_iter().fold(shown, hidden))
 }
 
 /// A text of a document for a message: escaped, on one line, and with at most 60 characters.
@@ -91,12 +155,12 @@ pub fn excerpt(text: &str) -> String {
 
 /// A text for a message: escaped, on one line, and with at most that many characters.
 pub(crate) fn excerpt_up_to(text: &str, most: usize) -> String {
-    shortened(printable(text).replace('\n', "\\n").replace('\t', "\\t"), most)
+    shortened(visible(text).replace('\n', "\\n").replace('\t', "\\t"), most)
 }
 
 /// A message of another library, which may quote a document at length, for a message of ours.
 pub(crate) fn excerpt_of(text: &str) -> String {
-    shortened(printable(text).into_owned(), 300)
+    shortened(visible(text).into_owned(), 300)
 }
 
 fn shortened(text: String, most: usize) -> String {
@@ -144,11 +208,33 @@ mod tests {
     #[test]
     fn terminal_sequences_are_escaped() {
         assert_eq!(printable("a\u{1b}[31mb\u{202e}c"), "a\\u{1b}[31mb\\u{202e}c");
-        assert_eq!(printable("plain – text\n"), "plain – text\n");
+        assert_eq!(printable_lines("plain – text\n\tx"), "plain – text\n\tx");
+        assert_eq!(printable("plain – text\n\tx\r"), "plain – text\\n\\tx\\u{d}");
         assert_eq!(printable("a\u{e0041}\u{ad}b\u{3164}\u{fe0f}"), "a\\u{e0041}\\u{ad}b\\u{3164}\\u{fe0f}");
         let hostile = "\u{1b}[2J é \u{9b}1m \u{202e} \u{ad} \u{e0041}";
         assert_eq!(same_length(hostile).len(), hostile.len());
         assert!(!same_length(hostile).contains(acts));
+        assert_eq!(same_length("a ##[x] ###vso[y]"), "a #?[x] ##?vso[y]");
+    }
+
+    #[test]
+    fn no_text_is_a_command_of_a_ci_system() {
+        for (text, shown) in [
+            ("::error::x", "\\u{3a}:error::x"),
+            ("a  ::Set-Output name=x::y", "a  \\u{3a}:Set-Output name=x::y"),
+            ("a\u{3000}::add-mask::y", "a\u{3000}\\u{3a}:add-mask::y"),
+            ("a ##[add-path]/x", "a #\\u{23}[add-path]/x"),
+            ("###[group]", "##\\u{23}[group]"),
+            ("x##vso[task.setvariable variable=a]b", "x#\\u{23}vso[task.setvariable variable=a]b"),
+            ("##teamcity[blockOpened]", "#\\u{23}teamcity[blockOpened]"),
+            ("a::b, ::1 and Vec :: T", "a::b, ::1 and Vec :: T"),
+            ("## heading [x]", "## heading [x]"),
+        ] {
+            assert_eq!(printable(text), shown);
+            assert_eq!(printable(&printable(text)), shown, "what is shown is shown again as it is");
+        }
+        assert_eq!(printable("a\n::stop-commands::b"), "a\\n::stop-commands::b");
+        assert_eq!(block("a\n\n  ::stop-commands::b", "| "), "a\n| \n|   \\u{3a}:stop-commands::b");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Topology, TopologyEdgeKind, TopologyKind};
-use crate::diagnostic::printable;
+use crate::diagnostic::visible;
 
 impl Topology {
     /// The picture in DOT. Every text in it is a quoted string without escapes of its own: a label cannot become an
@@ -66,7 +66,7 @@ fn quoted(lines: &[&str]) -> String {
         if at > 0 {
             out.push_str("\\n");
         }
-        for c in printable(line).chars() {
+        for c in visible(line).chars() {
             match c {
                 '"' | '\\' => {
                     out.push('\\');

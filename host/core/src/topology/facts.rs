@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::shape::name_of;
-use crate::diagnostic::printable;
+use crate::diagnostic::visible;
 use crate::graph::{
     CachePolicy, Channel, CommandGrant, Graph, ModelLimits, Node, NodeLimits, NodeTemplates, RetryPolicy,
 };
@@ -253,7 +253,7 @@ fn templates(node: &Node) -> BTreeMap<String, Value> {
 /// A template as it is written, safe to show.
 fn as_written(template: &ValueTemplate) -> Value {
     match template.source() {
-        Value::String(text) => Value::from(printable(text)),
+        Value::String(text) => Value::from(visible(text)),
         other => other.clone(),
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Topology, TopologyEdgeKind, TopologyKind};
-use crate::diagnostic::printable;
+use crate::diagnostic::visible;
 
 impl Topology {
     /// The picture as a Mermaid flowchart. Every text in it is escaped: a label cannot become markup.
@@ -54,7 +54,7 @@ impl Topology {
 fn escape(text: &str) -> String {
     const LONGEST: usize = 120;
     let mut out = String::with_capacity(text.len());
-    for (count, c) in printable(text).chars().enumerate() {
+    for (count, c) in visible(text).chars().enumerate() {
         if count == LONGEST {
             out.push('…');
             break;

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::facts::{
     NodePolicy, TopologyChannel, TopologyCommand, TopologyLimits, TopologyPolicies, TopologyReport,
 };
-use crate::diagnostic::printable;
+use crate::diagnostic::visible;
 use crate::format;
 use crate::graph::{Graph, Next, Node, NodeIndex, NodeKind, OnNoMatch};
 
@@ -175,7 +175,7 @@ impl Topology {
             version: VERSION,
             id: graph.id.clone(),
             name: graph.name.clone(),
-            description: graph.description.as_ref().map(|text| printable(text).into_owned()),
+            description: graph.description.as_ref().map(|text| visible(text).into_owned()),
             entry: graph.start.iter().map(|target| name(&target.node)).collect(),
             finish_nodes: finish.collect(),
             parallel: Some(graph.max_concurrency != Some(1)),
@@ -232,7 +232,7 @@ fn describe(graph: &Graph, node: &Node) -> TopologyNode {
     TopologyNode {
         name: node.name.clone(),
         kind,
-        item: item.map(|item| printable(item).into_owned()),
+        item: item.map(|item| visible(item).into_owned()),
         deferred: node.defer,
         pauses_before: node.interrupt.before,
         pauses_after: node.interrupt.after,
@@ -301,7 +301,7 @@ fn add_edges(node: &Node, name: &impl Fn(&NodeIndex) -> String, edges: &mut Vec<
 
 /// The text of a label or a condition in a picture: an edge to each of many targets repeats it.
 fn caption(text: &str) -> String {
-    let shown = printable(text);
+    let shown = visible(text);
     match shown.char_indices().nth(LONGEST_LABEL) {
         Some((at, _)) => format!("{}…", &shown[..at]),
         None => shown.into_owned(),

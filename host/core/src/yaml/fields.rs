@@ -31,7 +31,7 @@ use std::time::Duration;
 
 use super::node::{Entry, Mapping, Node, Yaml};
 use super::units::{parse_duration, parse_size};
-use crate::diagnostic::{Code, Diagnostic, Problems, Span, codes, nearest, printable};
+use crate::diagnostic::{Code, Diagnostic, Problems, Span, codes, nearest};
 use crate::keys::KeyTable;
 
 /// A mapping that is being read with the table of its keys. A key without a row in the table is unknown, whether the reader
@@ -400,7 +400,7 @@ impl Node {
 
     /// Reports a value that is of the right type but cannot be used.
     pub fn out_of_range(&self, message: &str, expected: &str, problems: &Problems) {
-        let problem = Diagnostic::error(codes::OUT_OF_RANGE, self.span.first_line(), printable(message));
+        let problem = Diagnostic::error(codes::OUT_OF_RANGE, self.span.first_line(), message);
         problems.push(problem.label(expected));
     }
 }

@@ -21,7 +21,7 @@ use crate::host::{Host, now};
 use crate::notice::{Notice, NoticeObserver};
 use crate::project::{Project, paths};
 use crate::run::restore;
-use graph_core::diagnostic::printable;
+use graph_core::diagnostic::visible;
 
 /// The items that a host signs with its identity key. That key counts for no others.
 pub const ITEMS: &str = "graphs/*";
@@ -190,7 +190,7 @@ fn text(
     let mut body = Map::new();
     body.insert("inputs".to_owned(), restore::inputs(store, &checkpoint.inputs)?);
     body.extend(restore::state(store, checkpoint)?);
-    text.push_str(&printable(&serde_json::to_string_pretty(&body).unwrap_or_default()));
+    text.push_str(&visible(&serde_json::to_string_pretty(&body).unwrap_or_default()));
     text.push('\n');
     Ok(text)
 }

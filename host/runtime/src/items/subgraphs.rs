@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::items::graph_file::GraphFile;
 use crate::items::locate::{ItemFile, ItemLocator, LocatedItem};
 use crate::project;
-use graph_core::diagnostic::printable;
+use graph_core::diagnostic::{block, printable};
 
 /// What the documents of all graphs that a graph may start can take up together, as [`size::of`] measures it. Each document
 /// has limits of its own, and all of them are in memory at one time.
@@ -85,7 +85,7 @@ impl Subgraphs {
                     }
                     Err(error) => found.warnings.push(format!(
                         "`{id}` ({shown}) cannot be used, should a template name it: {}",
-                        printable(error.message())
+                        block(error.message(), "  ")
                     )),
                 }
             }

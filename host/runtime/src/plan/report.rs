@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::error::Kind;
 use crate::items::graph_file::standing_json;
 use crate::plan::admission::Admitted;
-use graph_core::diagnostic::printable;
+use graph_core::diagnostic::{block, printable};
 
 impl Plan {
     /// The nodes that use each component, by item id.
@@ -126,7 +126,8 @@ impl Plan {
         for (problem, of_hook, names) in &groups {
             let kind = if *of_hook { "hook" } else { "node" };
             let plural = if names.len() == 1 { "" } else { "s" };
-            let _ = write!(message, "\n- {kind}{plural} {}: {}", names.join(", "), problem.message);
+            let _ =
+                write!(message, "\n- {kind}{plural} {}: {}", names.join(", "), block(&problem.message, "  "));
             let lines = problem.manifest_lines.as_ref().or(problem.help.as_ref());
             if let Some(lines) = lines.filter(|lines| seen.insert(*lines)) {
                 for line in lines.trim_end().lines() {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use graph_core::capability::Manifest;
-use graph_core::diagnostic::{printable, shell_quoted};
+use graph_core::diagnostic::{block, printable, shell_quoted};
 use graph_core::digest::Digest;
 use graph_core::graph::Graph;
 use graph_core::parameters;
@@ -336,7 +336,7 @@ pub(crate) fn refuse_revoked_items(run: &str, kept: &Pins, plan: &Plan) -> Optio
     });
     let problems: Vec<_> = components.chain(texts).collect();
     let (_, help) = problems.first()?;
-    let lines: Vec<_> = problems.iter().map(|(line, _)| format!("\n- {}", printable(line))).collect();
+    let lines: Vec<_> = problems.iter().map(|(line, _)| format!("\n- {}", block(line, "  "))).collect();
     let refusals: Vec<_> = problems.iter().map(|(line, _)| line).collect();
     let error = Error::integrity(format!(
         "run {run} cannot be resumed: some of its items are no longer trusted:{}",
@@ -366,7 +366,7 @@ fn signer_revoked(run: &str, kept: &Pins, now: &Pins, trust: &TrustStore, at: Ti
         Some(format!("`{item}` was signed with the key {}, which is revoked{since}", entry.named()))
     });
     let lines: Vec<_> = lines.collect();
-    let shown: Vec<_> = lines.iter().map(|line| format!("\n- {}", printable(line))).collect();
+    let shown: Vec<_> = lines.iter().map(|line| format!("\n- {}", block(line, "  "))).collect();
     let error = Error::integrity(format!(
         "run {run} cannot be resumed: some of its items are no longer trusted:{}",
         shown.concat()
@@ -395,16 +395,7 @@ pub(crate) fn not_as_required(
             Some(format!("{} `{id}`: {few}", item.split(' ').next().unwrap_or_default()))
         })
         .collect();
-    let shown: Vec<_> = lines
-        .iter()
-        .map(|line| {
-            format!(
-                "
-- {}",
-                printable(line)
-            )
-        })
-        .collect();
+    let shown: Vec<_> = lines.iter().map(|line| format!("\n- {}", block(line, "  "))).collect();
     let error = Error::integrity(format!(
         "items of run {run} are not signed as the trust store requires:{}",
         shown.concat()
@@ -524,8 +515,7 @@ pub fn finished(row: &RunRow) -> Error {
 }
 
 fn changed(run: &str, changes: &[String]) -> Error {
-    let lines: Vec<_> =
-        changes.iter().map(|line| format!("\n- {}", printable(line).replace('\n', "\n  "))).collect();
+    let lines: Vec<_> = changes.iter().map(|line| format!("\n- {}", block(line, "  "))).collect();
     Error::integrity(format!(
         "run {run} cannot be resumed: something has changed since it started:{}",
         lines.concat()

@@ -7,6 +7,7 @@ use std::io::ErrorKind;
 use super::log::{fault, write_atomic};
 use crate::error::{StorageError, location};
 use crate::held::{FilePlace, FolderPlace};
+use crate::plan::LARGEST;
 
 /// The longest file that is read.
 const LONGEST: u64 = 64;
@@ -23,11 +24,17 @@ pub(super) fn first(folder: &FolderPlace) -> Result<u64, StorageError> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
         Err(error) => return Err(fault(&file.path(), &error)),
     };
-    String::from_utf8_lossy(&bytes).trim_end().parse().map_err(|_| StorageError::Corrupt {
-        location: location(&file.path()),
-        reason: "it is not a number".to_owned(),
-        readable: "the runs can still be read".to_owned(),
-    })
+    let epoch: u64 =
+        String::from_utf8_lossy(&bytes).trim_end().parse().map_err(|_| StorageError::Corrupt {
+            location: location(&file.path()),
+            reason: "it is not a number".to_owned(),
+            readable: "the runs can still be read".to_owned(),
+        })?;
+    if epoch < LARGEST {
+        Ok(epoch)
+    } else {
+        Err(StorageError::NoNextEpoch { location: location(&file.path()) })
+    }
 }
 
 /// A run with this epoch is about to be removed. The folder is locked.

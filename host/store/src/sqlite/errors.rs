@@ -4,8 +4,9 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use graph_core::diagnostic::excerpt;
 use rusqlite::types::Type;
-use rusqlite::{Error, ErrorCode, ffi};
+use rusqlite::{Error, ErrorCode, Row, ffi};
 
 use crate::bounds::LARGEST_READ;
 use crate::error::{StorageError, location};
@@ -46,6 +47,44 @@ pub(super) fn unfound(file: &Path, error: &io::Error) -> StorageError {
     }
 }
 
+/// The row of a run has a value that is none of its column.
+#[derive(Debug, thiserror::Error)]
+#[error("row {row} of table runs: {reason}")]
+struct DamagedRun {
+    run: String,
+    row: i64,
+    reason: String,
+}
+
+/// A value in the row of a run is none of its column: tells which run, and which column. Other errors stay as they are.
+pub(super) fn damaged_run(row: &Row<'_>, number: usize, error: Error) -> Error {
+    let column = |at: usize| row.as_ref().column_name(at).unwrap_or("a column").to_owned();
+    let reason = match &error {
+        Error::IntegralValueOutOfRange(at, value) => format!("`{}` is {value}", column(*at)),
+        Error::FromSqlConversionFailure(at, _, cause) => {
+            format!("`{}`: {}", column(*at), excerpt(&cause.to_string()))
+        }
+        Error::InvalidColumnType(_, name, _) => {
+            format!("what is stored as `{name}` is not of its kind, or larger than this program writes it")
+        }
+        Error::Utf8Error(..) => "a text is not UTF-8".to_owned(),
+        _ => return error,
+    };
+    let run = row.get::<_, String>(0).map_or_else(|_| "?".to_owned(), |id| excerpt(&id));
+    let damaged = DamagedRun { run, row: row.get(number).unwrap_or_default(), reason };
+    Error::FromSqlConversionFailure(0, Type::Text, Box::new(damaged))
+}
+
+/// There is no next epoch.
+#[derive(Debug, thiserror::Error)]
+#[error("there is no next epoch")]
+struct NoNextEpoch;
+
+/// The count of epochs is missing, or has no next one.
+pub(super) fn no_next_epoch() -> Error {
+    Error::FromSqlConversionFailure(0, Type::Integer, Box::new(NoNextEpoch))
+}
+
 /// What to do about a damaged file, where it is not known how far it reaches.
 pub(super) const READABLE: &str =
     "records before the damage can still be read: `graph-host runs verify` says how far each run is intact";
@@ -65,6 +104,17 @@ pub(super) fn storage(file: &Path, waited: Duration, error: &Error) -> StorageEr
                     }
                     None => corrupt(cause.to_string()),
                 }
+            }
+            Error::FromSqlConversionFailure(_, _, cause) if cause.is::<DamagedRun>() => {
+                match cause.downcast_ref::<DamagedRun>() {
+                    Some(DamagedRun { run, row, reason }) => {
+                        StorageError::Run { location, run: run.clone(), row: *row, reason: reason.clone() }
+                    }
+                    None => corrupt(cause.to_string()),
+                }
+            }
+            Error::FromSqlConversionFailure(_, _, cause) if cause.is::<NoNextEpoch>() => {
+                StorageError::NoNextEpoch { location }
             }
             Error::FromSqlConversionFailure(_, _, cause) if cause.is::<TooLarge>() => {
                 corrupt(cause.to_string())

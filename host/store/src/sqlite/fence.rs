@@ -4,7 +4,7 @@ use graph_core::digest::Digest;
 use graph_core::record::SignedRecord;
 use rusqlite::{Connection, OptionalExtension as _, Result as SqlResult, params};
 
-use super::{row, sql};
+use super::{errors, row, sql};
 use crate::plan;
 use crate::store::Fence;
 
@@ -49,7 +49,8 @@ pub(super) fn advance(
 
 /// Raises a run's epoch within a transaction, and gives its fence from then on.
 pub(super) fn raise(connection: &Connection, run: i64) -> SqlResult<Fence> {
-    let epoch: i64 = connection.prepare_cached(sql::NEXT_EPOCH)?.query_row([], |row| row.get(0))?;
+    let next = connection.prepare_cached(sql::NEXT_EPOCH)?.query_row([], |row| row.get(0)).optional()?;
+    let epoch: i64 = next.ok_or_else(errors::no_next_epoch)?;
     connection.prepare_cached(sql::RAISE_EPOCH)?.execute([run, epoch])?;
     let raised = read(connection, run)?;
     raised.map(|raised| raised.fence).ok_or(rusqlite::Error::QueryReturnedNoRows)

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde::de::IntoDeserializer as _;
 use serde::de::value::{Error as NameError, StrDeserializer};
 
-use super::errors::refused;
+use super::errors::{self, refused};
 use crate::names::{self, BadName};
 use crate::run::RunRow;
 use crate::store::{Numbered, Owner};
@@ -75,10 +75,13 @@ pub(super) fn namespace(table: &'static str, row: &Row<'_>) -> Result<String> {
     checked(table, row, 1, namespace, names)
 }
 
+/// The column of a run's row that has its number.
+const ROW: usize = 29;
+
 pub(super) fn run(row: &Row<'_>) -> Result<RunRow> {
-    let run = unchecked_run(row)?;
+    let run = unchecked_run(row).map_err(|error| errors::damaged_run(row, ROW, error))?;
     let names = names::row(&run);
-    checked("runs", row, 29, run, names)
+    checked("runs", row, ROW, run, names)
 }
 
 fn unchecked_run(row: &Row<'_>) -> Result<RunRow> {

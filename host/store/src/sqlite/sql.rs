@@ -283,7 +283,7 @@ statements! {
          WHERE r.run_id = ?1");
     REMOVE_OWNER = "DELETE FROM owners WHERE run = ?1";
 
-    NEXT_EPOCH = "UPDATE epochs SET last = last + 1 WHERE one = 1 RETURNING last";
+    NEXT_EPOCH = "UPDATE epochs SET last = last + 1 WHERE one = 1 AND last BETWEEN 0 AND 9223372036854775806 RETURNING last";
     RAISE_EPOCH = "INSERT INTO fences (run, epoch) VALUES (?1, ?2) ON CONFLICT (run) DO UPDATE SET epoch = excluded.epoch";
     FENCE = concat!("SELECT ", shorts!("f.", "epoch", "head"), " FROM fences f WHERE f.run = ?1");
     OWN_HEAD = concat!("SELECT ", short!("c.", "digest"), " FROM checkpoints c WHERE c.run = ?1 AND c.namespace = '' \

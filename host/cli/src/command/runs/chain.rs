@@ -1,17 +1,19 @@
 //! `graph-host runs chain`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use graph_core::diagnostic::{one_line, printable};
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
+use graph_host::terminal::json_document::Document;
 use graph_host::terminal::output::{self, styled};
 use graph_host::terminal::run_report::counted;
+use graph_host::terminal::text::branch;
 use graph_runtime::error::Result;
 use graph_runtime::graph_store::{CheckpointStore, RunFilter, RunRow};
 use graph_runtime::project::stores::Stores;
 use graph_runtime::run::restore;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::relations::Relations;
 use super::row::{bare_json, shown_status, time};
@@ -26,7 +28,7 @@ pub(super) struct Args {
 /// A run of a chain.
 struct Link {
     row: RunRow,
-    columns: serde_json::Map<String, Value>,
+    columns: Map<String, Value>,
     status: String,
 }
 
@@ -45,20 +47,24 @@ pub(super) fn run(args: &Args, stores: &Stores, context: &Context) -> Result<Exi
     let links = in_order(links);
     let out = context.output;
     if out.is_json() {
-        let runs = links.iter().map(|(_, link)| {
-            let mut row = bare_json(&link.row);
-            row.extend(link.columns.clone());
-            Value::Object(row)
+        // One row at a time: a stranger's chain may be long.
+        let head = Map::from_iter([("chain_root_id".to_owned(), json!(root))]);
+        let mut links = links.into_iter();
+        let document = Document::new(head).with_list("runs", move |give| {
+            links.try_for_each(|(_, link)| {
+                let mut row = bare_json(link.row);
+                row.extend(link.columns);
+                give(&Value::Object(row))
+            })
         });
-        out.document(&json!({ "chain_root_id": root, "runs": runs.collect::<Vec<_>>() }))?;
+        out.document_in_pieces(document)?;
         return Ok(Exit::Ok);
     }
     for (depth, Link { row, status, .. }) in &links {
-        let branch = if *depth == 0 { String::new() } else { format!("{}└ ", "  ".repeat(*depth - 1)) };
         let is_named = row.run_id == args.run;
         out.line(format_args!(
             "{}{}  {}  {status}, {}, {}",
-            styled(output::DIM, branch),
+            styled(output::DIM, branch(*depth)),
             if is_named { styled(output::BOLD, &row.run_id) } else { row.run_id.clone() },
             one_line(&row.graph_id, 40),
             counted(row.step, "step"),
@@ -82,20 +88,25 @@ fn link(store: &dyn CheckpointStore, row: RunRow, relations: &Relations) -> Resu
 /// Each run behind the one that it continues, the older of two forks first, with its depth. What continues a run that was
 /// removed stands at the top.
 fn in_order(newest_first: Vec<Link>) -> Vec<(usize, Link)> {
-    let ids: Vec<String> = newest_first.iter().map(|link| link.row.run_id.clone()).collect();
+    let ids: BTreeSet<&str> = newest_first.iter().map(|link| link.row.run_id.as_str()).collect();
+    let origin =
+        |link: &Link| link.row.continuation_of.clone().filter(|origin| ids.contains(origin.as_str()));
+    let origins: Vec<_> = newest_first.iter().map(origin).collect();
+    drop(ids);
     let mut below: BTreeMap<Option<String>, Vec<Link>> = BTreeMap::new();
-    for link in newest_first {
-        let origin = link.row.continuation_of.clone().filter(|origin| ids.contains(origin));
+    for (origin, link) in origins.into_iter().zip(newest_first) {
         below.entry(origin).or_default().push(link);
     }
-    // Of each list the last one is the oldest: it is taken first.
-    let mut waiting: Vec<(usize, Link)> =
-        below.remove(&None).unwrap_or_default().into_iter().map(|link| (0, link)).collect();
     let mut ordered = Vec::new();
-    while let Some((depth, link)) = waiting.pop() {
-        let forks = below.remove(&Some(link.row.run_id.clone())).unwrap_or_default();
-        waiting.extend(forks.into_iter().map(|fork| (depth + 1, fork)));
-        ordered.push((depth, link));
+    // Runs that continue each other have no first one: what nothing leads to stands at the top, too.
+    while let Some((_, links)) = below.pop_first() {
+        // Of each list the last one is the oldest: it is taken first.
+        let mut waiting: Vec<(usize, Link)> = links.into_iter().map(|link| (0, link)).collect();
+        while let Some((depth, link)) = waiting.pop() {
+            let forks = below.remove(&Some(link.row.run_id.clone())).unwrap_or_default();
+            waiting.extend(forks.into_iter().map(|fork| (depth + 1, fork)));
+            ordered.push((depth, link));
+        }
     }
     ordered
 }

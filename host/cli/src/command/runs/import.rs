@@ -1,11 +1,11 @@
 //! `graph-host runs import`.
 
-use crate::command::args;
+use crate::command::args::{self, typed_run};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 
-use graph_core::diagnostic::{printable, shell_quoted};
+use graph_core::diagnostic::printable;
 use graph_core::trust::{SigningKey, VerifyingKey};
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
@@ -74,7 +74,7 @@ pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<E
         && row.run_id == archive.row().run_id
     {
         if let Some(key) = identity.as_ref().filter(|key| key.id() == row.key) {
-            return take_key(key, &row.run_id, context);
+            return take_key(key, &row.run_id, project, context);
         }
         return Err(Error::usage(format!("there is a run {} here already", row.run_id))
             .help("an imported run keeps its id: import it into another project, with --project"));
@@ -141,7 +141,7 @@ pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<E
     if is_added {
         context.output.note(format_args!(
             "what its manifest allows counts for nothing here: {}",
-            resume_command(&row.run_id)
+            resume_command(&row.run_id, project)
         ));
     }
     if !own {
@@ -153,12 +153,13 @@ pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<E
 }
 
 /// The command that resumes a run of another host.
-fn resume_command(run: &str) -> String {
-    format!("resume it with a manifest of yours: graph-host resume {} --caps FILE", shell_quoted(run))
+fn resume_command(run: &str, project: &Project) -> String {
+    let typed = typed_run(run, project.folder());
+    format!("resume it with a manifest of yours: graph-host resume {typed} --caps FILE")
 }
 
 /// Takes the key of a run that was imported before.
-fn take_key(key: &SigningKey, run: &str, context: &Context) -> Result<Exit> {
+fn take_key(key: &SigningKey, run: &str, project: &Project, context: &Context) -> Result<Exit> {
     context.host.home.add_signing_identity(key)?;
     if context.output.is_json() {
         context.output.document(&json!({ "run_id": run, "key_id": key.id(), "key": "own" }))?;
@@ -169,7 +170,7 @@ fn take_key(key: &SigningKey, run: &str, context: &Context) -> Result<Exit> {
         styled(output::GOOD, "✓"),
         key.id().short()
     ))?;
-    context.output.note(resume_command(run));
+    context.output.note(resume_command(run, project));
     Ok(Exit::Ok)
 }
 

@@ -136,7 +136,11 @@ impl Selection<'_> {
                 && self.graph.as_deref().is_none_or(|graph| child.graph() == Some(graph))
                 && self.status.is_none_or(|status| status == Wanted::Is(child.status()))
         });
-        wanted.take(left).try_for_each(|child| visit(Found::Child(row, child, &children)))?;
+        let started = tree::started(&children);
+        wanted.take(left).try_for_each(|child| {
+            let started = started.get(child.namespace()).copied().unwrap_or_default();
+            visit(Found::Child(row, child, started))
+        })?;
         Ok(refused)
     }
 }
@@ -144,8 +148,8 @@ impl Selection<'_> {
 /// A run that is listed.
 enum Found<'a> {
     Run(&'a dyn CheckpointStore, Box<RunRow>),
-    /// A child run of a run, which has these.
-    Child(&'a RunRow, &'a ChildRun, &'a [ChildRun]),
+    /// A child run of a run, with how many it has started itself.
+    Child(&'a RunRow, &'a ChildRun, usize),
 }
 
 pub(super) fn run(args: &Args, stores: &Stores, context: &Context) -> Result<Exit> {
@@ -172,7 +176,7 @@ pub(super) fn run(args: &Args, stores: &Stores, context: &Context) -> Result<Exi
                         columns.extend(relations.columns(store, &row)?);
                         give(&columns.into())
                     }
-                    Found::Child(row, child, all) => give(&child.columns(row, all).into()),
+                    Found::Child(row, child, started) => give(&child.columns(row, started).into()),
                 })?;
                 *unreadable.borrow_mut() = refused;
                 Ok(())

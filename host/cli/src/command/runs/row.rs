@@ -32,7 +32,7 @@ pub(super) fn time(at: Timestamp) -> String {
 
 /// The row as the JSON documents have it.
 pub(super) fn row_json(row: &RunRow) -> Map<String, Value> {
-    let mut value = bare_json(row);
+    let mut value = bare_json(row.clone());
     value.insert("result".to_owned(), text_json(row.result.as_deref()));
     value.insert("error".to_owned(), text_json(row.error.as_deref()));
     value
@@ -56,14 +56,14 @@ pub(super) fn text_json(text: Option<&str>) -> Value {
 }
 
 /// The same without the result, which may be large, and the error.
-pub(super) fn bare_json(row: &RunRow) -> Map<String, Value> {
-    let bare = RunRow { result: None, error: None, ..row.clone() };
-    let Ok(Value::Object(mut fields)) = serde_json::to_value(bare) else { return Map::new() };
+pub(super) fn bare_json(row: RunRow) -> Map<String, Value> {
+    let bare = RunRow { result: None, error: None, ..row };
+    let Ok(Value::Object(mut fields)) = serde_json::to_value(&bare) else { return Map::new() };
     fields.remove("model_use");
-    fields.insert("model".to_owned(), json!(row.model));
-    fields.extend(model_columns(row.model_use));
-    fields.insert("created_at".to_owned(), json!(row.created_at.to_string()));
-    fields.insert("updated_at".to_owned(), json!(row.updated_at.to_string()));
+    fields.insert("model".to_owned(), json!(bare.model));
+    fields.extend(model_columns(bare.model_use));
+    fields.insert("created_at".to_owned(), json!(bare.created_at.to_string()));
+    fields.insert("updated_at".to_owned(), json!(bare.updated_at.to_string()));
     fields
 }
 

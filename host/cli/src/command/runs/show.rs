@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use graph_core::diagnostic::printable;
+use graph_core::diagnostic::{block, printable};
 use graph_core::limits::HostUse;
 use graph_core::record::{Checkpoint, Source};
 use graph_host::context::Context;
@@ -96,7 +96,11 @@ pub(super) fn run(args: &Args, stores: &Stores, project: &Project, context: &Con
         context.output.line(run_report::error_lines(error))?;
     }
     if let Some(trouble) = &told.trouble {
-        context.output.line(format_args!("{} {}", styled(output::BAD, "unreadable:"), printable(trouble)))?;
+        context.output.line(format_args!(
+            "{} {}",
+            styled(output::BAD, "unreadable:"),
+            block(trouble, "  ")
+        ))?;
     } else if !row.status.is_end() {
         let mut summary = told.summary(store, &row)?;
         summary.interrupts.extend(below);
@@ -132,7 +136,7 @@ fn document(
     told: &RunView,
     children: &[ChildRun],
 ) -> Result<Map<String, Value>> {
-    let mut document = bare_json(row);
+    let mut document = bare_json(row.clone());
     document.insert("error".to_owned(), text_json(row.error.as_deref()));
     let graph = document.remove("graph");
     document.insert("graph_digest".to_owned(), graph.unwrap_or_default());

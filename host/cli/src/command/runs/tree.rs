@@ -12,6 +12,7 @@ use graph_core::trust::VerifyingKey;
 use graph_core::walker::is_child_of;
 use graph_host::terminal::output::{self, Output, styled};
 use graph_host::terminal::run_report::{counted, short_number, task_labels};
+use graph_host::terminal::text::branch;
 use graph_runtime::error::Result;
 use graph_runtime::graph_store::{CheckpointStore, RunRow};
 use graph_runtime::history::checkpoints::{self, Line};
@@ -44,6 +45,18 @@ pub(super) struct ChildRun {
     live: bool,
 }
 
+/// The longest path of nodes that is shown whole, in bytes: each level of a stranger's tree has one.
+const LONGEST_PATH: usize = 4096;
+
+/// How many child runs each namespace has started.
+pub(super) fn started(children: &[ChildRun]) -> BTreeMap<&str, usize> {
+    let mut started = BTreeMap::new();
+    for child in children {
+        *started.entry(parent_of(&child.namespace)).or_default() += 1;
+    }
+    started
+}
+
 /// The child runs of a run, parents before their children.
 pub(super) fn read(
     store: &dyn CheckpointStore,
@@ -60,7 +73,7 @@ pub(super) fn read(
         namespaces.iter().map(|namespace| parent_of(namespace).to_owned()).collect();
     let mut found: Vec<ChildRun> = Vec::new();
     let mut sorted: Vec<_> = namespaces.into_iter().collect();
-    sorted.sort_by_key(|namespace| place(namespace));
+    sorted.sort_by_cached_key(|namespace| place(namespace));
     let mut roots: BTreeMap<String, (Checkpoint, bool, String)> = BTreeMap::new();
     for namespace in sorted {
         let parent = parent_of(&namespace);
@@ -74,7 +87,8 @@ pub(super) fn read(
         let node = nodes.of(store, &row.run_id, parent, &namespace)?;
         let path = match above.map(|(_, _, path)| path.as_str()) {
             None | Some("") => node,
-            Some(above) => format!("{above}/{node}"),
+            Some(above) if above.len() + node.len() < LONGEST_PATH => format!("{above}/{node}"),
+            Some(_) => format!("…/{}", one_line(&node, LONGEST_PATH)),
         };
         let status = status(store, &row.run_id, &namespace, key)?;
         found.push(ChildRun {
@@ -125,10 +139,8 @@ impl ChildRun {
         &self.namespace
     }
 
-    /// Its columns in a list of runs, as far as a child run has them. `all`: the child runs of the same run.
-    pub(super) fn columns(&self, row: &RunRow, all: &[Self]) -> Map<String, Value> {
-        let started =
-            all.iter().filter(|other| namespace::is_directly_in(&other.namespace, &self.namespace)).count();
+    /// Its columns in a list of runs, as far as a child run has them. `started` is how many child runs it has started itself.
+    pub(super) fn columns(&self, row: &RunRow, started: usize) -> Map<String, Value> {
         let id = namespace::join(&row.run_id, &self.namespace);
         let mut columns = names(&id, self.graph.as_deref().unwrap_or_default());
         let values = [
@@ -201,8 +213,8 @@ impl ChildRun {
         let used = self.model_use();
         let models = if used.is_nothing() { String::new() } else { format!(", {}", model_line(used)) };
         output.line(format_args!(
-            "{}└ {} {}  {}  {} {}, {} fuel{models}",
-            "  ".repeat(depth),
+            "  {}{} {}  {}  {} {}, {} fuel{models}",
+            branch(depth),
             styled(output::DIM, printable(&self.namespace)),
             printable(&self.path),
             printable(self.graph.as_deref().unwrap_or("a graph that the run has written")),

@@ -7,6 +7,7 @@ use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
 use graph_host::terminal::run_report;
+use graph_host::terminal::typed::in_named_project;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_store::CheckpointStore;
 use graph_runtime::history::verify::audit;
@@ -77,10 +78,11 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
         key.id().short()
     ))?;
     if found.accepted > 0 {
-        context.output.line(format_args!(
-            "  {} of what it is pinned to, each accepted by its host: graph-host runs history {run}",
-            run_report::counted(found.accepted, "change")
-        ))?;
+        let changes = run_report::counted(found.accepted, "change");
+        let told = format!(
+            "  {changes} of what it is pinned to, each accepted by its host: graph-host runs history {run}"
+        );
+        context.output.line(in_named_project(&told))?;
     }
     if let Some(begins) = &found.begins {
         context.output.line(format_args!(

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use graph_core::diagnostic::printable;
+use graph_core::diagnostic::visible;
 use graph_core::id::RunId;
 use graph_core::json::canonical_string;
 use graph_core::limits::written_cost;
@@ -166,7 +166,7 @@ fn heading(text: &str) -> String {
 /// A text as a quotation: nothing in it is a part of the document around it.
 fn quote(text: &mut String, said: &str) {
     text.push('\n');
-    for line in printable(said).split('\n') {
+    for line in visible(said).split('\n') {
         let _ = writeln!(text, "> {line}");
     }
 }

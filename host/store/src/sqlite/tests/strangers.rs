@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use graph_core::record::{ErrorCode, Status};
+use graph_core::time::Timestamp;
 use rusqlite::Connection;
 use rusqlite::limits::Limit;
 
@@ -13,10 +14,10 @@ use super::super::schema::{APPLICATION_ID, MIGRATIONS};
 use super::super::{OpenError, Options, PlaceError, SCHEMA_VERSION, SqliteStore};
 use super::{TestFolder, read_only, with_suffix};
 use crate::conformance::sample::{acquire_run, checkpoint, commit, run, status, task, whole};
-use crate::error::{CommitError, ReadError, ResolveError, StorageError};
+use crate::error::{AcquireError, CommitError, ReadError, ResolveError, StorageError};
 use crate::held::FilePlace;
 use crate::run::{RunFilter, RunUpdate};
-use crate::store::{At, CheckpointStore, Synchronous, Wanted};
+use crate::store::{At, CheckpointStore, Owner, Synchronous, Wanted};
 use crate::{Format, Found, KnowledgeStore};
 
 fn alter(file: &Path, statements: &str) {
@@ -498,6 +499,68 @@ fn a_row_that_is_refused_takes_no_other_with_it() {
     for name in ["../../victim/notes", "..", "r"] {
         assert_eq!(store.resolve(name), Err(ResolveError::NotFound { name: name.to_owned() }));
     }
+}
+
+/// Values that columns can hold and that nothing here writes.
+#[test]
+fn a_run_with_a_damaged_row_is_named_and_the_others_are_listed() {
+    for (column, value) in [
+        ("created_at", "-1"),
+        ("updated_at", "-9223372036854775808"),
+        ("step", "-7"),
+        ("fuel", "-1"),
+        ("max_steps", "-1"),
+        ("pid", "4294967296"),
+        ("status", "'over'"),
+        ("status", "char(27) || '[2J' || char(10) || '::error::x'"),
+        ("durability", "''"),
+    ] {
+        let place = TestFolder::new();
+        two_runs(&place);
+        let set = format!(
+            "PRAGMA ignore_check_constraints = ON; UPDATE runs SET {column} = {value} WHERE run_id = 'r'"
+        );
+        Connection::open(place.file()).unwrap().execute_batch(&set).unwrap();
+        let store = place.reader();
+        let listed = store.list(&RunFilter::default()).unwrap();
+        assert_eq!(listed.rows.iter().map(|row| row.run_id.as_str()).collect::<Vec<_>>(), ["s"], "{column}");
+        let [error @ StorageError::Run { run, row: 1, reason, .. }] = listed.refused.as_slice() else {
+            panic!("{column} = {value}: {:?}", listed.refused)
+        };
+        assert_eq!(run, "r");
+        assert!(reason.starts_with(&format!("`{column}`")), "{reason}");
+        let told = error.to_string();
+        assert!(told.contains("run `r`") && !told.contains(['\u{1b}', '\n']), "{told}");
+        assert_eq!(store.run("r").unwrap_err().code(), ErrorCode::Integrity);
+        assert!(store.run("s").unwrap().is_some());
+    }
+}
+
+/// Every process that takes a run gets the next number: where there is none, it says so, and reading goes on.
+#[test]
+fn a_database_without_a_next_epoch_says_what_to_do() {
+    for set in
+        ["UPDATE epochs SET last = 9223372036854775807", "UPDATE epochs SET last = -5", "DELETE FROM epochs"]
+    {
+        let place = TestFolder::new();
+        two_runs(&place);
+        let change = format!("PRAGMA ignore_check_constraints = ON; {set}");
+        Connection::open(place.file()).unwrap().execute_batch(&change).unwrap();
+        let store = place.store();
+        let owner = Owner { pid: 1, host: "here".to_owned(), since: Timestamp(0) };
+        let error = store.acquire("r", &owner).unwrap_err();
+        assert!(matches!(error, AcquireError::Storage(StorageError::NoNextEpoch { .. })), "{set}: {error:?}");
+        assert!(error.to_string().contains("export them, and import them"), "{error}");
+        assert_eq!(place.reader().runs(&RunFilter::default()).unwrap().len(), 2);
+    }
+    let place = TestFolder::new();
+    two_runs(&place);
+    Connection::open(place.file())
+        .unwrap()
+        .execute_batch("UPDATE epochs SET last = 9223372036854775805")
+        .unwrap();
+    let owner = Owner { pid: 1, host: "here".to_owned(), since: Timestamp(0) };
+    assert!(place.store().acquire("r", &owner).is_ok());
 }
 
 fn check_refused(place: &TestFolder, column: &str) {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use graph_core::diagnostic::printable;
+use graph_core::diagnostic::{printable, printable_lines};
 use graph_core::json::canonical_string;
 use graph_core::limits::written_cost;
 use graph_core::record::RecordKind;
@@ -64,7 +64,7 @@ impl Lines {
             self.block(block, wanted)?;
         }
         if let Some(failure) = message.answer.as_ref().and_then(|answer| answer.failure.as_ref()) {
-            self.text("", &format!("no answer ({}): {}", failure.category, failure.message), None)?;
+            self.text("no answer ", &format!("({}): {}", failure.category, failure.message), None)?;
         }
         Ok(())
     }
@@ -74,7 +74,7 @@ impl Lines {
             Block::Text(text) => self.text("", text, wanted),
             Block::Reasoning(reasoning) => match &reasoning.text {
                 Some(text) => self.text("reasoning: ", text, wanted),
-                None => self.text("", "reasoning without readable text", None),
+                None => self.text("reasoning ", "without readable text", None),
             },
             Block::ToolCall(call) => {
                 self.text("calls ", &format!("{} {}", call.name, canonical_string(&call.arguments)), wanted)
@@ -83,16 +83,17 @@ impl Lines {
                 self.text(if result.failed { "failed: " } else { "returned: " }, &result.content, wanted)
             }
             Block::Media(file) => self.text("file ", &file_line(file), wanted),
-            Block::Other(value) => self.text("", &canonical_string(value), wanted),
+            Block::Other(value) => self.text("other ", &canonical_string(value), wanted),
         }
     }
 
-    /// A text, indented and safe to show; its lines are wrapped where a person reads them.
+    /// A text, indented and safe to show; its lines are wrapped where a person reads them. Only a label stands where labels do: no line of
+    /// the text can be taken for a call, or an answer to one.
     fn text(&self, label: &str, text: &str, wanted: Option<&Wanted>) -> Result<()> {
-        let label = if label.is_empty() { String::new() } else { styled(output::DIM, label) };
-        for (number, line) in printable(text).split('\n').enumerate() {
+        let label = if label.is_empty() { "  ".to_owned() } else { styled(output::DIM, label) };
+        for (number, line) in printable_lines(text).split('\n').enumerate() {
             let line = marked(line, wanted);
-            let line = if number == 0 { format!("  {label}{line}") } else { format!("  {line}") };
+            let line = if number == 0 { format!("  {label}{line}") } else { format!("    {line}") };
             if self.out.is_read_by_people() {
                 self.out.line(wrapped(&line, width(), ""))?;
             } else {
