@@ -18,5 +18,5 @@ mod seen;
 #[cfg(test)]
 mod tests;
 
-pub use annotated::texts_of_format;
+pub use annotated::{every_text_of_format, texts_of_format};
 pub use check::{InputSchema, SchemaError, SchemaFailure, SchemaProblem};
