@@ -24,13 +24,13 @@ pub fn script_templates(script: &str) -> Vec<ScriptTemplate<'_>> {
     let mut at = 0;
     while let Some(dollar) = script[at..].find('$') {
         at += dollar;
-        let rest = &script[at..];
-        if rest.starts_with("$${") {
+        let left = &script[at..];
+        if left.starts_with("$${") {
             at += 3;
         } else if let Some((expression, length)) =
-            rest.strip_prefix("${").and_then(|inside| expression::parse(inside).ok())
+            left.strip_prefix("${").and_then(|inside| expression::parse(inside).ok())
         {
-            let written = &rest[..2 + length];
+            let written = &left[..2 + length];
             found.push(ScriptTemplate { written, is_parameter: is_parameter(&expression) });
             at += written.len();
         } else {
