@@ -49,6 +49,7 @@ mod relations;
 mod replay;
 mod required;
 mod schemas;
+mod scripts;
 mod security;
 mod server;
 mod sessions;

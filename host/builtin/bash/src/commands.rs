@@ -1,4 +1,4 @@
-//! The commands that differ from bashkit's: `sleep`, and those that do not exist.
+//! The commands that differ from bashkit's: `sleep`, `expr`, and those that do not exist.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,10 +7,11 @@ use bashkit::{Builtin, BuiltinContext, CommandResolver, ExecResult, async_trait}
 
 use crate::clock;
 
-/// Commands of bashkit that have no use here: they need a network, a terminal, or a clock that moves by itself.
-const LEFT_OUT: [&str; 14] = [
-    "curl", "wget", "http", "ssh", "scp", "sftp", "git", "watch", "vi", "vim", "nano", "python", "python3",
-    "sudo",
+/// Commands of bashkit that have no use here: they need a network, a terminal, or a clock that moves by itself; or their results
+/// are not those of the programs of these names: `bc` computes with binary floating point numbers.
+const LEFT_OUT: [&str; 15] = [
+    "bc", "curl", "wget", "http", "ssh", "scp", "sftp", "git", "watch", "vi", "vim", "nano", "python",
+    "python3", "sudo",
 ];
 
 /// Whether a command of bashkit is one of this shell's.
@@ -53,6 +54,33 @@ fn span(operand: &str) -> Option<Duration> {
     Some(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }
 
+/// `expr`, as in the GNU tools.
+pub(crate) struct Expr;
+
+#[async_trait]
+impl Builtin for Expr {
+    async fn execute(&self, context: BuiltinContext<'_>) -> bashkit::Result<ExecResult> {
+        let words: Vec<Vec<u8>> = context.args.iter().map(|word| word.clone().into_bytes()).collect();
+        // Nothing else is an option: `expr -1 + 2` is 1.
+        let expression = match words.as_slice() {
+            [only] if only == b"--help" || only == b"--version" => {
+                return Ok(ExecResult::ok(
+                    "expr of uutils coreutils 0.12.0\nUsage: expr EXPRESSION\n".to_owned(),
+                ));
+            }
+            [first, rest @ ..] if first == b"--" => rest,
+            all => all,
+        };
+        Ok(match graph_bash_expr::evaluate(expression) {
+            Ok((value, truthy)) => {
+                let line = format!("{}\n", String::from_utf8_lossy(&value));
+                ExecResult { exit_code: i32::from(!truthy), ..ExecResult::ok(line) }
+            }
+            Err(error) => ExecResult::err(format!("expr: {error}\n"), 2),
+        })
+    }
+}
+
 /// Answers for every command that does not exist.
 pub(crate) struct Missing;
 
@@ -71,6 +99,9 @@ impl Builtin for NotFound {
         let hint = match name.as_str() {
             "curl" | "wget" | "http" | "ssh" | "scp" | "sftp" => {
                 "this shell has no network: dispatch an item that is granted `http` in another node"
+            }
+            "bc" | "dc" => {
+                "this shell has none: `$((...))` computes with whole numbers, `awk` and `jq` with binary floating point numbers"
             }
             "git" | "python" | "python3" | "node" | "cargo" | "make" | "npm" | "pip" => {
                 "this shell starts no programs: dispatch an item for it in another node"

@@ -9,6 +9,7 @@ use graph_sdk::prelude::*;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Params {
     /// The script.
+    #[schemars(extend("format" = "shell"))]
     pub(crate) command: String,
     /// The folder that it starts in; by default the first granted folder.
     #[serde(default)]

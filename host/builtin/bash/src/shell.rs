@@ -8,10 +8,10 @@ use bashkit::{
     Bash, Error, ExecOptions, ExecResult, ExecutionLimits, FsLimits, LimitExceeded, MemoryLimits, PosixFs,
     SessionLimits,
 };
-use graph_sdk::host;
+use graph_sdk::host::{self, Level};
 use graph_sdk::prelude::*;
 
-use crate::commands::{self, Missing, Sleep};
+use crate::commands::{self, Expr, Missing, Sleep};
 use crate::executor;
 use crate::folder::{self, Folder};
 use crate::params::{Ended, Params};
@@ -22,6 +22,10 @@ const OUTPUT: usize = 32 << 20;
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 86_400);
 /// How deep a script may be nested, where the stack sets the bound and not fuel.
 const NESTED: usize = 64;
+/// How much of standard error goes to the log of the run, in bytes: a small part of what `limits.log` allows by default.
+const LOGGED: usize = 8 << 10;
+/// What each line counts besides its text, so that they are few.
+const LINE: usize = 64;
 const HOME: &str = "/home/user";
 
 /// Runs the script of a task.
@@ -61,6 +65,7 @@ fn shell(params: &Params, folders: Vec<Folder>, working_dir: &str) -> Result<Bas
         .filesystem_limits(FsLimits::unlimited())
         .builtin_filter(commands::is_kept)
         .builtin("sleep", Box::new(Sleep))
+        .builtin("expr", Box::new(Expr))
         .command_resolver(Arc::new(Missing));
     for (name, value) in &params.env {
         builder = builder.env(name, value);
@@ -96,12 +101,28 @@ fn limits(params: &Params) -> ExecutionLimits {
     limits
 }
 
+/// Writes what a script printed to standard error to the log of the run, a line each.
+fn log(stderr: &str) {
+    let lines: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
+    let mut left = LOGGED;
+    for (number, line) in lines.iter().enumerate() {
+        let Some(rest) = left.checked_sub(line.len() + LINE) else {
+            let more = lines.len() - number;
+            host::log(Level::Warn, format!("{more} more lines of standard error are in the result"));
+            return;
+        };
+        left = rest;
+        host::log(Level::Warn, line);
+    }
+}
+
 fn ended(result: ExecResult, params: &Params) -> Result<Ended, Failure> {
     if result.stdout_truncated || result.stderr_truncated {
         return Err(Failure::limit(format_args!("the script printed more than {OUTPUT} bytes")));
     }
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (stdout, stderr) = (text(result.stdout.as_bytes()), text(result.stderr.as_bytes()));
+    log(&stderr);
     // As `wait` reports it: eight bits.
     let exit_code = result.exit_code & 0xff;
     let lines = stdout.lines().map(str::to_owned).collect();

@@ -25,7 +25,7 @@ use graph_runtime::items::locate::{ItemLocator, id_of_graph, type_of_file};
 use graph_runtime::items::subgraphs::{Subgraphs, recursion_warnings};
 use graph_runtime::items::text_items::format_of;
 use graph_runtime::plan::admission::Components;
-use graph_runtime::plan::{Plan, PlanProblem};
+use graph_runtime::plan::{Plan, PlanProblem, scripts};
 use graph_runtime::project;
 use graph_runtime::registry::fetch_cache;
 use graph_runtime::run::start::RunContext;
@@ -132,6 +132,22 @@ struct ItemReport {
     warnings: Vec<String>,
 }
 
+impl ItemReport {
+    /// What is to be said of the scripts for items of the program, which needs no other item.
+    fn of_scripts(graph: &Graph) -> Self {
+        let mut report = Self::default();
+        for (subject, node, found) in scripts::of_built_in(graph) {
+            report.warnings.extend(found.warnings.iter().map(|warning| format!("{subject}: {warning}")));
+            report.problems.extend(found.problems.into_iter().map(|problem| ItemProblem {
+                subject: subject.clone(),
+                node: node.to_owned(),
+                problem,
+            }));
+        }
+        report
+    }
+}
+
 /// What is wrong with an item that a graph names, or missing for it.
 struct ItemProblem {
     /// The node or hook.
@@ -164,7 +180,7 @@ fn check(path: &Path, args: &Args, context: &Context) -> Checked {
                 let items = if args.checks_items() {
                     report_items(path, args, context)
                 } else {
-                    Ok(ItemReport::default())
+                    Ok(ItemReport::of_scripts(&loaded.graph))
                 };
                 let items = match items {
                     Ok(items) => items,
@@ -271,7 +287,8 @@ fn report_items(path: &Path, args: &Args, context: &Context) -> Result<ItemRepor
         node: node.name.clone(),
         problem,
     });
-    let warnings = if args.caps.is_some() { plan.warnings() } else { Vec::new() };
+    let warnings =
+        if args.caps.is_some() { plan.warnings() } else { ItemReport::of_scripts(&graph).warnings };
     Ok(ItemReport { problems: found.collect(), warnings })
 }
 

@@ -11,6 +11,13 @@ const DEEPEST: u32 = 64;
 /// are left out. `format` is an annotation, so this looks at `properties`, `additionalProperties`, `items`, `allOf`, `anyOf`, `oneOf` and
 /// references within the schema, and at no condition. Of a schema with more than 10,000 places, or deeper than 64, the rest is left out.
 pub fn texts_of_format<'v>(schema: &Value, value: &'v Value, format: &str) -> Vec<&'v str> {
+    let mut found = every_text_of_format(schema, value, format);
+    found.retain(|text| !text.contains("${"));
+    found
+}
+
+/// Like [`texts_of_format`], with the texts that have templates.
+pub fn every_text_of_format<'v>(schema: &Value, value: &'v Value, format: &str) -> Vec<&'v str> {
     let mut search = Search { root: schema, format, left: MOST_PLACES, found: Vec::new() };
     search.look(schema, value, DEEPEST);
     search.found
@@ -30,7 +37,6 @@ impl<'v> Search<'_, 'v> {
         self.left = left;
         if let (Some(Value::String(format)), Value::String(text)) = (keywords.get("format"), value)
             && format == self.format
-            && !text.contains("${")
             && !self.found.contains(&text.as_str())
         {
             self.found.push(text);

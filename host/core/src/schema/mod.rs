@@ -19,6 +19,6 @@ mod seen;
 #[cfg(test)]
 mod tests;
 
-pub use annotated::texts_of_format;
+pub use annotated::{every_text_of_format, texts_of_format};
 pub use check::{InputSchema, SchemaError, SchemaFailure, SchemaProblem};
 pub use marks::InputMarks;

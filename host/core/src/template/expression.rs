@@ -270,6 +270,10 @@ impl Reader<'_> {
         };
         let message =
             format!("`{}` is not allowed here: templates look values up; they do not compute", token.trim());
+        // A shell has these between its braces, too.
+        let is_of_shell = [":-", "?", "!", "+", "*", "/", "%", "-", "="].contains(&token);
+        let help =
+            if is_of_shell { format!("{help}; for a literal `${{`, write `$${{`") } else { help.to_owned() };
         Mistake::new(self.at, message, help)
     }
 }

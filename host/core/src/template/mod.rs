@@ -13,6 +13,7 @@ mod evaluate;
 mod expression;
 mod path;
 mod scope;
+mod script;
 mod value;
 
 pub(crate) use evaluate::kind;
@@ -20,4 +21,5 @@ pub use evaluate::{MAX_MISSING, TemplateError};
 pub use expression::Pipe;
 pub use path::{Path, PathSyntaxError, Segment};
 pub use scope::{Fields, Root, Scope};
+pub use script::{ScriptTemplate, script_templates};
 pub use value::{PathUse, PlacedPath, TemplateSyntaxError, ValueTemplate};

@@ -14,6 +14,7 @@ use graph_core::graph::ItemType;
 use graph_core::id::{path_of, version_of};
 use graph_core::trust::{TrustStore, VerifiedComponent, VerifyError};
 use graph_registry::artifact::{Kind, read_text};
+use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::items::locate::{Space, refused};
@@ -138,6 +139,13 @@ pub fn verify(item: &str, trust: &TrustStore) -> Result<VerifiedComponent> {
         .ok_or_else(|| missing(item, "its component cannot be decompressed"))?;
     VerifiedComponent::built_in(Arc::clone(bytes), statement, &listed, trust, item)
         .map_err(|error| refused(&error))
+}
+
+/// The schema of the params of a component of the program, from its statement.
+pub(crate) fn params_schema(item: &str) -> Option<Value> {
+    let Content::Component { statement, .. } = BuiltIn::find(item).ok()?.content else { return None };
+    let statement: Value = serde_json::from_str(statement).ok()?;
+    statement.pointer("/predicate/description/params").cloned()
 }
 
 /// The document of a graph, checked against the listed digest and the version that is asked for.

@@ -9,6 +9,7 @@ mod problem;
 mod report;
 mod resolve;
 mod scope;
+pub mod scripts;
 mod text_items;
 mod work;
 

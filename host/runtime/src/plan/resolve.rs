@@ -8,11 +8,11 @@ use graph_core::id::{function_of, path_of, without_version};
 use graph_core::schema::InputSchema;
 use serde_json::Value;
 
-use super::models;
 use super::scope::Use;
 use super::text_items::{self, Texts};
 use super::work::PlanWork;
 use super::{PlanProblem, PlannedId, PlannedNode};
+use super::{models, scripts};
 use crate::error::Error;
 use crate::executor::functions;
 use crate::items::locate::judged;
@@ -157,6 +157,9 @@ pub(super) async fn check_node(
             let written = Some(&schema.written);
             planned.warnings.extend(models::warnings(written, action, used.manifest, Some(id)));
         }
+        let scripts = scripts::check(&schema.written, action);
+        planned.problems.extend(scripts.problems);
+        planned.warnings.extend(scripts.warnings);
         let help = format!("see what it takes: graph-host inspect {}", path_of(id));
         match work.step(|meter| schema.compiled.check_literal(&action.params, meter)) {
             Ok(problems) => {
