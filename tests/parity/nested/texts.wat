@@ -36,9 +36,9 @@
       (func (export "freed") (param i32) (global.set $end (i32.const 4096))))
     (core instance $i (instantiate $m))
     (func (export "shout") (param "text" string) (result string)
-      (canon lift (core func $i "shout") (memory $i "memory") (realloc (func $i "realloc")) (post-return (func $i "freed"))))
+      (canon lift (core func $i "shout") (memory (core memory $i "memory")) (realloc (core func $i "realloc")) (post-return (core func $i "freed"))))
     (func (export "odd") (param "numbers" (list u32)) (result u32)
-      (canon lift (core func $i "odd") (memory $i "memory") (realloc (func $i "realloc")))))
+      (canon lift (core func $i "odd") (memory (core memory $i "memory")) (realloc (core func $i "realloc")))))
   (component $node
     (import "shout" (func $shout (param "text" string) (result string)))
     (import "odd" (func $odd (param "numbers" (list u32)) (result u32)))
@@ -48,8 +48,8 @@
       (data (i32.const 128) "\01\00\00\00\02\00\00\00\03\00\00\00")
       (func (export "realloc") (param i32 i32 i32 i32) (result i32) (i32.const 1024)))
     (core instance $memory (instantiate $memory))
-    (core func $shout (canon lower (func $shout) (memory $memory "memory") (realloc (func $memory "realloc"))))
-    (core func $odd (canon lower (func $odd) (memory $memory "memory")))
+    (core func $shout (canon lower (func $shout) (memory (core memory $memory "memory")) (realloc (core func $memory "realloc"))))
+    (core func $odd (canon lower (func $odd) (memory (core memory $memory "memory"))))
     (core module $m
       (import "memory" "memory" (memory 1))
       (import "other" "shout" (func $shout (param i32 i32 i32)))
@@ -62,7 +62,7 @@
     (core instance $i (instantiate $m
       (with "memory" (instance $memory))
       (with "other" (instance (export "shout" (func $shout)) (export "odd" (func $odd))))))
-    (func $run (result string) (canon lift (core func $i "run") (memory $memory "memory")))
+    (func $run (result string) (canon lift (core func $i "run") (memory (core memory $memory "memory"))))
     (instance $action (export "run" (func $run)) (export "describe" (func $run)))
     (export "graph-host:node/action@0.1.0" (instance $action)))
   (instance $shouting (instantiate $shouting))
