@@ -12,6 +12,7 @@ export { edits, forks, hooks } from "./check_history.mjs";
 export { limits } from "./check_limits.mjs";
 export { damaged, differences, fullReplay, netReplay, replays, unsupported } from "./check_replay.mjs";
 export { random } from "./check_random.mjs";
+export { languages } from "./check_languages.mjs";
 export { large } from "./check_large.mjs";
 export { catalogues } from "./check_catalogue.mjs";
 export { speed } from "./check_speed.mjs";

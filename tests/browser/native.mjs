@@ -26,7 +26,7 @@ export class Native {
     this.env = env;
     const given = Object.entries(inputs).flatMap(([name, value]) => ["--input", `${name}=${value}`]);
     const began = performance.now();
-    let told = this.json([...codes, 6], "run", graph, "--caps", caps, "--trust", trust, "--run-id", run, ...given);
+    let told = this.json([...codes, 6], "run", graph, "--caps", caps, ...(trust ? ["--trust", trust] : []), "--run-id", run, ...given);
     for (const answer of suspensions) {
       const answers = told.interrupts.flatMap(({ id }) => ["--answer", `${id}=${answer}`]);
       told = this.json([...codes, 6], "resume", run, ...answers);

@@ -32,7 +32,7 @@ const CONNECT = /connect-src [^;]*/;
 export function bundleGraph(out, { graph, caps, trust }, { native, assets, replay, more = [] }) {
   rmSync(out, { recursive: true, force: true });
   mkdirSync(dirname(out), { recursive: true });
-  const words = ["bundle", graph, "--caps", caps, "--trust", trust, "--files"];
+  const words = ["bundle", graph, "--caps", caps, ...(trust ? ["--trust", trust] : []), "--files"];
   native.call([0], ...words, ...(replay ? ["--replay", replay] : []), ...more, "-o", out);
   // Which origins a page may reach is the bundle's.
   const [origins] = CONNECT.exec(readFileSync(join(out, "index.html"), "utf8"));

@@ -128,7 +128,10 @@ if (counts.calls < expected.length || counts.unsupported * 2 > counts.modules) f
 let before = 0;
 let after = 0;
 const modules = JSON.parse(readFileSync(join(folder, "modules.json"), "utf8"));
+// Adapters between components have the memories of both, which older releases of Node.js do not take. Browsers do.
+const takesMemories = WebAssembly.validate(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 5, 5, 2, 0, 1, 0, 1]));
 for (const module of modules) {
+  if (!takesMemories && module.component.startsWith("tests/parity/nested/")) continue;
   if (!WebAssembly.validate(readFileSync(join(folder, module.file))))
     fail(`${module.component}, module ${module.module}: V8 refuses what was instrumented`);
   before += module.before;

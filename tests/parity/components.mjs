@@ -1,14 +1,11 @@
-// Runs instrumented components in V8, by way of jco's bindings, and compares the fuel with that of the engine of graph-host, which
-// its test has printed. Usage: node components.mjs FOLDER, where jco-transpile is installed.
+// Runs components in V8 as a page has them, and compares the fuel with that of the engine of graph-host, which its test has printed.
+// Usage: node components.mjs FOLDER.
 
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { dirname, join, resolve } from "node:path";
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
 const folder = resolve(process.argv[2]);
-const find = createRequire(join(process.cwd(), "package.json")).resolve;
-const { transpileBytes } = await import(pathToFileURL(find("@bytecodealliance/jco-transpile")).href);
 
 // Imports are there and trap when they are called: `describe` calls none, and what `run` is given leads to none.
 const traps = () => {
@@ -29,29 +26,35 @@ const fail = (text) => {
 };
 
 const listed = JSON.parse(readFileSync(join(folder, "components.json"), "utf8"));
-const table = readFileSync(join(folder, "table"), "utf8").matchAll(/(examples\/\S+\.wasm) +(\d+) +(\d+)/g);
+const table = readFileSync(join(folder, "table"), "utf8").matchAll(/(\S+\.wa[st]m?) +(\d+) +(\d+)/g);
 const expected = new Map(Array.from(table, ([, component, describe, run]) => [component, { describe, run }]));
 console.log(`${"component".padEnd(56)} ${"describe".padStart(12)} ${"run".padStart(12)}   fuel, in wasmtime and V8`);
-let limits = 0;
-for (const [number, { component, file, pages }] of listed.entries()) {
-  const name = `c${number}`;
-  const { files } = await transpileBytes(readFileSync(join(folder, file)), { name, instantiation: "async", nodejsCompat: false });
-  const place = join(folder, name);
-  for (const [path, bytes] of Object.entries(files)) {
-    mkdirSync(dirname(join(place, path)), { recursive: true });
-    writeFileSync(join(place, path), bytes);
+let [limits, left] = [0, 0];
+for (const { component, file, pages } of listed) {
+  const place = join(folder, file);
+  // Adapters between components have the memories of both, which older releases of Node.js do not take. Browsers do.
+  if (component.startsWith("tests/parity/nested/") && !Object.keys(pages).every((name) => WebAssembly.validate(readFileSync(join(place, name))))) {
+    left += 1;
+    console.log(`${component.padEnd(56)} is left out: this Node.js has no modules with several memories`);
+    continue;
   }
-  writeFileSync(join(place, "package.json"), '{"type": "module"}');
-  const { instantiate } = await import(pathToFileURL(join(place, `${name}.js`)).href);
-  const compiled = new Map();
+  const { instantiate } = await import(pathToFileURL(join(place, "component.mjs")).href);
+  const [compiled, names] = [new Map(), new Map()];
   const module = (path) => {
     if (!compiled.has(path)) compiled.set(path, new WebAssembly.Module(readFileSync(join(place, path))));
+    names.set(compiled.get(path), path);
     return compiled.get(path);
   };
   // A fresh instance; what its function returned, or threw, and the fuel.
   const call = async (of, limit) => {
-    const exports = await instantiate(module, new Proxy({}, { get: () => traps() }));
-    exports.graphHostMeterBegin(-limit, BigInt((64 << 20) / 65536 - pages));
+    const global = (value, begin) => new WebAssembly.Global({ value, mutable: true }, begin);
+    const meter = { fuel: global("i64", -(2n ** 63n)), pages: global("i64", BigInt((64 << 20) / 65536)), stop: global("i32", 0) };
+    const instantiateCore = (core, imports) => {
+      meter.pages.value -= BigInt(pages[names.get(core)]);
+      return WebAssembly.instantiate(core, { ...imports, "graph-host:meter": meter });
+    };
+    const exports = await instantiate(module, new Proxy({}, { get: () => traps() }), instantiateCore);
+    meter.fuel.value = -limit;
     let outcome;
     try {
       outcome = { returned: calls[of](exports["graph-host:node/action@0.1.0"] ?? exports.action) };
@@ -60,7 +63,7 @@ for (const [number, { component, file, pages }] of listed.entries()) {
       outcome = error instanceof WebAssembly.RuntimeError ? { trapped: error } : { returned: error.payload ?? error };
     }
     if (outcome.trapped) return { trapped: true };
-    const used = limit + exports.graphHostMeterFuel();
+    const used = limit + meter.fuel.value;
     return { ...outcome, fuel: used > limit ? limit : used };
   };
   const row = [];
@@ -77,4 +80,4 @@ for (const [number, { component, file, pages }] of listed.entries()) {
   }
   console.log(`${component.padEnd(56)} ${String(row[0]).padStart(12)} ${String(row[1]).padStart(12)}`);
 }
-console.log(`${listed.length} components use the same fuel, and stop at ${limits} limits as they have to`);
+console.log(`${listed.length - left} components use the same fuel, and stop at ${limits} limits as they have to`);

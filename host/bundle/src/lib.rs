@@ -14,8 +14,5 @@ mod names;
 pub mod site;
 mod transpile;
 
-pub use instrument::{
-    InstrumentError, Instrumented, InstrumentedComponent, METER, METER_EXPORTS, Stop, instrument,
-    instrument_component,
-};
+pub use instrument::{InstrumentError, Instrumented, METER, Stop, instrument, instrument_cores};
 pub use transpile::{TranspileError, Transpiled, transpile};

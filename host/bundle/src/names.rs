@@ -88,7 +88,7 @@ mod tests {
     use graph_core::wasm_name::WasmNamePlace;
 
     use super::*;
-    use crate::{TranspileError, instrument_component, transpile};
+    use crate::{TranspileError, instrument_cores, transpile};
 
     /// Names that are code, or a part of it, in JavaScript, HTML or a template.
     const HOSTILE: [&str; 16] = [
@@ -144,6 +144,17 @@ mod tests {
                 (WasmNamePlace::CoreExport, format!(
                     "(component (component (core module (memory (export \"{name}\") 1))))"
                 )),
+                (WasmNamePlace::CoreImport, format!(
+                    "(component (component (component (core module (import \"m\" \"{name}\" (func))))))"
+                )),
+                (WasmNamePlace::CoreModule, format!(
+                    "(component (component (component (core module $l) (core instance $l (instantiate $l))
+                     (core module $m) (core instance (instantiate $m (with \"{name}\" (instance $l)))))))"
+                )),
+                (WasmNamePlace::CoreExport, format!(
+                    "(component (component (core module $l (func (export \"f\"))) (core instance $l (instantiate $l))
+                     (component (core module (func (export \"{name}\"))))))"
+                )),
                 (WasmNamePlace::CoreExport, format!(
                     "(component (core module $l (func (export \"{name}\"))) (core instance $l (instantiate $l))
                      (func (export \"run\") (canon lift (core func $l \"{name}\"))))"
@@ -184,7 +195,7 @@ mod tests {
             ] {
                 let text = format!("(component (type $t {part}) (import \"t\" (type (eq $t))))");
                 let Ok(component) = wat::parse_str(&text) else { continue };
-                assert!(instrument_component(&component).is_err(), "{text}");
+                assert!(instrument_cores(&component, []).is_err(), "{text}");
                 assert!(transpile("component", &component, &[]).is_err(), "{text}");
             }
         }

@@ -1,7 +1,7 @@
 //! Components as JavaScript that instantiates core modules: what a browser can run.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 
 use graph_core::wasm_name::WasmNameError;
 use js_component_bindgen::{AsyncMode, InstantiationMode, TranspileOpts, transpile as generate};
@@ -28,7 +28,8 @@ const OF_NODES: [(&str, &str); 2] =
 pub struct Transpiled {
     /// The module: it exports `instantiate(getCoreModule, imports)`.
     pub script: Vec<u8>,
-    /// The core modules that `getCoreModule` is asked for, with their names.
+    /// The core modules that `getCoreModule` is asked for, with their names: those of the component, at any depth, as they are and in their
+    /// order in it; then the adapters that link components which are nested in it.
     pub cores: Vec<(String, Vec<u8>)>,
     /// Whether it needs JavaScript Promise Integration: it calls something that waits.
     pub waits: bool,
@@ -82,7 +83,8 @@ pub fn transpile(name: &str, component: &[u8], imports: &[String]) -> Result<Tra
         tracing: false,
         no_component_error_wrapping: false,
         no_namespaced_exports: true,
-        multi_memory: false,
+        // An adapter has the memories of both components, and is then the one that the engine has.
+        multi_memory: true,
         guest: false,
         async_mode,
         strict: false,
@@ -99,17 +101,13 @@ pub fn transpile(name: &str, component: &[u8], imports: &[String]) -> Result<Tra
             reason: "the generator does not know its shape".to_owned(),
         })?
         .map_err(|error| TranspileError::Generator { reason: format!("{error:#}") })?;
-    let script_name = format!("{name}.js");
-    let mut script = None;
-    let mut cores = Vec::new();
-    for (file, bytes) in transpiled.files {
-        if file == script_name {
-            script = Some(bytes);
-        } else if Path::new(&file).extension().is_some_and(|extension| extension == "wasm") {
-            cores.push((file, bytes));
-        }
-    }
-    let script =
-        script.ok_or_else(|| TranspileError::Generator { reason: "no module was generated".to_owned() })?;
+    let mut files: BTreeMap<_, _> = transpiled.files.into_iter().collect();
+    let script = files
+        .remove(&format!("{name}.js"))
+        .ok_or_else(|| TranspileError::Generator { reason: "no module was generated".to_owned() })?;
+    let cores = std::iter::once(format!("{name}.core.wasm"))
+        .chain((2..).map(|number: u32| format!("{name}.core{number}.wasm")))
+        .map_while(|file| files.remove_entry(&file))
+        .collect();
     Ok(Transpiled { script, cores, waits })
 }

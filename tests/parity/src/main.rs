@@ -1,5 +1,5 @@
 //! Writes modules for the comparison of engines: random ones, each as it is and instrumented, with the calls to make of it;
-//! and the core modules of components, instrumented. `parity FOLDER SEED COUNT [COMPONENT ...]`.
+//! and components as a page has them, in JavaScript and with instrumented core modules. `parity FOLDER SEED COUNT [COMPONENT ...]`.
 
 use std::error::Error;
 use std::path::Path;
@@ -60,20 +60,24 @@ fn write(folder: &Path, seed: &str, count: &str, components: &[String]) -> Resul
     }
     let (mut whole, mut modules) = (Vec::new(), Vec::new());
     for component in components {
-        let bytes = std::fs::read(component)?;
-        let instrumented = graph_bundle::instrument_component(&bytes)?;
-        let name = format!("component-{}.wasm", whole.len());
-        std::fs::write(folder.join(&name), &instrumented.component)?;
-        whole.push(json!({ "component": component, "file": name, "pages": instrumented.pages }));
-        for (place, bytes) in core_modules(&bytes)?.into_iter().enumerate() {
-            let instrumented = graph_bundle::instrument(&bytes)?;
-            let name = format!("core-{}.wasm", modules.len());
-            std::fs::write(folder.join(&name), &instrumented.module)?;
+        let bytes = wat::parse_file(component)?;
+        let name = format!("component-{}", whole.len());
+        std::fs::write(folder.join(format!("{name}.wasm")), &bytes)?;
+        let transpiled = graph_bundle::transpile("component", &bytes, &[])?;
+        let cores: Vec<_> = transpiled.cores.iter().map(|(_, core)| &core[..]).collect();
+        std::fs::create_dir_all(folder.join(&name))?;
+        std::fs::write(folder.join(&name).join("component.mjs"), &transpiled.script)?;
+        let mut pages = serde_json::Map::new();
+        for (place, instrumented) in graph_bundle::instrument_cores(&bytes, cores.iter().copied())?.into_iter().enumerate() {
+            let (file, core) = &transpiled.cores[place];
+            std::fs::write(folder.join(&name).join(file), &instrumented.module)?;
+            pages.insert(file.clone(), instrumented.pages.into());
             modules.push(json!({
-                "component": component, "module": place, "file": name, "before": bytes.len(),
+                "component": component, "module": place, "file": format!("{name}/{file}"), "before": core.len(),
                 "after": instrumented.module.len(),
             }));
         }
+        whole.push(json!({ "component": component, "file": name, "pages": pages }));
     }
     std::fs::write(folder.join("components.json"), json!(whole).to_string())?;
     std::fs::write(folder.join("modules.json"), json!(modules).to_string())?;
@@ -194,15 +198,4 @@ fn argument(of_type: ValType, random: &mut Random) -> Value {
         ValType::F64 => json!(["f64", float.to_bits().to_string()]),
         _ => json!(["ref", "0"]),
     }
-}
-
-/// The core modules of a component, those of components inside of it too.
-fn core_modules(bytes: &[u8]) -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
-    let mut modules = Vec::new();
-    for payload in Parser::new(0).parse_all(bytes) {
-        if let Payload::ModuleSection { unchecked_range, .. } = payload? {
-            modules.push(bytes[unchecked_range].to_vec());
-        }
-    }
-    Ok(modules)
 }

@@ -1,5 +1,7 @@
 //! The code of one function.
 
+use std::collections::BTreeSet;
+
 use graph_core::fuel;
 use wasm_encoder::reencode::{self, Reencode};
 use wasm_encoder::{BlockType, Function, Ieee32, Ieee64, Instruction, ValType};
@@ -35,13 +37,13 @@ struct Writer<'a> {
     pending: u64,
 }
 
-/// Rewrites the code of a function.
+/// Rewrites the code of a function, whose number among those with code is given with the meter.
 pub(super) fn rewrite<R: Reencode<Error = InstrumentError>>(
     encoder: &mut R,
     body: &FunctionBody<'_>,
     validator: &mut FuncValidator<ValidatorResources>,
     shape: &Shape,
-    meter: Meter,
+    (meter, place): (Meter, u32),
 ) -> Result<Function, reencode::Error<InstrumentError>> {
     let mut reader = body.get_binary_reader();
     let invalid = |error: wasmparser::Error| reencode::Error::UserError(InstrumentError::from(error));
@@ -61,15 +63,26 @@ pub(super) fn rewrite<R: Reencode<Error = InstrumentError>>(
     };
     writer.settle();
     writer.check();
+    let free = match &shape.tasks {
+        Some(tasks) => {
+            let all = body.get_operators_reader().map_err(invalid)?.into_iter();
+            tasks.free(place, &all.collect::<Result<Vec<_>, _>>().map_err(invalid)?)
+        }
+        None => BTreeSet::new(),
+    };
     let mut operators = body.get_operators_reader().map_err(invalid)?;
+    let mut at = 0;
     while !operators.eof() {
         let (operator, offset) = operators.read_with_offset().map_err(invalid)?;
         let instruction = encoder.instruction(operator.clone())?;
+        let cost = if free.contains(&at) { 0 } else { cost(&operator) };
+        at += 1;
         let is_reachable = constants.is_reachable();
         let last = constants.last();
         constants.take(&operator, validator);
         validator.op(offset, &operator).map_err(invalid)?;
         if is_reachable {
+            writer.pending += cost;
             writer.operator(&operator, instruction, last, shape);
         } else {
             // It is never executed.
@@ -120,7 +133,6 @@ impl<'a> Writer<'a> {
         last: Option<u32>,
         shape: &Shape,
     ) {
-        self.pending += cost(operator);
         if ends_a_stretch(operator) {
             self.settle();
         }

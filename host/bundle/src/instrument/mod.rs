@@ -11,16 +11,18 @@
 //! What a call has used is `limit + fuel`, at most the limit. The rates are those of [`graph_core::fuel`], and so are the places
 //! at which the limit is looked at. Results of floating-point arithmetic that are NaN become the canonical NaN.
 //!
-//! `component` does that to all core modules of a component, `module` rewrites the sections of one, `function` the code, `constants` knows which operands are constants for the engine, and
-//! `costs` what instructions cost.
+//! `cores` does that to all core modules of a component, however deep they are nested in it, and to the adapters between nested ones, which
+//! `adapter` knows. `module` rewrites the sections of one, `function` the code, `constants` knows which operands are constants for the
+//! engine, and `costs` what instructions cost.
 
-mod component;
+mod adapter;
 mod constants;
+mod cores;
 mod costs;
 mod function;
 mod module;
 
-pub use component::{InstrumentedComponent, METER_EXPORTS, instrument_component};
+pub use cores::instrument_cores;
 pub use module::{InstrumentError, Instrumented, METER, Stop, instrument};
 
 #[cfg(test)]

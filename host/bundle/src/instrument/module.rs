@@ -10,6 +10,7 @@ use wasmparser::{
     TableType, TypeRef, ValidPayload, Validator, ValidatorResources, WasmFeatures,
 };
 
+use super::adapter::Tasks;
 use super::function::{self, Meter};
 
 /// The module that an instrumented one imports its meter from.
@@ -62,6 +63,8 @@ pub(super) struct Shape {
     imported_globals: u32,
     has_imports: bool,
     pages: u64,
+    /// Of an adapter, what it has for tasks.
+    pub(super) tasks: Option<Tasks>,
 }
 
 /// The proposals that the engine takes: its list, without what is about components.
@@ -74,7 +77,15 @@ pub(super) fn features() -> WasmFeatures {
 
 /// Instruments a core module.
 pub fn instrument(bytes: &[u8]) -> Result<Instrumented, InstrumentError> {
-    let mut shape = Shape::default();
+    rewritten(bytes, Shape::default())
+}
+
+/// Instruments a core module that was generated to link components.
+pub(super) fn instrument_adapter(bytes: &[u8]) -> Result<Instrumented, InstrumentError> {
+    rewritten(bytes, Shape { tasks: Some(Tasks::default()), ..Shape::default() })
+}
+
+fn rewritten(bytes: &[u8], mut shape: Shape) -> Result<Instrumented, InstrumentError> {
     let mut functions = VecDeque::new();
     let mut validator = Validator::new_with_features(features());
     for payload in Parser::new(0).parse_all(bytes) {
@@ -95,6 +106,7 @@ pub fn instrument(bytes: &[u8]) -> Result<Instrumented, InstrumentError> {
         },
         shape: Rc::new(shape),
         functions,
+        written: 0,
         allocations: Some(FuncValidatorAllocations::default()),
         has_meter: false,
     };
@@ -116,6 +128,9 @@ impl Shape {
                     if import.module == METER {
                         return Err(InstrumentError::Metered);
                     }
+                    if let Some(tasks) = &mut self.tasks {
+                        tasks.import(import.module, import.name, import.ty);
+                    }
                     match import.ty {
                         TypeRef::Global(_) => self.imported_globals += 1,
                         TypeRef::Memory(memory) => self.memory(&memory),
@@ -134,6 +149,11 @@ impl Shape {
             Payload::TableSection(section) => {
                 for table in section.clone() {
                     self.table(&table?.ty);
+                }
+            }
+            Payload::CodeSectionEntry(body) => {
+                if let Some(tasks) = &mut self.tasks {
+                    tasks.body(body)?;
                 }
             }
             _ => {}
@@ -155,6 +175,8 @@ struct Rewriter {
     meter: Meter,
     /// The functions that have not been rewritten yet.
     functions: VecDeque<FuncToValidate<ValidatorResources>>,
+    /// How many were.
+    written: u32,
     allocations: Option<FuncValidatorAllocations>,
     has_meter: bool,
 }
@@ -215,7 +237,9 @@ impl Reencode for Rewriter {
         };
         let mut validator = function.into_validator(self.allocations.take().unwrap_or_default());
         let (shape, meter) = (Rc::clone(&self.shape), self.meter);
-        let written = function::rewrite(self, &body, &mut validator, &shape, meter);
+        let place = self.written;
+        self.written += 1;
+        let written = function::rewrite(self, &body, &mut validator, &shape, (meter, place));
         self.allocations = Some(validator.into_allocations());
         code.function(&written?);
         Ok(())

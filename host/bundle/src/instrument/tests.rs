@@ -3,7 +3,9 @@
 
 use wasmparser::{Operator, Parser, Payload, Validator, WasmFeatures};
 
-use super::{InstrumentError, METER, instrument};
+use super::module::instrument_adapter;
+use super::{InstrumentError, METER, instrument, instrument_cores};
+use crate::transpile;
 
 /// How often the limit is looked at in the functions of a module.
 fn checks(text: &str) -> usize {
@@ -137,4 +139,109 @@ fn what_the_engine_does_not_take_is_refused() {
         assert!(matches!(refused, Err(InstrumentError::Invalid(_))), "{text}: {refused:?}");
     }
     assert!(matches!(instrument(b"\0asm"), Err(InstrumentError::Invalid(_))));
+}
+
+/// What is charged in all functions of an instrumented module, each stretch once.
+fn charged(module: &[u8]) -> i64 {
+    let mut charged = 0;
+    for payload in Parser::new(0).parse_all(module) {
+        let Payload::CodeSectionEntry(body) = payload.unwrap() else { continue };
+        let operators: Vec<_> =
+            body.get_operators_reader().unwrap().into_iter().map(Result::unwrap).collect();
+        for stretch in operators.windows(2) {
+            if let [Operator::I64Const { value }, Operator::I64Add] = stretch {
+                charged += value;
+            }
+        }
+    }
+    charged
+}
+
+#[test]
+fn tasks_of_adapters_are_free_and_nothing_else_of_them() {
+    let imports = r#"(import "callee" "adapter0" (func $callee (param i32)))
+        (import "async" "enter-sync-call" (func $enter (param i32 i32 i32))) (import "async" "exit-sync-call" (func $exit))
+        (import "context" "get0" (func $get (result i32))) (import "context" "set1" (func $set (param i32)))
+        (import "resource" "transfer-borrow" (func $lend (param i32 i32 i32) (result i32)))
+        (import "instance" "task_may_block" (global $may (mut i32)))"#;
+    let enter = "(call $enter (i32.const 1) (i32.const 0) (i32.const 2))";
+    let lending = "(drop (call $lend (i32.const 1) (i32.const 2) (i32.const 3)))";
+    // Of each, what its instructions cost, and what they cost in an adapter.
+    for (body, cost, free) in [
+        ("(call $callee (i32.const 1))".to_owned(), 2, 0),
+        (enter.to_owned(), 4, 4),
+        ("(call $exit)".to_owned(), 1, 1),
+        ("(local.set 1 (call $get))".to_owned(), 2, 2),
+        ("(call $set (i32.const 0)) (call $set (local.get 1))".to_owned(), 4, 4),
+        ("(local.set 1 (global.get $may)) (global.set $may (i32.const 0))".to_owned(), 4, 4),
+        (format!("{enter} (call $callee (local.get 0)) (call $exit)"), 7, 5),
+        // The engine has tasks, too, where a resource is lent.
+        (format!("{enter} {lending} (call $exit)"), 9, 0),
+        (format!("{enter} (call $helper) (call $exit)"), 6 + 5, 0),
+        (lending.to_owned(), 4, 0),
+    ] {
+        let helper =
+            if body.contains("$helper") { format!("(func $helper {lending})") } else { String::new() };
+        let text = format!("(module {imports} {helper} (func (param i32) (local i32) {body}))");
+        let module = wat::parse_str(&text).unwrap();
+        let entry = 1;
+        assert_eq!(charged(&instrument(&module).unwrap().module), entry + cost, "{text}");
+        assert_eq!(charged(&instrument_adapter(&module).unwrap().module), entry + cost - free, "{text}");
+    }
+}
+
+/// The core modules of a component after its translation, as a page has them.
+fn cores(component: &[u8]) -> Vec<Vec<u8>> {
+    let transpiled = transpile("component", component, &[]).unwrap();
+    let cores: Vec<_> = transpiled.cores.iter().map(|(_, core)| &core[..]).collect();
+    let instrumented = instrument_cores(component, cores.iter().copied()).unwrap();
+    assert_eq!(instrumented.len(), cores.len());
+    for core in &instrumented {
+        Validator::new_with_features(WasmFeatures::default()).validate_all(&core.module).unwrap();
+    }
+    instrumented.into_iter().map(|core| core.module).collect()
+}
+
+#[test]
+fn core_modules_count_at_any_depth() {
+    // Three core modules of the components, and at least one with adapters.
+    for text in [
+        include_str!("../../../../tests/parity/nested/texts.wat"),
+        include_str!("../../../../tests/parity/nested/lent.wat"),
+    ] {
+        let cores = cores(&wat::parse_str(text).unwrap());
+        assert!(cores.len() > 3, "{}", cores.len());
+        for core in &cores {
+            let imported = Parser::new(0).parse_all(core).any(|payload| match payload.unwrap() {
+                Payload::ImportSection(section) => {
+                    section.into_imports().any(|import| import.unwrap().module == METER)
+                }
+                _ => false,
+            });
+            assert!(imported, "a core module counts nothing");
+        }
+    }
+}
+
+#[test]
+fn a_component_inside_of_another_one_is_held_to_the_same_rules() {
+    let refused = |inner: &str| {
+        let nested = format!("(component (component (component {inner})))");
+        instrument_cores(&wat::parse_str(&nested).unwrap(), []).unwrap_err()
+    };
+    for inner in ["(core module (memory i64 1))", "(core module (memory 1 1 shared))"] {
+        assert!(matches!(refused(inner), InstrumentError::Invalid(_)), "{inner}");
+    }
+    let metered = "(core module (import \"graph-host:meter\" \"fuel\" (global (mut i64))))";
+    let component = wat::parse_str(format!("(component (component (component {metered})))")).unwrap();
+    let module = wat::parse_str(metered.replacen("(core module", "(module", 1)).unwrap();
+    assert_eq!(instrument_cores(&component, [&module[..]]).unwrap_err(), InstrumentError::Metered);
+    // What is taken for an adapter is what is not in the component.
+    let module = wat::parse_str("(module (func))").unwrap();
+    let component = wat::parse_str("(component (component (core module (func))))").unwrap();
+    assert!(instrument_cores(&component, [&module[..]]).is_ok());
+    for others in [vec![], vec![&b"other"[..]]] {
+        assert!(matches!(instrument_cores(&component, others), Err(InstrumentError::Invalid(_))));
+    }
+    assert!(matches!(instrument_cores(&module, []), Err(InstrumentError::Invalid(_))));
 }

@@ -124,19 +124,19 @@ pub struct ComponentDocument {
     pub envelope: Option<String>,
     /// The interfaces that it imports besides plain types.
     pub imports: Vec<String>,
-    /// The names of its core modules in its folder.
-    pub cores: Vec<String>,
-    /// How much memory it starts with.
-    pub memory: MemoryDocument,
+    /// Its core modules, and the adapters between components that are nested in it.
+    pub cores: Vec<CoreDocument>,
     /// Whether it is instantiated with JavaScript Promise Integration.
     pub waits: bool,
 }
 
-/// The memories of a component.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A core module of a component, which counts its fuel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct MemoryDocument {
-    /// Pages of 64 KiB that they begin with, all together: they count against the memory that a task may use.
+pub struct CoreDocument {
+    /// The name of its file in the component's folder.
+    pub name: String,
+    /// Pages of 64 KiB that the memories of each of its instances begin with: they count against the memory that a task may use.
     pub pages: u64,
 }
 

@@ -1,25 +1,31 @@
 //! The files of a bundle.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 
+use flate2::Compression;
+use flate2::read::GzEncoder;
 use graph_core::digest::Digest;
 use graph_core::trust::SigningKey;
 
 use super::assets::ASSETS;
-use super::document::{DOCUMENT, Document};
+use super::document::{CoreDocument, DOCUMENT, Document};
 use super::manifest::{BundleManifest, ENVELOPE, MANIFEST, ManifestError};
-use crate::instrument::{InstrumentError, instrument_component};
+use crate::instrument::{InstrumentError, instrument_cores};
 use crate::transpile::{TranspileError, transpile};
+
+/// The files of components that are compressed, from as many bytes on.
+const COMPRESSED: usize = 1 << 20;
+/// The end of their names.
+const COMPRESSED_NAME: &str = ".gz";
 
 /// A component as a page runs it.
 #[derive(Clone, Debug)]
 pub struct Component {
     /// Its folder in the bundle: `components/HEX`.
     pub path: String,
-    /// The names of its core modules there.
-    pub cores: Vec<String>,
-    /// Pages that its memories begin with.
-    pub pages: u64,
+    /// Its core modules there.
+    pub cores: Vec<CoreDocument>,
     /// Whether it takes JavaScript Promise Integration.
     pub waits: bool,
 }
@@ -46,19 +52,34 @@ impl Site {
         Self { files: ASSETS.iter().map(|(path, bytes)| ((*path).to_owned(), bytes.to_vec())).collect() }
     }
 
-    /// Instruments and transpiles a component, and adds it with its signed bytes. `imports` are the interfaces that it imports.
+    /// Transpiles and instruments a component, and adds it with its signed bytes. `imports` are the interfaces that it imports.
     pub fn add_component(&mut self, bytes: &[u8], imports: &[String]) -> Result<Component, ComponentError> {
         let path = format!("components/{}", Digest::of_bytes(bytes).hex());
-        let instrumented = instrument_component(bytes)?;
-        let transpiled = transpile("component", &instrumented.component, imports)?;
+        let transpiled = transpile("component", bytes, imports)?;
+        let instrumented = instrument_cores(bytes, transpiled.cores.iter().map(|(_, core)| &core[..]))?;
         let mut cores = Vec::new();
-        for (name, core) in transpiled.cores {
-            self.files.insert(format!("{path}/{name}"), core);
-            cores.push(name);
+        for ((name, _), core) in transpiled.cores.into_iter().zip(instrumented) {
+            self.insert(format!("{path}/{name}"), core.module);
+            cores.push(CoreDocument { name, pages: core.pages });
         }
         self.files.insert(format!("{path}/component.js"), transpiled.script);
-        self.files.insert(format!("{path}/component.wasm"), bytes.to_vec());
-        Ok(Component { path, cores, pages: instrumented.pages, waits: transpiled.waits })
+        self.insert(format!("{path}/component.wasm"), bytes.to_vec());
+        Ok(Component { path, cores, waits: transpiled.waits })
+    }
+
+    /// Adds a file, compressed if it is large: few servers of static files compress what they send.
+    fn insert(&mut self, path: String, bytes: Vec<u8>) {
+        if bytes.len() < COMPRESSED {
+            self.files.insert(path, bytes);
+            return;
+        }
+        let mut reader = GzEncoder::new(&bytes[..], Compression::best());
+        let mut compressed = Vec::new();
+        match reader.read_to_end(&mut compressed) {
+            Ok(_) => self.files.insert(path + COMPRESSED_NAME, compressed),
+            // Memory is read, which does not fail.
+            Err(_) => self.files.insert(path, bytes),
+        };
     }
 
     /// Lets the page send requests to these origins: its Content Security Policy permits no others.

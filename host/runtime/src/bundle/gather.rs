@@ -6,7 +6,7 @@ use std::path::Path;
 
 use graph_bundle::site::{
     Component, ComponentDocument, Document, EntryDocument, FolderDocument, GraphDocument, HooksDocument,
-    INTERFACES, KeptText, ManifestDocument, ManifestError, MemoryDocument, Site, TextDocument,
+    INTERFACES, KeptText, ManifestDocument, ManifestError, Site, TextDocument,
 };
 use graph_core::capability::{Access, CapabilityKind, Ceiling, EffectiveGrant, ItemPattern, KnowledgeRule};
 use graph_core::diagnostic::printable;
@@ -431,7 +431,7 @@ impl Gatherer<'_> {
             Some(packed) => packed.clone(),
             None => self.site.add_component(verified.bytes(), &imports).map_err(|error| {
                 Error::denied(format!("component `{}` cannot run in a page: {error}", printable(item)))
-                    .help("run the graph natively, or have the component built as one core module")
+                    .help("run the graph natively: graph-host run")
             })?,
         };
         self.packed.insert(*verified.digest(), packed.clone());
@@ -447,7 +447,7 @@ impl Gatherer<'_> {
                 Some(text_file::read_as("the envelope", &path)?)
             }
         };
-        let Component { path, cores, pages, waits } = packed;
+        let Component { path, cores, waits } = packed;
         Ok(ComponentDocument {
             item: verified.id().to_owned(),
             version: verified.version().map(str::to_owned),
@@ -456,7 +456,6 @@ impl Gatherer<'_> {
             envelope,
             imports,
             cores,
-            memory: MemoryDocument { pages },
             waits,
         })
     }

@@ -15,8 +15,8 @@ export interface BundledComponent {
   path: string;
   envelope?: string;
   imports: string[];
-  cores: string[];
-  memory: { pages: number };
+  /** Its core modules, and how many pages the memories of an instance of each begin with. */
+  cores: { name: string; pages: number }[];
   /** It was transpiled for imports that wait. */
   waits: boolean;
 }

@@ -1,7 +1,7 @@
 // A worker that calls components: every call in a fresh instance, metered by the instance itself. As `host/engine/src/call.rs` and, for
 // components that call others, `host/runtime/src/executor/component_calls.rs`.
 
-import { classify, Fault, tooMuchMemory } from "./fault";
+import { classify, Fault } from "./fault";
 import { cli } from "./interfaces/cli";
 import { Files, filesystem } from "./interfaces/filesystem";
 import { http } from "./interfaces/http";
@@ -14,25 +14,20 @@ import { lateCall, NOTHING, tools, type ToolCall, type ToolReport } from "./inte
 import { clocks, random } from "./interfaces/world";
 import { deadlineOf, Journal, type Entry } from "./journal";
 import { canonical, members, object, plain } from "./json";
+import { counts, Meter } from "./meter";
 import { failed, reported, run, type Instance, type Outcome } from "./outcome";
 import type { Call, Done, Grant, KnowledgeQuestion, Limits, LoadedComponent, LogLine, Question, RequestTold, Setup, Told, ToolTold } from "./protocol";
 import { Waits } from "./waiting_time";
 import { load, type Budget, type Walker } from "./walker";
 
-const PAGE = 65536;
 /** The walker words the failure of a call that was too late: its entry says what it may have used. */
 const LATE_MODEL = "it ran past its deadline while it waited for a model";
 
-/** The globals that all core modules of a component count with: `host/docs/design/fuel.md`. */
-interface Meter {
-  fuel: WebAssembly.Global<"i64">;
-  pages: WebAssembly.Global<"i64">;
-  stop: WebAssembly.Global<"i32">;
-}
-
 interface Ready {
   component: LoadedComponent;
-  instantiate: (imports: object, seen: (core: WebAssembly.Exports) => void) => Promise<Instance>;
+  instantiate: (imports: object, meter: Meter) => Promise<Instance>;
+  /** How many pages the memories of each core module begin with. */
+  begins: Map<WebAssembly.Module, number>;
 }
 
 /** One component that is called: that of a task, or one that another component calls. */
@@ -78,7 +73,10 @@ export class Executor {
     const walker = await (await load<Walker>(setup.walker))({});
     const ready = new Map<string, Ready>();
     for (const component of setup.components) {
-      ready.set(component.digest, { component, instantiate: await load<Instance>(component) });
+      const { cores, pages } = component;
+      if (!Object.values(cores).every(counts)) throw new Error(`component ${component.digest} counts no fuel`);
+      const begins = new Map(Object.entries(cores).map(([name, module]) => [module, pages[name] ?? 0]));
+      ready.set(component.digest, { component, instantiate: await load<Instance>(component), begins });
     }
     const executor = new Executor(walker, ready, new Files(setup.files, setup.empty), ask, spent);
     executor.check(setup.interfaces);
@@ -121,37 +119,25 @@ export class Executor {
     const journal = new Journal(limits, frame.budget, this.walker, frame.played, frame.played ? undefined : this.spent);
     const output = new Output(limits.log, (text) => this.walker.host.readJson(text));
     const limit = BigInt(limits.fuel);
-    const used = (): bigint => {
-      const counted = meter ? limit + meter.fuel.value : limit;
-      return counted > limit ? limit : counted;
-    };
     let meter: Meter | undefined;
     const waits = new Waits(limits.timeout);
     try {
       const ready = this.ready.get(frame.component);
       if (!ready) throw new Error(`component ${frame.component} is not in the bundle`);
       if (ready.component.waits && !hasJspi()) throw new Fault("denied", "it waits for the host, which takes JavaScript Promise Integration: this browser has none");
-      const begins = ready.component.pages * PAGE;
-      if (begins > limits.memory) throw new Fault("limit", tooMuchMemory(BigInt(begins), limits.memory));
       const grant = JSON.parse(frame.grant) as Grant;
-      const imports = this.imports(frame, grant, journal, output, waits, () => meter);
-      // By the core module itself: no function of a component can be called any more once it has trapped.
-      const instance = await ready.instantiate(imports, (core) => {
-        if ("graph-host-meter-stop" in core) meter = core as unknown as Meter;
-      });
-      if (meter === undefined) throw new Error(`component ${frame.component} counts no fuel`);
-      const pages = Math.floor(limits.memory / PAGE) - ready.component.pages;
-      meter.fuel.value = -limit;
-      meter.pages.value = BigInt(pages);
-      meter.stop.value = 0;
+      const counted = (meter = new Meter(limits.memory, ready.begins));
+      const imports = this.imports(frame, grant, journal, output, waits, () => counted);
+      const instance = await ready.instantiate(imports, counted);
+      counted.begin(limit);
       const outcome = await run(instance, frame.activation, frame.params, limits.output, (text) => this.walker.host.readJson(text));
-      return { outcome, fuel: used(), late: false, waited: waits.spent(), output, journal };
+      return { outcome, fuel: counted.used(limit), late: false, waited: waits.spent(), output, journal };
     } catch (error) {
       const failure = classify(error, { stop: meter?.stop.value ?? 0, wanted: meter?.fuel.value ?? 0n, pages: meter?.pages.value ?? 0n }, limits.memory);
       // Waiting takes time and no fuel, and an attempt that asks for more of a budget of models begins again. Any other end is charged in full.
       const late = error instanceof Fault && error.category === "timeout";
       const isKnown = late || (error instanceof Fault && error.isOfModels() && limits.model_asks === true);
-      return { outcome: { failure }, fuel: isKnown ? used() : limit, late, waited: waits.spent(), output, journal };
+      return { outcome: { failure }, fuel: isKnown && meter ? meter.used(limit) : limit, late, waited: waits.spent(), output, journal };
     } finally {
       output.finish();
     }

@@ -120,8 +120,9 @@ export async function openBundle(base: string, tell: (news: FetchNews) => void):
     }
     if (components.has(bundled.digest)) continue;
     const script = text(await opened.read(`${bundled.path}/component.js`));
-    const cores = await compile(opened, `${bundled.path}/`, bundled.cores);
-    components.set(bundled.digest, { digest: bundled.digest, script, cores, pages: bundled.memory.pages, waits: bundled.waits });
+    const cores = await compile(opened, `${bundled.path}/`, bundled.cores.map(({ name }) => name));
+    const pages = Object.fromEntries(bundled.cores.map(({ name, pages }) => [name, pages]));
+    components.set(bundled.digest, { digest: bundled.digest, script, cores, pages, waits: bundled.waits });
   }
   const files = new Map<string, Blob>();
   const empty = bundle.folders.map(({ host }) => host);

@@ -53,7 +53,8 @@ export interface Grant {
 
 export interface LoadedComponent extends Code {
   digest: string;
-  pages: number;
+  /** How many pages the memories of an instance of each core module begin with, by its name. */
+  pages: Record<string, number>;
   /** It takes JavaScript Promise Integration. */
   waits: boolean;
 }

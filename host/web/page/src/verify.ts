@@ -24,6 +24,12 @@ export async function digestOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> 
   return `sha256:${Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
 
+/** What a large file was compressed of. Its digest is that of the compressed bytes, and was checked. */
+async function inflated(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
 /** Only the fields that are known, of the types that are expected. */
 export function fields<T>(what: string, value: unknown, known: Record<keyof T & string, "string" | "number" | "object" | "boolean" | "any">): T {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Refused(`${what} is not a JSON object`);
@@ -101,6 +107,7 @@ export async function open(base: string): Promise<Opened> {
     throw new Refused(`the signature of manifest.json cannot be checked: ${String(error)}`);
   }
   const read = async (path: string): Promise<Uint8Array<ArrayBuffer>> => {
+    if (!(path in manifest.files) && `${path}.gz` in manifest.files) return inflated(await read(`${path}.gz`));
     const wanted = manifest.files[path];
     if (wanted === undefined) throw new Refused(`\`${path}\` is not in manifest.json: it is of another bundle`);
     const bytes = await get(base, path);

@@ -1,6 +1,7 @@
 // The walker component, with types.
 
 import type { DISPOSE } from "./interfaces/streams";
+import type { Meter } from "./meter";
 
 export interface Problem {
   code: string;
@@ -105,7 +106,7 @@ export interface Walker {
   };
 }
 
-type InstantiateCore = (module: WebAssembly.Module, imports: WebAssembly.Imports) => Promise<WebAssembly.Instance>;
+type InstantiateCore = (module: WebAssembly.Module, imports?: WebAssembly.Imports) => Promise<WebAssembly.Instance>;
 type Instantiate<T> = (core: (path: string) => WebAssembly.Module, imports: object, instantiateCore: InstantiateCore) => Promise<T>;
 
 /** Modules by name, compiled of bytes that were verified. */
@@ -117,8 +118,8 @@ export interface Code {
   cores: Cores;
 }
 
-/** Loads what was transpiled: text and modules that were verified. */
-export async function load<T>({ script, cores }: Code): Promise<(imports: object, seen?: (core: WebAssembly.Exports) => void) => Promise<T>> {
+/** Loads what was transpiled: text and modules that were verified. Those of components count with a meter. */
+export async function load<T>({ script, cores }: Code): Promise<(imports: object, meter?: Meter) => Promise<T>> {
   const url = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
   const { instantiate } = (await import(url).finally(() => URL.revokeObjectURL(url))) as { instantiate: Instantiate<T> };
   const core = (path: string): WebAssembly.Module => {
@@ -126,12 +127,10 @@ export async function load<T>({ script, cores }: Code): Promise<(imports: object
     if (module === undefined) throw new Error(`${path} is not in the bundle`);
     return module;
   };
-  return (imports, seen) =>
-    instantiate(core, imports, async (module, given) => {
-      const instance = await WebAssembly.instantiate(module, given);
-      seen?.(instance.exports);
-      return instance;
-    });
+  return (imports, meter) =>
+    instantiate(core, imports, (module, given) =>
+      WebAssembly.instantiate(module, meter ? { ...given, ...meter.imports(module) } : given),
+    );
 }
 
 /** The error of a `result` that a component gave, out of what its function threw; nothing for what broke the call. */
