@@ -207,6 +207,8 @@ pub struct Foreach {
     pub parallel: bool,
     /// What an item's failure does.
     pub on_item_error: OnItemError,
+    /// The list has the result that says that an item has failed, as Rye's has it, in place of `{_error: ..}`.
+    pub keeps_failures: bool,
 }
 
 /// When a cached result is used instead of a dispatch.
@@ -319,6 +321,8 @@ pub struct StaticInterrupt {
 pub struct CommandGrant {
     /// The nodes it may name in `goto`.
     pub goto: Vec<NodeIndex>,
+    /// It may name [`END`](crate::id::END) there, which ends the branch.
+    pub may_end: bool,
     /// The channels it may name in `update`.
     pub write: Vec<String>,
     /// The reducer channels it may name in `update`, and whose value `{overwrite: v}` in an update replaces.

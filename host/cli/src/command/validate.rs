@@ -25,7 +25,7 @@ use graph_runtime::items::locate::{ItemLocator, id_of_graph, type_of_file};
 use graph_runtime::items::subgraphs::{Subgraphs, recursion_warnings};
 use graph_runtime::items::text_items::format_of;
 use graph_runtime::plan::admission::Components;
-use graph_runtime::plan::{Plan, PlanProblem};
+use graph_runtime::plan::{Plan, PlanProblem, refused_nodes};
 use graph_runtime::project;
 use graph_runtime::registry::fetch_cache;
 use graph_runtime::run::start::RunContext;
@@ -132,6 +132,18 @@ struct ItemReport {
     warnings: Vec<String>,
 }
 
+impl ItemReport {
+    /// What no manifest and no item can mend.
+    fn of_refused(graph: &Graph) -> Self {
+        let problems = refused_nodes(graph).map(|(node, problem)| ItemProblem {
+            subject: format!("node `{node}`"),
+            node: node.to_owned(),
+            problem,
+        });
+        Self { problems: problems.collect(), warnings: Vec::new() }
+    }
+}
+
 /// What is wrong with an item that a graph names, or missing for it.
 struct ItemProblem {
     /// The node or hook.
@@ -164,7 +176,7 @@ fn check(path: &Path, args: &Args, context: &Context) -> Checked {
                 let items = if args.checks_items() {
                     report_items(path, args, context)
                 } else {
-                    Ok(ItemReport::default())
+                    Ok(ItemReport::of_refused(&loaded.graph))
                 };
                 let items = match items {
                     Ok(items) => items,

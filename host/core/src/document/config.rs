@@ -169,6 +169,7 @@ fn reader<'n>(
         keys,
         inputs: None,
         is_graph: true,
+        is_snapshot,
         told: RefCell::default(),
         folding: BTreeSet::new(),
         compiling,

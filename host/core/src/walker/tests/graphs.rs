@@ -119,6 +119,7 @@ fn kind_of(at: usize, shape: &Shape) -> NodeKind {
                 OnItemError::Skip,
                 OnItemError::KeepError,
             ][usize::from(shape.flags % 4)],
+            keeps_failures: false,
         }),
         3 if at > 0 => NodeKind::Return { output: None },
         _ => NodeKind::Default,
@@ -296,6 +297,7 @@ pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
             interrupt: StaticInterrupt { before: flag(6) && flag(0), after: flag(6) && flag(2) },
             command: Some(CommandGrant {
                 goto: targets(&[shape.kind]),
+                may_end: false,
                 write: vec!["set".to_owned()],
                 overwrite: if flag(3) { vec!["set".to_owned()] } else { Vec::new() },
             }),
