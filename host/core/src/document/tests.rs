@@ -770,5 +770,5 @@ fn a_tool_of_another_kind_is_told_as_one() {
     let problems =
         refused("tool_type: http\nexecutor_id: rye/core/runtimes/http\nurl: x\nconfig: { method: GET }\n");
     assert_eq!(problems.len(), 1, "{}", shown(&problems));
-    assert!(shown(&problems).contains("graph-host new node"), "{}", shown(&problems));
+    assert!(shown(&problems).contains("rye/bash/bash"), "{}", shown(&problems));
 }
