@@ -140,7 +140,7 @@ impl Walker {
         found.account_mut().end_child(&used, !matches!(end, ChildEnd::Stopped));
         found.keep_warnings(warnings);
         found.add_report(took, Vec::new(), Vec::new());
-        self.took = self.took.and(took);
+        self.add_time(took);
         let output = match &end {
             ChildEnd::Output(output) => size::of(output),
             _ => 0,

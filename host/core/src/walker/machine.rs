@@ -49,7 +49,7 @@ pub struct Walker {
     /// The graph asks what has become of the threads that it has started, or may ask.
     keeps_threads: bool,
     /// From the first beginning to the last end of the attempts, those of child runs included, since a task above was told last.
-    pub(super) took: Timing,
+    took: Timing,
     pub(super) setup: Setup,
     pub(super) digests: TaskDigests,
     /// The path of nodes from the root graph to the one that has started this run; empty for the root graph.
@@ -223,6 +223,16 @@ impl Walker {
     #[inline]
     pub(super) const fn keeps_threads(&self) -> bool {
         self.keeps_threads
+    }
+
+    /// Adds the time of an attempt, or of the attempts of a child run.
+    pub(super) fn add_time(&mut self, took: Timing) {
+        self.took = self.took.and(took);
+    }
+
+    /// How long the attempts took since this was last asked.
+    pub(super) fn take_time(&mut self) -> Timing {
+        std::mem::take(&mut self.took)
     }
 
     pub(super) fn run_timeout(&self) -> std::time::Duration {

@@ -68,7 +68,7 @@ impl Walker {
         found.caching_mut().took(report.fuel);
         found.add_warnings(report.warnings);
         found.add_report(report.timing, report.events, report.journal);
-        self.took = self.took.and(report.timing);
+        self.add_time(report.timing);
         self.hold(returned);
         if self.holds_too_much() {
             self.stop_holding(now, fx);

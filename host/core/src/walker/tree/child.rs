@@ -428,7 +428,7 @@ impl RunTree {
         let document =
             child.written.map_or(0, |_| HELD_PER_DOCUMENT * size::of(&child.walker.graph().document));
         let holds = child.walker.holds().saturating_add(document);
-        let took = std::mem::take(&mut child.walker.took);
+        let took = child.walker.take_time();
         self.end_child_task(&parent, &task, ChildStop { used, warnings, end, took, holds }, route)
     }
 
