@@ -67,6 +67,11 @@ fn a_run_in_the_background_is_cancelled_and_goes_on() {
     let place = long();
     let (started, code) = place.json(&detached("long.yaml", "d1"));
     assert_eq!((code, &started["run_id"], &started["status"]), (0, &json!("d1"), &json!("running")));
+    assert_eq!(
+        (&started["graph_run_id"], &started["success"]),
+        (&json!("d1"), &json!(true)),
+        "as Rye tells it"
+    );
     assert!(started["log"].as_str().unwrap().ends_with(".ai/threads/d1/output.log"), "{started}");
     let (shown, _) = place.json(&["runs", "show", "d1"]);
     assert_eq!(shown["holder"]["pid"], started["pid"]);

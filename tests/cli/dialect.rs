@@ -104,7 +104,16 @@ fn the_points_in_which_dialects_differ_are_listed() {
     }
     let (document, _) = place.json(&["explain", "rye"]);
     assert_eq!(document["executors"]["graph-host"], "graph_host");
-    assert_eq!(document["differences"].as_array().unwrap().len(), 8, "{document}");
+    let differences = document["differences"].as_array().unwrap();
+    assert_eq!(differences.len(), 10, "{document}");
+    // The guide has the same table.
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let guide = std::fs::read_to_string(root.join("host/docs/guide/rye.md")).unwrap();
+    for difference in differences {
+        let cell = |key: &str| difference[key].as_str().unwrap().to_owned();
+        let row = format!("| {} | {} | {} |", cell("point"), cell("rye"), cell("graph_host"));
+        assert!(guide.contains(&row), "{row}");
+    }
 }
 
 #[test]
@@ -144,4 +153,53 @@ fn validate_finds_what_a_plan_finds() {
     place.write("nothing.yaml", "dispatch: []\n");
     let (found, code) = place.json(&[&deep[..], &["--caps", "nothing.yaml"]].concat());
     assert!(code == 4 && found["files"][0]["items"].as_array().unwrap().len() > 1, "{found}");
+}
+
+/// What no manifest and no item can mend is known from the document: nothing is paid for before it fails.
+#[test]
+fn what_no_node_does_with_threads_is_refused_before_the_start() {
+    for (operation, instead) in [
+        ("read_transcript", "runs transcript RUN"),
+        ("chain_search", "runs transcript RUN"),
+        ("resume_thread", "resume RUN --input message=.."),
+        ("handoff_thread", "resume RUN --input message=.."),
+        ("cancel_thread", "runs cancel RUN"),
+        ("kill_thread", "runs kill RUN"),
+    ] {
+        let place = Place::new();
+        let node = |operation: &str| {
+            format!(
+                "{{ action: {{ item_id: rye/agent/threads/orchestrator, params: {{ operation: {operation}, thread_id: '${{state.id}}' }} }} }}"
+            )
+        };
+        place.graph(
+            "late.yaml",
+            &format!("start: a\nnodes:\n  a: {{ assign: {{ id: x }}, next: b }}\n  b: {}\n", node(operation)),
+        );
+        place.write("caps.yaml", "dispatch: [execute.tool.*]\n");
+        for command in [
+            &["validate", "late.yaml"][..],
+            &["validate", "late.yaml", "--caps", "caps.yaml"],
+            &["run", "late.yaml", "--caps", "caps.yaml", "--plan"],
+            &["run", "late.yaml", "--caps", "caps.yaml"],
+        ] {
+            let ran = place.run(command);
+            let told =
+                format!("{}{}", ran.stdout, ran.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+            assert_ne!(ran.code, 0, "{operation} {command:?}: {told}");
+            assert!(told.contains(instead), "{operation} {command:?}: {told}");
+        }
+        let (document, code) = place.json(&["validate", "late.yaml"]);
+        assert!(code != 0 && document["files"][0]["items"][0]["node"] == "b", "{document}");
+        assert_eq!(place.run(&["runs", "list"]).code, 9, "{operation}: nothing has run");
+        // What nodes do passes.
+        place.graph(
+            "well.yaml",
+            &format!(
+                "start: a\nnodes:\n  a: {{ assign: {{ id: x }}, next: b }}\n  b: {}\n",
+                node("get_status")
+            ),
+        );
+        assert_eq!(place.run(&["validate", "well.yaml"]).code, 0);
+    }
 }

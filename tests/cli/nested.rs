@@ -59,6 +59,31 @@ fn a_component_two_graphs_down_runs_and_the_tree_is_shown_and_verified() {
 }
 
 #[test]
+fn a_node_takes_as_long_as_what_is_inside_of_it() {
+    let place = place();
+    place.graph(
+        ".ai/tools/t/leaf.yaml",
+        &LEAF.replace("next: check", "next: last").replace("check: { interrupt: before }", "last: {}"),
+    );
+    assert_eq!(place.run(&RUN).code, 0);
+    let (shown, _) = place.json(&["runs", "show", "nested"]);
+    let history = shown["history"].as_array().unwrap();
+    let step =
+        history.iter().find(|step| step["tasks"][0]["node"] == "a").unwrap_or_else(|| panic!("{shown}"));
+    let micros = step["tasks"][0]["micros"].as_u64().unwrap_or(0);
+    assert!(micros > 0 && step["micros"].as_u64().unwrap_or(0) >= micros, "{step}");
+    assert_eq!(shown["nodes"]["a"]["micros"], micros, "{}", shown["nodes"]);
+    // Whether a run is asked for or what is inside of it: both took time.
+    let events = place.run(&["runs", "events", "nested", "--stream", "events"]).stdout;
+    let lines = events.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let tasks: Vec<_> = lines.filter(|line| line["kind"] == "task" && line["dispatches"] != 0).collect();
+    assert!(
+        tasks.len() >= 3 && tasks.iter().all(|task| task["micros"].as_u64().unwrap_or(0) > 0),
+        "{tasks:#?}"
+    );
+}
+
+#[test]
 fn a_graph_inside_is_kept_and_a_changed_one_is_refused() {
     let place = place();
     assert_eq!(place.run(&RUN).code, 6);

@@ -579,3 +579,18 @@ fn lines_say_how_many_supersteps_were_allowed() {
     assert_eq!(place.run(&["runs", "verify", "r"]).code, 0);
     assert_eq!(place.run(&["replay", "r"]).code, 0);
 }
+
+#[test]
+fn what_no_history_has_is_not_looked_for_in_silence() {
+    let place = place();
+    assert_eq!(place.run(&RUN).code, 6);
+    let asked = place.run(&["runs", "events", "r", "--stream", "messages"]);
+    assert_eq!((asked.code, asked.stdout.as_str()), (2, ""), "{}", asked.stderr);
+    assert!(asked.stderr.contains("runs transcript r"), "{}", asked.stderr);
+    let both = place.run(&["runs", "events", "r", "--stream", "messages,interrupts"]);
+    assert!(
+        both.code == 0 && !both.stdout.is_empty() && both.stderr.contains("no history has them"),
+        "{}",
+        both.stderr
+    );
+}

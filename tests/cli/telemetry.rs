@@ -261,6 +261,48 @@ fn a_run_is_traced_and_measured() {
     assert_eq!(count, 3);
 }
 
+/// Each level of graphs has the node that starts it, the run by its graph's name, and what is inside.
+#[test]
+fn a_node_that_runs_a_graph_has_a_span_that_the_run_is_inside_of() {
+    let collector = Collector::start();
+    let place = Place::with_testkit();
+    let node = |item: &str| {
+        format!("start: a\nnodes:\n  a: {{ action: {{ item_id: {item} }}, on_error: b }}\n  b: {{}}\n")
+    };
+    place.graph("g.yaml", &node("t/mid"));
+    place.graph(".ai/tools/t/mid.yaml", &node("t/leaf"));
+    let leaf = "start: work\nnodes:\n  work: { action: { item_id: t/kit, params: { op: echo, value: 1 } }, next: stop }\n  \
+                stop: { action: { item_id: t/kit, params: { op: fail, category: permanent, message: down } } }\n";
+    place.graph(".ai/tools/t/leaf.yaml", leaf);
+    let output = place.command(&RUN).env("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.address).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+
+    let (spans, _) = spans(&collector.of("/v1/traces"));
+    let only = |name: &str| {
+        let found: Vec<_> = spans.iter().filter(|span| span.name == name).collect();
+        let [span] = found[..] else { panic!("{name}: {spans:?}") };
+        span
+    };
+    let of_item = |item: &str| {
+        let mut found = spans.iter().filter(|span| {
+            span.name == "task a" && span.attributes.get("graph_host.item").is_some_and(|named| named == item)
+        });
+        found.next().unwrap_or_else(|| panic!("{item}: {spans:?}"))
+    };
+    let above = |span: &Span| {
+        spans.iter().find(|above| above.id == span.parent).unwrap_or_else(|| panic!("{span:?}: {spans:?}"))
+    };
+    let (root, mid, leaf) = (only("run g"), only("run t/mid"), only("run t/leaf"));
+    let (outer, inner) = (of_item("t/mid"), of_item("t/leaf"));
+    assert_eq!((&mid.parent, &leaf.parent), (&outer.id, &inner.id));
+    assert_eq!((&above(above(outer)).id, &above(above(inner)).id), (&root.id, &mid.id));
+    assert_eq!(above(above(only("task work"))).id, leaf.id);
+    assert_eq!(mid.attributes["graph_host.graph"], "t/mid");
+    // The failure inside ends as what it is: its node has gone on by `on_error`, and the run around it completed.
+    assert_eq!((inner.status, leaf.status, outer.status, mid.status), (2, 2, 1, 1));
+    assert!(outer.nanos >= mid.nanos && mid.nanos >= inner.nanos && inner.nanos > 0, "{spans:?}");
+}
+
 #[test]
 fn a_collector_that_is_down_does_no_harm() {
     let place = Place::with_testkit();

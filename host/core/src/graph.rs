@@ -228,6 +228,8 @@ pub struct Foreach {
     pub parallel: bool,
     /// What an item's failure does.
     pub on_item_error: OnItemError,
+    /// The list has the result that says that an item has failed, as Rye's has it, in place of `{_error: ..}`.
+    pub keeps_failures: bool,
 }
 
 /// When a cached result is used instead of a dispatch.
@@ -340,6 +342,8 @@ pub struct StaticInterrupt {
 pub struct CommandGrant {
     /// The nodes it may name in `goto`.
     pub goto: Vec<NodeIndex>,
+    /// It may name [`END`](crate::id::END) there, which ends the branch.
+    pub may_end: bool,
     /// The channels it may name in `update`.
     pub write: Vec<String>,
     /// The reducer channels it may name in `update`, and whose value `{overwrite: v}` in an update replaces.
@@ -350,12 +354,12 @@ pub struct CommandGrant {
 }
 
 impl CommandGrant {
-    /// A grant of these nodes and channels.
-    pub fn new(goto: Vec<NodeIndex>, write: Vec<String>, overwrite: Vec<String>) -> Self {
+    /// A grant of these nodes and channels, and of the end of a branch.
+    pub fn new(goto: Vec<NodeIndex>, may_end: bool, write: Vec<String>, overwrite: Vec<String>) -> Self {
         let fold = write.iter().map(|channel| (channel.clone(), WriteMode::Fold));
         let instead = overwrite.iter().map(|channel| (channel.clone(), WriteMode::Overwrite));
         let channels = fold.chain(instead).collect();
-        Self { targets: goto.iter().copied().collect(), channels, goto, write, overwrite }
+        Self { targets: goto.iter().copied().collect(), channels, goto, may_end, write, overwrite }
     }
 
     /// Whether a command may go to a node.

@@ -50,6 +50,17 @@ impl HostItem {
         actions.any(|action| Self::of_action(action) == Some(self))
     }
 
+    /// Whether an action of a graph is this item, or may be.
+    pub fn may_be_in(self, graph: &Graph) -> bool {
+        graph.nodes.iter().filter_map(|node| node.action.as_ref()).any(|action| self.may_be(action))
+    }
+
+    /// The reason why an action of this kind can never be performed, as far as it is written out.
+    pub fn refusal_of(action: &Action) -> Option<String> {
+        let operation = action.params.literal_field("operation")?.as_str()?;
+        (Self::of_action(action)? == Self::Threads).then(|| rye::refused_operation(operation))?
+    }
+
     /// The id.
     pub const fn id(self) -> &'static str {
         match self {

@@ -136,6 +136,19 @@ impl Parameters {
                 Err(wrong) => problems.push(wrong),
             }
         }
+        if !graph.dialect.resumes_by_graph_run_id()
+            && !RESUME_OF_RYE.into_iter().any(own)
+            && let [Some(Value::Bool(true)), Some(_)] = RESUME_OF_RYE.map(given)
+        {
+            let [resume, run] = RESUME_OF_RYE;
+            problems.push(problem(
+                resume,
+                format!(
+                    "`{resume}: true` with `{run}` continues a run of a graph in Rye's dialect, and would start a new one of this graph; \
+                     `{RESUME}` continues a run in both, as `graph-host resume RUN` does"
+                ),
+            ));
+        }
         for name in ASYNC {
             match given(name).filter(|_| !own(name)) {
                 None => {}

@@ -338,7 +338,9 @@ pub(super) fn show_detached(
     let Detached { pid, log } = background::start(project, run, orders)?;
     if context.output.is_json() {
         context.output.document(&json!({
+            "success": true,
             "run_id": run,
+            "graph_run_id": run,
             "graph": graph,
             "status": "running",
             "pid": pid,

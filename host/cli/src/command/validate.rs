@@ -25,7 +25,7 @@ use graph_runtime::items::locate::{ItemLocator, id_of_graph, type_of_file};
 use graph_runtime::items::subgraphs::{Subgraphs, recursion_warnings};
 use graph_runtime::items::text_items::format_of;
 use graph_runtime::plan::admission::Components;
-use graph_runtime::plan::{Plan, PlanProblem, scripts};
+use graph_runtime::plan::{Plan, PlanProblem, refused_nodes, scripts};
 use graph_runtime::project;
 use graph_runtime::registry::fetch_cache;
 use graph_runtime::run::start::RunContext;
@@ -133,9 +133,14 @@ struct ItemReport {
 }
 
 impl ItemReport {
-    /// What is to be said of the scripts for items of the program, which needs no other item.
-    fn of_scripts(graph: &Graph) -> Self {
-        let mut report = Self::default();
+    /// What no manifest can mend, and what is to be said of the scripts for items of the program: neither needs another item.
+    fn without_items(graph: &Graph) -> Self {
+        let refused = refused_nodes(graph).map(|(node, problem)| ItemProblem {
+            subject: format!("node `{node}`"),
+            node: node.to_owned(),
+            problem,
+        });
+        let mut report = Self { problems: refused.collect(), warnings: Vec::new() };
         for (subject, node, found) in scripts::of_built_in(graph) {
             report.warnings.extend(found.warnings.iter().map(|warning| format!("{subject}: {warning}")));
             report.problems.extend(found.problems.into_iter().map(|problem| ItemProblem {
@@ -180,7 +185,7 @@ fn check(path: &Path, args: &Args, context: &Context) -> Checked {
                 let items = if args.checks_items() {
                     report_items(path, args, context)
                 } else {
-                    Ok(ItemReport::of_scripts(&loaded.graph))
+                    Ok(ItemReport::without_items(&loaded.graph))
                 };
                 let items = match items {
                     Ok(items) => items,

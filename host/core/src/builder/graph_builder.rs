@@ -11,11 +11,12 @@ use super::fields::{Fields, duration, list, model_limits, names, text};
 use super::hook_builder::HookBuilder;
 use super::node_builder::{NodeBuilder, Retry};
 use super::when::When;
-use crate::diagnostic::{Diagnostics, nearest};
+use crate::diagnostic::{Diagnostics, excerpt, nearest};
 use crate::document;
 use crate::graph::{
     Durability, Graph, NodeLimits, OnError, OnMaxSteps, OnNoMatch, OnStalledBarrier, Reducer, TemplateMode,
 };
+use crate::id::ItemId;
 use crate::topology::Topology;
 use crate::yaml::{self, Node, Yaml};
 
@@ -382,6 +383,12 @@ impl GraphBuilder {
     /// Checks the graph as every document is checked.
     pub fn compile(&self) -> Result<BuiltGraph, BuildError> {
         let yaml = self.to_yaml()?;
+        ItemId::parse(&self.id).map_err(|error| {
+            let id = excerpt(&self.id);
+            BuildError::Contradiction(vec![format!(
+                "a graph cannot be called `{id}`: {error}; its id is such as `acme/pipeline`"
+            )])
+        })?;
         let loaded = document::load(&self.id, &yaml, &self.id).map_err(BuildError::Document)?;
         Ok(BuiltGraph { graph: Arc::new(loaded.graph), yaml, warnings: loaded.warnings })
     }

@@ -174,8 +174,7 @@ impl NodeBuilder {
         Self(fields)
     }
 
-    /// Of a `foreach`: whether the elements are processed in parallel. By default they are processed one after the other,
-    /// except if nothing is collected.
+    /// Of a `foreach`: whether the elements are processed in parallel. By default they are processed one after the other.
     #[must_use]
     pub fn parallel(mut self, parallel: bool) -> Self {
         self.0.set("parallel", parallel);

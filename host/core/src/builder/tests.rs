@@ -231,3 +231,13 @@ fn a_state_is_a_type_of_the_program() {
     let channels: Vec<_> = graph.channels.iter().map(|channel| (&*channel.name, channel.reducer)).collect();
     assert_eq!(channels, [("log", Reducer::Append), ("count", Reducer::LastValue)]);
 }
+
+#[test]
+fn a_graph_has_the_id_of_an_item() {
+    for id in ["no id!", "", "../up"] {
+        let mut builder = GraphBuilder::new(id);
+        builder.node("a", NodeBuilder::pass()).start("a");
+        let Err(BuildError::Contradiction(said)) = builder.compile() else { panic!("{id} is an id") };
+        assert!(said[0].starts_with("a graph cannot be called"), "{said:?}");
+    }
+}

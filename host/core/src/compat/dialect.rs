@@ -46,6 +46,12 @@ impl Dialect {
         matches!(self, Self::Rye)
     }
 
+    /// Whether a `foreach` goes on after an element that failed, and its list has the result that says so, where its node says nothing else
+    /// of failures.
+    pub const fn collects_failures(self) -> bool {
+        matches!(self, Self::Rye)
+    }
+
     /// Whether hooks read failures in Rye's shapes: `error`, `classification`, and a `step_count` that counts the step under
     /// way. `state._last_error` follows.
     pub const fn tells_failures_as_rye(self) -> bool {

@@ -298,9 +298,10 @@ If the graph depends on it, do not run it with this version.";
 
 Use another key.";
     COMMAND_GRANT = "GH0310", "a command grant grants nothing",
-"`command` says what a node's action may do by itself: which nodes it may name in `goto`, which state keys it may `write`. An empty grant allows nothing, the same as no grant.
+"`command` says what a node's action may do by itself: which nodes it may name in `goto`, which state keys it may `write`. An empty grant allows nothing, the same as no grant, and so does a pattern: each key is listed by its name.
 
     command: {}
+    command: { write: [\"*\"] }
 
 List what the action may do, or remove the key.";
     DUPLICATE_TARGET = "GH0311", "a target is listed twice",

@@ -173,6 +173,7 @@ fn reader<'n>(
         keys,
         inputs: None,
         is_graph: true,
+        is_snapshot,
         told: RefCell::default(),
         folding: BTreeSet::new(),
         compiling,

@@ -70,6 +70,7 @@ pub fn load_hook_list(node: &Node, text: &str, layer: HookLayer, problems: &Prob
         keys: BTreeSet::new(),
         inputs: None,
         is_graph: false,
+        is_snapshot: false,
         told: RefCell::default(),
         folding: BTreeSet::new(),
         compiling: &compiling,

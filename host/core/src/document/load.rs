@@ -8,9 +8,9 @@ use serde_json::{Map, Value, json};
 use super::ask::compiled;
 use super::config;
 use crate::compat::{Dialect, rye};
-use crate::diagnostic::{Diagnostic, Diagnostics, Problems, Span, codes};
+use crate::diagnostic::{Diagnostic, Diagnostics, Problems, Span, codes, excerpt};
 use crate::digest::Digest;
-use crate::graph::Graph;
+use crate::graph::{Graph, NodeKind, OnItemError};
 use crate::json::digest;
 use crate::keys;
 use crate::parameters;
@@ -130,10 +130,16 @@ fn tool(
         }
     }
     if let Some(node) = fields.required("tool_type")
-        && node.text("`tool_type`", problems).is_some_and(|text| text != "graph")
+        && let Some(kind) = node.text("`tool_type`", problems).filter(|text| *text != "graph")
     {
         let problem = Diagnostic::error(codes::NOT_A_GRAPH, node.span, "the document is not a graph");
-        problems.push(problem.label("expected `graph`"));
+        problems.push(problem.label("expected `graph`").help(format!(
+            "a tool of the kind `{}` is carried out by a runtime of Rye's, which graph-host does not have: it runs graphs and components. \
+             Write a component that does the same (`graph-host new node`), or let a node run a script with rye/bash/bash",
+            excerpt(kind)
+        )));
+        // What follows are keys of another kind of document.
+        return None;
     }
     let dialect = executor(&mut fields, problems);
     let description = fields.filled("description").and_then(|node| node.text("`description`", problems));
@@ -202,6 +208,16 @@ fn assemble(parts: Parts<'_>, text: &str, id: &str, problems: &Problems) -> Opti
     graph.dialect = parts.dialect;
     if parts.dialect == Dialect::Rye {
         graph.built_in_hooks = rye::built_in_hooks();
+        rye::take_other_names(&mut graph);
+    }
+    for node in &mut graph.nodes {
+        let handles = node.on_error.is_some();
+        if let NodeKind::Foreach(foreach) = &mut node.kind {
+            foreach.keeps_failures &= !handles && parts.dialect.collects_failures();
+            if foreach.keeps_failures {
+                foreach.on_item_error = OnItemError::KeepError;
+            }
+        }
     }
     graph.digest = digest;
     graph.document = Arc::new(Value::Object(document));

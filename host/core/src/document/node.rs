@@ -189,6 +189,8 @@ fn node_kind(
                 collect,
                 parallel: parallel.unwrap_or(detached),
                 on_item_error: on_item_error.unwrap_or_default(),
+                // In Rye's dialect, where nothing else is said.
+                keeps_failures: on_item_error.is_none(),
             }))
         }
     }
@@ -301,16 +303,13 @@ fn overwritten(node: &Node) -> Option<&Node> {
 fn next<'n>(node: &'n Node, reader: &Reader<'n>) -> Option<Next> {
     let problems = reader.problems;
     match &node.value {
-        Yaml::List(items) if items.is_empty() => Some(Next::End),
+        Yaml::List(items) if items.is_empty() => Some(Next::All(Vec::new())),
         Yaml::List(items) if items.iter().any(|item| item.as_mapping().is_some()) => {
             let edges: Vec<_> = items.iter().map(|item| edge(item, reader)).collect();
             check_defaults(node, items, &edges, reader);
             Some(Next::First(edges.into_iter().collect::<Option<_>>()?))
         }
-        Yaml::Text(_) | Yaml::List(_) => {
-            let targets = reader.targets_or_end(node, "`next`")?;
-            Some(if targets.is_empty() { Next::End } else { Next::All(targets) })
-        }
+        Yaml::Text(_) | Yaml::List(_) => Some(Next::All(reader.targets_or_end(node, "`next`")?)),
         Yaml::Mapping(_) => {
             let message = "`next` is a single edge; edges are written in a list";
             let problem = Diagnostic::error(codes::WRONG_TYPE, node.span.first_line(), message);
@@ -460,19 +459,21 @@ fn interrupt(node: &Node, reader: &Reader<'_>) -> StaticInterrupt {
 fn command<'n>(entry: &'n Entry, reader: &Reader<'n>) -> Option<CommandGrant> {
     let problems = reader.problems;
     let mut fields = Fields::open(&entry.value, &keys::graph::COMMAND, "`command`", problems)?;
-    let goto = fields.filled("goto").and_then(|node| reader.targets(node, "`goto`")).unwrap_or_default();
+    let goto = fields.filled("goto");
+    let may_end = goto.is_some_and(|node| reader.names_end(node));
+    let goto = goto.and_then(|node| reader.targets_or_end(node, "`goto`")).unwrap_or_default();
     let mut keys = |key, what| {
         let listed = fields.filled(key).and_then(|node| node.texts(what, problems));
         listed
             .into_iter()
             .flatten()
-            .filter(|(key, node)| reader.state_key(key, node.span))
+            .filter(|(key, node)| reader.state_key(key, node.span) && is_one_key(key, node, reader))
             .collect::<Vec<_>>()
     };
     let write = keys("write", "`write`");
     let overwrite = keys("overwrite", "`overwrite`");
     fields.finish();
-    if goto.is_empty() && write.is_empty() && overwrite.is_empty() {
+    if goto.is_empty() && !may_end && write.is_empty() && overwrite.is_empty() {
         let problem = Diagnostic::warning(codes::COMMAND_GRANT, entry.key.span, "`command` allows nothing");
         problems.push(problem.help("list nodes under `goto` or state keys under `write` and `overwrite`"));
     }
@@ -480,7 +481,18 @@ fn command<'n>(entry: &'n Entry, reader: &Reader<'n>) -> Option<CommandGrant> {
         check_overwrite(key, node, reader);
     }
     let names = |keys: Vec<(&str, &Node)>| keys.into_iter().map(|(key, _)| key.to_owned()).collect();
-    Some(CommandGrant::new(goto, names(write), names(overwrite)))
+    Some(CommandGrant::new(goto, may_end, names(write), names(overwrite)))
+}
+
+/// A pattern would name one key with a `*` in it, and so deny every write that it was meant to allow.
+fn is_one_key(key: &str, node: &Node, reader: &Reader<'_>) -> bool {
+    if reader.is_snapshot || !key.contains('*') {
+        return true;
+    }
+    let message = format!("`{}` is a pattern, and a command names each key that it may write", excerpt(key));
+    let problem = Diagnostic::error(codes::COMMAND_GRANT, node.span, message).label("no state key");
+    reader.problems.push(problem.help("list the keys one by one, such as `write: [page, total]`"));
+    false
 }
 
 /// Only a channel whose writes are folded has something that an overwrite replaces.

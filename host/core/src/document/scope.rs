@@ -32,6 +32,8 @@ pub(super) struct Reader<'n> {
     pub(super) told: RefCell<BTreeSet<String>>,
     /// The declared channels whose reducer folds writes.
     pub(super) folding: BTreeSet<String>,
+    /// The document is what a run has kept of its graph: it was checked when it was read first.
+    pub(super) is_snapshot: bool,
     /// What its patterns and schemas may still take together.
     pub(super) compiling: &'n CompileBudget<'n>,
     /// `config.retry`: how often to try a node that does not say it.
@@ -66,6 +68,9 @@ impl<'n> Reader<'n> {
             let message = format!("{what}: there is no node `{}`", excerpt(name));
             let problem = Diagnostic::error(codes::UNKNOWN_NODE, node.span, message).label("unknown node");
             let help = match nearest(name, self.names.keys().copied()) {
+                _ if name == id::END => "`__end__` ends a branch in `next`, in the `to` of an edge and in `command: {goto: [..]}`; here, name a \
+                                         node, which may be of `type: return`"
+                    .to_owned(),
                 Some(name) => format!("did you mean `{name}`?"),
                 None => format!("nodes: {}", some_of(self.names.keys().copied())),
             };
@@ -89,23 +94,20 @@ impl<'n> Reader<'n> {
         Some(found)
     }
 
-    /// A list of targets, or one. `None` if any of it is wrong.
-    pub(super) fn targets(&self, node: &'n Node, what: &str) -> Option<Vec<NodeIndex>> {
-        self.targets_but(node, what, |_| false)
+    /// Whether a list of targets, or one, names the end of the branch.
+    pub(super) fn names_end(&self, node: &Node) -> bool {
+        match &node.value {
+            Yaml::List(items) => items.iter().any(|item| self.is_end(item)),
+            _ => self.is_end(node),
+        }
     }
 
-    /// The same, where [`id::END`] may name the end of the branch.
+    fn is_end(&self, item: &Node) -> bool {
+        item.as_text() == Some(id::END) && !self.names.contains_key(id::END)
+    }
+
+    /// A list of targets, or one, without the end of the branch, which [`id::END`] may name. `None` if any of it is wrong.
     pub(super) fn targets_or_end(&self, node: &'n Node, what: &str) -> Option<Vec<NodeIndex>> {
-        let is_end = |item: &Node| item.as_text() == Some(id::END) && !self.names.contains_key(id::END);
-        self.targets_but(node, what, is_end)
-    }
-
-    fn targets_but(
-        &self,
-        node: &'n Node,
-        what: &str,
-        is_left_out: impl Fn(&Node) -> bool,
-    ) -> Option<Vec<NodeIndex>> {
         let items = match &node.value {
             Yaml::Text(_) => std::slice::from_ref(node),
             Yaml::List(items) => items,
@@ -114,7 +116,7 @@ impl<'n> Reader<'n> {
                 return None;
             }
         };
-        let items: Vec<&Node> = items.iter().filter(|item| !is_left_out(item)).collect();
+        let items: Vec<&Node> = items.iter().filter(|item| !self.is_end(item)).collect();
         // Each is looked at before the first that is wrong ends the matter.
         let found: Vec<_> = items.iter().map(|item| self.target(item, what)).collect();
         let found: Vec<_> = found.into_iter().collect::<Option<_>>()?;

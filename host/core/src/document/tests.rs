@@ -757,3 +757,27 @@ nodes: { a: {} }"#,
         assert_eq!(errors(config), [code], "{config}");
     }
 }
+
+#[test]
+fn a_command_names_each_key() {
+    for write in ["write: [\"*\"]", "write: [page, \"page*\"]", "overwrite: [\"*\"]"] {
+        let found = errors(&format!("start: a\nnodes: {{ a: {{ command: {{ {write} }} }} }}"));
+        assert!(found.iter().any(|code| code == "GH0310"), "{write}: {found:?}");
+    }
+    // A run that has kept such a graph is read all the same.
+    let document = json!({
+        "id": "t/kept",
+        "config": { "start": "a", "nodes": { "a": { "command": { "write": ["*"] } } } },
+        "config_schema": null,
+        "node_order": ["a"],
+    });
+    assert!(load_snapshot(&document).is_ok());
+}
+
+#[test]
+fn a_tool_of_another_kind_is_told_as_one() {
+    let problems =
+        refused("tool_type: http\nexecutor_id: rye/core/runtimes/http\nurl: x\nconfig: { method: GET }\n");
+    assert_eq!(problems.len(), 1, "{}", shown(&problems));
+    assert!(shown(&problems).contains("rye/bash/bash"), "{}", shown(&problems));
+}

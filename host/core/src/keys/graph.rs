@@ -365,7 +365,7 @@ pub static COMMAND: KeyTable = KeyTable {
     name: "command",
     title: "what commands may do",
     keys: &[
-        Key::new("goto", NODE_NAMES, "The nodes that a command may go to").blank(),
+        Key::new("goto", NODE_NAMES, "The nodes that a command may go to; `__end__` ends the branch").blank(),
         Key::new("write", List(&Text("a state key")), "The state keys that a command may write").blank(),
         Key::new(
             "overwrite",

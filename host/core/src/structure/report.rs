@@ -142,7 +142,7 @@ fn unreached(graph: &Graph, is_reached: &impl Fn(NodeIndex) -> bool, found: &mut
 
 /// Whether nothing can come after a node that no barrier waits for but the end of its branch, and it does not say so.
 fn ends_a_branch(node: &Node) -> bool {
-    let goes = node.command.as_ref().is_some_and(|command| !command.goto.is_empty());
+    let goes = node.command.as_ref().is_some_and(|command| command.may_end || !command.goto.is_empty());
     matches!(node.next, Next::End) && !matches!(node.kind, NodeKind::Return { .. }) && !goes
 }
 

@@ -98,6 +98,18 @@ impl ValueTemplate {
         }
     }
 
+    /// The value of a key, if it holds no template.
+    pub fn literal_field(&self, key: &str) -> Option<&Value> {
+        match &self.root {
+            Node::Literal(value) => value.get(key),
+            Node::Object(fields) => match fields.iter().find(|(name, _)| name == key)? {
+                (_, Node::Literal(value)) => Some(value),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// The path, if the whole value is `${path}` and nothing else.
     pub fn as_path(&self) -> Option<&Path> {
         let Node::Expression(expression) = &self.root else { return None };

@@ -10,6 +10,7 @@ use crate::diagnostic::visible;
 use crate::graph::{
     CachePolicy, Channel, CommandGrant, Graph, ModelLimits, Node, NodeLimits, NodeTemplates, RetryPolicy,
 };
+use crate::id::END;
 use crate::limits::written_cost;
 use crate::structure::Finding;
 use crate::template::ValueTemplate;
@@ -304,7 +305,12 @@ impl TopologyCache {
 impl TopologyCommand {
     pub(super) fn of(grant: &CommandGrant, graph: &Graph) -> Self {
         Self {
-            goto: grant.goto.iter().map(|node| name_of(graph, *node)).collect(),
+            goto: grant
+                .goto
+                .iter()
+                .map(|node| name_of(graph, *node))
+                .chain(grant.may_end.then(|| END.to_owned()))
+                .collect(),
             write: grant.write.clone(),
             overwrite: grant.overwrite.clone(),
         }

@@ -27,8 +27,19 @@ impl Topology {
         for node in &mut self.nodes {
             node.visits = Some(visits.get(node.name.as_str()).copied().unwrap_or(0));
         }
+        // Elsewhere than to the end of its branch, which no record has, a node goes by a goto or after a failure.
+        let mut elsewhere: BTreeMap<String, u64> = BTreeMap::new();
+        for edge in &self.edges {
+            if let (Some(from), TopologyEdgeKind::Goto | TopologyEdgeKind::Error) = (&edge.from, edge.kind) {
+                *elsewhere.entry(from.clone()).or_default() += edge.fired.unwrap_or(0);
+            }
+        }
         for edge in &mut self.edges {
             match (&edge.from, edge.kind) {
+                (Some(from), TopologyEdgeKind::Always) if edge.to.is_none() => {
+                    let visits = visits.get(from.as_str()).copied().unwrap_or(0);
+                    edge.fired = Some(visits.saturating_sub(elsewhere.get(from).copied().unwrap_or(0)));
+                }
                 (None, _) => edge.fired = Some(1),
                 // A barrier hears of a node each time it has completed.
                 (Some(awaited), TopologyEdgeKind::Wait) => {

@@ -34,8 +34,8 @@ pub struct Topology {
     /// The nodes at which a run begins.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub entry: Vec<String>,
-    /// The nodes after which a branch can end: `return`, no `next`, an empty `to`, or a conditional list without a default where
-    /// `on_no_match` is `end`.
+    /// The nodes after which a branch can end: `return`, no `next`, an empty one, an empty `to`, a `goto` that may end it, or a conditional
+    /// list without a default where `on_no_match` is `end`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub finish_nodes: Vec<String>,
     /// Whether tasks of a superstep may run at the same time.
@@ -193,6 +193,7 @@ impl Topology {
 fn can_end(graph: &Graph, node: &Node) -> bool {
     match &node.next {
         _ if matches!(node.kind, NodeKind::Return { .. }) => true,
+        _ if node.command.as_ref().is_some_and(|command| command.may_end) => true,
         Next::End => true,
         Next::All(targets) => targets.is_empty(),
         Next::First(edges) => {
@@ -255,6 +256,9 @@ fn add_edges(node: &Node, name: &impl Fn(&NodeIndex) -> String, edges: &mut Vec<
     match &node.next {
         Next::End => {}
         Next::All(targets) => {
+            if targets.is_empty() {
+                add(None, TopologyEdgeKind::Always, (None, None), None);
+            }
             for (place, target) in targets.iter().enumerate() {
                 add(Some(name(target)), TopologyEdgeKind::Always, (None, None), Some(place));
             }
@@ -282,8 +286,14 @@ fn add_edges(node: &Node, name: &impl Fn(&NodeIndex) -> String, edges: &mut Vec<
     if let Some(target) = &node.on_error {
         add(Some(name(target)), TopologyEdgeKind::Error, (Some("on error".to_owned()), None), None);
     }
-    for target in node.command.iter().flat_map(|command| &command.goto) {
-        add(Some(name(target)), TopologyEdgeKind::Goto, (Some("goto".to_owned()), None), None);
+    if let Some(command) = &node.command {
+        let goto = || (Some("goto".to_owned()), None);
+        for target in &command.goto {
+            add(Some(name(target)), TopologyEdgeKind::Goto, goto(), None);
+        }
+        if command.may_end {
+            add(None, TopologyEdgeKind::Goto, goto(), None);
+        }
     }
     for awaited in &node.wait_for {
         let to = Some(node.name.clone());

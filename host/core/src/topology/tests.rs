@@ -122,3 +122,23 @@ fn json_round_trips() {
     let unknown = text.replacen("\"id\"", "\"surprise\":1,\"id\"", 1);
     assert!(serde_json::from_str::<Topology>(&unknown).is_err());
 }
+
+#[test]
+fn an_end_that_is_written_is_drawn() {
+    let text = "tool_type: graph\nconfig:\n  start: [a, b, c, d]\n  nodes:\n    a: { next: __end__ }\n    b: { next: [__end__] }\n    \
+                c: { next: [] }\n    d: { command: { goto: [a, __end__] }, next: a }\n    e: {}\n";
+    let topology = Topology::of(&crate::document::load("ends.yaml", text, "t/ends").unwrap().graph);
+    let to_end: Vec<_> = topology
+        .edges
+        .iter()
+        .filter(|edge| edge.to.is_none())
+        .map(|edge| (edge.from.as_deref().unwrap_or_default(), edge.kind))
+        .collect();
+    let always = |node| (node, TopologyEdgeKind::Always);
+    assert_eq!(to_end, [always("a"), always("b"), always("c"), ("d", TopologyEdgeKind::Goto)]);
+    assert_eq!(topology.finish_nodes, ["a", "b", "c", "d", "e"]);
+    assert_eq!(topology.nodes[3].command.as_ref().unwrap().goto, ["a", "__end__"]);
+    let drawn = topology.to_mermaid();
+    assert!(drawn.contains("  n0 --> end_\n") && drawn.contains("  n3 -.->|\"goto\"| end_\n"), "{drawn}");
+    assert!(topology.to_dot().contains("end_"), "{}", topology.to_dot());
+}

@@ -647,7 +647,7 @@ fn size_of(channel: &str, value: &Value) -> u64 {
 /// The channels of a graph, and those that the host keeps for it.
 fn declared(graph: &Graph) -> BTreeMap<String, Channel> {
     let own = super::revisit::channels(graph);
-    let threads = HostItem::Threads.is_named_in(graph).then(|| Channel {
+    let threads = HostItem::Threads.may_be_in(graph).then(|| Channel {
         name: rye::THREADS.to_owned(),
         reducer: Reducer::Append,
         default: None,

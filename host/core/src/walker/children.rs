@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Walker;
 use super::budget::Reached;
-use super::event::Effect;
+use super::event::{Effect, Timing};
 use super::hook_verdict::LimitCode;
 use super::machine::illegal;
 use super::pending::{Pending, PendingTask};
@@ -63,6 +63,8 @@ pub(super) struct ChildStop {
     pub used: ChildUse,
     pub warnings: Vec<String>,
     pub end: ChildEnd,
+    /// How long its attempts took, as far as they were measured.
+    pub took: Timing,
     /// What stays of the run in memory until the superstep of its task commits.
     pub holds: u64,
 }
@@ -125,7 +127,7 @@ impl Walker {
         task: &str,
         stop: ChildStop,
     ) -> Result<Vec<Effect>, HandleError> {
-        let ChildStop { used, warnings, end, holds } = stop;
+        let ChildStop { used, warnings, end, took, holds } = stop;
         self.event_time = now;
         let mut fx = Vec::new();
         let Some(superstep) = &mut self.superstep else { return Err(illegal("no superstep is under way")) };
@@ -137,6 +139,8 @@ impl Walker {
         let found = superstep.task_mut(at);
         found.account_mut().end_child(&used, !matches!(end, ChildEnd::Stopped));
         found.keep_warnings(warnings);
+        found.add_report(took, Vec::new(), Vec::new());
+        self.add_time(took);
         let output = match &end {
             ChildEnd::Output(output) => size::of(output),
             _ => 0,

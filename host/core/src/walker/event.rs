@@ -162,6 +162,19 @@ impl Timing {
     pub fn micros(&self) -> u64 {
         u64::try_from(self.took.as_micros()).unwrap_or(u64::MAX)
     }
+
+    /// From the first beginning to the last end of both, in whichever order they are given.
+    pub(super) fn and(self, other: Self) -> Self {
+        match (self.at, other.at) {
+            (_, None) => self,
+            (None, _) => other,
+            (one, two) => {
+                let began = self.began.min(other.began);
+                let end = |timing: &Self| timing.began.saturating_add(timing.took);
+                Self { at: one.max(two), began, took: end(&self).max(end(&other)).saturating_sub(began) }
+            }
+        }
+    }
 }
 
 /// How a suspended run is resumed.

@@ -11,7 +11,7 @@ use super::cache::Answered;
 use super::channels::Channels;
 use super::commit::Committing;
 use super::dispatch::PreparedAction;
-use super::event::{Effect, Event, Notice, TimerId};
+use super::event::{Effect, Event, Notice, TimerId, Timing};
 use super::hook_context::Planning;
 use super::hook_verdict::LimitCode;
 use super::hooks::Hooks;
@@ -29,7 +29,7 @@ use super::unwritten::{Unwritten, Visited};
 use super::warnings::Warnings;
 use crate::capability::Manifest;
 use crate::digest::{Digest, DomainHasher};
-use crate::graph::{Durability, Graph, Node, NodeIndex, NodeKind};
+use crate::graph::{Durability, Graph, ItemType, Node, NodeIndex, NodeKind, Primary};
 use crate::host_item::HostItem;
 use crate::limits::HostUse;
 use crate::record::{Canonical, InterruptRecord, RunError, Status, result_hasher};
@@ -46,8 +46,10 @@ pub const TIME_LIMIT: &str = "the run's time limit";
 #[derive(Debug)]
 pub struct Walker {
     pub(super) graph: Arc<Graph>,
-    /// The graph asks what has become of the threads that it has started.
+    /// The graph asks what has become of the threads that it has started, or may ask.
     keeps_threads: bool,
+    /// From the first beginning to the last end of the attempts, those of child runs included, since a task above was told last.
+    took: Timing,
     pub(super) setup: Setup,
     pub(super) digests: TaskDigests,
     /// The path of nodes from the root graph to the one that has started this run; empty for the root graph.
@@ -130,7 +132,8 @@ impl Walker {
             stop: StopState::new(),
             event_time: Timestamp::default(),
             slice: Slice::new(rates::SLICE),
-            keeps_threads: HostItem::Threads.is_named_in(&graph),
+            keeps_threads: keeps_threads(&graph, &setup),
+            took: Timing::default(),
             superstep: None,
             making: None,
             committing: None,
@@ -216,10 +219,20 @@ impl Walker {
         Ok(())
     }
 
-    /// Whether the graph asks what has become of the threads that it has started.
+    /// Whether the graph asks what has become of the threads that it has started, or may ask.
     #[inline]
     pub(super) const fn keeps_threads(&self) -> bool {
         self.keeps_threads
+    }
+
+    /// Adds the time of an attempt, or of the attempts of a child run.
+    pub(super) fn add_time(&mut self, took: Timing) {
+        self.took = self.took.and(took);
+    }
+
+    /// How long the attempts took since this was last asked.
+    pub(super) fn take_time(&mut self) -> Timing {
+        std::mem::take(&mut self.took)
     }
 
     pub(super) fn run_timeout(&self) -> std::time::Duration {
@@ -555,6 +568,13 @@ enum OwnWork {
     Start,
     Commit,
     Plan,
+}
+
+/// Whether the results of threads are kept: the graph names the item that asks for them, or it may by a template and is allowed to.
+fn keeps_threads(graph: &Graph, setup: &Setup) -> bool {
+    let asks = HostItem::Threads;
+    let may = || setup.manifest.dispatch().permits(Primary::Execute, ItemType::Tool, asks.id());
+    asks.is_named_in(graph) || (asks.may_be_in(graph) && may())
 }
 
 fn uses_context(graph: &Graph) -> bool {

@@ -106,9 +106,12 @@ impl Walker {
             let TaskState::Done(answer) = task.state() else { continue };
             let Outcome::Command { goto, .. } = &*answer.outcome else { continue };
             for goto in goto {
-                // The target was checked when the command came.
-                let Some(target) = self.graph.find(&goto.node) else { continue };
+                // The target was checked when the command came: what is no node is the end of the branch.
                 went = true;
+                let Some(target) = self.graph.find(&goto.node) else {
+                    routes.fire(active.node(), None, Via::Goto);
+                    continue;
+                };
                 routes.fire(active.node(), Some(target), Via::Goto);
                 match &goto.argument {
                     None => routes.go(target),

@@ -263,7 +263,7 @@ impl Walker {
 
     /// What has become of threads that the run has started.
     fn coordinate(&self, params: &Value, meter: &Meter) -> Result<Value, Trouble> {
-        let kept = self.keeps_threads().then(|| self.channels.get(rye::THREADS).unwrap_or(&Value::Null));
+        let kept = self.channels.get(rye::THREADS);
         meter.charge_each(kept.and_then(Value::as_array).map_or(0, Vec::len), rates::LOOKUP)?;
         let threads = rye::Threads::new(kept);
         // The ids may be listed, and the results that the params name are copied, each as often as it is named at most.

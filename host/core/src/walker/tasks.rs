@@ -17,6 +17,7 @@ use super::superstep::Activated;
 use super::task::{Answer, TaskState, outcome_size};
 use crate::graph::{Node, NodeKind, OnError, OnItemError};
 use crate::hook::HookEvent;
+use crate::id::END;
 use crate::limits::{Budget, HostUse, ModelFigure, ModelUse, TaskLimits};
 use crate::model_budget::ShortFigure;
 use crate::model_grant::{self, UsedUp};
@@ -67,6 +68,7 @@ impl Walker {
         found.caching_mut().took(report.fuel);
         found.add_warnings(report.warnings);
         found.add_report(report.timing, report.events, report.journal);
+        self.add_time(report.timing);
         self.hold(returned);
         if self.holds_too_much() {
             self.stop_holding(now, fx);
@@ -306,7 +308,10 @@ impl Walker {
         let grant = node.command.as_ref().unwrap_or(&empty);
         for target in targets {
             let found = self.graph.find(target);
-            if found.is_none() {
+            if found.is_none() && target == END && grant.may_end {
+                continue;
+            }
+            if found.is_none() && target != END {
                 return Err(denied(format!(
                     "node `{}` goes to `{target}`, which is not in the graph",
                     node.name

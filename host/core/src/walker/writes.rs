@@ -135,7 +135,11 @@ impl Walker {
                     writes.push(index, channel, size::copy(value, meter)?, mode);
                 }
             }
-            if let TaskState::Handled(failure) = task.state() {
+            // In Rye's dialect the list of results tells it.
+            let is_kept = matches!(&node.kind, NodeKind::Foreach(foreach) if foreach.keeps_failures);
+            if let TaskState::Handled(failure) = task.state()
+                && !is_kept
+            {
                 writes.host.insert("_last_error".to_owned(), self.last_error(superstep, place, failure));
             }
             if self.keeps_threads()
@@ -251,6 +255,9 @@ fn list_of(foreach: &Foreach, tasks: &[Task], meter: &Meter) -> Result<Value, Ex
     meter.charge(size::VALUE)?;
     let kept = tasks.iter().filter(|task| !(skips && matches!(task.state(), TaskState::Handled(_))));
     let results = kept.map(|task| match task.state() {
+        TaskState::Handled(failure) if foreach.keeps_failures => {
+            size::copy(&rye::failed_result(failure), meter)
+        }
         TaskState::Handled(failure) if keeps_errors => size::copy(&item_error(failure), meter),
         state => size::copy(item_result(state), meter),
     });

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::open::{Opened, Refusal, Unopened, checked, open};
 use crate::capability::{DispatchPatterns, capability_name};
-use crate::diagnostic::{Diagnostics, one_line};
+use crate::diagnostic::{Diagnostics, Severity, codes, one_line};
 use crate::graph::{Action, Graph};
 use crate::hook::{HookAction, is_control_item};
 use crate::host_item::HostItem;
@@ -64,6 +64,23 @@ impl Report {
         report
     }
 
+    /// Adds a problem that has no place in the document's text.
+    fn refuse(&mut self, message: &str) {
+        if self.text.len() + message.len() > MOST_BYTES {
+            self.omitted += 1;
+            return;
+        }
+        self.say(message);
+        self.problems.push(json!({
+            "code": codes::NOT_CARRIED_OUT.id(),
+            "severity": Severity::Error,
+            "message": message,
+            "line": 0,
+            "column": 0,
+            "help": null,
+        }));
+    }
+
     fn say(&mut self, line: &str) {
         if !self.text.is_empty() {
             self.text.push('\n');
@@ -87,9 +104,15 @@ pub fn validate(params: &Value, dispatch: &DispatchPatterns, meter: &Meter) -> R
         Err(Unopened::Costly(failure)) => return Err(Refusal::Failed(failure)),
     };
     let mut report = Report::of(&diagnostics);
+    let mut valid = graph.is_some();
     let mut missing = Vec::new();
     for (node, action) in graph.iter().flat_map(actions) {
         meter.charge(rates::VISIT)?;
+        if let Some(refusal) = HostItem::refusal_of(action) {
+            valid = false;
+            let node = one_line(&node, LONGEST);
+            report.refuse(&format!("`{node}` can never be performed: {refusal}"));
+        }
         let Some(capability) = lacks(action, dispatch) else { continue };
         if missing.len() == MOST_MISSING {
             break;
@@ -103,7 +126,7 @@ pub fn validate(params: &Value, dispatch: &DispatchPatterns, meter: &Meter) -> R
     }
     let Report { problems, text, omitted, .. } = report;
     Ok(json!({
-        "valid": graph.is_some(),
+        "valid": valid,
         "id": graph.map(|graph| graph.id),
         "diagnostics": problems,
         "missing": missing,

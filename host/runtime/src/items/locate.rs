@@ -175,7 +175,7 @@ pub enum FindError {
     )]
     Malformed(String),
     /// No item has this id.
-    #[error("there is no {} `{id}`: {} in {}{}", noun(*item_type), looked_for(*item_type, file), places.join(", "), meant(nearest.as_deref()))]
+    #[error("there is no {} `{id}`: {} in {}{}", noun(*item_type), looked_for(*item_type, file), places.join(", "), of_other_runtime(foreign.as_deref()).unwrap_or_else(|| meant(nearest.as_deref())))]
     Missing {
         id: String,
         /// What kind of item was looked for.
@@ -186,6 +186,8 @@ pub enum FindError {
         places: Vec<String>,
         /// The most similar id that exists.
         nearest: Option<String>,
+        /// A script of this id, which a runtime of Rye's would carry out.
+        foreign: Option<String>,
     },
     /// The path below the project's `.ai` does not consist of folders and a regular file.
     #[error("`{id}` is not read: {reason}")]
@@ -222,6 +224,24 @@ fn looked_for(item_type: ItemType, file: &str) -> String {
 
 fn meant(nearest: Option<&str>) -> String {
     nearest.map(|id| format!("; did you mean `{id}`?")).unwrap_or_default()
+}
+
+/// The item that a folder is called like: Rye calls `rye/bash/bash` also `rye/bash`.
+fn below<'k>(id: &str, mut known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+    let last = id.rsplit('/').next()?;
+    known.find(|known| known.strip_prefix(id).and_then(|rest| rest.strip_prefix('/')) == Some(last))
+}
+
+/// The extensions of tools that are scripts.
+const FOREIGN: [&str; 4] = ["py", "js", "ts", "sh"];
+
+fn of_other_runtime(foreign: Option<&str>) -> Option<String> {
+    foreign.map(|file| {
+        format!(
+            "; {file} is a script, which graph-host does not run as an item: write a component that does the same (`graph-host new node`), or let a \
+             node run it with rye/bash/bash"
+        )
+    })
 }
 
 /// The extensions of items of a type, in order of preference.
@@ -346,8 +366,23 @@ impl ItemLocator {
             item_type,
             file: id.to_owned(),
             places: self.shown(item_type),
-            nearest: nearest(id, known.iter().map(|file| file.id.as_str())).map(str::to_owned),
+            nearest: nearest(id, known.iter().map(|file| file.id.as_str()))
+                .or_else(|| below(id, known.iter().map(|file| file.id.as_str())))
+                .map(str::to_owned),
+            foreign: self.foreign(item_type, id),
         })
+    }
+
+    /// The script of this id in one of the folders: a tool of Rye's, as its projects have them.
+    fn foreign(&self, item_type: ItemType, id: &str) -> Option<String> {
+        if item_type != ItemType::Tool {
+            return None;
+        }
+        let folders = self.folders(item_type).map(|(_, folder)| folder);
+        let names =
+            folders.flat_map(|folder| FOREIGN.map(|extension| folder.join(format!("{id}.{extension}"))));
+        let found = names.filter(|path| path.symlink_metadata().is_ok_and(|metadata| metadata.is_file()));
+        found.map(|path| path.display().to_string()).next()
     }
 
     /// Every item of a type, in order of ids; of several with one id, the one that counts. At most 10,000 of each folder.
@@ -678,6 +713,14 @@ mod tests {
             "{message}"
         );
         assert!(message.ends_with("; did you mean `c/z`?"), "{message}");
+        let message = places.find("rye/bash").unwrap_err().to_string();
+        assert!(message.ends_with("; did you mean `rye/bash/bash`?"), "{message}");
+        fs::write(at("project/.ai/tools/b/old.py"), "").unwrap();
+        let message = places.find("b/old").unwrap_err().to_string();
+        assert!(
+            message.contains("old.py is a script") && message.contains("graph-host new node"),
+            "{message}"
+        );
         fs::write(at("home/installed/tools/c/z.wasm"), "").unwrap();
         fs::write(at("home/installed/tools/c/w.yml"), "").unwrap();
         assert_eq!(found("c/z"), unsigned, "the user's own item counts before an installed one");

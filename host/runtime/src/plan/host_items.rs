@@ -1,7 +1,7 @@
 //! What can be said before a run starts of nodes whose items the walker performs: those that take a graph, and the one about threads.
 
 use graph_core::capability::Manifest;
-use graph_core::graph::{Action, Node};
+use graph_core::graph::{Action, Graph, Node};
 use graph_core::host_item::HostItem;
 use graph_core::schema::InputSchema;
 use graph_core::written_graph::{Refusal, RunCall};
@@ -39,6 +39,7 @@ pub(super) fn check_node(
         }
         Err(_) => {}
     }
+    problems.extend(HostItem::refusal_of(action).map(refused));
     if item != HostItem::Run {
         return;
     }
@@ -61,6 +62,18 @@ pub(super) fn check_node(
         let refused = Error::invalid(failure.message).details(failure.details.unwrap_or_default());
         problems.push(refused.help("correct the document among the params of the node").into());
     }
+}
+
+/// The nodes of a graph that can never be performed, whatever is permitted: known from the document alone.
+pub fn refused_nodes(graph: &Graph) -> impl Iterator<Item = (&str, PlanProblem)> {
+    graph.nodes.iter().filter_map(|node| {
+        let refusal = HostItem::refusal_of(node.action.as_ref()?)?;
+        Some((node.name.as_str(), refused(refusal)))
+    })
+}
+
+fn refused(refusal: String) -> PlanProblem {
+    Error::invalid(refusal).help("take the node out, or let it do something else").into()
 }
 
 /// The problem of a hook that names such an item.

@@ -13,6 +13,7 @@ pub mod scripts;
 mod text_items;
 mod work;
 
+pub use host_items::refused_nodes;
 pub use plan::{Plan, PlannedId, PlannedNode, Scope};
 pub use problem::PlanProblem;
 pub use report::item_json;

@@ -52,9 +52,22 @@ impl TelemetryObserver {
                     instruments.committed(took.unwrap_or_default());
                 }
             }
-            Notice::Retrying { .. } => {
+            Notice::ChildStarted { namespace, graph, activation, .. } => {
+                if let Some(spans) = spans {
+                    spans.graph_started(namespace, graph, activation);
+                }
+            }
+            Notice::TaskFinished { task, fuel, failure, .. } => {
+                if let Some(spans) = spans {
+                    spans.graph_done(task, Some(*fuel), failure.as_ref());
+                }
+            }
+            Notice::Retrying { task, failure, .. } => {
                 if let Some(instruments) = instruments {
                     instruments.retrying();
+                }
+                if let Some(spans) = spans {
+                    spans.graph_done(task, None, Some(failure));
                 }
             }
             Notice::Child { namespace, notice, .. } => {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::UNIX_EPOCH;
 
+use graph_core::node::{Activation, Failure};
 use graph_core::record::HostCall;
 use graph_core::walker::{TaskReport, TaskSpec};
 use opentelemetry::trace::{Span as _, SpanContext, SpanKind, Status, TraceContextExt as _, Tracer as _};
@@ -25,6 +26,8 @@ struct Open {
     /// The supersteps under way, by namespace.
     supersteps: HashMap<String, Span>,
     attempts: HashMap<(String, u32), Span>,
+    /// The attempts of tasks that run graphs, and the namespaces of those runs.
+    graphs: HashMap<String, (u32, String)>,
 }
 
 /// The namespace of a task, or of the run that a namespace is inside.
@@ -37,6 +40,16 @@ fn under(parent: Option<&SpanContext>) -> Context {
 }
 
 impl Open {
+    /// Ends what is still open of a run inside the run, and of those inside of it.
+    fn end_inside(&mut self, namespace: &str) {
+        let below = format!("{namespace}/");
+        let is_inside = |name: &str| name == namespace || name.starts_with(&below);
+        self.attempts.retain(|(task, _), _| !is_inside(outer(task)));
+        self.graphs.retain(|task, _| !is_inside(outer(task)));
+        self.supersteps.retain(|name, _| !is_inside(name));
+        self.children.retain(|name, _| !is_inside(name));
+    }
+
     /// What is under way in a namespace: its superstep, else its run.
     fn parent(&self, namespace: &str) -> Option<&SpanContext> {
         let of_run = if namespace.is_empty() { self.run.as_ref() } else { self.children.get(namespace) };
@@ -64,14 +77,6 @@ impl Spans {
 
     pub(super) fn superstep(&self, namespace: &str, number: u64, nodes: &[String], tasks: u64) {
         let mut open = self.open();
-        if !namespace.is_empty() && !open.children.contains_key(namespace) {
-            let parent = under(open.parent(outer(namespace)));
-            let builder = self
-                .tracer
-                .span_builder("run (inside)")
-                .with_attributes([KeyValue::new("graph_host.namespace", namespace.to_owned())]);
-            open.children.insert(namespace.to_owned(), builder.start_with_context(&self.tracer, &parent));
-        }
         open.supersteps.remove(namespace);
         let parent = under(open.parent(namespace));
         let builder = self.tracer.span_builder("superstep").with_attributes([
@@ -95,28 +100,53 @@ impl Spans {
         let told = &spec.activation;
         let mut open = self.open();
         let parent = under(open.parent(outer(&told.task)));
-        let builder = self.tracer.span_builder(format!("task {}", told.node_id)).with_attributes([
-            KeyValue::new("graph_host.node", told.node_id.clone()),
-            KeyValue::new("graph_host.item", spec.item_id.clone()),
-            KeyValue::new("graph_host.task", told.task.clone()),
-            KeyValue::new("graph_host.attempt", i64::from(told.attempt)),
-            KeyValue::new("graph_host.visit", signed(told.visit)),
-        ]);
-        let span = builder.start_with_context(&self.tracer, &parent);
+        let span = self.task_span(told, &spec.item_id, &parent);
         open.attempts.insert((told.task.clone(), told.attempt), span);
     }
 
     pub(super) fn done(&self, task: &str, attempt: u32, report: &TaskReport) {
-        let Some(mut span) = self.open().attempts.remove(&(task.to_owned(), attempt)) else { return };
-        span.set_attribute(KeyValue::new("graph_host.fuel", signed(report.fuel)));
-        match &report.result {
-            Ok(_) => span.set_status(Status::Ok),
-            Err(failure) => {
-                span.set_attribute(KeyValue::new("graph_host.category", failure.category.as_str()));
-                span.set_status(Status::error(failure.message.clone()));
-            }
+        let Some(span) = self.open().attempts.remove(&(task.to_owned(), attempt)) else { return };
+        end(span, Some(report.fuel), report.result.as_ref().err());
+    }
+
+    /// A task starts or resumes a run of a graph.
+    pub(super) fn graph_started(&self, namespace: &str, graph: &str, told: &Activation) {
+        let mut open = self.open();
+        open.end_inside(namespace);
+        let parent = under(open.parent(outer(&told.task)));
+        let task = self.task_span(told, graph, &parent);
+        let inside = under(Some(task.span_context()));
+        let builder = self.tracer.span_builder(format!("run {graph}")).with_attributes([
+            KeyValue::new("graph_host.graph", graph.to_owned()),
+            KeyValue::new("graph_host.namespace", namespace.to_owned()),
+        ]);
+        open.children.insert(namespace.to_owned(), builder.start_with_context(&self.tracer, &inside));
+        open.attempts.insert((told.task.clone(), told.attempt), task);
+        open.graphs.insert(told.task.clone(), (told.attempt, namespace.to_owned()));
+    }
+
+    /// An attempt of a task has ended: of one that ran a graph, nothing else says so.
+    pub(super) fn graph_done(&self, task: &str, fuel: Option<u64>, failure: Option<&Failure>) {
+        let mut open = self.open();
+        let Some((attempt, namespace)) = open.graphs.remove(task) else { return };
+        if let Some(span) = open.children.remove(&namespace) {
+            end(span, None, failure);
         }
-        span.end();
+        open.end_inside(&namespace);
+        if let Some(span) = open.attempts.remove(&(task.to_owned(), attempt)) {
+            end(span, fuel, failure);
+        }
+    }
+
+    fn task_span(&self, told: &Activation, item: &str, parent: &Context) -> Span {
+        let builder = self.tracer.span_builder(format!("task {}", told.node_id)).with_attributes([
+            KeyValue::new("graph_host.node", told.node_id.clone()),
+            KeyValue::new("graph_host.item", item.to_owned()),
+            KeyValue::new("graph_host.task", told.task.clone()),
+            KeyValue::new("graph_host.attempt", i64::from(told.attempt)),
+            KeyValue::new("graph_host.visit", signed(told.visit)),
+        ]);
+        builder.start_with_context(&self.tracer, parent)
     }
 
     pub(super) fn aborted(&self, task: &str, attempt: u32) {
@@ -146,7 +176,7 @@ impl Spans {
     /// Ends every span that is still open: the run has stopped.
     pub(super) fn stopped(&self, status: graph_core::record::Status) {
         let mut open = self.open();
-        let Open { run, children, supersteps, attempts } = std::mem::take(&mut *open);
+        let Open { run, children, supersteps, attempts, .. } = std::mem::take(&mut *open);
         for mut span in attempts.into_values().chain(supersteps.into_values()).chain(children.into_values()) {
             span.end();
         }
@@ -158,6 +188,21 @@ impl Spans {
             span.end();
         }
     }
+}
+
+/// Ends the span of an attempt, or of the run of its graph.
+fn end(mut span: Span, fuel: Option<u64>, failure: Option<&Failure>) {
+    if let Some(fuel) = fuel {
+        span.set_attribute(KeyValue::new("graph_host.fuel", signed(fuel)));
+    }
+    match failure {
+        None => span.set_status(Status::Ok),
+        Some(failure) => {
+            span.set_attribute(KeyValue::new("graph_host.category", failure.category.as_str()));
+            span.set_status(Status::error(failure.message.clone()));
+        }
+    }
+    span.end();
 }
 
 /// Attributes support signed numbers only.

@@ -40,6 +40,17 @@ pub(super) fn run(
     row: &RunRow,
     context: &Context,
 ) -> Result<Exit> {
+    if args.stream.contains(&StreamKind::Messages) {
+        let message = "`messages` are told while language models answer, and no history has them";
+        let help = format!(
+            "see them live with `graph-host run --stream messages`; what was said is in `graph-host runs transcript {}`",
+            row.run_id
+        );
+        if args.stream.iter().all(|kind| *kind == StreamKind::Messages) {
+            return Err(Error::usage(message).help(help));
+        }
+        context.output.warn(format_args!("{message}: {help}"));
+    }
     let length = store.history_length(&row.run_id)?;
     if args.after > length && !args.follow {
         return Err(Error::usage(format!(

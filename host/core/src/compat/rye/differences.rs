@@ -14,7 +14,7 @@ pub struct Difference {
 }
 
 /// All of them. Everything else is the same in both dialects.
-pub const DIFFERENCES: [Difference; 8] = [
+pub const DIFFERENCES: [Difference; 10] = [
     Difference {
         point: "the result of a node that runs a graph",
         rye: "`{success, state, steps, status}`, and `output` where the dispatched graph declares one",
@@ -24,6 +24,16 @@ pub const DIFFERENCES: [Difference; 8] = [
         point: "`collect` of a `foreach`",
         rye: "takes the `thread_id` of each result that has one",
         graph_host: "takes each result whole",
+    },
+    Difference {
+        point: "an element of a `foreach` that fails, where the node has neither `on_item_error` nor `on_error`",
+        rye: "has its result that says so, or `{status: error, error}`, in the list, and the others go on",
+        graph_host: "fails the node",
+    },
+    Difference {
+        point: "`directive_id` and `limit_overrides.duration_seconds` of rye/agent/threads/thread_directive",
+        rye: "are taken for `directive_name` and `limit_overrides.duration`",
+        graph_host: "are refused: a node writes `directive_name` and `duration`",
     },
     Difference {
         point: "the `assign` of a node",
@@ -52,7 +62,7 @@ pub const DIFFERENCES: [Difference; 8] = [
     Difference {
         point: "`resume: true` with `graph_run_id: ID` among the inputs",
         rye: "continues that run, as `resume_run_id: ID` does in both dialects",
-        graph_host: "are inputs like any other",
+        graph_host: "is refused, since it would start a new run; inputs of these names that `config_schema` lists are the graph's own",
     },
     Difference {
         point: "the state item of a run, .ai/knowledge/graphs/GRAPH/RUN.md",

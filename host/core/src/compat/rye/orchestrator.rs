@@ -62,8 +62,6 @@ pub(crate) fn started(result: &Value) -> Option<&str> {
 #[derive(Debug)]
 pub(crate) struct Threads<'r> {
     by_id: BTreeMap<&'r str, &'r Value>,
-    /// The graph names the item, so that the results are kept.
-    are_kept: bool,
 }
 
 impl<'r> Threads<'r> {
@@ -71,7 +69,7 @@ impl<'r> Threads<'r> {
     pub(crate) fn new(kept: Option<&'r Value>) -> Self {
         let results = kept.and_then(Value::as_array).into_iter().flatten();
         let by_id = results.filter_map(|result| Some((started(result)?, result))).collect();
-        Self { by_id, are_kept: kept.is_some() }
+        Self { by_id }
     }
 
     /// How many there are.
@@ -86,12 +84,7 @@ impl<'r> Threads<'r> {
 
     fn known(&self, id: &str) -> Result<&'r Value, Failure> {
         self.get(id).ok_or_else(|| {
-            let why = if self.are_kept {
-                ""
-            } else {
-                "; the graph has to name the item, not a template, so that its threads are known"
-            };
-            refused(&format!("this run has started no thread `{}`{why}", excerpt(id)))
+            refused(&format!("this run has started no thread `{}` in an earlier step", excerpt(id)))
         })
     }
 }
@@ -133,27 +126,36 @@ pub(crate) fn coordinate(params: &Value, threads: &Threads<'_>) -> Result<Value,
             let ids: Vec<&&str> = threads.by_id.keys().collect();
             Ok(json!({ "success": true, "count": ids.len(), "children": ids }))
         }
-        "cancel_thread" | "kill_thread" => {
-            let (id, _) = thread()?;
-            Err(refused(&format!(
-                "the thread `{}` has ended; `graph-host runs {} RUN` ends a run that is under way",
-                excerpt(id),
-                operation.trim_end_matches("_thread")
-            )))
-        }
-        "read_transcript" | "chain_search" => Err(refused(&format!(
-            "`{operation}` is not done by a node: `graph-host runs transcript RUN` shows the conversations of a run and of its threads"
-        ))),
-        "resume_thread" | "handoff_thread" => Err(refused(&format!(
-            "`{operation}` is not done by a node: a node that starts the directive again continues from here, and a thread that is a run of its \
-             own is continued with `graph-host resume RUN --input message=..`"
-        ))),
-        other => Err(invalid(&format!(
-            "there is no operation `{}`: they are {}",
-            excerpt(other),
-            OPERATIONS.join(", ")
-        ))),
+        other => Err(refused_operation(other).map_or_else(
+            || {
+                let known = OPERATIONS.join(", ");
+                invalid(&format!("there is no operation `{}`: they are {known}", excerpt(other)))
+            },
+            |reason| refused(&reason),
+        )),
     }
+}
+
+/// The reason why no node performs an operation, with what does it. It is the same for every thread, so that it is known before a run starts.
+pub(crate) fn refused_operation(operation: &str) -> Option<String> {
+    let instead = match operation {
+        "cancel_thread" | "kill_thread" => {
+            let command = operation.trim_end_matches("_thread");
+            format!(
+                "a thread has ended when the next node begins, and `graph-host runs {command} RUN` ends a run that is under way"
+            )
+        }
+        "read_transcript" | "chain_search" => {
+            "`graph-host runs transcript RUN` shows the conversations of a run and of its threads".to_owned()
+        }
+        "resume_thread" | "handoff_thread" => {
+            "a node that starts the directive again continues from here, and a thread that is a run of its own is continued with \
+             `graph-host resume RUN --input message=..`"
+                .to_owned()
+        }
+        _ => return None,
+    };
+    Some(format!("`{operation}` is not done by a node: {instead}"))
 }
 
 /// The results of threads. The failure, if one has not completed, has them as its details.
@@ -277,7 +279,7 @@ mod tests {
             (json!({ "operation": "get_status", "thread_id": "c" }), "this run has started no thread `c`"),
             (
                 json!({ "operation": "kill_thread", "thread_id": "a" }),
-                "the thread `a` has ended; `graph-host runs kill RUN`",
+                "a thread has ended when the next node begins, and `graph-host runs kill RUN`",
             ),
             (json!({ "operation": "read_transcript", "thread_id": "a" }), "`graph-host runs transcript RUN`"),
             (
@@ -288,8 +290,7 @@ mod tests {
             let refused = asked(params.clone()).unwrap_err().message;
             assert!(refused.contains(message), "{params}: {refused}");
         }
-        let status = json!({ "operation": "get_status", "thread_id": "a" });
-        let refused = coordinate(&status, &Threads::new(None)).unwrap_err().message;
-        assert!(refused.contains("the graph has to name the item, not a template"), "{refused}");
+        let refused: Vec<_> = OPERATIONS.iter().filter(|name| refused_operation(name).is_some()).collect();
+        assert_eq!(refused, OPERATIONS[6..].iter().collect::<Vec<_>>());
     }
 }

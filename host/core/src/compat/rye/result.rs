@@ -37,6 +37,15 @@ pub(crate) fn nested_result(state: &Value, steps: u64, status: Status, output: O
     result
 }
 
+/// The result of an element that has failed, in a list of results: what it has returned, where that is what says so.
+pub(crate) fn failed_result(told: &Failure) -> Value {
+    let returned = told.details.as_ref().and_then(Value::as_object).filter(|map| failure(map).is_some());
+    let mut result =
+        returned.cloned().unwrap_or_else(|| Map::from_iter([("error".to_owned(), json!(told.message))]));
+    result.insert("status".to_owned(), json!("error"));
+    Value::Object(result)
+}
+
 /// Whether an item is a tool of Rye's own, such as `rye/agent/threads/thread_directive`: its result is what it returns, although it may
 /// be a graph here.
 pub(crate) fn is_own_tool(item: &str) -> bool {

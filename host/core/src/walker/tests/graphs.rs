@@ -121,6 +121,7 @@ fn kind_of(at: usize, shape: &Shape) -> NodeKind {
                 OnItemError::Skip,
                 OnItemError::KeepError,
             ][usize::from(shape.flags % 4)],
+            keeps_failures: false,
         }),
         3 if at > 0 => NodeKind::Return { output: None },
         _ => NodeKind::Default,
@@ -298,6 +299,7 @@ pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
             interrupt: StaticInterrupt { before: flag(6) && flag(0), after: flag(6) && flag(2) },
             command: Some(CommandGrant::new(
                 targets(&[shape.kind]),
+                false,
                 vec!["set".to_owned()],
                 if flag(3) { vec!["set".to_owned()] } else { Vec::new() },
             )),

@@ -13,7 +13,7 @@ use super::super::approvals::with_rules_above;
 use super::super::budget::{Trouble, budget_of};
 use super::super::children::{ChildEnd, ChildStop, ChildUse};
 use super::super::commit::failed_at;
-use super::super::event::{Effect, Event, Notice, TaskReport, TaskSpec};
+use super::super::event::{Effect, Event, Notice, TaskReport, TaskSpec, Timing};
 use super::super::in_tree::ChildDispatch;
 use super::super::setup::{HandleError, Identity, Setup};
 use super::super::task::Task;
@@ -82,7 +82,7 @@ impl RunTree {
                 let used =
                     self.walker(parent).map_or_else(ChildUse::default, |walker| walker.accounted(&task));
                 let end = ChildEnd::Exhausted { budget: budget_of(exhausted), within: None };
-                let stop = ChildStop { used, warnings: Vec::new(), end, holds: 0 };
+                let stop = ChildStop { used, warnings: Vec::new(), end, took: Timing::default(), holds: 0 };
                 return self.end_child_task(parent, &task, stop, route);
             }
         };
@@ -185,7 +185,8 @@ impl RunTree {
             ChildEnd::Failed(Failure::new(Category::Limit, message))
         };
         let used = walker.accounted(task);
-        self.end_child_task(parent, task, ChildStop { used, warnings: Vec::new(), end, holds: 0 }, route)
+        let stop = ChildStop { used, warnings: Vec::new(), end, took: Timing::default(), holds: 0 };
+        self.end_child_task(parent, task, stop, route)
     }
 
     /// The setup of a child run, or why it may not start.
@@ -427,7 +428,8 @@ impl RunTree {
         let document =
             child.written.map_or(0, |_| HELD_PER_DOCUMENT * size::of(&child.walker.graph().document));
         let holds = child.walker.holds().saturating_add(document);
-        self.end_child_task(&parent, &task, ChildStop { used, warnings, end, holds }, route)
+        let took = child.walker.take_time();
+        self.end_child_task(&parent, &task, ChildStop { used, warnings, end, took, holds }, route)
     }
 
     /// Passes a task the outcome of its child run.
