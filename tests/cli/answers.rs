@@ -81,7 +81,7 @@ fn answers_in_advance_are_for_the_questions_that_they_name() {
 #[test]
 fn a_question_of_a_graph_inside_is_named_by_its_path() {
     let place = Place::new();
-    place.write("caps.yaml", "capabilities: [rye.execute.tool.t.*]\n");
+    place.write("caps.yaml", "dispatch: ['execute.tool.t.*']\n");
     place.graph(
         ".ai/tools/t/child.yaml",
         "{ start: q, output: \"${state.said}\", nodes: { q: { type: ask, ask: { question: Who? }, assign: { said: \"${result}\" } } } }",
@@ -188,7 +188,7 @@ fn a_question_that_was_edited_is_asked_again() {
 #[test]
 fn a_question_of_a_graph_inside_that_was_edited_is_asked_again() {
     let place = Place::new();
-    place.write("caps.yaml", "capabilities: [rye.execute.tool.t.*]\n");
+    place.write("caps.yaml", "dispatch: ['execute.tool.t.*']\n");
     let child = "{ start: q, output: \"${state.said}\", nodes: { q: { type: ask, ask: { question: Who?, choices: [a, b] }, assign: { said: \"${result}\" } } } }";
     place.graph(".ai/tools/t/child.yaml", child);
     place.graph(

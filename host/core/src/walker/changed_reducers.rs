@@ -8,6 +8,7 @@ use super::resume::refused;
 use super::setup::HandleError;
 use crate::diagnostic::{excerpt_up_to, shell_quoted};
 use crate::graph::Reducer;
+use crate::json::{self, TreeLimit};
 use crate::record::ErrorCode;
 
 /// The longest value that a refusal shows.
@@ -57,7 +58,9 @@ impl Walker {
         let remedy = if settling.is_empty() || !self.path().is_empty() {
             "give the channel a reducer that takes its value".to_owned()
         } else {
-            format!("say with the resume what it holds: {}", settling.join(" "))
+            let run = shell_quoted(&self.setup().identity.run);
+            let updates = settling.join(" ");
+            format!("settle it in the same call: graph-host resume {run} --accept-changes {updates}")
         };
         let message =
             format!("the changed graph cannot take over what channels hold:{}\n{remedy}", lines.concat());
@@ -69,7 +72,7 @@ impl Walker {
 fn converted(reducer: Reducer, value: &Value) -> Value {
     match reducer {
         Reducer::Min | Reducer::Max | Reducer::Sum => {
-            let number = value.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
+            let number = value.as_str().and_then(|text| json::read::<Value>(text, TreeLimit::VALUE).ok());
             number.filter(Value::is_number).unwrap_or_else(|| json!(0))
         }
         Reducer::Merge => json!({}),

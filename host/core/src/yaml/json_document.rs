@@ -7,6 +7,7 @@ use super::node::{Entry, Key, Mapping, Node, Text, TextStyle, Yaml};
 use super::parse::{MAPPING, MAX_DEPTH, MAX_NODES};
 use super::scalar;
 use crate::diagnostic::Span;
+use crate::json::{self, TreeLimit};
 
 /// Reads a document that is JSON; `None` for any other, and for one beyond the limits of documents, which YAML reports.
 pub(super) fn read(text: &str) -> Option<Node> {
@@ -140,7 +141,7 @@ impl JsonReader<'_> {
             is_end
         })?;
         let length = end + 2;
-        let value = serde_json::from_str(&self.text[self.at..self.at + length]).ok()?;
+        let value = json::read(&self.text[self.at..self.at + length], TreeLimit::DOCUMENT).ok()?;
         self.skip(length);
         Some(value)
     }
@@ -156,7 +157,7 @@ impl JsonReader<'_> {
             "true" => Yaml::Bool(true),
             "false" => Yaml::Bool(false),
             _ => {
-                serde_json::from_str::<serde::de::IgnoredAny>(literal).ok()?;
+                json::is_json(literal).then_some(())?;
                 Yaml::Number(scalar::number(literal).ok().flatten()?)
             }
         };

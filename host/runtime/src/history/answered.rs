@@ -41,6 +41,22 @@ pub fn find(
             }
             Ok(())
         })?;
+        // The tasks of a superstep that has not committed may have child runs that have.
+        let mut pending = Vec::new();
+        restore::each_pending(store, run, namespace, |record| {
+            if let Record::Task(task) =
+                record.open(key).map_err(|error| Error::integrity(error.to_string()))?
+            {
+                pending.push((task.task, task.node));
+            }
+            Ok(())
+        })?;
+        for (task, node) in pending.iter().filter(|(task, _)| parents.contains(task.as_str())) {
+            let of_node = pending.iter().filter(|(_, other)| other == node);
+            let first = of_node.map(|(task, _)| ordinal(task)).min().unwrap_or_default();
+            let number = ordinal(task).saturating_sub(first).saturating_add(1);
+            places.entry(task.clone()).or_insert_with(|| (node.clone(), number));
+        }
     }
     answered.sort_by_key(|(at, _)| *at);
     Ok(answered.into_iter().rev().find_map(|(_, question)| {

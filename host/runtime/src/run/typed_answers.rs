@@ -176,8 +176,7 @@ fn named<'t>(
     if !is_name(name, run) {
         return Ok(None);
     }
-    let is_named = |answered: &AnsweredQuestion| answered.id == name || answered.node == name;
-    if let Some(answered) = run.answered().into_iter().rfind(is_named) {
+    if let Some(answered) = run.answered_named(name) {
         return match answered.id == name && !answered.is_final {
             true => Ok(Some((Name::Answered(answered), answer))),
             false => Err(was_answered(&answered)),

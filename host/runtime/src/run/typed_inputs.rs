@@ -38,18 +38,12 @@ fn read_one(schema: Option<&Value>, key: &str, text: &str) -> Result<Value> {
         Ok(value) if declared != DeclaredType::Any || is_canonical(&value) => Ok(value),
         // What the schema wants is no text: it says so.
         Ok(_) => Ok(Value::from(text)),
-        // A number that does not fit is no number as JSON writes it, either.
-        Err(_) if declared == DeclaredType::Any && is_number(text) => Ok(Value::from(text)),
         Err(error) if json::is_json(text.trim()) => {
             let message = format!("`{key}` is JSON that cannot be used unchanged: {error}");
             Err(Error::usage(message).help(AS_TEXT))
         }
         Err(_) => Ok(Value::from(text)),
     }
-}
-
-fn is_number(text: &str) -> bool {
-    json::is_json(text.trim()) && text.trim().starts_with(|c: char| c == '-' || c.is_ascii_digit())
 }
 
 /// The type that a schema declares, as far as it matters for a typed value.
@@ -175,21 +169,7 @@ mod tests {
 
     #[test]
     fn without_a_declared_type_a_number_is_one_if_it_is_written_as_one() {
-        for text in [
-            "1.10",
-            "12e02",
-            "1.0",
-            "-0",
-            "01",
-            "1E5",
-            "+1",
-            " 3",
-            "9e999999",
-            "18446744073709551616",
-            "{a: 1}",
-            "NaN",
-            "",
-        ] {
+        for text in ["1.10", "12e02", "1.0", "-0", "01", "1E5", "+1", " 3", "{a: 1}", "NaN", ""] {
             assert_eq!(read_one(None, "v", text).unwrap(), json!(text));
         }
         for (text, value) in [
@@ -203,7 +183,7 @@ mod tests {
         ] {
             assert_eq!(read_one(None, "v", text).unwrap(), value, "{text}");
         }
-        for lossy in [r#"{"a":1,"a":2}"#, r#""\ud800""#, "[18446744073709551616]"] {
+        for lossy in [r#"{"a":1,"a":2}"#, r#""\ud800""#, "18446744073709551616", "1e400"] {
             assert!(
                 read_one(None, "v", lossy)
                     .unwrap_err()

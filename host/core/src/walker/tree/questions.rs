@@ -113,6 +113,17 @@ impl RunTree {
         self.answered_by_namespace().into_iter().map(|(_, question)| question).collect()
     }
 
+    /// The question with that name that was answered last, in supersteps that have not committed: an id, a node, or a path such as
+    /// `each#2/ask`.
+    pub fn answered_named(&self, name: &str) -> Option<AnsweredQuestion> {
+        let is_named = |(namespace, question): &(Arc<str>, AnsweredQuestion)| {
+            question.id == name
+                || question.node == name
+                || self.path_to(namespace, &task_of(&question.id)).is_named(name)
+        };
+        self.answered_by_namespace().into_iter().rfind(is_named).map(|(_, question)| question)
+    }
+
     /// Whether an open question is asked again by a resume if accepted changes have made it another one.
     pub fn is_asked_again(&self, id: &str) -> bool {
         let mut found = self.open("").into_iter().filter(|(_, asked)| asked.id == id);
