@@ -138,7 +138,9 @@ impl Questions<'_> {
         match found[..] {
             [found] => Ok(found.id.clone()),
             [] => {
-                if let Some(answered) = self.answered.iter().rfind(|answered| answered.node == wanted) {
+                if let Some(answered) =
+                    self.answered.iter().rfind(|answered| answered.is_ask && answered.node == wanted)
+                {
                     return Err(was_answered(answered));
                 }
                 let message =
@@ -178,7 +180,11 @@ pub(super) fn resolve(
         }
         Answers::Bare(value) => match known {
             [] => {
-                let answered = questions.answered.iter().max_by_key(|answered| answered.at);
+                let answered = questions
+                    .answered
+                    .iter()
+                    .filter(|answered| answered.is_ask)
+                    .max_by_key(|answered| answered.at);
                 return Err(answered.map_or_else(
                     || refused(ErrorCode::UnknownInterrupt, "the run has no open question".to_owned()),
                     was_answered,

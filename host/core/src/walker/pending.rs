@@ -27,6 +27,8 @@ pub(super) struct PendingTask {
     outcome: Option<PendingOutcome>,
     /// Its child run has something to continue with.
     woken: bool,
+    /// Its question is asked again when it continues.
+    asks_again: bool,
 }
 
 /// How far a task has got, apart from its outcome.
@@ -63,7 +65,7 @@ pub(super) struct Progress {
 impl PendingTask {
     /// A task that has got so far.
     pub(super) const fn new(known: Progress, outcome: Option<PendingOutcome>) -> Self {
-        Self { known, outcome, woken: false }
+        Self { known, outcome, woken: false, asks_again: false }
     }
 
     /// The index of the task's node.
@@ -375,7 +377,7 @@ impl Pending {
             && matches!(left.outcome, Some(PendingOutcome::Interrupted { short: None, .. }))
         {
             left.outcome = None;
-            left.woken = true;
+            left.asks_again = true;
         }
     }
 
@@ -472,8 +474,7 @@ impl Pending {
     pub(super) fn has_answers(&self) -> bool {
         self.0.values().any(|left| match &left.outcome {
             Some(PendingOutcome::Interrupted { answered, .. }) => left.known.answers.len() > *answered,
-            // It asks again.
-            None => left.woken,
+            None => left.asks_again,
             _ => false,
         })
     }
