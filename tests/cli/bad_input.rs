@@ -14,7 +14,7 @@ fn mistakes_are_explained() {
     place.write("list.yaml", "- 1\n");
     place.write(
         "inputs.yaml",
-        "version: \"1\"\ntool_type: graph\nexecutor_id: graph-host\ncategory: tests\ndescription: a test\nconfig_schema: { properties: { name: { type: string } } }\nconfig: { start: a, nodes: { a: {} } }\n",
+        "version: \"1\"\ntool_type: graph\nexecutor_id: graph-host\ncategory: tests\ndescription: a test\nconfig_schema: { properties: { name: { type: integer } } }\nconfig: { start: a, nodes: { a: {} } }\n",
     );
     let cases: [(&[&str], i32); 28] = [
         (&["run", "missing.yaml"], 9),
@@ -44,7 +44,7 @@ fn mistakes_are_explained() {
         (&["inspect", "text.wasm"], 8),
         (&["run", ""], 2),
         (&["run", "text.wasm"], 2),
-        (&["run", "inputs.yaml", "--input", "name=3"], 3),
+        (&["run", "inputs.yaml", "--input", "name=Ada"], 3),
     ];
     let mut shown = String::new();
     for (args, code) in cases {

@@ -1,6 +1,7 @@
 //! The command line, as people and scripts use it.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
+mod answers;
 mod approvals;
 mod background;
 mod bad_files;
@@ -21,6 +22,7 @@ mod dialect;
 mod forged_lines;
 mod formats;
 mod gc_and_verify;
+mod hints;
 mod hooks;
 mod hostile;
 mod interrupted;

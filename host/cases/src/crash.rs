@@ -36,7 +36,7 @@ impl Undisturbed {
     fn has_asked_until(&self, now: Timestamp) -> bool {
         let asked = self.actual.result["interrupts"].as_array();
         asked
-            .is_some_and(|asked| asked.iter().any(|one| Question::of(&one["payload"]).overdue(now).is_some()))
+            .is_some_and(|asked| asked.iter().any(|one| Question::of(&one["payload"]).expired(now).is_some()))
     }
 
     /// Whether it ended at a budget, or asks for more of one.

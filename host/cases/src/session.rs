@@ -275,6 +275,7 @@ impl<'c> Session<'c> {
             Some(summary) => {
                 let visited = checkpoints::visited(&*self.store, &self.run, Some(self.key.verifying_key()));
                 RunDocument::of(&self.run, &graph, summary, visited)
+                    .at(self.clock.now())
                     .to_value()
                     .map_err(|error| error.message().to_owned())?
             }

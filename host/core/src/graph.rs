@@ -15,6 +15,7 @@ use crate::condition::Condition;
 use crate::digest::Digest;
 use crate::hook::Hook;
 use crate::node::Category;
+use crate::question::FormSources;
 use crate::schema::InputMarks;
 use crate::template::ValueTemplate;
 
@@ -208,7 +209,9 @@ pub enum NodeKind {
     Ask {
         /// The `ask` mapping, which becomes the payload of the interrupt ([`crate::question`]).
         question: ValueTemplate,
-        /// How long an answer is waited for, by recorded time; `None`: for good.
+        /// Where the parts of its form come from.
+        sources: FormSources,
+        /// How long an answer is waited for, from the moment in which it is asked; `None`: for good.
         timeout: Option<Duration>,
     },
     /// Fails as a task would; a template of `{category, message, details}`.

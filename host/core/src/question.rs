@@ -3,7 +3,8 @@
 //! A question is the payload of an interrupt. Of an object the host reads `choices` (or `options`), a list of texts,
 //! numbers and booleans; `other`, which allows any other text; and `schema`, a JSON Schema. An `ask` node's payload has
 //! `type: ask` as well, and may have `until` and `default`. Other keys are shown to the user and have no meaning for the
-//! host.
+//! host. The form of an `ask` node's question is checked before it is asked, since templates may give parts of it, and is fixed from
+//! then on. After `until` no answer counts.
 //!
 //! The choices of a component are suggestions, because it checks the answer itself: other answers are refused only with
 //! `other: false`.
@@ -21,12 +22,19 @@
 //! assert!(question.read("5").is_err());
 //! ```
 
+mod form;
+
+use std::fmt;
+
 use serde_json::{Map, Value};
 
 use crate::json::{self, MAX_DEPTH, TreeLimit};
 use crate::schema::{InputSchema, SchemaFailure};
 use crate::time::Timestamp;
 use crate::work::Meter;
+
+pub(crate) use form::{FormError, check_choices};
+pub use form::{FormSource, FormSources};
 
 /// `type` in the payload of an `ask` node.
 const ASK: &str = "ask";
@@ -55,6 +63,27 @@ enum Other {
     Any,
 }
 
+/// A question whose deadline has passed: what counts instead of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExpiredQuestion {
+    /// The deadline.
+    pub until: Timestamp,
+    /// The answer that counts; without one, the node fails with `timeout`.
+    pub default: Option<Value>,
+}
+
+impl fmt::Display for ExpiredQuestion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { until, default } = self;
+        match default {
+            Some(default) => write!(f, "it expired at {until}, and its default `{}` counts", shown(default)),
+            None => {
+                write!(f, "it expired at {until}, and it has no default: its node fails with `timeout`")
+            }
+        }
+    }
+}
+
 /// Why an answer cannot be taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
@@ -76,10 +105,9 @@ impl<'p> Question<'p> {
     /// The form of a payload. One without a form takes any answer.
     pub fn of(payload: &'p Value) -> Self {
         let Value::Object(fields) = payload else { return Self::default() };
-        let is_plain = |value: &&Value| matches!(value, Value::String(_) | Value::Number(_) | Value::Bool(_));
         let choices = ["choices", "options"].into_iter().find_map(|key| fields.get(key)?.as_array());
         // A list of other values has no meaning for the host.
-        let choices = choices.filter(|list| list.iter().all(|choice| is_plain(&choice)));
+        let choices = choices.filter(|list| list.iter().all(is_plain));
         let is_ask = fields.get("type").and_then(Value::as_str) == Some(ASK);
         let until = fields.get("until").and_then(Value::as_str).filter(|_| is_ask);
         Self {
@@ -90,7 +118,9 @@ impl<'p> Question<'p> {
                 _ if is_ask => Other::None,
                 _ => Other::Any,
             },
-            schema: fields.get("schema").filter(|schema| schema.is_object()),
+            schema: fields
+                .get("schema")
+                .filter(|schema| schema.is_object() || (is_ask && schema.is_boolean())),
             until: until.and_then(|until| until.parse().ok()),
             default: fields.get("default").filter(|_| is_ask),
         }
@@ -99,6 +129,16 @@ impl<'p> Question<'p> {
     /// What may be chosen, in order.
     pub fn choices(&self) -> &[&'p Value] {
         &self.choices
+    }
+
+    /// The deadline for an answer.
+    pub const fn until(&self) -> Option<Timestamp> {
+        self.until
+    }
+
+    /// The answer that counts once the deadline has passed.
+    pub(crate) const fn default_answer(&self) -> Option<&'p Value> {
+        self.default
     }
 
     /// Whether it explicitly accepts text other than the choices.
@@ -125,11 +165,10 @@ impl<'p> Question<'p> {
         Value::Object(form)
     }
 
-    /// The answer of an `ask` node that was not answered by its deadline, if that is over at `now`: its default, or null,
-    /// with which it fails. `None` before the deadline, and if there is none.
-    pub fn overdue(&self, now: Timestamp) -> Option<Value> {
-        self.until.filter(|until| now >= *until)?;
-        Some(self.default.cloned().unwrap_or_default())
+    /// What counts instead of an answer, if the question is that of an `ask` node whose deadline has passed at `now`.
+    pub fn expired(&self, now: Timestamp) -> Option<ExpiredQuestion> {
+        let until = self.until.filter(|until| now >= *until)?;
+        Some(ExpiredQuestion { until, default: self.default.cloned() })
     }
 
     /// Reads a typed answer. For a question with choices: the exact text of one, else the number of one, from 1, else
@@ -157,6 +196,10 @@ impl<'p> Question<'p> {
 
     /// Checks the answer of a program. If there are choices, a text or a number is read like a typed answer.
     pub fn accept(&self, answer: Value) -> Result<Value, AnswerError> {
+        self.accept_within(answer, &Meter::of_one_step())
+    }
+
+    fn accept_within(&self, answer: Value, meter: &Meter) -> Result<Value, AnswerError> {
         if self.choices.contains(&&answer) {
             return Ok(answer);
         }
@@ -170,7 +213,7 @@ impl<'p> Question<'p> {
             (None, Other::None) if !self.choices.is_empty() => Err(self.no_choice()),
             (None, Other::Text) if !self.choices.is_empty() && !answer.is_string() => Err(self.no_choice()),
             (None, Other::Text) if !self.choices.is_empty() => Ok(answer),
-            _ => self.fit(answer),
+            _ => self.fit_within(answer, meter),
         }
     }
 
@@ -193,12 +236,15 @@ impl<'p> Question<'p> {
     }
 
     fn fit(&self, answer: Value) -> Result<Value, AnswerError> {
+        self.fit_within(answer, &Meter::of_one_step())
+    }
+
+    fn fit_within(&self, answer: Value, meter: &Meter) -> Result<Value, AnswerError> {
         let Some(schema) = self.schema else { return Ok(answer) };
-        let meter = Meter::of_one_step();
-        let compiled = InputSchema::compile(schema, &meter).map_err(|errors| {
+        let compiled = InputSchema::compile(schema, meter).map_err(|errors| {
             AnswerError::Question(errors.first().map(ToString::to_string).unwrap_or_default())
         })?;
-        compiled.validate_and_fill(answer, &meter).map_err(|failure| match failure {
+        compiled.validate_and_fill(answer, meter).map_err(|failure| match failure {
             SchemaFailure::Problems(problems) => {
                 let told: Vec<String> = problems.iter().take(3).map(ToString::to_string).collect();
                 AnswerError::Schema(told.join("; "))
@@ -206,6 +252,10 @@ impl<'p> Question<'p> {
             SchemaFailure::Exhausted(exhausted) => AnswerError::Question(exhausted.to_string()),
         })
     }
+}
+
+const fn is_plain(value: &Value) -> bool {
+    matches!(value, Value::String(_) | Value::Number(_) | Value::Bool(_))
 }
 
 /// A choice as it is typed.
@@ -307,9 +357,10 @@ mod tests {
         let until = Timestamp(1_000);
         let asked = payload(json!({ "question": "?", "default": 7, "about": null }), Some(until));
         assert_eq!(asked.get("about"), None);
-        assert_eq!(Question::of(&asked).overdue(Timestamp(999)), None);
-        assert_eq!(Question::of(&asked).overdue(until), Some(json!(7)));
+        assert_eq!(Question::of(&asked).expired(Timestamp(999)), None);
+        let expired = ExpiredQuestion { until, default: Some(json!(7)) };
+        assert_eq!(Question::of(&asked).expired(until), Some(expired));
         let other = json!({ "until": until.to_string(), "default": 7 });
-        assert_eq!(Question::of(&other).overdue(Timestamp(2_000)), None);
+        assert_eq!(Question::of(&other).expired(Timestamp(2_000)), None);
     }
 }

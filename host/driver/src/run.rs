@@ -173,6 +173,11 @@ impl Driver {
         observer.stored();
     }
 
+    /// The run that is driven.
+    pub const fn run(&self) -> &RunTree {
+        &self.walker
+    }
+
     /// The present state of the run.
     pub fn summary(&self) -> Summary {
         self.walker.summary()

@@ -46,8 +46,10 @@ impl From<ErrorCode> for Kind {
             ErrorCode::Denied => Self::Denied,
             ErrorCode::Limit => Self::Limit,
             ErrorCode::Finished
+            | ErrorCode::AlreadyAnswered
             | ErrorCode::AmbiguousAnswer
             | ErrorCode::AnswerNeeded
+            | ErrorCode::AnswerTooLate
             | ErrorCode::UnknownInterrupt => Self::Usage,
             ErrorCode::NotFound => Self::NotFound,
             ErrorCode::InvalidDocument => Self::Invalid,

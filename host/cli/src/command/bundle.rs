@@ -46,9 +46,9 @@ pub(crate) struct Args {
     /// read. Without it, the page asks for folders
     #[arg(long)]
     files: bool,
-    /// An input that the page starts with; its value is read as JSON if it is JSON, and as text otherwise
-    #[arg(long = "input", short = 'i', value_name = "KEY=VALUE", value_parser = inputs::parse_pair, help_heading = "Inputs")]
-    input: Vec<(String, Value)>,
+    /// An input that the page starts with, typed as with `run`
+    #[arg(long = "input", short = 'i', value_name = "KEY=VALUE", value_parser = inputs::split_pair, help_heading = "Inputs")]
+    input: Vec<(String, String)>,
     /// A JSON or YAML file of inputs that the page starts with, `-` for stdin; --input takes precedence over it
     #[arg(long, value_name = "FILE", help_heading = "Inputs")]
     inputs: Option<PathBuf>,
@@ -87,7 +87,7 @@ async fn make(args: &Args, graph: &str, context: &Context) -> Result<Bundle> {
     if !scene.file.warnings.is_empty() {
         context.output.report(&scene.file.warnings);
     }
-    let given = inputs::gather(args.inputs.as_deref(), args.input.clone())?;
+    let given = inputs::gather(args.inputs.as_deref(), &args.input, scene.file.graph.input_schema.as_ref())?;
     let example_inputs = example(&scene, given)?;
     let plan = plan_for_page(&mut scene).await;
     let export = args.replay.as_deref().map(read_export).transpose()?;

@@ -9,16 +9,17 @@ use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::foreground_run::Session;
 use graph_host::terminal::progress::Progress;
-use graph_host::terminal::prompt::Given;
 use graph_host::terminal::run_report;
 use graph_runtime::error::Result;
 use graph_runtime::graph_store::CheckpointStore;
 use graph_runtime::history::checkpoints::{self, Names};
 use graph_runtime::history::run_document::RunDocument;
+use graph_runtime::host::now;
 use graph_runtime::project::run_folder::RunFolder;
 use graph_runtime::run::context::PreparedRun;
 use graph_runtime::run::restore::{self, Checked};
 use graph_runtime::run::stop_notes;
+use graph_runtime::run::typed_answers::TypedAnswers;
 use graph_runtime::telemetry::Telemetry;
 use serde_json::Value;
 
@@ -38,7 +39,7 @@ pub(super) struct Foreground<'a> {
     /// It can be looked at later.
     pub(super) is_kept: bool,
     /// Answers that were given beforehand.
-    pub(super) answers: Given,
+    pub(super) answers: TypedAnswers,
     /// Reports the start to the process that started this one in the background.
     pub(super) herald: Option<StartupReporter>,
     /// What was checked of a run that is resumed.
@@ -60,6 +61,7 @@ impl Foreground<'_> {
         let store = Arc::clone(&self.store);
         let mut session = Session {
             typed: self.typed.clone(),
+            is_kept: self.is_kept,
             thread: self.folder.clone(),
             progress: Progress::new(output, self.quiet || output.is_json()),
             observers: self.observe.observers(
@@ -72,7 +74,7 @@ impl Foreground<'_> {
             run: ready.run,
             driver: ready.driver,
             output,
-            answers: std::mem::replace(&mut self.answers, Given::new(Vec::new())),
+            answers: std::mem::take(&mut self.answers),
             herald: self.herald.take(),
             checked: self.checked,
         };
@@ -93,14 +95,15 @@ impl Foreground<'_> {
         }
         if output.is_json() {
             let visited = visited(&**store, &session.run, summary, context);
-            let document = RunDocument::of(&session.run, graph, summary, visited).after(session.checked);
+            let document =
+                RunDocument::of(&session.run, graph, summary, visited).at(now()).after(session.checked);
             run_report::print(&document, output)?;
         } else {
             let error = session.progress.pause(summary.error.as_ref());
             if !*quiet {
                 output.note(run_report::verdict(summary, Some(session.progress.elapsed())));
             }
-            for line in run_report::aftermath(typed, summary, error.as_ref()) {
+            for line in run_report::aftermath(is_kept.then_some(typed.as_str()), summary, error.as_ref()) {
                 output.note(line);
             }
             match summary.output.as_deref() {

@@ -11,14 +11,13 @@ use std::sync::Arc;
 use graph_core::diagnostic::printable;
 use graph_core::limits::LARGEST_FIGURE;
 use graph_core::parameters::is_about_the_run;
-use graph_core::walker::Resume;
+use graph_core::walker::{Answers, Resume};
 use graph_host::background::{self, BackgroundOptions, StartupReporter};
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::inputs;
 use graph_host::terminal::output::{self, Output, styled};
 use graph_host::terminal::prompt;
-use graph_host::terminal::prompt::Given;
 use graph_host::terminal::run_report::counted;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_driver::Driver;
@@ -29,6 +28,7 @@ use graph_runtime::project::stores::{self, Stores};
 use graph_runtime::run::restore::Checked;
 use graph_runtime::run::resume::{Opening, Resumable};
 use graph_runtime::run::start::{check_inputs, run_parameters};
+use graph_runtime::run::typed_answers::TypedAnswers;
 use serde_json::{Map, Value};
 
 use super::foreground::Foreground;
@@ -42,22 +42,26 @@ use super::{args, number, observe};
 pub(crate) struct Args {
     /// The run: its id, the beginning of it, or @last
     run: String,
-    /// The answer to the only open question, or ID=ANSWER for each of several; JSON, or text
+    /// The answer to the only open question, or ID=ANSWER for each of several: an id, a node, or a path such as each#2/ask; JSON,
+    /// or text. Answers to questions that the run has yet to ask are given in advance, as with `run`
     #[arg(long = "answer", value_name = "[ID=]ANSWER", help_heading = "Inputs and answers")]
     pub(super) answers: Vec<String>,
     /// The new limit on the supersteps of the run, including those that have run; if the run starts another turn, the limit
     /// of that turn
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::from_one::<u64>, help_heading = "How it runs")]
     pub(super) max_steps: Option<u64>,
-    /// A new input, merged over the old ones; the unfinished superstep is discarded. A run that has ended starts another
+    /// A new input, merged over the old ones and typed as with `run`; the unfinished superstep is discarded. A run that has ended starts another
     /// turn
-    #[arg(long = "input", short = 'i', value_name = "KEY=VALUE", value_parser = inputs::parse_pair, help_heading = "Inputs and answers")]
-    pub(super) input: Vec<(String, Value)>,
+    #[arg(long = "input", short = 'i', value_name = "KEY=VALUE", value_parser = inputs::split_pair, help_heading = "Inputs and answers")]
+    pub(super) input: Vec<(String, String)>,
+    /// New inputs that another command has read.
+    #[arg(skip)]
+    pub(super) new_inputs: Map<String, Value>,
     /// A JSON or YAML file of new inputs, `-` for stdin
     #[arg(long, value_name = "FILE", help_heading = "Inputs and answers")]
     inputs: Option<PathBuf>,
     /// A value to write to a channel, through its reducer, before the run continues; the unfinished superstep starts again
-    /// with the new state
+    /// with the new state. A key that nothing else of the run knows causes a warning
     #[arg(long = "update", value_name = "KEY=VALUE", value_parser = inputs::parse_pair, conflicts_with_all = ["input", "inputs"], help_heading = "Inputs and answers")]
     pub(super) update: Vec<(String, Value)>,
     /// Resume with the present graph, manifest and components if they have changed since the run started
@@ -143,10 +147,7 @@ pub(super) async fn resume(args: Args, herald: Option<StartupReporter>, context:
     if herald.is_some() {
         background::outlive_terminal();
     }
-    let new_inputs = match (&args.inputs, args.input.is_empty()) {
-        (None, true) => None,
-        (file, _) => Some(inputs::gather(file.as_deref(), args.input.clone())?),
-    };
+    let begins_turn = args.inputs.is_some() || !args.input.is_empty() || !args.new_inputs.is_empty();
     let project = named_project(args.project.as_deref())?;
     // Nothing is made where there is no such run.
     let (kind, store, row) = Stores::to_read(&project, &context.host.home)?.find(&args.run)?;
@@ -160,7 +161,7 @@ pub(super) async fn resume(args: Args, herald: Option<StartupReporter>, context:
         Arc::clone(&store),
         Opening {
             accept_changes: args.accept_changes,
-            begins_turn: new_inputs.is_some(),
+            begins_turn,
             signing_key,
             state_item: args.state_item,
             caps: args.given.caps.clone(),
@@ -176,27 +177,44 @@ pub(super) async fn resume(args: Args, herald: Option<StartupReporter>, context:
     for notice in &resumable.plan_notices {
         output.warn(notice);
     }
+    let new_inputs = begins_turn.then(|| {
+        let schema = resumable.graph.input_schema.as_ref();
+        let mut inputs = inputs::gather(args.inputs.as_deref(), &args.input, schema)?;
+        inputs.extend(args.new_inputs.clone());
+        Ok::<_, Error>(inputs)
+    });
+    let new_inputs = new_inputs.transpose()?;
     let NewInputs { new: new_inputs, merged: inputs, detach } = new_inputs_of(new_inputs, &args, &resumable)?;
-    let mut given = Given::new(args.answers.clone());
+    let mut given = TypedAnswers::new(args.answers.clone());
+    let keys = args.update.iter().map(|(key, _)| key.as_str());
+    for warning in resumable.unknown_channels(keys) {
+        output.warn(warning);
+    }
     let update = (!args.update.is_empty()).then(|| args.update.iter().cloned().collect::<Map<_, _>>());
-    if resumable.from_the_start && (!given.is_empty() || inputs.is_some() || update.is_some()) {
+    if resumable.from_the_start && (inputs.is_some() || update.is_some()) {
         return Err(Error::usage(
-            "the run was cut short before it asked anything: resume it without answers, inputs or updates",
+            "the run was cut short before its first step: resume it without inputs or updates",
         ));
     }
-    // Another turn has yet to ask what is answered beforehand.
-    let later =
-        if inputs.is_some() { std::mem::take(&mut given) } else { Given::new(args.later_answer.clone()) };
+    let mut later = TypedAnswers::new(args.later_answer.clone());
     let asks = inputs.is_none() && given.is_empty() && !detach && output.can_ask();
     let typed = args::typed_run(&args.run, project.folder());
-    let answers = if asks && !resumable.open.is_empty() {
+    // What has changed may ask something else: it is asked again before it is answered.
+    let asks_again = !resumable.accepted.is_empty();
+    let answers = if inputs.is_some() || resumable.from_the_start {
+        // Another turn, and a run without a first step, have yet to ask what is answered beforehand.
+        later.append(given);
+        Answers::None
+    } else if asks && !asks_again && !resumable.open.is_empty() {
         match prompt::ask(output, &typed, &resumable.open, interrupted()).await {
             Some(answers) => answers,
             // Leaving at the prompt changes nothing: the run waits on.
             None => return Ok(Exit::Interrupted),
         }
     } else {
-        given.take(&resumable.open)?
+        let taken = resumable.take_answers(&mut given, &*store)?;
+        later.append(given);
+        taken
     };
     if detach {
         let (run, graph) = (resumable.ready.run.clone(), resumable.graph.id.clone());
@@ -205,7 +223,7 @@ pub(super) async fn resume(args: Args, herald: Option<StartupReporter>, context:
         return super::run::show_detached(&project, &run, &graph, orders, context);
     }
     if !args.quiet {
-        print_opening(&resumable, output);
+        print_opening(&resumable, &typed, output);
     }
     adjust(&mut resumable.ready.driver, &args);
     let event = resumable.event(Resume { answers, max_steps: args.max_steps, inputs, update });
@@ -233,7 +251,7 @@ async fn interrupted() {
 }
 
 /// Prints what is resumed, and what was checked of it.
-fn print_opening(resumable: &Resumable, output: Output) {
+fn print_opening(resumable: &Resumable, typed: &str, output: Output) {
     output.note(format_args!(
         "{} {}  resumed after step {}",
         styled(output::BOLD, printable(&resumable.graph.id)),
@@ -241,7 +259,7 @@ fn print_opening(resumable: &Resumable, output: Output) {
         resumable.steps,
     ));
     if let Some(checked) = &resumable.checked {
-        output.note(styled(output::DIM, checked_line(checked, &resumable.ready.run)));
+        output.note(styled(output::DIM, checked_line(checked, typed)));
     }
 }
 

@@ -91,7 +91,7 @@ pub(super) async fn resume(
     let mut resume = resume::Args::of(run);
     (resume.answers, resume.later_answer) = (answers, later_answer);
     resume.max_steps = args.max_steps;
-    resume.input = given.into_iter().collect();
+    resume.new_inputs = given;
     resume.project = Some(project.folder().to_path_buf());
     resume.given.caps.clone_from(&args.caps);
     if !context.host.home.is_own_identity(row.key)? {

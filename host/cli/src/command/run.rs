@@ -16,7 +16,6 @@ use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::inputs;
 use graph_host::terminal::output::{self, Output, styled};
-use graph_host::terminal::prompt::Given;
 use graph_host::terminal::run_report;
 use graph_host::terminal::text::standing_text;
 use graph_runtime::error::{Error, Result};
@@ -29,7 +28,9 @@ use graph_runtime::project::{self, Project};
 use graph_runtime::run::context::RunParent;
 use graph_runtime::run::run_id;
 use graph_runtime::run::start::{RunContext, Start, begin, check_inputs, run_parameters, unknown_inputs};
-use serde_json::{Value, json};
+use graph_runtime::run::typed_answers::TypedAnswers;
+use graph_runtime::run::typed_inputs;
+use serde_json::json;
 
 use super::foreground::Foreground;
 use super::{number, observe, plan_view, resume, resume_by_input};
@@ -48,10 +49,11 @@ pub(crate) struct Args {
     pub(super) caps: Option<PathBuf>,
     #[command(flatten)]
     pub(super) sources: SourceArgs,
-    /// An input; its value is read as JSON if it is JSON, and as text otherwise. Four inputs are about the run itself,
+    /// An input. Where `config_schema` declares a string it is the text as it is typed, where it declares another type it is JSON,
+    /// and without a declared type it is JSON, except for numbers that JSON writes in another way, such as 1.10. Four inputs are about the run itself,
     /// unless the graph's `config_schema` declares them: `capabilities`, `depth`, `resume_run_id`, `async`
-    #[arg(long = "input", short = 'i', value_name = "KEY=VALUE", value_parser = inputs::parse_pair, help_heading = "Inputs and answers")]
-    input: Vec<(String, Value)>,
+    #[arg(long = "input", short = 'i', value_name = "KEY=VALUE", value_parser = inputs::split_pair, help_heading = "Inputs and answers")]
+    input: Vec<(String, String)>,
     /// A JSON or YAML file of inputs, `-` for stdin; --input takes precedence over it
     #[arg(long, value_name = "FILE", help_heading = "Inputs and answers")]
     inputs: Option<PathBuf>,
@@ -173,17 +175,20 @@ fn find_parent(name: &str, project: &Project, context: &Context) -> Result<RunPa
 
 async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     let output = context.output;
-    let given = inputs::gather(args.inputs.as_deref(), args.input.clone())?;
     let (sources, project) = (args.sources.sources(), named_project(args.sources.project.as_deref())?);
     let context = &context.quiet(args.quiet);
     let mut scene = RunContext::open(&args.graph, args.caps.as_deref(), &sources, &project, &context.host)?;
     scene.components.signing_key =
         args.sign_with.as_deref().map(|key| signing_key(&context.host.home, key)).transpose()?;
     let graph = Arc::clone(&scene.file.graph);
-    warn_of(&scene, output);
+    let schema = graph.input_schema.as_ref();
+    let given = inputs::gather(args.inputs.as_deref(), &args.input, schema)?;
+    if !args.quiet {
+        warn_of(&scene, output);
+    }
     let parameters = run_parameters(&graph, &given)?;
     if let Some(run) = &parameters.resume_run_id {
-        let typed = run_parameters(&graph, &args.input.iter().cloned().collect())?;
+        let typed = run_parameters(&graph, &typed_inputs::read(schema, &args.input)?)?;
         resume_by_input::check_typed(run, typed.resume_run_id.as_deref())?;
         return Box::pin(resume_by_input::resume(run, &args, given.clone(), &scene, context)).await;
     }
@@ -245,7 +250,7 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
         typed: typed.clone(),
         quiet: args.quiet,
         is_kept: args.store != StoreKind::Memory,
-        answers: Given::new(args.answers),
+        answers: TypedAnswers::new(args.answers),
         herald: None,
         checked: None,
         observe: &args.observe,

@@ -13,11 +13,12 @@ use crate::terminal::exit::Exit;
 use crate::terminal::live_line;
 use crate::terminal::output::{self, Output, styled};
 use crate::terminal::progress::Progress;
-use crate::terminal::prompt::{self, Given};
+use crate::terminal::prompt;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_driver::{Both, Control, Driver, Observer as _, Observers};
 use graph_runtime::project::run_folder::{Listener, RunFolder};
 use graph_runtime::run::restore::Checked;
+use graph_runtime::run::typed_answers::TypedAnswers;
 
 /// A run in the foreground: its driver, and how the user follows and answers it.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub struct Session {
     pub run: String,
     /// The run as a command takes it: as it was typed, with the options that are needed to find it.
     pub typed: String,
+    /// It can be resumed later.
+    pub is_kept: bool,
     /// The driver, which holds the run against other processes.
     pub driver: Driver,
     /// Shows the run's progress.
@@ -35,7 +38,7 @@ pub struct Session {
     /// How progress and questions are printed.
     pub output: Output,
     /// Answers that were given beforehand, one for each question as it comes.
-    pub answers: Given,
+    pub answers: TypedAnswers,
     /// The folder in which other processes leave requests to stop.
     pub thread: RunFolder,
     /// Reports to the process that started this one in the background that the run is under way.
@@ -50,7 +53,8 @@ impl Session {
         if let Some(calls) = self.observers.calls() {
             self.driver.observe_calls(calls);
         }
-        let stops = Stops::listen(self.driver.control(), &self.typed, self.output, self.thread.clone())?;
+        let typed = self.is_kept.then_some(self.typed.as_str());
+        let stops = Stops::listen(self.driver.control(), typed, self.output, self.thread.clone())?;
         let summary = self.drive(first, &stops).await;
         if self.driver.is_lost() {
             // Requests of other processes are meant for the process that will hold the run.
@@ -100,15 +104,10 @@ impl Session {
     /// Answers to what is open: from the command line, or from the person at the terminal.
     async fn next_answers(&mut self, summary: &Summary, stops: &Stops) -> Result<Option<Answers>> {
         let open = &summary.interrupts;
-        if !self.answers.is_empty() {
-            let mut now = Vec::new();
-            for interrupt in open.iter().filter(|interrupt| !interrupt.payload.0.is_null()) {
-                let Some(answer) = self.answers.take_first() else { break };
-                let addressed =
-                    answer.split_once('=').is_some_and(|(id, _)| id == interrupt.id || id == interrupt.node);
-                now.push(if addressed { answer } else { format!("{}={answer}", interrupt.id) });
-            }
-            return Given::new(now).take(open).map(Some);
+        if !self.answers.is_empty()
+            && let Some(answers) = self.answers.take_next(self.driver.run())?
+        {
+            return Ok(Some(answers));
         }
         if !self.output.can_ask() {
             return Ok(None);
@@ -116,7 +115,7 @@ impl Session {
         loop {
             match prompt::ask(self.output, &self.typed, open, stops.pressed()).await {
                 // The walker knows which questions can be passed over.
-                Some(Answers::None) if open.iter().any(|interrupt| !interrupt.payload.0.is_null()) => {}
+                Some(Answers::None) if open.iter().any(prompt::needs_answer) => {}
                 other => return Ok(other),
             }
         }
@@ -144,17 +143,17 @@ impl Stops {
     /// which of the two they want.
     fn listen(
         control: mpsc::UnboundedSender<Control>,
-        run: &str,
+        run: Option<&str>,
         output: Output,
         thread: RunFolder,
     ) -> Result<Self> {
         let (press, presses) = watch::channel(0);
         let press = Arc::new(press);
         let files = {
-            let (press, control, run) = (Arc::clone(&press), control.clone(), run.to_owned());
+            let (press, control, run) = (Arc::clone(&press), control.clone(), run.map(str::to_owned));
             let tell = move |wish| {
                 press.send_modify(|count| *count += 1);
-                stopping(output, &run, wish, "it was asked to");
+                stopping(output, run.as_deref(), wish, "it was asked to");
                 // A driver that is gone has stopped already.
                 let _ = control.send(wish);
             };
@@ -166,7 +165,7 @@ impl Stops {
                 },
             )?
         };
-        let run = run.to_owned();
+        let run = run.map(str::to_owned);
         // Before the task is spawned: a signal that comes before the task is polled for the first time counts as well.
         let signals = Signals::new();
         let signals = tokio::spawn(async move {
@@ -181,7 +180,7 @@ impl Stops {
                 signals.next().await;
                 press.send_modify(|count| *count += 1);
                 if wish == Control::Cancel {
-                    stopping(output, &run, wish, "Ctrl-C again stops at once");
+                    stopping(output, run.as_deref(), wish, "Ctrl-C again stops at once");
                 }
                 let _ = control.send(wish);
             }
@@ -208,16 +207,15 @@ impl Stops {
     }
 }
 
-fn stopping(output: Output, run: &str, wish: Control, why: &str) {
+fn stopping(output: Output, run: Option<&str>, wish: Control, why: &str) {
     let when = match wish {
         Control::Cancel => "once the tasks under way are done",
         Control::Kill => "at once",
     };
-    output.note(format_args!(
-        "{} {when}; {why}. {} graph-host resume {run}",
-        styled(output::CAUTION, "stopping"),
-        styled(output::DIM, "resume with:"),
-    ));
+    let resume = run.map_or(String::new(), |run| {
+        format!(". {} graph-host resume {run}", styled(output::DIM, "resume with:"))
+    });
+    output.note(format_args!("{} {when}; {why}{resume}", styled(output::CAUTION, "stopping")));
 }
 
 impl Drop for Stops {

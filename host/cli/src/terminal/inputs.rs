@@ -7,28 +7,31 @@ use graph_core::json::{self, StrictJsonError, TreeLimit};
 use serde_json::{Map, Value};
 
 use graph_runtime::error::{Error, Result};
+use graph_runtime::run::typed_answers::AS_TEXT;
+use graph_runtime::run::typed_inputs::{self, MAX_DEPTH};
 
-/// How deep inputs may nest.
-const MAX_DEPTH: usize = 128;
 /// The largest file of inputs, in bytes.
 const LARGEST: u64 = 64 << 20;
 
-/// Reads `--input k=v`. A value that is JSON is that value, anything else is text: `n=3` is a number, `n="3"` and
-/// `name=Ada` are text.
-pub fn parse_pair(text: &str) -> Result<(String, Value), String> {
+/// Splits `--input k=v`. The graph says which type a value has.
+pub fn split_pair(text: &str) -> Result<(String, String), String> {
     let (key, value) =
         text.split_once('=').ok_or_else(|| format!("`{text}` has no `=`: write it as KEY=VALUE"))?;
     if key.is_empty() {
         return Err(format!("`{text}` has no name before `=`"));
     }
-    match parse_value(value) {
-        Ok(value) => Ok((key.to_owned(), value)),
+    Ok((key.to_owned(), value.to_owned()))
+}
+
+/// Reads `--update k=v`. A value that is JSON is that value, anything else is text: `n=3` is a number, `n="3"` and
+/// `name=Ada` are text.
+pub fn parse_pair(text: &str) -> Result<(String, Value), String> {
+    let (key, value) = split_pair(text)?;
+    match parse_value(&value) {
+        Ok(value) => Ok((key, value)),
         Err(error) => Err(format!("`{key}` is JSON that cannot be used unchanged: {error}; {AS_TEXT}")),
     }
 }
-
-/// How a text is given that would be taken for JSON.
-pub(crate) const AS_TEXT: &str = "a text is put in quotes of its own, such as '\"3\"'";
 
 /// A value as it is typed: JSON if it is JSON, else text. JSON that would not be taken as it is (a key twice, a number
 /// that does not fit) is neither.
@@ -39,15 +42,17 @@ pub fn parse_value(text: &str) -> Result<Value, StrictJsonError> {
     }
 }
 
-/// The inputs of a command line: those of the file, then the single ones over them.
-pub fn gather(file: Option<&Path>, pairs: Vec<(String, Value)>) -> Result<Map<String, Value>> {
+/// The inputs of a command line: those of the file, then the single ones over them, as the graph's schema types them.
+pub fn gather(
+    file: Option<&Path>,
+    typed: &[(String, String)],
+    schema: Option<&Value>,
+) -> Result<Map<String, Value>> {
     let mut inputs = match file {
         Some(path) => read("inputs", path)?,
         None => Map::new(),
     };
-    for (key, value) in pairs {
-        inputs.insert(key, value);
-    }
+    inputs.extend(typed_inputs::read(schema, typed)?);
     Ok(inputs)
 }
 
@@ -144,14 +149,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("inputs.yaml");
         std::fs::write(&path, "a: 1\nb: [x]\n").unwrap();
-        let inputs = gather(Some(&path), vec![("a".to_owned(), json!(2))]).unwrap();
+        let inputs = gather(Some(&path), &[("a".to_owned(), "2".to_owned())], None).unwrap();
         assert_eq!(Value::Object(inputs), json!({"a": 2, "b": ["x"]}));
         std::fs::write(&path, "- 1\n").unwrap();
-        let error = gather(Some(&path), Vec::new()).unwrap_err();
+        let error = gather(Some(&path), &[], None).unwrap_err();
         assert!(error.message().contains("a list"), "{error}");
         std::fs::write(&path, "a: [1\n").unwrap();
-        assert_eq!(gather(Some(&path), Vec::new()).unwrap_err().kind(), Kind::Invalid);
-        let missing = gather(Some(Path::new("/no/such/file")), Vec::new()).unwrap_err();
+        assert_eq!(gather(Some(&path), &[], None).unwrap_err().kind(), Kind::Invalid);
+        let missing = gather(Some(Path::new("/no/such/file")), &[], None).unwrap_err();
         assert_eq!(missing.kind(), Kind::NotFound);
     }
 }

@@ -177,6 +177,11 @@ impl Output {
         live_line::above(|| quiet_pipe(writeln!(anstream::stdout().lock(), "{text}")))
     }
 
+    /// Prints a text and the end of a line for a program or a file: its bytes as they are.
+    pub fn unchanged(self, text: &str) -> Result<()> {
+        live_line::above(|| quiet_pipe(writeln!(io::stdout().lock(), "{text}")))
+    }
+
     /// Prints a line about what is happening, on stderr.
     pub fn note(self, text: impl Display) {
         // If stderr is closed, the line is lost.

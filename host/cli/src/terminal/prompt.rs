@@ -1,125 +1,23 @@
-//! Answers to a run's interrupts: from the command line, or from a person at the terminal.
+//! Answers to a run's interrupts from a person at the terminal.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::time::Duration;
 
-use graph_core::question::{AnswerError, Question};
+use graph_core::question::{AnswerError, ExpiredQuestion, Question, shown as choice_text};
 use graph_core::record::InterruptRecord;
+use graph_core::time::Timestamp;
 use graph_core::walker::Answers;
 use serde_json::Value;
 use textwrap::core::display_width;
 
-use crate::terminal::inputs::AS_TEXT;
 use crate::terminal::output::{self, Output, styled};
-use crate::terminal::run_report::all_of_it;
+use crate::terminal::run_report::{all_of_it, short_span};
 use crate::terminal::values::{Extent, ValueLines};
 use crate::terminal::width::{one_line, width, wrapped};
 use graph_core::diagnostic::{block, printable, printable_lines};
-use graph_runtime::error::{Error, Result};
-
-/// Answers as they are typed on a command line: one alone, or `ID=ANSWER` for each.
-#[derive(Clone, Debug, Default)]
-pub struct Given(VecDeque<String>);
-
-impl Given {
-    /// The values of `--answer`.
-    pub fn new(answers: Vec<String>) -> Self {
-        Self(answers.into())
-    }
-
-    /// Whether none is left.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// What is left, for the questions that are open: an answer that begins with the id or the node of one goes there,
-    /// and a single other one answers the only question.
-    pub fn take(&mut self, open: &[InterruptRecord]) -> Result<Answers> {
-        let mut by_id = BTreeMap::new();
-        let mut bare = None;
-        for text in std::mem::take(&mut self.0) {
-            match addressed(&text, open) {
-                Some((id, answer)) => {
-                    let asked = open.iter().find(|asked| asked.id == id || asked.node == id);
-                    if by_id.insert(id.to_owned(), value(answer, asked)?).is_some() {
-                        return Err(Error::usage(format!("there are two answers for `{}`", printable(id))));
-                    }
-                }
-                None if bare.is_none() => {
-                    let mut asked = open.iter().filter(|asked| !asked.payload.0.is_null());
-                    // Of several questions it answers none: the walker says so.
-                    let first = asked.next();
-                    let several = asked.next().is_some();
-                    if let (true, Some(name)) = (several, misnamed(&text)) {
-                        return Err(Error::usage(format!(
-                            "no open question has the id or the node `{name}`"
-                        ))
-                        .help(format!("open are: {}", listed(open))));
-                    }
-                    let only = first.filter(|_| !several);
-                    bare = Some(value(&text, only)?);
-                }
-                None => {
-                    return Err(Error::usage("there are several answers without an id".to_owned())
-                        .help("write each as --answer ID=ANSWER; the ids are those that the run lists"));
-                }
-            }
-        }
-        match bare {
-            None if by_id.is_empty() => Ok(Answers::None),
-            None => Ok(Answers::ById(by_id)),
-            Some(value) if by_id.is_empty() => Ok(Answers::Bare(value)),
-            Some(_) => {
-                Err(Error::usage("one of the answers has no id, or one that no open question has".to_owned())
-                    .help("write each as --answer ID=ANSWER; the ids are those that the run lists"))
-            }
-        }
-    }
-
-    /// The next answer alone, for runs that are started with their answers.
-    pub fn take_first(&mut self) -> Option<String> {
-        self.0.pop_front()
-    }
-}
-
-/// What an answer means, as it is typed, to a question.
-fn value(text: &str, asked: Option<&InterruptRecord>) -> Result<Value> {
-    let question = asked.map(|asked| Question::of(&asked.payload.0)).unwrap_or_default();
-    question.read(text).map_err(|error| {
-        let whose = asked.map_or(String::new(), |asked| {
-            format!(" to `{}` ({})", printable(&asked.id), printable(&asked.node))
-        });
-        let refused =
-            Error::usage(format!("the answer{whose} is not accepted: {}", block(&error.to_string(), "  ")));
-        match error {
-            AnswerError::Json(_) => refused.help(AS_TEXT),
-            _ => refused,
-        }
-    })
-}
-
-/// What stands before the `=` of an answer, if it could be a node's name.
-fn misnamed(text: &str) -> Option<&str> {
-    let (name, _) = text.split_once('=')?;
-    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
-    (!name.is_empty() && name.bytes().all(is_name)).then_some(name)
-}
-
-/// The questions, as an answer names them.
-fn listed(open: &[InterruptRecord]) -> String {
-    let name = |asked: &InterruptRecord| format!("{} ({})", printable(&asked.id), printable(&asked.node));
-    open.iter().filter(|asked| !asked.payload.0.is_null()).map(name).collect::<Vec<_>>().join(", ")
-}
-
-/// `ID=ANSWER` where the id is that of an open question, its node, or at least looks like an id.
-fn addressed<'t>(text: &'t str, open: &[InterruptRecord]) -> Option<(&'t str, &'t str)> {
-    let (id, answer) = text.split_once('=')?;
-    let known = open.iter().any(|interrupt| interrupt.id == id || interrupt.node == id);
-    // A misspelt id is better refused by the walker than taken for an answer.
-    let looks =
-        id.contains('/') && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-/.".contains(&byte));
-    (known || looks).then_some((id, answer))
-}
+use graph_runtime::host::now;
+use graph_runtime::run::typed_answers::AS_TEXT;
 
 /// Asks the user, on stderr; `None` if the user leaves, by the end of input or by Ctrl-C, which resolves `leave`.
 ///
@@ -134,6 +32,10 @@ pub async fn ask(
     let mut answers = BTreeMap::new();
     for interrupt in open {
         output.note(question(interrupt, Some(run)));
+        // No answer counts any more.
+        if Question::of(&interrupt.payload.0).expired(now()).is_some() {
+            continue;
+        }
         if interrupt.payload.0.is_null() {
             output.note("  press Enter to continue");
         }
@@ -159,6 +61,11 @@ pub async fn ask(
         }
     }
     Some(if answers.is_empty() { Answers::None } else { Answers::ById(answers) })
+}
+
+/// Whether it is a question that an answer counts for: no pause, and not expired.
+pub fn needs_answer(asked: &InterruptRecord) -> bool {
+    !asked.payload.0.is_null() && Question::of(&asked.payload.0).expired(now()).is_none()
 }
 
 fn prompt() {
@@ -241,6 +148,10 @@ pub fn question(interrupt: &InterruptRecord, run: Option<&str>) -> String {
         let _ = write!(shown, "\n  {}", all_of_it(&format!("runs show {run} --all")));
     }
     let form = Question::of(payload);
+    if let Some(expired) = form.expired(now()) {
+        let _ = write!(shown, "\n  {}", styled(output::CAUTION, expired_line(&expired, now())));
+        return shown;
+    }
     for (number, choice) in (1..).zip(form.choices()) {
         let choice = self::text(choice).replace('\n', " ");
         let choice = printable(&choice);
@@ -250,6 +161,22 @@ pub fn question(interrupt: &InterruptRecord, run: Option<&str>) -> String {
         shown.push_str("\n  or any other text");
     }
     shown
+}
+
+/// How long ago a question has expired, and what counts instead of an answer.
+pub fn expired_line(expired: &ExpiredQuestion, now: Timestamp) -> String {
+    let ago = short_span(Duration::from_millis(now.0.saturating_sub(expired.until.0)));
+    match &expired.default {
+        Some(default) => {
+            let default = one_line(&choice_text(default), 60);
+            format!("expired {ago} ago; its default `{default}` is used at the next resume")
+        }
+        None => {
+            format!(
+                "expired {ago} ago; it has no default, so its node fails with `timeout` at the next resume"
+            )
+        }
+    }
 }
 
 /// The key and the text of what is asked.
@@ -286,25 +213,6 @@ mod tests {
     }
 
     #[test]
-    fn answers_go_to_the_questions_they_name() {
-        let open = [interrupt("r/1.0/0", "a", json!("?")), interrupt("r/1.1/0", "b", json!("?"))];
-        let take =
-            |answers: &[&str]| Given::new(answers.iter().map(|a| (*a).to_owned()).collect()).take(&open);
-        assert_eq!(take(&[]).unwrap(), Answers::None);
-        assert_eq!(take(&["yes"]).unwrap(), Answers::Bare(json!("yes")));
-        // Of several questions a bare answer answers none, so this can only be a name that is wrong.
-        assert!(take(&["x=1"]).unwrap_err().to_string().contains("`x`"));
-        assert_eq!(take(&["null"]).unwrap(), Answers::Bare(Value::Null));
-        let both = BTreeMap::from([("r/1.0/0".to_owned(), json!(1)), ("b".to_owned(), json!("c=d"))]);
-        assert_eq!(take(&["r/1.0/0=1", "b=c=d"]).unwrap(), Answers::ById(both));
-        let unknown = BTreeMap::from([("r/9.0/0".to_owned(), json!(1))]);
-        assert_eq!(take(&["r/9.0/0=1"]).unwrap(), Answers::ById(unknown));
-        assert!(take(&["yes", "no"]).is_err());
-        assert!(take(&["a=1", "a=2"]).is_err());
-        assert!(take(&["a=1", "yes"]).is_err());
-    }
-
-    #[test]
     fn questions_show_what_they_carry() {
         let payload = json!({"question": "Publish?", "draft": "One\nTwo\u{1b}[2J", "choices": ["yes", "no"]});
         let shown = anstream::adapter::strip_str(&question(&interrupt("r/1.0/0", "ask", payload), Some("r")))
@@ -324,9 +232,18 @@ mod tests {
         assert_eq!(value("7"), Some(json!(7)));
         assert_eq!(value("3"), None);
         assert_eq!(value(""), None);
-        let open = [interrupt("1.0/0", "a", payload.clone())];
-        let take = |answer: &str| Given::new(vec![answer.to_owned()]).take(&open);
-        assert_eq!(take("2").unwrap(), Answers::Bare(json!(7)));
-        assert!(take("nothing of it").unwrap_err().to_string().contains("1. replace X with Y, 2. 7"));
+    }
+
+    #[test]
+    fn a_question_that_has_expired_offers_no_choices() {
+        let until = Timestamp(1_000);
+        let payload = json!({"type": "ask", "question": "Deploy?", "choices": ["go", "stop"], "default": "stop", "until": until.to_string()});
+        let shown = question(&interrupt("1.0/0", "a", payload), Some("r"));
+        assert!(shown.contains("its default `stop` is used at the next resume"), "{shown}");
+        assert!(!shown.contains("1. go"), "{shown}");
+        let none = ExpiredQuestion { until, default: None };
+        let told =
+            "expired 2.0 s ago; it has no default, so its node fails with `timeout` at the next resume";
+        assert_eq!(expired_line(&none, Timestamp(3_000)), told);
     }
 }

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use graph_core::diagnostic::{printable, printable_lines, turns};
+use graph_core::diagnostic::{printable, printable_lines};
 use graph_core::node::{Category, Failure};
-use graph_core::record::{HookSummary, RunError, Status};
-use graph_core::walker::{ChannelChange, Summary};
+use graph_core::question::Question;
+use graph_core::record::{HookSummary, InterruptRecord, RunError, Status};
+use graph_core::walker::{ChannelChange, StoppingLimit, Summary, has_expired};
 use serde_json::Value;
 use textwrap::core::display_width;
 
@@ -18,6 +19,7 @@ use crate::terminal::values::{Extent, ValueLines};
 use crate::terminal::width::{one_line, width};
 use graph_runtime::error::{Kind, Result};
 use graph_runtime::history::run_document::RunDocument;
+use graph_runtime::host::now;
 
 /// Prints the document of a run.
 pub fn print(document: &RunDocument<'_>, output: Output) -> Result<()> {
@@ -43,25 +45,12 @@ pub fn pretty(value: &Value) -> String {
     printable_lines(&serde_json::to_string_pretty(value).unwrap_or_default()).into_owned()
 }
 
-/// A text for a program or a file: what steers a terminal that shows it later is escaped, and nothing else.
-fn as_data(text: &str) -> String {
-    let mut data = String::with_capacity(text.len());
-    for c in text.chars() {
-        if (c.is_control() && c != '\n' && c != '\t') || turns(c) {
-            // Writing to a string does not fail.
-            let _ = write!(data, "\\u{{{:x}}}", u32::from(c));
-        } else {
-            data.push(c);
-        }
-    }
-    data
-}
-
 /// The output of a run on stdout: for people, where they read it on a terminal; else as JSON, or as the text that it is.
 pub fn print_result(value: &Value, run: Option<&str>, output: Output) -> Result<()> {
     if !output.is_read_by_people() {
         return match value {
-            Value::String(text) => output.line(as_data(text)),
+            // A program or a file gets the bytes of the text.
+            Value::String(text) => output.unchanged(text),
             value => {
                 let text = serde_json::to_string_pretty(value).unwrap_or_default();
                 output.line(output::json_for_terminals(text))
@@ -298,23 +287,35 @@ pub fn verdict(summary: &Summary, took: Option<Duration>) -> String {
     text
 }
 
-/// Why a run stopped, and what to do: lines for stderr. `run` is the run as it was typed.
-pub fn aftermath(run: &str, summary: &Summary, error: Option<&RunError>) -> Vec<String> {
+/// Why a run stopped, and what to do: lines for stderr. `run` is the run as it was typed; none of one that is not kept.
+pub fn aftermath(run: Option<&str>, summary: &Summary, error: Option<&RunError>) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(error) = error {
         lines.push(error_lines(error));
     }
     for interrupt in &summary.interrupts {
-        lines.push(crate::terminal::prompt::question(interrupt, Some(run)));
+        lines.push(crate::terminal::prompt::question(interrupt, run));
     }
-    lines.extend(resume_line(run, summary));
+    match run {
+        Some(run) => lines.extend(resume_line(run, summary)),
+        None if summary.status.is_end() => {}
+        None => {
+            let answers =
+                if asked(summary).next().is_some() { ", with its answers in advance (--answer)" } else { "" };
+            let told = format!(
+                "it cannot be resumed, since nothing of it is kept (--store memory): run it again{answers}"
+            );
+            lines.push(styled(output::DIM, told));
+        }
+    }
     lines
 }
 
 /// How a run is resumed, in a line.
 pub fn resume_line(run: &str, summary: &Summary) -> Option<String> {
     let command = resume_command(run, summary)?;
-    Some(format!("{} {command}", styled(output::DIM, "resume with:")))
+    let label = if is_unanswered(summary) { "ask again in a fork with:" } else { "resume with:" };
+    Some(format!("{} {command}", styled(output::DIM, label)))
 }
 
 /// An error of a run. Most messages name the node themselves.
@@ -329,41 +330,52 @@ fn may_lack_a_permission(error: &RunError) -> bool {
     matches!(error.category, Some(Category::Denied | Category::Limit))
 }
 
-/// The command line that resumes the run.
+/// Whether the run has failed since a question of it has expired: to resume it fails in the same way.
+fn is_unanswered(summary: &Summary) -> bool {
+    summary.status == Status::Failed && summary.error.as_ref().is_some_and(has_expired)
+}
+
+/// The open questions, without pauses.
+fn asked(summary: &Summary) -> impl Iterator<Item = &InterruptRecord> {
+    summary.interrupts.iter().filter(|open| !open.payload.0.is_null())
+}
+
+/// The command line that resumes the run. Every one does what it says when it is typed as it is, apart from words in capitals.
 pub fn resume_command(run: &str, summary: &Summary) -> Option<String> {
-    let asked: Vec<_> = summary.interrupts.iter().filter(|open| !open.payload.0.is_null()).collect();
+    let questions = asked(summary).count();
+    let is_open = |open: &&InterruptRecord| Question::of(&open.payload.0).expired(now()).is_none();
+    let open: Vec<_> = asked(summary).filter(is_open).collect();
     let base = format!("graph-host resume {run}");
-    match (summary.status, asked.as_slice()) {
-        (Status::Completed | Status::CompletedWithErrors, _) => None,
+    let limit = summary.error.as_ref().map(StoppingLimit::of);
+    Some(match (summary.status, limit, open.as_slice()) {
+        (Status::Completed | Status::CompletedWithErrors, ..) => return None,
         // What lets it continue is a manifest that allows more, and the message says which line of it.
-        (Status::Limit, _) if summary.error.as_ref().is_some_and(|error| error.budget.is_some()) => {
-            Some(format!("{base} --accept-changes  # once the manifest allows more"))
+        (Status::Limit, Some(StoppingLimit::Budget), _) => {
+            format!("{base} --accept-changes  # once the manifest allows more")
         }
-        (Status::Limit, _) => Some(format!("{base} --max-steps {}", summary.steps.saturating_mul(2).max(1))),
-        (Status::Failed, []) if summary.error.as_ref().is_some_and(may_lack_a_permission) => {
-            Some(format!("{base}  # with --accept-changes once you have changed the manifest or the graph"))
+        (Status::Limit, Some(StoppingLimit::Work | StoppingLimit::OfGraph), _) => {
+            format!("{base} --accept-changes  # once you have changed the graph")
         }
-        (_, []) => Some(base),
-        (_, [_]) => Some(format!("{base} --answer ANSWER")),
-        (_, many) => {
+        (Status::Limit, Some(StoppingLimit::Steps), _) => {
+            format!("{base} --max-steps {}", summary.steps.saturating_mul(2).max(1))
+        }
+        (Status::Failed, ..) if is_unanswered(summary) => format!("graph-host runs fork {run} --go"),
+        (Status::Failed, _, []) if summary.error.as_ref().is_some_and(may_lack_a_permission) => {
+            format!("{base}  # with --accept-changes once you have changed the manifest or the graph")
+        }
+        (_, _, []) => base,
+        (_, _, [_]) if questions == 1 => format!("{base} --answer ANSWER"),
+        (_, _, many) => {
             let answers: Vec<_> =
                 many.iter().map(|open| format!("--answer {}=ANSWER", printable(&open.id))).collect();
-            Some(format!("{base} {}", answers.join(" ")))
+            format!("{base} {}", answers.join(" "))
         }
-    }
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_program_reads_texts_as_they_are() {
-        assert_eq!(
-            as_data("a\u{200d}\u{fe0f}\u{e0041}\u{ad}\nb\u{1b}[2J\u{202e}"),
-            "a\u{200d}\u{fe0f}\u{e0041}\u{ad}\nb\\u{1b}[2J\\u{202e}"
-        );
-    }
 
     #[test]
     fn figures_are_short() {

@@ -22,6 +22,9 @@ pub struct TaskSummary {
     /// The answers to its questions, in the order they were asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<Canonical>,
+    /// When each answer came, by its number, as far as it is known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub arrived: BTreeMap<u32, Timestamp>,
     /// When its last attempt ended; absent if nothing was dispatched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
@@ -39,6 +42,10 @@ pub struct TaskSummary {
     /// What happened in it and is in no earlier record of the run's history.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<TaskEvent>,
+    /// The numbers of the answers that nobody gave, with the deadlines that had passed: the answer is the question's default, or
+    /// null if it has none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub expired: BTreeMap<u32, Timestamp>,
     /// The failure that was handled, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
@@ -213,6 +220,9 @@ pub struct ShortRecord {
 pub struct AnswersRecord {
     /// The answers, in the order of the task's questions.
     pub answers: Vec<Canonical>,
+    /// When each answer came, by its number, as far as it is known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub arrived: BTreeMap<u32, Timestamp>,
     /// When the last one came.
     pub at: Timestamp,
     /// The record digest of the checkpoint it is under.
@@ -221,6 +231,10 @@ pub struct AnswersRecord {
     /// them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dropped: Vec<u32>,
+    /// The numbers of the answers that nobody gave, with the deadlines that had passed: the answer is the question's default, or
+    /// null if it has none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub expired: BTreeMap<u32, Timestamp>,
     /// The numbers of the answers to the host's own questions about budgets of language models: they are no answers of the
     /// component's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

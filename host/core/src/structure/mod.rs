@@ -4,7 +4,7 @@ mod reach;
 mod report;
 
 pub(crate) use reach::reachable;
-pub use report::{Finding, FindingKind, findings, findings_of, unneeded_capabilities};
+pub use report::{Finding, FindingKind, findings, findings_of, unknown_channels, unneeded_capabilities};
 
 #[cfg(test)]
 mod tests;

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::reach::reachable;
 use crate::capability::{Manifest, capability_name};
-use crate::diagnostic::{codes, printable};
+use crate::diagnostic::{codes, nearest, printable};
 use crate::document::Loaded;
 use crate::graph::{Graph, Next, Node, NodeIndex, NodeKind, Reducer};
 
@@ -219,6 +220,30 @@ fn written(node: &Node) -> BTreeSet<&str> {
         _ => None,
     };
     node.assign.iter().map(|write| write.channel.as_str()).chain(collect).collect()
+}
+
+/// Warnings about keys that an update writes and that nothing else of the run knows: the graph declares no such channel, none of
+/// its nodes writes it, and the state does not have it. They are probably misspelt.
+pub fn unknown_channels<'k>(
+    graph: &Graph,
+    state: &Map<String, Value>,
+    keys: impl IntoIterator<Item = &'k str>,
+) -> Vec<String> {
+    let declared = graph.channels.iter().map(|channel| channel.name.as_str());
+    let known: BTreeSet<&str> = declared
+        .chain(graph.nodes.iter().flat_map(written))
+        .chain(state.keys().map(String::as_str))
+        .collect();
+    let is_commanded = |key: &str| {
+        graph.nodes.iter().filter_map(|node| node.command.as_ref()).any(|grant| grant.may_write(key))
+    };
+    let unknown = keys.into_iter().filter(|key| !known.contains(key) && !is_commanded(key));
+    let warning = |key: &str| {
+        let meant = nearest(key, known.iter().copied());
+        let meant = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
+        format!("`{key}` is no channel of the graph, and nothing but this update writes it{meant}")
+    };
+    unknown.map(warning).collect()
 }
 
 const fn takes_one(reducer: Reducer) -> bool {

@@ -8,9 +8,33 @@ use serde_json::Value;
 use crate::limits::ModelUse;
 use crate::model_grant::ModelGrant;
 use crate::record::{Canonical, ShortRecord};
+use crate::time::Timestamp;
 
 /// How often a question is asked again because its answer was rejected.
 const ASKED_AGAIN: usize = 3;
+
+/// An answer to one of a task's questions.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct TaskAnswer {
+    /// The number of the question.
+    pub question: u32,
+    /// What counts: the answer; of a question that expired, its default, or null if it has none.
+    pub value: Value,
+    /// The deadline of a question that had expired: nobody gave the answer.
+    pub expired: Option<Timestamp>,
+    /// When it came.
+    pub at: Timestamp,
+}
+
+/// The answers of a task, as records have them.
+#[derive(Debug, Default)]
+pub(super) struct RecordedAnswers<'r> {
+    pub answers: &'r [Canonical],
+    pub dropped: &'r [u32],
+    pub granted: &'r [u32],
+    pub expired: Option<&'r BTreeMap<u32, Timestamp>>,
+    pub arrived: Option<&'r BTreeMap<u32, Timestamp>>,
+}
 
 /// The answers that a task has been given, in their order, and which of them do not count any more: its component has rejected
 /// them, or another answer has replaced them. The answers to the host's own questions about budgets of language models are among
@@ -21,6 +45,10 @@ pub(super) struct AnswerLog {
     dropped: BTreeSet<u32>,
     /// The answers to the host's own questions.
     granted: BTreeMap<u32, ModelGrant>,
+    /// Those that nobody gave, with the deadlines of their questions.
+    expired: BTreeMap<u32, Timestamp>,
+    /// When each came, as far as it is known.
+    arrived: BTreeMap<u32, Timestamp>,
     /// The newest answer is to the host's question about this, and adds nothing.
     stopped: Option<Box<ShortRecord>>,
     /// The question before the newest answer, until an attempt with that answer has ended.
@@ -29,14 +57,22 @@ pub(super) struct AnswerLog {
 
 impl AnswerLog {
     /// As records have it.
-    pub(super) fn of_records(given: Vec<Canonical>, dropped: Vec<u32>, granted: &[u32]) -> Self {
-        let given: Vec<_> = given.into_iter().map(|answer| Value::clone(&answer.0)).collect();
-        let granted = granted.iter().filter_map(|number| {
+    pub(super) fn of_records(recorded: &RecordedAnswers<'_>) -> Self {
+        let given: Vec<_> = recorded.answers.iter().map(|answer| Value::clone(&answer.0)).collect();
+        let granted = recorded.granted.iter().filter_map(|number| {
             let answer = given.get(usize::try_from(*number).ok()?)?;
             Some((*number, ModelGrant::of_record(answer)))
         });
         let granted = granted.collect();
-        Self { given, dropped: dropped.into_iter().collect(), granted, stopped: None, new: None }
+        Self {
+            given,
+            dropped: recorded.dropped.iter().copied().collect(),
+            granted,
+            expired: recorded.expired.cloned().unwrap_or_default(),
+            arrived: recorded.arrived.cloned().unwrap_or_default(),
+            stopped: None,
+            new: None,
+        }
     }
 
     /// The newest answer is to the host's question about a budget.
@@ -96,6 +132,23 @@ impl AnswerLog {
         self.numbered().filter(|(number, _)| self.counts(*number)).map(|(_, answer)| answer).last()
     }
 
+    /// Whether nobody gave the newest answer that counts, since its question had expired.
+    pub(super) fn is_newest_expired(&self) -> bool {
+        self.numbers().last().is_some_and(|number| self.expired.contains_key(&number))
+    }
+
+    /// Whether the newest answer that counts says that its question has expired without a default.
+    pub(super) fn has_timed_out(&self) -> bool {
+        self.is_newest_expired() && self.newest().is_some_and(Value::is_null)
+    }
+
+    /// The newest answer does not count: its question has changed, and is asked again.
+    pub(super) fn withdraw(&mut self) {
+        let newest = self.numbers().last();
+        self.dropped.extend(newest);
+        self.new = None;
+    }
+
     /// The numbers of the answers that count.
     pub(super) fn numbers(&self) -> impl Iterator<Item = u32> {
         (0..self.len()).filter(|number| self.counts(*number))
@@ -107,16 +160,22 @@ impl AnswerLog {
     }
 
     /// The answer to the question of that number, which replaces the one that it had, and those that followed from it.
-    pub(super) fn give(&mut self, question: u32, answer: Value) {
+    pub(super) fn give(&mut self, answer: TaskAnswer) {
+        let TaskAnswer { question, value, expired, at } = answer;
         let replaced = (question..self.len()).filter(|number| !self.granted.contains_key(number));
         self.dropped.extend(replaced.collect::<Vec<_>>());
-        self.given.push(answer);
+        let number = self.len();
+        self.expired.extend(expired.map(|until| (number, until)));
+        self.arrived.insert(number, at);
+        self.given.push(value);
     }
 
     /// The answer to the host's own question, which is the newest one.
-    pub(super) fn grant(&mut self, answer: Value) {
-        self.granted.insert(self.len(), ModelGrant::of_record(&answer));
-        self.given.push(answer);
+    pub(super) fn grant(&mut self, answer: TaskAnswer) {
+        let number = self.len();
+        self.granted.insert(number, ModelGrant::of_record(&answer.value));
+        self.arrived.insert(number, answer.at);
+        self.given.push(answer.value);
     }
 
     /// The newest answer was rejected: whether its question is to be asked again.
@@ -152,6 +211,41 @@ impl AnswerLog {
         self.granted.keys().copied().collect()
     }
 
+    /// The numbers of those that nobody gave, with the deadlines of their questions, for a record.
+    pub(super) const fn expired(&self) -> &BTreeMap<u32, Timestamp> {
+        &self.expired
+    }
+
+    /// When each came, as far as it is known, for a record.
+    pub(super) const fn arrived(&self) -> &BTreeMap<u32, Timestamp> {
+        &self.arrived
+    }
+
+    /// Those that count, as the answers that a task has from the start: numbered anew.
+    pub(super) fn of_those_that_count(&self) -> Self {
+        let mut log = Self::default();
+        for number in self.numbers() {
+            let Some(value) = usize::try_from(number).ok().and_then(|number| self.given.get(number)) else {
+                continue;
+            };
+            let kept = log.len();
+            log.expired.extend(self.expired.get(&number).map(|until| (kept, *until)));
+            log.arrived.extend(self.arrived.get(&number).map(|at| (kept, *at)));
+            log.given.push(value.clone());
+        }
+        log
+    }
+
+    /// The answers that count, each with its number, when it came, and the deadline if nobody gave it.
+    pub(super) fn details(
+        &self,
+    ) -> impl Iterator<Item = (u32, &Value, Option<Timestamp>, Option<Timestamp>)> {
+        let counting = self.numbered().filter(|(number, _)| self.counts(*number));
+        counting.map(|(number, value)| {
+            (number, value, self.arrived.get(&number).copied(), self.expired.get(&number).copied())
+        })
+    }
+
     fn numbered(&self) -> impl Iterator<Item = (u32, &Value)> {
         (0..).zip(&self.given)
     }
@@ -163,13 +257,17 @@ mod tests {
 
     use super::*;
 
+    fn answer(question: u32, value: Value) -> TaskAnswer {
+        TaskAnswer { question, value, expired: None, at: Timestamp(u64::from(question)) }
+    }
+
     #[test]
     fn a_question_is_asked_again_three_times() {
         let mut log = AnswerLog::default();
         assert!(!log.reject());
-        log.give(0, json!("right"));
+        log.give(answer(0, json!("right")));
         for wrong in 1..=4 {
-            log.give(wrong, json!(wrong));
+            log.give(answer(wrong, json!(wrong)));
             assert_eq!(log.reject(), wrong <= 3, "{wrong}");
         }
         assert_eq!((log.counting(), log.dropped()), (vec![json!("right"), json!(4)], vec![1, 2, 3]));
@@ -178,12 +276,10 @@ mod tests {
 
     #[test]
     fn another_answer_replaces_what_followed_from_the_first() {
-        let mut log = AnswerLog::of_records(
-            vec![Canonical::from(json!("a")), Canonical::from(json!("b"))],
-            Vec::new(),
-            &[],
-        );
-        log.give(0, json!("c"));
+        let answers = [Canonical::from(json!("a")), Canonical::from(json!("b"))];
+        let mut log =
+            AnswerLog::of_records(&RecordedAnswers { answers: &answers, ..RecordedAnswers::default() });
+        log.give(answer(0, json!("c")));
         assert_eq!((log.counting(), log.len()), (vec![json!("c")], 3));
         assert_eq!(log.numbers().collect::<Vec<_>>(), [2]);
         assert!(log.drops_more_than(&[0]) && !log.drops_more_than(&[0, 1]));
@@ -192,18 +288,34 @@ mod tests {
     #[test]
     fn what_was_added_to_a_budget_is_no_answer_for_the_component_and_stays() {
         let mut log = AnswerLog::default();
-        log.give(0, json!("a"));
-        log.grant(json!({ "calls": 2 }));
-        log.give(2, json!("b"));
-        log.grant(json!(false));
+        log.give(answer(0, json!("a")));
+        log.grant(answer(1, json!({ "calls": 2 })));
+        log.give(answer(2, json!("b")));
+        log.grant(answer(3, json!(false)));
         assert_eq!((log.counting(), log.newest()), (vec![json!("a"), json!("b")], Some(&json!("b"))));
         assert_eq!(log.numbers().collect::<Vec<_>>(), [0, 2]);
         assert!(log.reject(), "the newest answer for the component");
-        log.give(0, json!("c"));
+        log.give(TaskAnswer { expired: Some(Timestamp(7)), ..answer(0, json!("c")) });
+        assert!(log.is_newest_expired());
         assert_eq!((log.counting(), log.dropped()), (vec![json!("c")], vec![0, 2]));
         let calls = ModelUse { calls: 2, ..ModelUse::NOTHING };
         assert_eq!((log.added(), log.granted()), (calls, vec![1, 3]));
-        let read = AnswerLog::of_records(log.given(), log.dropped(), &log.granted());
-        assert_eq!(read, log);
+        let (given, dropped, granted) = (log.given(), log.dropped(), log.granted());
+        let recorded = RecordedAnswers {
+            answers: &given,
+            dropped: &dropped,
+            granted: &granted,
+            expired: Some(log.expired()),
+            arrived: Some(log.arrived()),
+        };
+        assert_eq!(AnswerLog::of_records(&recorded), log);
+        let anew = log.of_those_that_count();
+        assert_eq!(
+            (anew.counting(), anew.expired()),
+            (vec![json!("c")], &BTreeMap::from([(0, Timestamp(7))]))
+        );
+        assert_eq!(anew.arrived().get(&0), Some(&Timestamp(0)));
+        log.withdraw();
+        assert!(log.counting().is_empty() && !log.is_newest_expired());
     }
 }

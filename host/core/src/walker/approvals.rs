@@ -27,7 +27,9 @@ const OF_AGENT: [&str; 3] = [AGENT, "rye/agent/turn", "rye/agent/threads/thread_
 fn rules_of(graph: &Graph, inputs: &Value) -> Vec<ItemRules> {
     let InputMarks { approvals, tools, elsewhere, .. } = &graph.marks;
     if elsewhere.is_some() {
-        return vec![ItemRules::denying_all("the schema of the graph marks them where none are read".to_owned())];
+        return vec![ItemRules::denying_all(
+            "the schema of the graph marks them where none are read".to_owned(),
+        )];
     }
     let mut tools: Vec<&Value> = tools.iter().filter_map(|name| inputs.get(name)).collect();
     if tools.is_empty() {

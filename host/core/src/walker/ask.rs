@@ -3,26 +3,89 @@
 use serde_json::Value;
 
 use super::budget::Trouble;
-use crate::node::{Category, Failure, Outcome};
-use crate::question::{self, Question};
+use crate::node::{Category, Failure};
+use crate::question::{self, FormError, FormSources, Question};
 use crate::time::Timestamp;
+use crate::work::Meter;
 
-/// The question, or the answer to it. An answer was checked when it was given, and is checked again with the present
-/// question: state that is not stored may differ after a resume.
+/// The answer that an `ask` node has been given.
+pub(super) struct GivenAnswer<'a> {
+    pub answer: &'a Value,
+    /// Nobody gave it before the deadline.
+    pub is_expired: bool,
+    /// The question that it was given for, as far as it is known.
+    pub asked: Option<&'a Value>,
+    /// Changes of the graph have been accepted since then.
+    pub has_changed: bool,
+}
+
+/// The result of an `ask` node.
+pub(super) enum Asked {
+    /// The question, which has to be answered.
+    Question(Value),
+    /// The same, although there is an answer: that was to another question.
+    Again(Value),
+    /// The answer.
+    Answer(Value),
+}
+
+/// The question, or the answer to it. The form of a question is fixed when it is asked: an answer was checked with it when it came.
+/// Only accepted changes of the graph ask another question. Where the question is not known, since an edit of the state has
+/// started the superstep again, the present one counts.
 pub(super) fn answered(
     asked: Value,
+    sources: FormSources,
     until: Option<Timestamp>,
-    answer: Option<&Value>,
-) -> Result<Outcome, Trouble> {
-    let payload = question::payload(asked, until);
-    let Some(answer) = answer else { return Ok(Outcome::Interrupt(payload)) };
-    match Question::of(&payload).accept(answer.clone()) {
-        Ok(answer) => Ok(Outcome::Result(answer)),
-        Err(_) if answer.is_null() && until.is_some() => {
-            Err(Failure::new(Category::Timeout, "no answer was given in time").into())
+    given: Option<&GivenAnswer<'_>>,
+    meter: &Meter,
+) -> Result<Asked, Trouble> {
+    let Some(given) = given else {
+        sources.check(&asked, meter)?;
+        return Ok(Asked::Question(question::payload(asked, until)));
+    };
+    let fixed = match given.asked {
+        Some(fixed) if given.has_changed => {
+            sources.check(&asked, meter)?;
+            // The deadline is that of the question that was asked, if both have one.
+            let same_until = until.and(Question::of(fixed).until()).or(until);
+            if *fixed != question::payload(asked.clone(), same_until) {
+                return Ok(Asked::Again(question::payload(asked, until)));
+            }
+            fixed.clone()
         }
-        Err(error) => {
-            Err(Failure::new(Category::InvalidInput, format!("the answer cannot be taken: {error}")).into())
+        Some(fixed) => fixed.clone(),
+        None => {
+            sources.check(&asked, meter)?;
+            question::payload(asked, until)
+        }
+    };
+    if given.is_expired {
+        return match given.answer {
+            Value::Null => Err(timeout().into()),
+            default => Ok(Asked::Answer(default.clone())),
+        };
+    }
+    match Question::of(&fixed).accept(given.answer.clone()) {
+        Ok(answer) => Ok(Asked::Answer(answer)),
+        // Earlier releases recorded so that a question had expired.
+        Err(_) if given.answer.is_null() && until.is_some() => Err(timeout().into()),
+        Err(_) => Ok(Asked::Again(fixed)),
+    }
+}
+
+/// The failure of a node whose question has expired without a default.
+pub(super) fn timeout() -> Failure {
+    Failure::new(Category::Timeout, super::machine::UNANSWERED)
+}
+
+impl From<FormError> for Trouble {
+    fn from(error: FormError) -> Self {
+        match error {
+            FormError::Invalid(message) => {
+                Failure::new(Category::InvalidInput, format!("the question cannot be asked: {message}"))
+                    .into()
+            }
+            FormError::Exhausted(exhausted) => exhausted.into(),
         }
     }
 }

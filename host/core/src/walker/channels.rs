@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::event::ChannelChange;
-use super::reduce::{Change, FoldError, Write, fold, overwritten};
+use super::reduce::{Change, FoldError, Write, fold, holds, overwritten};
 use crate::compat::rye;
 use crate::digest::Digest;
 use crate::graph::{Channel, Graph, NodeIndex, Reducer, WriteMode};
@@ -34,6 +34,8 @@ pub(super) struct Channels {
     tree: DigestTree,
     /// How many channels have a stamp.
     stamped: u64,
+    /// Stored values that their channels cannot hold, since a changed graph has given these another reducer.
+    misfits: BTreeMap<String, Value>,
 }
 
 #[derive(Debug)]
@@ -117,6 +119,7 @@ impl Channels {
             removed: BTreeSet::new(),
             tree: DigestTree::default(),
             stamped: 0,
+            misfits: BTreeMap::new(),
         }
     }
 
@@ -173,8 +176,23 @@ impl Channels {
         for (channel, stamp) in stamps {
             channels.tree.set(channel, stamp.digest);
         }
+        let misfits = channels
+            .slots
+            .iter()
+            .filter(|(_, slot)| slot.reducer == Reducer::Untracked || !holds(slot.reducer, &slot.value).0);
+        channels.misfits = misfits.map(|(channel, slot)| (channel.clone(), slot.value.clone())).collect();
         channels.forget_untracked();
         Ok(channels)
+    }
+
+    /// The channels that cannot hold the values that were stored for them, with their reducers and these values.
+    pub(super) fn misfits(&self) -> impl Iterator<Item = (&str, Reducer, &Value)> {
+        let is_still = |(channel, reducer): (&str, Reducer)| {
+            let present = self.get(channel);
+            reducer == Reducer::Untracked || present.is_some_and(|value| !holds(reducer, value).0)
+        };
+        let misfits = self.misfits.iter().map(|(channel, value)| (&**channel, self.reducer(channel), value));
+        misfits.filter(move |(channel, reducer, _)| is_still((channel, *reducer)))
     }
 
     /// Resets untracked channels to their defaults: a resume finds them like this, whether the walker was restored from a

@@ -444,12 +444,14 @@ impl Walker {
                 }
                 self.unwritten.add_task(TaskSummary {
                     answers: task.answers().given(),
+                    arrived: task.answers().arrived().clone(),
                     at: task.history().at(),
                     attempts: task.attempt(),
                     cached,
                     dispatches: task.used().dispatches,
                     dropped: task.answers().dropped(),
                     events: task.history().events().to_vec(),
+                    expired: task.answers().expired().clone(),
                     failure: match task.state() {
                         TaskState::Handled(failure) => Some(failure.clone()),
                         _ => None,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::cache::Lookup;
@@ -229,6 +230,18 @@ pub enum Answers {
     Bare(Value),
     /// By the interrupt's id, or the name of a node that has just one open.
     ById(BTreeMap<String, Value>),
+    /// By the interrupt's id, as records of the run have them: a replay asks for nothing else, and its time does not count.
+    Recorded(BTreeMap<String, RecordedAnswer>),
+}
+
+/// An answer as a record has it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecordedAnswer {
+    /// It was given.
+    Given(Value),
+    /// Nobody gave it before the deadline.
+    Expired(Timestamp),
 }
 
 /// Names a persist; later ones are greater.

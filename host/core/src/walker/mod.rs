@@ -101,6 +101,7 @@ mod assigned;
 mod bounds;
 mod budget;
 mod cache;
+mod changed_reducers;
 mod channels;
 mod children;
 mod commit;
@@ -139,13 +140,14 @@ mod warnings;
 mod way;
 mod writes;
 
+pub use answers::AnsweredQuestion;
 pub use cache::{Answered, Lookup};
 pub use event::{
     Answers, ChannelChange, CustomEvent, Earlier, Edit, Effect, Event, ItemPlace, Notice, Persist, PersistId,
-    Resume, TaskReport, TaskSpec, TimerId, Timing, Update,
+    RecordedAnswer, Resume, TaskReport, TaskSpec, TimerId, Timing, Update,
 };
 pub use hooks::HookSpec;
-pub use machine::{TIME_LIMIT, Walker};
+pub use machine::{StoppingLimit, TIME_LIMIT, Walker, has_expired};
 pub(crate) use reduce::fold_fuel;
 pub use setup::{
     CheckpointRef, Graphs, HandleError, Identity, RestoreError, Restored, Setup, Summary, inputs_digest,

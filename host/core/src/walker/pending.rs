@@ -4,9 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::Value;
-
-use super::answer_log::AnswerLog;
+use super::answer_log::{AnswerLog, RecordedAnswers, TaskAnswer};
 use super::superstep::ordinal;
 use super::task::outcome_size;
 use super::task_account::{Start, Used, add_lost};
@@ -29,6 +27,8 @@ pub(super) struct PendingTask {
     outcome: Option<PendingOutcome>,
     /// Its child run has something to continue with.
     woken: bool,
+    /// Its question is asked again when it continues.
+    asks_again: bool,
 }
 
 /// How far a task has got, apart from its outcome.
@@ -65,7 +65,7 @@ pub(super) struct Progress {
 impl PendingTask {
     /// A task that has got so far.
     pub(super) const fn new(known: Progress, outcome: Option<PendingOutcome>) -> Self {
-        Self { known, outcome, woken: false }
+        Self { known, outcome, woken: false, asks_again: false }
     }
 
     /// The index of the task's node.
@@ -260,7 +260,13 @@ impl Pending {
         let mut reserved = Vec::new();
         for record in answers {
             let entry = pending.entry(graph, &record.task, &record.node)?;
-            let log = AnswerLog::of_records(record.answers, record.dropped, &record.granted);
+            let log = AnswerLog::of_records(&RecordedAnswers {
+                answers: &record.answers,
+                dropped: &record.dropped,
+                granted: &record.granted,
+                expired: Some(&record.expired),
+                arrived: Some(&record.arrived),
+            });
             entry.known.used.granted = entry.known.used.granted.max(log.added());
             entry.known.answers = log;
             entry.known.reserved.clone_from(&record.reserved);
@@ -349,7 +355,7 @@ impl Pending {
 
     /// The question of a task has been answered. If it had an answer already, the new one replaces it, and the task's
     /// result is discarded with it.
-    pub(super) fn answer(&mut self, task: &str, question: u32, answer: Value) {
+    pub(super) fn answer(&mut self, task: &str, answer: TaskAnswer) {
         if let Some(left) = self.0.get_mut(task) {
             if left.asks_for_budget() {
                 let before = left.known.answers.added();
@@ -358,11 +364,29 @@ impl Pending {
                 left.known.used.granted = left.known.used.granted.plus(added);
                 return;
             }
-            if question < left.known.answers.len() {
+            if answer.question < left.known.answers.len() {
                 left.outcome = None;
             }
-            left.known.answers.give(question, answer);
+            left.known.answers.give(answer);
         }
+    }
+
+    /// The open question of a task is asked again when the task continues: what it asks may have changed.
+    pub(super) fn ask_again(&mut self, task: &str) {
+        if let Some(left) = self.0.get_mut(task)
+            && matches!(left.outcome, Some(PendingOutcome::Interrupted { short: None, .. }))
+        {
+            left.outcome = None;
+            left.asks_again = true;
+        }
+    }
+
+    /// The node of a task, and the number of the task among those of the node, from 1.
+    pub(super) fn place(&self, task: &str) -> Option<(NodeIndex, u64)> {
+        let node = self.0.get(task)?.known.node;
+        let of_node = self.0.iter().filter(|(_, left)| left.known.node == node);
+        let first = of_node.map(|(task, _)| ordinal(task)).min()?;
+        Some((node, ordinal(task).saturating_sub(first).saturating_add(1)))
     }
 
     /// Whether the question of a task is the host's own, about a budget of language models.
@@ -450,6 +474,7 @@ impl Pending {
     pub(super) fn has_answers(&self) -> bool {
         self.0.values().any(|left| match &left.outcome {
             Some(PendingOutcome::Interrupted { answered, .. }) => left.known.answers.len() > *answered,
+            None => left.asks_again,
             _ => false,
         })
     }

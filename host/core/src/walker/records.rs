@@ -79,9 +79,11 @@ impl Walker {
         let Some(last) = self.line.last() else { return };
         let record = Record::Answers(AnswersRecord {
             answers: found.answers().given(),
+            arrived: found.answers().arrived().clone(),
             at: now,
             checkpoint: last.digest,
             dropped: found.answers().dropped(),
+            expired: found.answers().expired().clone(),
             granted: found.answers().granted(),
             namespace: self.setup.identity.namespace.clone(),
             node: self.graph.node(superstep.node_of(found)).name.clone(),

@@ -123,18 +123,23 @@ fn overwrite(reducer: Reducer, writes: &mut Vec<Write>) -> Result<Option<Change>
         return Err(FoldError::Conflict(writes[first].node, writes[second].node));
     }
     let Write { node, value, .. } = writes.swap_remove(first);
-    let (fits, wanted) = match reducer {
-        Reducer::Append | Reducer::Union | Reducer::Messages | Reducer::Topic => (value.is_array(), "a list"),
-        Reducer::Min | Reducer::Max | Reducer::Sum => (value.is_number(), "a number"),
-        Reducer::Merge => (value.is_object(), "an object"),
-        Reducer::LastValue | Reducer::Ephemeral | Reducer::Untracked => (true, "any value"),
-    };
+    let (fits, wanted) = holds(reducer, &value);
     if !fits {
         let reason =
             format!("`overwrite` of a `{}` channel takes {wanted}, not {}", reducer.as_str(), kind(&value));
         return Err(FoldError::Invalid { node, reason });
     }
     Ok(Some(Change::Set(value)))
+}
+
+/// Whether a channel with that reducer can hold the value, and what it holds.
+pub(super) fn holds(reducer: Reducer, value: &Value) -> (bool, &'static str) {
+    match reducer {
+        Reducer::Append | Reducer::Union | Reducer::Messages | Reducer::Topic => (value.is_array(), "a list"),
+        Reducer::Min | Reducer::Max | Reducer::Sum => (value.is_number(), "a number"),
+        Reducer::Merge => (value.is_object(), "an object"),
+        Reducer::LastValue | Reducer::Ephemeral | Reducer::Untracked => (true, "any value"),
+    }
 }
 
 fn flatten(writes: Vec<Write>, meter: &Meter) -> Result<Vec<Value>, Exhausted> {

@@ -7,12 +7,12 @@ use serde_json::{Map, Value};
 
 use super::Walker;
 use super::agenda::{Agenda, Step};
-use super::answer_log::AnswerLog;
-use super::answers::Questions;
+use super::answer_log::{AnswerLog, RecordedAnswers, TaskAnswer};
+use super::answers::{AnsweredQuestion, QuestionPath, Questions};
 use super::channels::Channels;
 use super::event::{Effect, Resume, TimerId};
 use super::machine::illegal;
-use super::pending::Pending;
+use super::pending::{Pending, PendingTask};
 use super::record_line::RecordLine;
 use super::setup::{HandleError, RestoreError, Restored, Setup};
 use super::stop_state::{Phase, StopState};
@@ -20,16 +20,16 @@ use super::tallies::{Counted, Tallies};
 use super::totals::Totals;
 use super::unwritten::Visited;
 use super::warnings::Warnings;
-use crate::graph::{Graph, NodeIndex};
+use crate::graph::{Graph, NodeIndex, NodeKind};
 use crate::parameters::Parameters;
 use crate::record::{
-    AnswersRecord, Canonical, Checkpoint, ErrorCode, GivenRecord, InterruptRecord, PendingActivation, Record,
-    Source, Status, result_hasher,
+    AnswersRecord, Checkpoint, ErrorCode, GivenRecord, InterruptRecord, PendingActivation, Record, Source,
+    Status, result_hasher,
 };
 use crate::time::Timestamp;
 
-/// Answers by task, each with the number of its question.
-pub(super) type GivenAnswers = BTreeMap<Arc<str>, (u32, Value)>;
+/// Answers by task.
+pub(super) type GivenAnswers = BTreeMap<Arc<str>, TaskAnswer>;
 
 impl Walker {
     /// A walker for a run that was persisted. Its first event is [`Event::Resumed`](super::Event::Resumed).
@@ -66,7 +66,7 @@ impl Walker {
             .map_err(|node| unknown(&node))?;
         if let Source::Update { answers, .. } = &checkpoint.source {
             for (task, given) in answers {
-                let log = AnswerLog::of_records(given.answers.clone(), Vec::new(), &[]);
+                let log = log_of_given(given);
                 pending.give(&graph, task, &given.node, log).map_err(|node| unknown(&node))?;
             }
         }
@@ -136,6 +136,7 @@ impl Walker {
         resume: Resume,
         fx: &mut Vec<Effect>,
     ) -> Result<(), HandleError> {
+        self.check_changed_reducers(resume.update.as_ref())?;
         if let (Phase::Finished, Some(inputs)) = (self.stop.phase(), &resume.inputs) {
             return self.begin_turn(now, inputs, resume.max_steps, fx);
         }
@@ -164,10 +165,19 @@ impl Walker {
                 open: &open,
                 passive: self.stop.interrupts(),
                 answered: self.answered_questions(),
+                paths: open
+                    .iter()
+                    .map(|asked| (asked.id.clone(), self.question_path(&task_of(&asked.id))))
+                    .collect(),
+                asked_again: open
+                    .iter()
+                    .filter(|asked| self.asks_again(&task_of(&asked.id)))
+                    .map(|asked| asked.id.clone())
+                    .collect(),
                 status: self.stop.status(),
             };
             let resolved = super::answers::resolve(&questions, answers, now)?;
-            resolved.into_iter().map(|(id, answer)| (task_of(&id), (number_of(&id), answer))).collect()
+            resolved.into_iter().map(|(id, answer)| (task_of(&id), answer.of_question(&id, now))).collect()
         };
         match update {
             Some(values) => self.go_on_edited(now, answered, max_steps, values, fx),
@@ -245,8 +255,8 @@ impl Walker {
     }
 
     fn take_answers(&mut self, now: Timestamp, answered: GivenAnswers, fx: &mut Vec<Effect>) {
-        for (task, (question, answer)) in answered {
-            self.pending.answer(&task, question, answer);
+        for (task, answer) in answered {
+            self.pending.answer(&task, answer);
             self.write_answers(now, &task, fx);
         }
     }
@@ -291,6 +301,7 @@ impl Walker {
             return Ok(());
         }
         self.take_answers(now, answered, fx);
+        self.ask_changed_again();
         if !self.stop.is_recovered() {
             self.begin_counting();
         }
@@ -326,13 +337,19 @@ impl Walker {
         }
         self.check_limit(max_steps)?;
         let mut given = BTreeMap::new();
-        for (task, (question, answer)) in answered {
+        for (task, answer) in answered {
             let Some(left) = self.pending.get(&task) else { continue };
             let node = self.graph.node(left.node()).name.clone();
             let mut answers = left.answers().clone();
-            answers.give(question, answer);
-            let counting = answers.counting().into_iter().map(Canonical::from).collect();
-            given.insert(task.to_string(), GivenRecord { answers: counting, node });
+            answers.give(answer);
+            let counting = answers.of_those_that_count();
+            let record = GivenRecord {
+                answers: counting.given(),
+                arrived: counting.arrived().clone(),
+                expired: counting.expired().clone(),
+                node,
+            };
+            given.insert(task.to_string(), record);
         }
         self.edit_and_continue(now, values, given)?;
         match self.write_checkpoint(fx) {
@@ -346,17 +363,51 @@ impl Walker {
     }
 
     /// The questions that have their answer, in a superstep that has not committed.
-    pub(super) fn answered_questions(&self) -> Vec<InterruptRecord> {
-        let answered = self.pending.answered().flat_map(|(task, node, log)| {
-            let node = &self.graph.node(node).name;
-            log.numbers().map(move |number| InterruptRecord {
-                budget: None,
+    pub(super) fn answered_questions(&self) -> Vec<AnsweredQuestion> {
+        let mut found = Vec::new();
+        for (task, node, log) in self.pending.answered() {
+            let node = self.graph.node(node);
+            let is_ask = matches!(node.kind, NodeKind::Ask { .. });
+            found.extend(log.details().map(|(number, answer, at, expired)| AnsweredQuestion {
                 id: format!("{task}/{number}"),
-                node: node.clone(),
-                payload: Canonical::from(Value::Null),
-            })
-        });
-        answered.collect()
+                node: node.name.clone(),
+                answer: answer.clone(),
+                at,
+                expired,
+                // What an `ask` node is answered is its result.
+                is_final: is_ask || self.is_pending_settled(task),
+                is_ask,
+            }));
+        }
+        found
+    }
+
+    /// The path to a task in its own run.
+    pub(super) fn question_path(&self, task: &str) -> QuestionPath {
+        let place = self.pending.place(task);
+        QuestionPath(
+            place.into_iter().map(|(node, number)| (self.graph.node(node).name.clone(), number)).collect(),
+        )
+    }
+
+    /// Whether a task's open question is asked again, since changes have been accepted: it is that of an `ask` node, whose
+    /// form may have changed.
+    pub(super) fn asks_again(&self, task: &str) -> bool {
+        let is_ask = |left: &PendingTask| matches!(self.graph.node(left.node()).kind, NodeKind::Ask { .. });
+        !self.unwritten.accepted().is_empty() && self.pending.get(task).is_some_and(is_ask)
+    }
+
+    /// Asks those questions again that no answer has come for and that may have changed.
+    pub(super) fn ask_changed_again(&mut self) {
+        if self.unwritten.accepted().is_empty() {
+            return;
+        }
+        for asked in self.pending.interrupts(&self.graph) {
+            let task = task_of(&asked.id);
+            if self.asks_again(&task) {
+                self.pending.ask_again(&task);
+            }
+        }
     }
 
     /// The answers that tasks have been given in a superstep that has not committed: each task, how many it was given, and the
@@ -442,9 +493,11 @@ impl Walker {
         let reserved = left.reserved().cloned();
         let record = Record::Answers(AnswersRecord {
             answers: left.answers().given(),
+            arrived: left.answers().arrived().clone(),
             at: now,
             checkpoint: last.digest,
             dropped: left.answers().dropped(),
+            expired: left.answers().expired().clone(),
             granted: left.answers().granted(),
             namespace: self.setup.identity.namespace.clone(),
             node: self.graph.node(left.node()).name.clone(),
@@ -455,6 +508,13 @@ impl Walker {
         });
         self.persist(record, fx);
     }
+}
+
+/// The answers that a task has from the start.
+pub(super) fn log_of_given(given: &GivenRecord) -> AnswerLog {
+    let GivenRecord { answers, arrived, expired, .. } = given;
+    let (arrived, expired) = (Some(arrived), Some(expired));
+    AnswerLog::of_records(&RecordedAnswers { answers, expired, arrived, ..RecordedAnswers::default() })
 }
 
 /// The task in an interrupt's id, `task/n`.

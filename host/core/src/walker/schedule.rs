@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Walker;
+use super::ask::{Asked, GivenAnswer};
 use super::budget::Trouble;
 use super::children::CHILDREN;
 use super::event::{Effect, Notice, TaskSpec, TimerId};
@@ -169,6 +170,11 @@ impl Walker {
         let limits = limits_of_attempt(task, &dispatch, fuel, &self.setup.manifest.run_limits());
         if let Some(short) = task.answers_mut().take_stopped() {
             return self.end_stopped(now, at, *short, fx);
+        }
+        if task.answers().has_timed_out() {
+            task.account_mut().begin_and_end();
+            let failure = super::ask::timeout();
+            return self.failed(now, at, failure, fx);
         }
         if is_control_item(dispatch.primary, dispatch.item_type, &dispatch.item_id) {
             task.account_mut().begin_and_end();
@@ -334,19 +340,34 @@ impl Walker {
         let active = &superstep.activated()[superstep.tasks()[at].activated()];
         let value = self.value_of_passed(node, active, &mut warnings, &meter);
         let value = match (value, &node.kind) {
-            (Ok(value), NodeKind::Ask { timeout, .. }) => {
-                let until = timeout.map(|timeout| self.line.at().after(timeout));
-                super::ask::answered(value, until, superstep.tasks()[at].answers().newest())
+            (Ok(value), NodeKind::Ask { timeout, sources, .. }) => {
+                let until = timeout.map(|timeout| now.after(timeout));
+                let answers = superstep.tasks()[at].answers();
+                let question = answers.new_question();
+                let given = answers.newest().map(|answer| GivenAnswer {
+                    answer,
+                    is_expired: answers.is_newest_expired(),
+                    asked: question.as_ref().map(|question| &*question.0),
+                    has_changed: !self.unwritten.accepted().is_empty(),
+                });
+                super::ask::answered(value, *sources, until, given.as_ref(), &meter)
             }
             (Ok(value), NodeKind::Fail(_)) => Err(super::ask::failure(value).into()),
-            (value, _) => value.map(Outcome::Result),
+            (value, _) => value.map(Asked::Answer),
         };
         self.count_task_work(at, meter.spent());
         if let Some(superstep) = &mut self.superstep {
             superstep.task_mut(at).add_warnings(warnings);
         }
+        if let (Ok(Asked::Again(_)), Some(superstep)) = (&value, &mut self.superstep) {
+            superstep.task_mut(at).answers_mut().withdraw();
+        }
         match value {
-            Ok(outcome) => {
+            Ok(asked) => {
+                let outcome = match asked {
+                    Asked::Question(question) | Asked::Again(question) => Outcome::Interrupt(question),
+                    Asked::Answer(answer) => Outcome::Result(answer),
+                };
                 self.hold(outcome_size(&outcome));
                 if self.holds_too_much() {
                     return self.stop_holding(now, fx);

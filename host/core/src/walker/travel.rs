@@ -8,7 +8,6 @@ use serde_json::{Map, Value};
 
 use super::Walker;
 use super::agenda::{Routes, Step};
-use super::answer_log::AnswerLog;
 use super::budget::Trouble;
 use super::channels::{ApplyError, Undo};
 use super::commit::Returned;
@@ -16,7 +15,7 @@ use super::end::Concluded;
 use super::event::{Earlier, Edit, Effect, Update};
 use super::machine::illegal;
 use super::reduce::FoldError;
-use super::resume::refused;
+use super::resume::{log_of_given, refused};
 use super::routes::RouteError;
 use super::setup::{HandleError, RestoreError, Restored, Setup};
 use super::stop_state::Phase;
@@ -161,7 +160,7 @@ impl Walker {
         self.discard_pending();
         self.begin_boundary_of_hooks();
         for (task, given) in &answers {
-            let log = AnswerLog::of_records(given.answers.clone(), Vec::new(), &[]);
+            let log = log_of_given(given);
             // Its node is one of the graph: it has just asked.
             let _ = self.pending.give(&self.graph, task, &given.node, log);
         }

@@ -310,6 +310,8 @@ impl RunTree {
             }
             return Ok(());
         }
+        self.root.check_changed_reducers(None)?;
+        self.children.values().try_for_each(|child| child.walker.check_changed_reducers(None))?;
         let mut given = self.answers(resume.answers, route.now())?;
         self.root.check_limit(resume.max_steps)?;
         let own = given.remove("").unwrap_or_default();
@@ -322,6 +324,7 @@ impl RunTree {
             recorded.push((namespace, effects));
         }
         self.lifted = resume.max_steps.or(self.lifted);
+        self.ask_changed_again();
         self.wake("");
         let effects = self.root.continue_in(route.now(), own, resume.max_steps, &mut { route.slice() })?;
         route.push("", effects);

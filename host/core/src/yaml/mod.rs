@@ -7,6 +7,7 @@
 //! is refused: duplicate keys, keys that are no texts, unknown tags, merge keys, several documents in one file.
 
 pub(crate) mod fields;
+mod json_document;
 mod node;
 mod parse;
 mod position;

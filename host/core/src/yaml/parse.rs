@@ -18,7 +18,7 @@ pub const MAX_DEPTH: usize = 64;
 /// stands for. It bounds the memory that reading takes. A graph may have 20,000 nodes of sixty values each.
 pub const MAX_NODES: usize = 1_200_000;
 /// How many values a mapping counts as: as JSON, one with a single entry takes as much memory as several texts.
-const MAPPING: usize = 5;
+pub(super) const MAPPING: usize = 5;
 /// How many bytes the texts of a document may have together, each use of an alias counted.
 const MAX_EXPANDED: usize = 2 * MAX_TEXT;
 
@@ -32,6 +32,9 @@ pub fn parse(text: &str, problems: &Problems) -> Option<Node> {
             Diagnostic::error(codes::YAML_TOO_LARGE, place, message).label("the limit is reached here"),
         );
         return None;
+    }
+    if let Some(root) = super::json_document::read(text) {
+        return Some(root);
     }
     let index = Index::of(text);
     if let Some((at, c)) = text.char_indices().find(|(_, c)| !is_printable(*c)) {

@@ -1,5 +1,6 @@
 //! What is kept of runs: read, shown, verified, exported and deleted.
 
+pub mod answered;
 pub mod archive;
 pub mod checkpoints;
 pub mod events;

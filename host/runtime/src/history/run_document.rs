@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use graph_core::question::Question;
 use graph_core::record::{EndedBy, InterruptRecord, RunError, Status};
+use graph_core::time::Timestamp;
 use graph_core::walker::{CheckpointRef, Summary};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -90,6 +91,18 @@ impl<'s> RunDocument<'s> {
 }
 
 impl RunDocument<'_> {
+    /// Marks the questions that have expired at that time.
+    #[must_use]
+    pub fn at(mut self, now: Timestamp) -> Self {
+        for asked in &mut self.interrupts {
+            let expired = Question::of(&asked["payload"]).expired(now).is_some();
+            if asked["form"].get("until").is_some() {
+                asked["expired"] = expired.into();
+            }
+        }
+        self
+    }
+
     /// Adds what was checked before the run was resumed.
     #[must_use]
     pub fn after(self, checked: Option<Checked>) -> Self {

@@ -152,6 +152,7 @@ fn measured(recorded: &Checkpoint, now: &mut Checkpoint, way: Way, cut: &mut boo
     }
     for (then, now) in recorded.tasks.iter().zip(&mut now.tasks) {
         (now.at, now.micros) = (then.at, then.micros);
+        now.arrived.clone_from(&then.arrived);
         if way.live {
             now.journal.clone_from(&then.journal);
         }

@@ -44,6 +44,8 @@ pub(super) struct Known {
     pub(super) answers: Vec<Canonical>,
     /// The indices of answers that were discarded later.
     pub(super) dropped: Vec<u32>,
+    /// The numbers of the answers that nobody gave before the deadline.
+    pub(super) expired: BTreeMap<u32, Timestamp>,
     pub(super) journal: Vec<AttemptJournal>,
     /// The cached result that was used instead of a dispatch.
     pub(super) cached: Option<CacheHit>,
@@ -144,6 +146,7 @@ impl Recorded {
                     Record::Answers(answers) => {
                         let known = pending.entry(answers.task).or_default();
                         (known.answers, known.dropped) = (answers.answers, answers.dropped);
+                        known.expired = answers.expired;
                     }
                     Record::Status(status) => {
                         for (task, used) in status.tasks {
@@ -302,6 +305,7 @@ impl Recorded {
             Some(Known {
                 answers: found.answers.clone(),
                 dropped: found.dropped.clone(),
+                expired: found.expired.clone(),
                 journal: found.journal.clone(),
                 lost: found.lost,
                 lost_models: found.lost_models.clone(),

@@ -7,17 +7,17 @@ use graph_core::json::canonical_string;
 use graph_core::limits::ModelUse;
 use graph_core::node::Outcome;
 use graph_core::record::{
-    CacheEntry, Checkpoint, CumulativeState, JournalEntry, Record, Source, Status, StatusRecord,
+    CacheEntry, Canonical, Checkpoint, CumulativeState, JournalEntry, Record, Source, Status, StatusRecord,
 };
 use graph_core::time::Timestamp;
 use graph_core::walker::{
-    Answered, Answers, Effect, Event, HandleError, HookSpec, Lookup, Notice, Persist, PersistId, Resume,
-    RunTree, TaskReport, TaskSpec, TimerId, task_of_child,
+    Answered, Answers, Effect, Event, HandleError, HookSpec, Lookup, Notice, Persist, PersistId,
+    RecordedAnswer, Resume, RunTree, TaskReport, TaskSpec, TimerId, task_of_child,
 };
 use serde::Serialize;
 
 use super::compare::{self, Difference, Way, shortened};
-use super::recorded::{Mark, Recorded, reported};
+use super::recorded::{Known, Mark, Recorded, reported};
 use super::{Replay, ReplayContext, Replayed};
 use graph_driver::TaskExecutor as _;
 
@@ -504,12 +504,15 @@ impl<'r> Walk<'r> {
             let namespace = namespace_of(&task);
             let known = self.recorded.task(namespace, self.reached.get(namespace).copied(), &task);
             let number = open.id.rsplit_once('/').and_then(|(_, number)| number.parse().ok());
-            if let Some(answer) = number.and_then(|number: usize| known.answers.get(number)) {
+            if let Some((number, answer)) =
+                number.and_then(|number: usize| Some((number, known.answers.get(number)?)))
+            {
                 let next = self.recorded.next_mark(namespace, self.reached.get(namespace).copied());
                 let next = next.map_or(u64::MAX, |next| next.at.0);
                 // A dispatch that ends at once: the answer adds nothing to a budget.
                 let is_stopped = open.budget.is_some() && *answer.0 == serde_json::Value::Bool(false);
-                known_answers.push((next, open.id.clone(), task, (*answer.0).clone(), is_stopped));
+                let answer = recorded(&known, number, answer);
+                known_answers.push((next, open.id.clone(), task, answer, is_stopped));
             }
         }
         // The run may have been resumed with one answer after the other. What follows from the first one is recorded first.
@@ -533,10 +536,12 @@ impl<'r> Walk<'r> {
             let known = self.recorded.task(namespace, self.reached.get(namespace).copied(), task);
             let replaced = known.dropped.iter().find(|number| **number < count && !dropped.contains(number));
             if let (Some(number), Some(answer)) = (replaced, known.answers.get(count as usize)) {
-                given.entry(format!("{task}/{number}")).or_insert_with(|| (*answer.0).clone());
+                given
+                    .entry(format!("{task}/{number}"))
+                    .or_insert_with(|| recorded(&known, count as usize, answer));
             }
         }
-        let answers = if given.is_empty() { Answers::None } else { Answers::ById(given) };
+        let answers = if given.is_empty() { Answers::None } else { Answers::Recorded(given) };
         let max_steps = (status == Status::Limit).then_some(u64::MAX - 1);
         Ok(Resume { answers, max_steps, ..Resume::default() })
     }
@@ -671,6 +676,15 @@ struct AttemptPlace<'a> {
     task: &'a str,
     node: &'a str,
     dispatch: u32,
+}
+
+/// An answer to a question as the walker is given it again.
+fn recorded(known: &Known, number: usize, answer: &Canonical) -> RecordedAnswer {
+    let expired = u32::try_from(number).ok().and_then(|number| known.expired.get(&number));
+    match expired {
+        Some(until) => RecordedAnswer::Expired(*until),
+        None => RecordedAnswer::Given((*answer.0).clone()),
+    }
 }
 
 /// Compares the answers of the world, entry by entry as long as the same calls are made, and up to the first call that

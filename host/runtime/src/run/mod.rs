@@ -13,3 +13,5 @@ pub mod start;
 pub(crate) mod start_note;
 pub mod stop_notes;
 pub mod stop_unheld;
+pub mod typed_answers;
+pub mod typed_inputs;

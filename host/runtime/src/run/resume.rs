@@ -10,15 +10,17 @@ use graph_core::digest::Digest;
 use graph_core::graph::Graph;
 use graph_core::parameters;
 use graph_core::record::{Accepted, InterruptRecord};
+use graph_core::structure;
 use graph_core::time::Timestamp;
-use graph_core::trust::{KeyId, Moment, Revocation, SigningKey, TrustStore};
-use graph_core::walker::{Event, Graphs, Identity, Restored, RestoredTree, RunTree, Setup};
+use graph_core::trust::{KeyId, Moment, Revocation, SigningKey, TrustStore, VerifyingKey};
+use graph_core::walker::{Answers, Event, Graphs, Identity, Restored, RestoredTree, RunTree, Setup};
 use graph_store::{Change, CheckpointStore, RunGuard, RunRow, RunUpdate};
 use serde_json::{Map, Value};
 
 use crate::error::Kind;
 use crate::error::{Error, Result};
 use crate::executor::functions::Functions;
+use crate::history::answered;
 use crate::history::run_knowledge_item::StateItem;
 use crate::history::verify::check_pause;
 use crate::host::{Host, now};
@@ -36,6 +38,7 @@ use crate::run::restore::{self, Checked};
 use crate::run::snapshot::{PinnedBy, RunSnapshot};
 use crate::run::start::{Sources, components, engine, environment};
 use crate::run::start_note::RunStart;
+use crate::run::typed_answers::TypedAnswers;
 use crate::trust::log::TrustLog;
 use crate::trust::trusted_keys;
 
@@ -60,9 +63,27 @@ pub struct Resumable {
     pub checked: Option<Checked>,
     /// What may not be dispatched.
     pub plan_notices: Vec<String>,
+    /// The key that its records are signed with.
+    key: VerifyingKey,
 }
 
 impl Resumable {
+    /// Warnings about keys of an update that the run does not know.
+    pub fn unknown_channels<'k>(&self, keys: impl IntoIterator<Item = &'k str>) -> Vec<String> {
+        let mut keys = keys.into_iter().peekable();
+        if keys.peek().is_none() {
+            return Vec::new();
+        }
+        structure::unknown_channels(&self.graph, &self.ready.driver.summary().state, keys)
+    }
+
+    /// Takes the answers to the open questions from those that were typed. Those that are left are for questions that the run has
+    /// yet to ask.
+    pub fn take_answers(&self, typed: &mut TypedAnswers, store: &dyn CheckpointStore) -> Result<Answers> {
+        let committed = |name: &str| answered::find(store, &self.ready.run, &self.key, name);
+        typed.take(self.ready.driver.run(), &committed)
+    }
+
     /// The event that resumes the run, or starts it if nothing was stored.
     pub fn event(&self, resume: graph_core::walker::Resume) -> Event {
         if self.from_the_start { Event::Started } else { Event::Resumed(resume) }
@@ -128,6 +149,7 @@ pub async fn open(
     let (mut row, guard) = take(name, &*store, opening.begins_turn)?;
     let run = row.run_id.clone();
     let key = own_key(&row, host)?;
+    let verifying = key.verifying_key();
     let (restored, checked) = restore::restore(&*store, &run, key.verifying_key())?.unzip();
     check_pause(&row, restored.as_ref().map(|tree| &tree.root.checkpoint), &*store)?;
     if let (None, Some(origin)) = (&restored, &row.continuation_of) {
@@ -225,6 +247,7 @@ pub async fn open(
         accepted: changes,
         checked,
         plan_notices,
+        key: verifying,
     })
 }
 

@@ -348,8 +348,7 @@ fn unfit_inputs(unfit: &[SchemaProblem], parameters: &[SchemaProblem]) -> Error 
         "`capabilities`, `depth`, `resume_run_id` and `async` are read by graph-host; a graph that has inputs of these \
          names declares them in its `config_schema`"
     } else {
-        "give inputs with --input KEY=VALUE or --inputs FILE; a value that is valid JSON is read as JSON; to pass it as \
-         a text, quote it: --input 'n=\"3\"'"
+        "give inputs with --input KEY=VALUE or --inputs FILE; `config_schema` says of which type a value is"
     };
     Error::invalid(message.join("\n")).details(serde_json::json!({ "problems": details })).help(help)
 }

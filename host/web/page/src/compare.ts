@@ -87,7 +87,7 @@ function takeMeasured(recorded: Map<string, string>, now: Map<string, string>, c
   for (const [place, task] of tasks.entries()) {
     const before = then[place];
     if (!before) continue;
-    take(before, task, "at", "micros");
+    take(before, task, "arrived", "at", "micros");
     const was = list(before, "events");
     const events = list(task, "events");
     for (const [at, event] of events.entries()) if (was[at]?.get("kind") === event.get("kind")) take(was[at] ?? event, event, "at");

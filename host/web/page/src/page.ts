@@ -262,14 +262,20 @@ class Page {
       input.rows = 2;
       input.required = true;
       label.htmlFor = input.id;
+      const until = expiredAt(payload);
       const asked = element("pre", typeof payload === "string" ? payload : JSON.stringify(payload, null, 2));
       asked.tabIndex = 0;
       asked.setAttribute("role", "region");
       asked.setAttribute("aria-label", `Question ${place + 1}`);
+      if (until !== undefined) {
+        // No answer counts any more: it continues without one.
+        field.append(asked, element("p", `This question expired at ${until.toLocaleString()}. ${EXPIRED}`));
+        return field;
+      }
       field.append(asked, label, input);
       return field;
     });
-    const send = element("button", interrupts.some(isQuestion) ? "Answer" : "Continue") as HTMLButtonElement;
+    const send = element("button", interrupts.some((asked) => isQuestion(asked) && expiredAt(asked.payload) === undefined) ? "Answer" : "Continue") as HTMLButtonElement;
     send.type = "submit";
     const buttons = document.createElement("div");
     buttons.className = "buttons";
@@ -293,6 +299,15 @@ class Page {
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   }
+}
+
+const EXPIRED = "No answer counts any more: its default is used when the run continues, or its node fails.";
+
+/** The deadline of a question of an `ask` node, if it has passed. */
+function expiredAt(payload: unknown): Date | undefined {
+  const { type, until } = (typeof payload === "object" && payload !== null ? payload : {}) as { type?: unknown; until?: unknown };
+  const at = type === "ask" && typeof until === "string" ? new Date(until) : undefined;
+  return at !== undefined && at.getTime() <= Date.now() ? at : undefined;
 }
 
 /** What was typed, if it is JSON; a JSON string of it otherwise. */

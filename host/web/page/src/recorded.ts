@@ -21,6 +21,8 @@ export interface Mark {
 /** What is recorded of a task: JSON texts. */
 export interface Known {
   answers: string[];
+  /** The deadlines of the questions that nobody answered in time, by their numbers. */
+  expired: Map<string, string>;
   journal: string[];
   reported: number;
 }
@@ -106,7 +108,7 @@ export class Recorded {
   private takePending(record: RecordLine): void {
     const fields = members(record.body);
     const known = (task: string): Known => {
-      const found = this.pending.get(task) ?? { answers: [], journal: [], reported: 0 };
+      const found = this.pending.get(task) ?? { answers: [], expired: new Map<string, string>(), journal: [], reported: 0 };
       this.pending.set(task, found);
       return found;
     };
@@ -124,6 +126,7 @@ export class Recorded {
       case "answers":
         if (fields.has("dropped")) this.refuse(`an answer of node \`${string(fields.get("node"))}\` was replaced by another one`);
         known(record.task).answers = elements(fields.get("answers") ?? "[]");
+        known(record.task).expired = members(fields.get("expired") ?? "{}");
         return;
       case "status": {
         if (fields.has("accepted")) this.refuse("it was resumed with changes that its host accepted");
@@ -166,9 +169,9 @@ export class Recorded {
     for (const summary of elements(committed?.fields.get("tasks") ?? "[]").map(members)) {
       if (string(summary.get("task")) !== task) continue;
       const list = (name: string): string[] => elements(summary.get(name) ?? "[]");
-      return { answers: list("answers"), journal: list("journal"), reported: Number.MAX_SAFE_INTEGER };
+      return { answers: list("answers"), expired: members(summary.get("expired") ?? "{}"), journal: list("journal"), reported: Number.MAX_SAFE_INTEGER };
     }
-    return this.pending.get(task) ?? { answers: [], journal: [], reported: 0 };
+    return this.pending.get(task) ?? { answers: [], expired: new Map<string, string>(), journal: [], reported: 0 };
   }
 
   /** The result of a hook that was called after a checkpoint. */

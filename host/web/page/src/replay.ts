@@ -274,31 +274,35 @@ class Walk {
     if (this.resumes > expected) {
       return { stuck: `it stops again and again as ${status}: ${string(members(summary.get("error") ?? "{}").get("message"))}` };
     }
-    const known: { id: string; task: string; answer: string; next: bigint | undefined; isStopped: boolean }[] = [];
+    const known: { id: string; task: string; event: string; next: bigint | undefined; isStopped: boolean }[] = [];
     const asked = elements(summary.get("interrupts") ?? "[]").map(members).filter((open) => (open.get("payload") ?? "null") !== "null");
     for (const open of asked) {
       const id = string(open.get("id"));
       const task = namespaceOf(id);
-      const answer = this.known(task).answers[Number(id.slice(task.length + 1))];
+      const number = id.slice(task.length + 1);
+      const recorded = this.known(task);
+      const answer = recorded.answers[Number(number)];
       if (answer === undefined) continue;
+      const until = recorded.expired.get(number);
+      const event = until === undefined ? object({ given: answer }) : object({ expired: until });
       const of = namespaceOf(task);
       const next = this.recorded.next(of, this.reached.get(of))?.at;
       // A dispatch that ends at once: the answer adds nothing to a budget.
       const isStopped = open.has("budget") && answer === "false";
-      known.push({ id, task, answer, next: next === undefined ? undefined : BigInt(next), isStopped });
+      known.push({ id, task, event, next: next === undefined ? undefined : BigInt(next), isStopped });
     }
     // The run may have been resumed with one answer after the other. What follows from the first one is recorded first.
     const first = known.reduce<bigint | undefined>((least, { next }) => (next !== undefined && (least === undefined || next < least) ? next : least), undefined);
     const answers: Record<string, string> = {};
-    for (const { id, task, answer, isStopped } of known.filter(({ next }) => next === first)) {
-      answers[id] = answer;
+    for (const { id, task, event, isStopped } of known.filter(({ next }) => next === first)) {
+      answers[id] = event;
       if (isStopped) this.dispatches.set(task, (this.dispatches.get(task) ?? 0) + 1);
       this.answered.set(task, (this.answered.get(task) ?? 0) + 1);
     }
     const given = Object.keys(answers).length > 0;
     if (asked.length > 0 && !given) return { stuck: `${asked.map((open) => string(open.get("node"))).join(", ")} asks, and no answer is recorded` };
     const maxSteps = status === "limit" ? "18446744073709551614" : undefined;
-    return { event: object({ event: '"resumed"', answers: given ? object(answers) : undefined, max_steps: maxSteps }) };
+    return { event: object({ event: '"resumed"', recorded: given ? object(answers) : undefined, max_steps: maxSteps }) };
   }
 
   private persist(effect: Map<string, string>): void {

@@ -16,7 +16,9 @@ use graph_core::parameters;
 use graph_core::record::{JournalEntry, SignedCacheEntry};
 use graph_core::time::Timestamp;
 use graph_core::trust::{SigningKey, VerifyingKey};
-use graph_core::walker::{Answers, CustomEvent, Edit, Identity, Resume, Setup, TaskReport, TimerId, Timing};
+use graph_core::walker::{
+    Answers, CustomEvent, Edit, Identity, RecordedAnswer, Resume, Setup, TaskReport, TimerId, Timing,
+};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
@@ -213,6 +215,9 @@ pub(super) enum EventDocument {
         answer: Option<Value>,
         #[serde(default)]
         answers: BTreeMap<String, Value>,
+        /// As records of the run have them, for a replay.
+        #[serde(default)]
+        recorded: BTreeMap<String, RecordedAnswer>,
         #[serde(default)]
         max_steps: Option<u64>,
         #[serde(default)]
@@ -245,19 +250,20 @@ fn present<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Value>, D::Err
 /// Answers, by id or without one.
 pub(super) fn resume(
     answer: Option<Value>,
-    answers: BTreeMap<String, Value>,
+    (answers, recorded): (BTreeMap<String, Value>, BTreeMap<String, RecordedAnswer>),
     max_steps: Option<u64>,
     inputs: Option<Map<String, Value>>,
     update: Option<Map<String, Value>>,
 ) -> Result<Resume, Problem> {
-    let answers = match (answer, answers.is_empty()) {
-        (Some(_), false) => {
-            let message = "an event has either `answer` or `answers`";
+    let answers = match (answer, answers.is_empty(), recorded.is_empty()) {
+        (Some(answer), true, true) => Answers::Bare(answer),
+        (None, false, true) => Answers::ById(answers),
+        (None, true, false) => Answers::Recorded(recorded),
+        (None, true, true) => Answers::None,
+        _ => {
+            let message = "an event has one of `answer`, `answers` and `recorded`";
             return Err(Problem::new("invalid_json", message));
         }
-        (Some(answer), true) => Answers::Bare(answer),
-        (None, false) => Answers::ById(answers),
-        (None, true) => Answers::None,
     };
     Ok(Resume { answers, max_steps, inputs, update })
 }

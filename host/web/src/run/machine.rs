@@ -172,8 +172,8 @@ impl Run {
             EventDocument::PersistFailed { id, message } => {
                 Event::PersistFailed { id: PersistId(id), message }
             }
-            EventDocument::Resumed { answer, answers, max_steps, inputs, update } => {
-                Event::Resumed(resume(answer, answers, max_steps, inputs, update)?)
+            EventDocument::Resumed { answer, answers, recorded, max_steps, inputs, update } => {
+                Event::Resumed(resume(answer, (answers, recorded), max_steps, inputs, update)?)
             }
             EventDocument::Updated { values, as_node } => {
                 Event::Updated(Box::new(Update { edit: Edit { values, as_node }, back_to: None }))

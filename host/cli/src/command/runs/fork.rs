@@ -10,6 +10,7 @@ use graph_host::terminal::run_report;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::history::checkpoints;
 use graph_runtime::history::run_document::RunDocument;
+use graph_runtime::host::now;
 use graph_runtime::project::Project;
 use graph_runtime::project::key_pairs::signing_key;
 use graph_runtime::run::edit_and_fork::{self, parse_selector};
@@ -122,7 +123,8 @@ async fn carry_out(args: Args, project: &Project, context: &Context) -> Result<E
     let code = if args.go { run_report::exit(&done.summary) } else { Exit::Ok };
     if context.output.is_json() {
         let visited = checkpoints::visited(&*store, &done.run, Some(done.key));
-        let mut document = RunDocument::of(&done.run, &done.graph, &done.summary, visited).to_value()?;
+        let mut document =
+            RunDocument::of(&done.run, &done.graph, &done.summary, visited).at(now()).to_value()?;
         if let Value::Object(document) = &mut document {
             document.insert("forked_from".to_owned(), json!({ "run_id": origin, "checkpoint": sequence }));
         }

@@ -18,6 +18,7 @@ use graph_runtime::project::stores::Stores;
 use graph_runtime::run::restore;
 use serde_json::Map;
 
+use super::expired::{self, ExpiredInterrupt};
 use super::namespace;
 use super::relations::{Relations, is_created};
 use super::row::{model_cells, row_json, shown_status, time};
@@ -174,6 +175,11 @@ pub(super) fn run(args: &Args, stores: &Stores, context: &Context) -> Result<Exi
                         restore::catch_up(store, &mut row)?;
                         let mut columns = row_json(&row);
                         columns.extend(relations.columns(store, &row)?);
+                        let expired = expired::of(store, &row, context);
+                        if !expired.is_empty() {
+                            let expired = expired.iter().map(ExpiredInterrupt::document).collect();
+                            columns.insert("expired".to_owned(), expired);
+                        }
                         give(&columns.into())
                     }
                     Found::Child(row, child, started) => give(&child.columns(row, started).into()),
@@ -187,26 +193,33 @@ pub(super) fn run(args: &Args, stores: &Stores, context: &Context) -> Result<Exi
         context.output.document_in_pieces(document)?;
         return Ok(print_unreadable(&unreadable.borrow(), context.output));
     }
+    let mut notes = Vec::new();
     let mut shown = Shown { rows: Vec::new(), widths: [0; 11], has_header: true, asks: false };
     let refused = selection.each(stores, context, |found| match found {
         Found::Run(store, mut row) => {
             restore::catch_up(store, &mut row)?;
-            shown.add(cells(store, &row), context.output)
+            let expired = expired::of(store, &row, context);
+            notes.extend(expired.iter().map(|expired| format!("{}: {}", row.run_id, expired.line())));
+            shown.add(cells(store, &row, !expired.is_empty()), context.output)
         }
         Found::Child(row, child, _) => shown.add(child.cells(row), context.output),
     })?;
     shown.print(context.output)?;
+    for note in notes {
+        context.output.note(note);
+    }
     if shown.has_header && refused.is_empty() {
         context.output.note("no such runs");
     }
     Ok(print_unreadable(&refused, context.output))
 }
 
-fn cells(store: &dyn CheckpointStore, row: &RunRow) -> Cells {
+fn cells(store: &dyn CheckpointStore, row: &RunRow, has_expired: bool) -> Cells {
+    let status = shown_status(store, row);
     let of_run = [
         row.run_id.clone(),
         one_line(&row.graph_id, 100),
-        shown_status(store, row),
+        if has_expired { format!("{status} (expired)") } else { status },
         row.step.to_string(),
         short_number(row.fuel),
         time(row.created_at),

@@ -6,6 +6,7 @@ mod cancel;
 mod chain;
 mod edit;
 mod events;
+mod expired;
 mod export;
 mod fork;
 mod gc;

@@ -16,6 +16,7 @@ use graph_host::terminal::width::{one_line, width, wrapped};
 use graph_runtime::error::Result;
 use graph_runtime::graph_store::{CheckpointStore, Holder, RunRow};
 use graph_runtime::history::run_document::RunDocument;
+use graph_runtime::host::now;
 use graph_runtime::project::Project;
 use graph_runtime::project::stores::Stores;
 use graph_runtime::run::pins::Pins;
@@ -147,7 +148,7 @@ fn document(
             summary.interrupts.extend(tree::open(children));
             // The nodes visited are read while they are printed.
             let visited = Box::new(|_: &mut dyn FnMut(&str) -> Result<()>| Ok(()));
-            let as_run = RunDocument::of(&row.run_id, &row.graph_id, &summary, visited);
+            let as_run = RunDocument::of(&row.run_id, &row.graph_id, &summary, visited).at(now());
             if let Value::Object(as_run) = as_run.to_value()? {
                 document.extend(as_run);
             }

@@ -10,6 +10,7 @@ use graph_host::terminal::run_report::{self, resume_command};
 use graph_runtime::error::{Error, Result};
 use graph_runtime::history::checkpoints;
 use graph_runtime::history::run_document::RunDocument;
+use graph_runtime::host::now;
 use graph_runtime::project::Project;
 use graph_runtime::run::edit_and_fork::{self, parse_selector};
 
@@ -48,7 +49,7 @@ pub(super) fn run(args: Args, project: &Project, context: &Context) -> Result<Ex
     ))??;
     if context.output.is_json() {
         let visited = checkpoints::visited(&*store, &done.run, Some(done.key));
-        let document = RunDocument::of(&done.run, &done.graph, &done.summary, visited);
+        let document = RunDocument::of(&done.run, &done.graph, &done.summary, visited).at(now());
         run_report::print(&document, context.output)?;
         return Ok(Exit::Ok);
     }

@@ -13,6 +13,7 @@ use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_store::{CheckpointStore, Holder, RunRow};
 use graph_runtime::history::checkpoints;
 use graph_runtime::history::run_document::RunDocument;
+use graph_runtime::host::now;
 use graph_runtime::project::stores::Stores;
 use graph_runtime::run::restore;
 use serde_json::Value;
@@ -102,7 +103,7 @@ pub(super) fn outcome(
     let output = context.output;
     if output.is_json() {
         let visited = checkpoints::visited(store, &row.run_id, told.key().copied());
-        let document = RunDocument::of(&row.run_id, &row.graph_id, &summary, visited);
+        let document = RunDocument::of(&row.run_id, &row.graph_id, &summary, visited).at(now());
         run_report::print(&document, output)?;
         return Ok(run_report::exit(&summary));
     }
@@ -115,7 +116,7 @@ pub(super) fn outcome(
     } else {
         output.note(run_report::verdict(&summary, None));
     }
-    for line in run_report::aftermath(typed, &summary, summary.error.as_ref()) {
+    for line in run_report::aftermath(Some(typed), &summary, summary.error.as_ref()) {
         output.note(line);
     }
     match summary.output.as_deref() {

@@ -1,12 +1,12 @@
 //! The questions of a tree of runs, and the answers to them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::super::Walker;
+use super::super::answers::{AnsweredQuestion, QuestionPath};
 use super::super::answers::{Questions, resolve};
 use super::super::event::Answers;
-use super::super::resume::{GivenAnswers, number_of, task_of};
+use super::super::resume::{GivenAnswers, task_of};
 use super::super::setup::HandleError;
 use super::super::superstep::ordinal;
 use super::RunTree;
@@ -58,24 +58,32 @@ impl RunTree {
             if is_task { asked.push(question) } else { passive.push(question) }
         }
         let mut answered = Vec::new();
-        for namespace in std::iter::once("").chain(self.children.keys().map(|child| &**child)) {
-            for question in self.walker(namespace).map(Walker::answered_questions).unwrap_or_default() {
-                owners.insert(question.id.clone(), (namespace.into(), Some(task_of(&question.id))));
-                answered.push(question);
+        for (namespace, question) in self.answered_by_namespace() {
+            owners.insert(question.id.clone(), (namespace, Some(task_of(&question.id))));
+            answered.push(question);
+        }
+        let mut paths = BTreeMap::new();
+        let mut asked_again = BTreeSet::new();
+        for question in &asked {
+            let Some((owner, _)) = owners.get(&question.id) else { continue };
+            let task = task_of(&question.id);
+            paths.insert(question.id.clone(), self.path_to(owner, &task));
+            if self.walker(owner).is_some_and(|walker| walker.asks_again(&task)) {
+                asked_again.insert(question.id.clone());
             }
         }
         let status = if asked.is_empty() { self.root.status() } else { self.summary().status };
         // A run that was cut short has still to stop at the pauses of its child runs: they have not been shown yet.
         let was_told = !self.root.is_recovered() && self.root.status() != Status::Running;
         let passes_all = was_told && asked.is_empty() && !matches!(answers, Answers::ById(_));
-        let questions = Questions { open: &asked, passive: &passive, answered, status };
+        let questions = Questions { open: &asked, passive: &passive, answered, paths, asked_again, status };
         let resolved = resolve(&questions, answers, now)?;
         let mut given = Given::new();
         for (id, answer) in resolved {
             let Some((owner, task)) = owners.get(&id) else { continue };
             let of_run = given.entry(Arc::clone(owner)).or_default();
             if let Some(task) = task {
-                of_run.insert(Arc::clone(task), (number_of(&id), answer));
+                of_run.insert(Arc::clone(task), answer.of_question(&id, now));
             }
         }
         if passes_all {
@@ -86,6 +94,72 @@ impl RunTree {
             }
         }
         Ok(given)
+    }
+
+    fn answered_by_namespace(&self) -> Vec<(Arc<str>, AnsweredQuestion)> {
+        let mut found = Vec::new();
+        for namespace in std::iter::once("").chain(self.children.keys().map(|child| &**child)) {
+            let Some(walker) = self.walker(namespace) else { continue };
+            found.extend(walker.answered_questions().into_iter().map(|question| {
+                let node = walker.path_of(&question.node);
+                (Arc::from(namespace), AnsweredQuestion { node, ..question })
+            }));
+        }
+        found
+    }
+
+    /// The questions that have their answer, in supersteps that have not committed.
+    pub fn answered(&self) -> Vec<AnsweredQuestion> {
+        self.answered_by_namespace().into_iter().map(|(_, question)| question).collect()
+    }
+
+    /// The question with that name that was answered last, in supersteps that have not committed: an id, a node, or a path such as
+    /// `each#2/ask`.
+    pub fn answered_named(&self, name: &str) -> Option<AnsweredQuestion> {
+        let is_named = |(namespace, question): &(Arc<str>, AnsweredQuestion)| {
+            question.id == name
+                || question.node == name
+                || self.path_to(namespace, &task_of(&question.id)).is_named(name)
+        };
+        self.answered_by_namespace().into_iter().rfind(is_named).map(|(_, question)| question)
+    }
+
+    /// Whether an open question is asked again by a resume if accepted changes have made it another one.
+    pub fn is_asked_again(&self, id: &str) -> bool {
+        let mut found = self.open("").into_iter().filter(|(_, asked)| asked.id == id);
+        found.any(|(owner, asked)| {
+            self.walker(&owner).is_some_and(|walker| walker.asks_again(&task_of(&asked.id)))
+        })
+    }
+
+    /// Whether the graph of the run at the top has a node of that name.
+    pub fn has_node(&self, name: &str) -> bool {
+        self.root.graph().find(name).is_some()
+    }
+
+    /// The ids of the open questions that have this name: an id, a node, or a path such as `each#2/ask`.
+    pub fn open_named(&self, name: &str) -> Vec<String> {
+        let is_named = |(owner, asked): &(Arc<str>, InterruptRecord)| {
+            asked.id == name || asked.node == name || self.path_to(owner, &task_of(&asked.id)).is_named(name)
+        };
+        self.open("").into_iter().filter(is_named).map(|(_, asked)| asked.id).collect()
+    }
+
+    /// The path to a task of a run.
+    fn path_to(&self, namespace: &str, task: &str) -> QuestionPath {
+        let mut path = match self.children.get(namespace) {
+            Some(child) => self.path_to(&child.parent, &child.task),
+            None => QuestionPath::default(),
+        };
+        path.0.extend(self.walker(namespace).into_iter().flat_map(|walker| walker.question_path(task).0));
+        path
+    }
+
+    /// Has the child runs ask those questions again that may have changed and that no answer has come for.
+    pub(super) fn ask_changed_again(&mut self) {
+        for child in self.children.values_mut() {
+            child.walker.ask_changed_again();
+        }
     }
 
     /// What answers have added to budgets of language models in a child run is added to those of the runs around it, too: its

@@ -1,0 +1,57 @@
+//! The questions of a run that have expired: no answer counts any more, and nothing happens before the run is resumed.
+
+use graph_core::question::{ExpiredQuestion, Question};
+use graph_core::record::{InterruptRecord, Status};
+use graph_host::context::Context;
+use graph_host::terminal::prompt::expired_line;
+use graph_host::terminal::width::one_line;
+use graph_runtime::error::Result;
+use graph_runtime::graph_store::{CheckpointStore, RunRow};
+use graph_runtime::host::now;
+use serde_json::{Value, json};
+
+use super::{run_view, tree};
+
+/// A question that has expired.
+pub(super) struct ExpiredInterrupt {
+    asked: InterruptRecord,
+    expired: ExpiredQuestion,
+}
+
+impl ExpiredInterrupt {
+    /// What it is in a document.
+    pub(super) fn document(&self) -> Value {
+        let Self { asked, expired } = self;
+        json!({
+            "id": asked.id,
+            "node": asked.node,
+            "until": expired.until.to_string(),
+            "default": expired.default,
+        })
+    }
+
+    /// What counts instead of an answer, in a line.
+    pub(super) fn line(&self) -> String {
+        format!("{} {}", one_line(&self.asked.node, 60), expired_line(&self.expired, now()))
+    }
+}
+
+/// The questions of a run that have expired. There are none of a run whose records cannot be read: other commands say why.
+pub(super) fn of(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Vec<ExpiredInterrupt> {
+    if row.status != Status::Interrupted {
+        return Vec::new();
+    }
+    let asked = open(store, row, context).unwrap_or_default();
+    let expired = |asked: InterruptRecord| {
+        let expired = Question::of(&asked.payload.0).expired(now())?;
+        Some(ExpiredInterrupt { asked, expired })
+    };
+    asked.into_iter().filter_map(expired).collect()
+}
+
+fn open(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result<Vec<InterruptRecord>> {
+    let told = run_view::newest(store, row, context)?;
+    let mut open = told.status().map(|status| status.interrupts.clone()).unwrap_or_default();
+    open.extend(tree::open(&tree::read(store, row, told.key())?));
+    Ok(open)
+}

@@ -1,0 +1,266 @@
+//! Answers as they are typed on a command line: which question each is for.
+//!
+//! `NAME=ANSWER` is an answer to a question of that name: its id, its node, or a path such as `each#2/ask`. It stays one if the
+//! question has its answer already: then it is refused, and is no answer to another question. A text that only looks like this is
+//! written `NAME=TEXT=TEXT`. The name of a node that has not asked yet is that of a question that is answered in advance.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use graph_core::diagnostic::printable;
+use graph_core::question::{AnswerError, Question};
+use graph_core::record::{ErrorCode, InterruptRecord};
+use graph_core::walker::{AnsweredQuestion, Answers, RunTree};
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::host::now;
+
+/// How a text is given that would be taken for JSON.
+pub const AS_TEXT: &str = "a text is put in quotes of its own, such as '\"3\"'";
+
+/// Looks a question up that was answered in a superstep that has committed, by its name.
+pub type AnsweredLookup<'l> = dyn Fn(&str) -> Result<Option<AnsweredQuestion>> + 'l;
+
+/// Answers as they are typed, in order.
+#[derive(Clone, Debug, Default)]
+pub struct TypedAnswers(VecDeque<String>);
+
+impl TypedAnswers {
+    /// The values of `--answer`.
+    pub fn new(answers: Vec<String>) -> Self {
+        Self(answers.into())
+    }
+
+    /// Whether none is left.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds those for questions that come later.
+    pub fn append(&mut self, mut later: Self) {
+        self.0.append(&mut later.0);
+    }
+
+    /// Takes the answers that a resume brings for the questions that are open. Those that are left are for questions that the
+    /// run has yet to ask.
+    pub fn take(&mut self, run: &RunTree, committed: &AnsweredLookup<'_>) -> Result<Answers> {
+        let open = questions(run);
+        let mut by_id = BTreeMap::new();
+        let mut bare = VecDeque::new();
+        for text in std::mem::take(&mut self.0) {
+            let Some((name, answer)) = named(&text, run, committed)? else {
+                bare.push_back(text);
+                continue;
+            };
+            let id = match name {
+                Name::Open(id) => id,
+                Name::Answered(answered) => answered.id,
+                Name::Later => {
+                    self.0.push_back(text);
+                    continue;
+                }
+            };
+            let asked = open.iter().find(|asked| asked.id == id);
+            let value = read(answer, asked, run)?;
+            if by_id.insert(id.clone(), value).is_some() {
+                return Err(Error::usage(format!("there are two answers for `{}`", printable(&id))));
+            }
+        }
+        if let Some(answers) = self.take_bare(bare, &by_id, &open, run)? {
+            return Ok(answers);
+        }
+        Ok(if by_id.is_empty() { Answers::None } else { Answers::ById(by_id) })
+    }
+
+    /// Takes the answers without a name.
+    fn take_bare(
+        &mut self,
+        mut bare: VecDeque<String>,
+        by_id: &BTreeMap<String, Value>,
+        open: &[InterruptRecord],
+        run: &RunTree,
+    ) -> Result<Option<Answers>> {
+        let Some(first) = bare.front() else { return Ok(None) };
+        let help = "write each as --answer ID=ANSWER; the ids are those that the run lists";
+        match open {
+            [] => {
+                // Without an open question, the question that it is for may have its answer already.
+                if let Some(answered) = run.answered().into_iter().max_by_key(|answered| answered.at) {
+                    return Err(was_answered(&answered));
+                }
+            }
+            [asked] if by_id.is_empty() => {
+                let value = read(first, Some(asked), run)?;
+                bare.pop_front();
+                self.0.append(&mut bare);
+                return Ok(Some(Answers::Bare(value)));
+            }
+            _ if !by_id.is_empty() => {
+                return Err(Error::usage(
+                    "one of the answers has no id, or one that no open question has".to_owned(),
+                )
+                .help(help));
+            }
+            _ if bare.len() > 1 => {
+                return Err(Error::usage("there are several answers without an id".to_owned()).help(help));
+            }
+            _ => {
+                // Of several questions it answers none: the walker says so.
+                if let Some(name) = misnamed(first) {
+                    let message = format!("no open question has the id or the node `{name}`");
+                    return Err(Error::usage(message).help(format!("open are: {}", listed(open))));
+                }
+                return Ok(Some(Answers::Bare(read(first, None, run)?)));
+            }
+        }
+        self.0.append(&mut bare);
+        Ok(None)
+    }
+
+    /// Takes the answers to the questions that a run has just asked: the first one with the name of the question, else the first
+    /// one without a name. `None` if it asks and none of these is for it.
+    pub fn take_next(&mut self, run: &RunTree) -> Result<Option<Answers>> {
+        let open = questions(run);
+        let mut by_id = BTreeMap::new();
+        for asked in &open {
+            let is_for = |text: &String| {
+                let name = text.split_once('=').map(|(name, _)| name);
+                name.is_some_and(|name| run.open_named(name).contains(&asked.id))
+            };
+            let is_bare = |text: &String| !text.split_once('=').is_some_and(|(name, _)| is_name(name, run));
+            let found = self.0.iter().position(is_for).or_else(|| self.0.iter().position(is_bare));
+            let Some(text) = found.and_then(|at| self.0.remove(at)) else { continue };
+            let answer = match text.split_once('=') {
+                Some((_, answer)) if is_for(&text) => answer,
+                _ => &text,
+            };
+            by_id.insert(asked.id.clone(), read(answer, Some(asked), run)?);
+        }
+        Ok(match (by_id.is_empty(), open.is_empty()) {
+            (false, _) => Some(Answers::ById(by_id)),
+            // It only pauses.
+            (true, true) => Some(Answers::None),
+            (true, false) => None,
+        })
+    }
+}
+
+/// The question that a name is for.
+enum Name {
+    /// An open one, by its id.
+    Open(String),
+    /// One that has its answer, which another one replaces.
+    Answered(AnsweredQuestion),
+    /// One that is not asked yet.
+    Later,
+}
+
+/// The question that `NAME=ANSWER` is for, and the answer; `None` for a text without a name.
+fn named<'t>(
+    text: &'t str,
+    run: &RunTree,
+    committed: &AnsweredLookup<'_>,
+) -> Result<Option<(Name, &'t str)>> {
+    let Some((name, answer)) = text.split_once('=') else { return Ok(None) };
+    let ids = run.open_named(name);
+    match &ids[..] {
+        [id] => return Ok(Some((Name::Open(id.clone()), answer))),
+        [] => {}
+        ids => {
+            let ids: Vec<_> = ids.iter().map(|id| format!("`{}`", printable(id))).collect();
+            let message =
+                format!("`{}` asks more than once; answer by id: {}", printable(name), ids.join(", "));
+            return Err(Error::of_run(ErrorCode::AmbiguousAnswer, message));
+        }
+    }
+    if !is_name(name, run) {
+        return Ok(None);
+    }
+    if let Some(answered) = run.answered_named(name) {
+        return match answered.id == name && !answered.is_final {
+            true => Ok(Some((Name::Answered(answered), answer))),
+            false => Err(was_answered(&answered)),
+        };
+    }
+    if let Some(answered) = committed(name)? {
+        return Err(was_answered(&answered));
+    }
+    if is_id(name) && !is_node(name, run) {
+        let message = format!("no question has the id or the node `{}`", printable(name));
+        return Err(Error::of_run(ErrorCode::UnknownInterrupt, message).help(listed_help(&questions(run))));
+    }
+    Ok(Some((Name::Later, answer)))
+}
+
+fn listed_help(open: &[InterruptRecord]) -> String {
+    let list = "`graph-host runs show RUN` lists the questions with their ids";
+    match open {
+        [] => format!("no question is open; {list}"),
+        open => format!("open are: {}; {list}", listed(open)),
+    }
+}
+
+fn was_answered(answered: &AnsweredQuestion) -> Error {
+    let code = if answered.expired.is_some() { ErrorCode::AnswerTooLate } else { ErrorCode::AlreadyAnswered };
+    Error::of_run(code, printable(&answered.to_string()).into_owned()).help(
+        "a text that only looks like this is written ID=TEXT, with the id of the question that it answers",
+    )
+}
+
+/// The open questions of a run; pauses ask nothing.
+fn questions(run: &RunTree) -> Vec<InterruptRecord> {
+    let mut open = run.summary().interrupts;
+    open.retain(|asked| !asked.payload.0.is_null());
+    open
+}
+
+/// Whether a text is the name of a question, open or not: an id, a node, or a path.
+fn is_name(name: &str, run: &RunTree) -> bool {
+    !run.open_named(name).is_empty() || is_node(name, run) || is_id(name)
+}
+
+/// Whether it begins with a node of the run's graph.
+fn is_node(name: &str, run: &RunTree) -> bool {
+    let first = name.split('/').next().unwrap_or_default();
+    run.has_node(first.split('#').next().unwrap_or_default())
+}
+
+/// Whether it looks like an id. A misspelt id is better refused than taken for an answer.
+fn is_id(name: &str) -> bool {
+    name.contains('/') && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-/.@#".contains(&byte))
+}
+
+/// What an answer means, as it is typed, to a question.
+fn read(text: &str, asked: Option<&InterruptRecord>, run: &RunTree) -> Result<Value> {
+    let question = asked.map(|asked| Question::of(&asked.payload.0)).unwrap_or_default();
+    let is_expired = question.expired(now()).is_some();
+    let read = question.read(text);
+    // The walker refuses what comes too late, and asks a question that has changed again.
+    if is_expired || read.is_err() && asked.is_some_and(|asked| run.is_asked_again(&asked.id)) {
+        return Ok(Value::from(text));
+    }
+    read.map_err(|error| {
+        let whose = asked.map_or(String::new(), |asked| {
+            format!(" to `{}` ({})", printable(&asked.id), printable(&asked.node))
+        });
+        let refused =
+            Error::usage(format!("the answer{whose} is not accepted: {}", printable(&error.to_string())));
+        match error {
+            AnswerError::Json(_) => refused.help(AS_TEXT),
+            _ => refused,
+        }
+    })
+}
+
+/// The part before the `=` of an answer, if it could be a node's name.
+fn misnamed(text: &str) -> Option<&str> {
+    let (name, _) = text.split_once('=')?;
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    (!name.is_empty() && name.bytes().all(is_name)).then_some(name)
+}
+
+/// The questions, as an answer names them.
+fn listed(open: &[InterruptRecord]) -> String {
+    let name = |asked: &InterruptRecord| format!("{} ({})", printable(&asked.id), printable(&asked.node));
+    open.iter().map(name).collect::<Vec<_>>().join(", ")
+}

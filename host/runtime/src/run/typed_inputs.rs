@@ -1,0 +1,196 @@
+//! Inputs as they are typed on a command line: `KEY=VALUE`, where the graph's `config_schema` says which type a value has.
+
+use graph_core::json::{self, TreeLimit, canonical_string};
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+use crate::run::typed_answers::AS_TEXT;
+
+/// How deep inputs may nest.
+pub const MAX_DEPTH: usize = 128;
+/// How many references of a schema are followed, one after the other.
+const REFERENCES: usize = 16;
+
+/// Reads inputs as they are typed. Where the schema declares a text, the value is the text as it is typed; where it declares another
+/// type, it is JSON. Without a declared type it is JSON, except for a number that is not written as JSON writes it: `1.10` and `12e02`
+/// stay texts.
+pub fn read(schema: Option<&Value>, typed: &[(String, String)]) -> Result<Map<String, Value>> {
+    let mut inputs = Map::new();
+    for (key, text) in typed {
+        inputs.insert(key.clone(), read_one(schema, key, text)?);
+    }
+    Ok(inputs)
+}
+
+fn read_one(schema: Option<&Value>, key: &str, text: &str) -> Result<Value> {
+    let declared = schema.and_then(|schema| {
+        let of_key = schema.get("properties")?.get(key)?;
+        Some(declared_type(of_key, schema, REFERENCES))
+    });
+    let declared = declared.unwrap_or(DeclaredType::Any);
+    match declared {
+        DeclaredType::Text => return Ok(Value::from(text)),
+        DeclaredType::TextOrNull if text.trim() != "null" => return Ok(Value::from(text)),
+        _ => {}
+    }
+    let is_canonical = |value: &Value| !value.is_number() || canonical_string(value) == text;
+    match json::parse_strict(text.trim(), MAX_DEPTH, TreeLimit::INPUTS) {
+        Ok(value) if declared != DeclaredType::Any || is_canonical(&value) => Ok(value),
+        // What the schema wants is no text: it says so.
+        Ok(_) => Ok(Value::from(text)),
+        Err(error) if json::is_json(text.trim()) => {
+            let message = format!("`{key}` is JSON that cannot be used unchanged: {error}");
+            Err(Error::usage(message).help(AS_TEXT))
+        }
+        Err(_) => Ok(Value::from(text)),
+    }
+}
+
+/// The type that a schema declares, as far as it matters for a typed value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DeclaredType {
+    /// Texts alone.
+    Text,
+    /// Texts, and null.
+    TextOrNull,
+    /// No texts.
+    Other,
+    /// Texts and other values, or nothing is declared.
+    Any,
+}
+
+fn declared_type(schema: &Value, root: &Value, left: usize) -> DeclaredType {
+    let Some(left) = left.checked_sub(1) else { return DeclaredType::Any };
+    let below = |schema: &Value| declared_type(schema, root, left);
+    if let Some(names) = schema.get("type") {
+        let names: Vec<&str> = match names {
+            Value::Array(list) => list.iter().filter_map(Value::as_str).collect(),
+            name => name.as_str().into_iter().collect(),
+        };
+        return of_values(names.into_iter().map(|name| match name {
+            "string" => DeclaredType::Text,
+            "null" => DeclaredType::TextOrNull,
+            _ => DeclaredType::Other,
+        }));
+    }
+    if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+        return of_values(values.iter().map(of_value));
+    }
+    if let Some(value) = schema.get("const") {
+        return of_values(std::iter::once(of_value(value)));
+    }
+    let reference = schema.get("$ref").and_then(Value::as_str).and_then(|name| name.strip_prefix('#'));
+    if let Some(found) = reference.and_then(|pointer| root.pointer(pointer)) {
+        return below(found);
+    }
+    for key in ["anyOf", "oneOf"] {
+        if let Some(list) = schema.get(key).and_then(Value::as_array) {
+            let mut types = list.iter().map(below);
+            let first = types.next().unwrap_or(DeclaredType::Any);
+            return if types.all(|one| one == first) { first } else { DeclaredType::Any };
+        }
+    }
+    let all = schema.get("allOf").and_then(Value::as_array).into_iter().flatten();
+    all.map(below).find(|one| *one != DeclaredType::Any).unwrap_or(DeclaredType::Any)
+}
+
+fn of_value(value: &Value) -> DeclaredType {
+    match value {
+        Value::String(_) => DeclaredType::Text,
+        Value::Null => DeclaredType::TextOrNull,
+        _ => DeclaredType::Other,
+    }
+}
+
+/// The type of a choice of values; null alone is no text.
+fn of_values(types: impl Iterator<Item = DeclaredType>) -> DeclaredType {
+    let (mut text, mut null, mut other) = (false, false, false);
+    for one in types {
+        match one {
+            DeclaredType::Text => text = true,
+            DeclaredType::TextOrNull => null = true,
+            _ => other = true,
+        }
+    }
+    match (text, null, other) {
+        (true, false, false) => DeclaredType::Text,
+        (true, true, false) => DeclaredType::TextOrNull,
+        (false, _, _) if null || other => DeclaredType::Other,
+        _ => DeclaredType::Any,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    fn typed(schema: &Value, text: &str) -> Value {
+        read_one(Some(schema), "v", text).unwrap()
+    }
+
+    #[test]
+    fn a_declared_text_is_the_text_as_it_is_typed() {
+        let root =
+            |of_v: Value| json!({ "properties": { "v": of_v }, "$defs": { "zip": { "type": "string" } } });
+        for texts in [
+            json!({ "type": "string" }),
+            json!({ "type": ["string"] }),
+            json!({ "enum": ["1", "2"] }),
+            json!({ "const": "x" }),
+            json!({ "$ref": "#/$defs/zip" }),
+            json!({ "allOf": [{ "minLength": 1 }, { "$ref": "#/$defs/zip" }] }),
+            json!({ "anyOf": [{ "type": "string", "minLength": 3 }, { "const": "" }] }),
+        ] {
+            for text in ["12345", "01234", "1.10", "null", "true", "{\"a\":1}", "\"x\"", " 1", ""] {
+                assert_eq!(typed(&root(texts.clone()), text), json!(text), "{texts}");
+            }
+        }
+        let optional = root(json!({ "type": ["string", "null"] }));
+        assert_eq!((typed(&optional, "7"), typed(&optional, "null")), (json!("7"), Value::Null));
+        let circle = json!({ "properties": { "v": { "$ref": "#/properties/v" } } });
+        assert_eq!(typed(&circle, "1.10"), json!("1.10"));
+    }
+
+    #[test]
+    fn another_declared_type_is_json() {
+        let schema = json!({ "properties": { "v": { "type": "number" } } });
+        for (text, value) in
+            [("1.10", json!(1.1)), ("12e02", json!(1200.0)), (" 7", json!(7)), ("01", json!("01"))]
+        {
+            assert_eq!(typed(&schema, text), value, "{text}");
+        }
+        let schema = json!({ "properties": { "v": { "enum": [1, null] } } });
+        assert_eq!((typed(&schema, "1.0"), typed(&schema, "null")), (json!(1.0), Value::Null));
+        assert!(read_one(Some(&schema), "v", "1e400").is_err());
+    }
+
+    #[test]
+    fn without_a_declared_type_a_number_is_one_if_it_is_written_as_one() {
+        for text in ["1.10", "12e02", "1.0", "-0", "01", "1E5", "+1", " 3", "{a: 1}", "NaN", ""] {
+            assert_eq!(read_one(None, "v", text).unwrap(), json!(text));
+        }
+        for (text, value) in [
+            ("3", json!(3)),
+            ("-1.5", json!(-1.5)),
+            ("18446744073709551615", json!(u64::MAX)),
+            ("true", json!(true)),
+            ("null", Value::Null),
+            ("\"3\"", json!("3")),
+            ("{ \"a\": [1.10, null] }", json!({ "a": [1.1, null] })),
+        ] {
+            assert_eq!(read_one(None, "v", text).unwrap(), value, "{text}");
+        }
+        for lossy in [r#"{"a":1,"a":2}"#, r#""\ud800""#, "18446744073709551616", "1e400"] {
+            assert!(
+                read_one(None, "v", lossy)
+                    .unwrap_err()
+                    .help_text()
+                    .unwrap_or_default()
+                    .contains("quotes of its own")
+            );
+        }
+    }
+}
