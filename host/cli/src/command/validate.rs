@@ -293,7 +293,7 @@ fn report_items(path: &Path, args: &Args, context: &Context) -> Result<ItemRepor
         problem,
     });
     let warnings =
-        if args.caps.is_some() { plan.warnings() } else { ItemReport::of_scripts(&graph).warnings };
+        if args.caps.is_some() { plan.warnings() } else { ItemReport::without_items(&graph).warnings };
     Ok(ItemReport { problems: found.collect(), warnings })
 }
 
