@@ -200,7 +200,7 @@ fn check_message(path: &str, message: &Message) -> Result<(), CheckError> {
                 if !calls.insert(call.id.as_str()) {
                     return fail(format!("{path}.id"), Rule::Repeated);
                 }
-                // A model can ask for no tool at all, and the conversation goes on with what it is told then.
+                // A model can ask for no tool at all; the conversation continues with the answer to that.
                 at_most(&format!("{path}.name"), call.name.len(), MAX_SHORT_TEXT, "bytes")?;
                 if !call.arguments.is_object() && !call.arguments.is_string() {
                     return fail(format!("{path}.arguments"), Rule::NotAnObject);

@@ -46,7 +46,7 @@ impl Dialect {
         matches!(self, Self::Rye)
     }
 
-    /// Whether a `foreach` goes on after an element that failed, and its list has the result that says so, where its node says nothing else
+    /// Whether a `foreach` continues after an element that failed, and its list has the result that says so, where its node says nothing else
     /// of failures.
     pub const fn collects_failures(self) -> bool {
         matches!(self, Self::Rye)

@@ -58,7 +58,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// How commands of CI systems go on behind a `#`, wherever they stand in a line.
+/// The continuations of a `#` that make a command of a CI system anywhere in a line.
 const IN_A_LINE: [&str; 3] = ["#[", "#vso[", "#teamcity["];
 
 /// The text with the beginning of each command of a CI system escaped: those that read the output of a program take

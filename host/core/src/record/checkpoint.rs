@@ -73,7 +73,7 @@ pub struct GivenRecord {
     /// When each answer came, by its number, as far as it is known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub arrived: BTreeMap<u32, Timestamp>,
-    /// The numbers of the answers that nobody gave, with the deadlines that had passed: the answer is the question's default, or
+    /// The numbers of the answers that no one gave, with the deadlines that had passed: the answer is the question's default, or
     /// null if it has none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub expired: BTreeMap<u32, Timestamp>,

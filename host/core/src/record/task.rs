@@ -42,7 +42,7 @@ pub struct TaskSummary {
     /// What happened in it and is in no earlier record of the run's history.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<TaskEvent>,
-    /// The numbers of the answers that nobody gave, with the deadlines that had passed: the answer is the question's default, or
+    /// The numbers of the answers that no one gave, with the deadlines that had passed: the answer is the question's default, or
     /// null if it has none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub expired: BTreeMap<u32, Timestamp>,
@@ -231,7 +231,7 @@ pub struct AnswersRecord {
     /// them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dropped: Vec<u32>,
-    /// The numbers of the answers that nobody gave, with the deadlines that had passed: the answer is the question's default, or
+    /// The numbers of the answers that no one gave, with the deadlines that had passed: the answer is the question's default, or
     /// null if it has none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub expired: BTreeMap<u32, Timestamp>,

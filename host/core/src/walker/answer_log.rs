@@ -20,7 +20,7 @@ pub(super) struct TaskAnswer {
     pub question: u32,
     /// What counts: the answer; of a question that expired, its default, or null if it has none.
     pub value: Value,
-    /// The deadline of a question that had expired: nobody gave the answer.
+    /// The deadline of a question that had expired: no one gave the answer.
     pub expired: Option<Timestamp>,
     /// When it came.
     pub at: Timestamp,
@@ -45,7 +45,7 @@ pub(super) struct AnswerLog {
     dropped: BTreeSet<u32>,
     /// The answers to the host's own questions.
     granted: BTreeMap<u32, ModelGrant>,
-    /// Those that nobody gave, with the deadlines of their questions.
+    /// Those that no one gave, with the deadlines of their questions.
     expired: BTreeMap<u32, Timestamp>,
     /// When each came, as far as it is known.
     arrived: BTreeMap<u32, Timestamp>,
@@ -132,7 +132,7 @@ impl AnswerLog {
         self.numbered().filter(|(number, _)| self.counts(*number)).map(|(_, answer)| answer).last()
     }
 
-    /// Whether nobody gave the newest answer that counts, since its question had expired.
+    /// Whether no one gave the newest answer that counts, since its question had expired.
     pub(super) fn is_newest_expired(&self) -> bool {
         self.numbers().last().is_some_and(|number| self.expired.contains_key(&number))
     }
@@ -211,7 +211,7 @@ impl AnswerLog {
         self.granted.keys().copied().collect()
     }
 
-    /// The numbers of those that nobody gave, with the deadlines of their questions, for a record.
+    /// The numbers of those that no one gave, with the deadlines of their questions, for a record.
     pub(super) const fn expired(&self) -> &BTreeMap<u32, Timestamp> {
         &self.expired
     }
@@ -221,7 +221,7 @@ impl AnswerLog {
         &self.arrived
     }
 
-    /// Those that count, as the answers that a task has from the start: numbered anew.
+    /// Those that count, as the answers that a task has from the start: numbered again.
     pub(super) fn of_those_that_count(&self) -> Self {
         let mut log = Self::default();
         for number in self.numbers() {
@@ -236,7 +236,7 @@ impl AnswerLog {
         log
     }
 
-    /// The answers that count, each with its number, when it came, and the deadline if nobody gave it.
+    /// The answers that count, each with its number, when it came, and the deadline if no one gave it.
     pub(super) fn details(
         &self,
     ) -> impl Iterator<Item = (u32, &Value, Option<Timestamp>, Option<Timestamp>)> {

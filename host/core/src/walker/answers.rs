@@ -42,7 +42,7 @@ pub struct AnsweredQuestion {
     pub answer: Value,
     /// When the answer came, as far as that is known.
     pub at: Option<Timestamp>,
-    /// The deadline, if nobody gave the answer before it.
+    /// The deadline, if no one gave the answer before it.
     pub expired: Option<Timestamp>,
     /// Another answer cannot replace it: its task has its result.
     pub is_final: bool,
@@ -84,7 +84,7 @@ pub(super) struct Questions<'a> {
 #[derive(Debug)]
 pub(super) struct ResolvedAnswer {
     value: Value,
-    /// The deadline of the question, if nobody gave the answer.
+    /// The deadline of the question, if no one gave the answer.
     expired: Option<Timestamp>,
 }
 

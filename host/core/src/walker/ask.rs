@@ -11,7 +11,7 @@ use crate::work::Meter;
 /// The answer that an `ask` node has been given.
 pub(super) struct GivenAnswer<'a> {
     pub answer: &'a Value,
-    /// Nobody gave it before the deadline.
+    /// No one gave it before the deadline.
     pub is_expired: bool,
     /// The question that it was given for, as far as it is known.
     pub asked: Option<&'a Value>,

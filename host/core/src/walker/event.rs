@@ -240,7 +240,7 @@ pub enum Answers {
 pub enum RecordedAnswer {
     /// It was given.
     Given(Value),
-    /// Nobody gave it before the deadline.
+    /// No one gave it before the deadline.
     Expired(Timestamp),
 }
 

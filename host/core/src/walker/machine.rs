@@ -86,7 +86,7 @@ pub struct Walker {
     pub(super) graph: Arc<Graph>,
     /// The graph asks what has become of the threads that it has started, or may ask.
     keeps_threads: bool,
-    /// From the first beginning to the last end of the attempts, those of child runs included, since a task above was told last.
+    /// From the first beginning to the last end of the attempts, those of child runs included, since the last report of a task above.
     took: Timing,
     pub(super) setup: Setup,
     pub(super) digests: TaskDigests,

@@ -135,7 +135,7 @@ impl Walker {
                     writes.push(index, channel, size::copy(value, meter)?, mode);
                 }
             }
-            // In Rye's dialect the list of results tells it.
+            // In Rye's dialect the list of results says so.
             let is_kept = matches!(&node.kind, NodeKind::Foreach(foreach) if foreach.keeps_failures);
             if let TaskState::Handled(failure) = task.state()
                 && !is_kept

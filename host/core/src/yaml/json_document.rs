@@ -39,7 +39,7 @@ impl JsonReader<'_> {
         self.text[self.at..].chars().next()
     }
 
-    /// Moves on by so many bytes.
+    /// Moves on by that many bytes.
     fn skip(&mut self, bytes: usize) {
         for c in self.text[self.at..self.at + bytes].chars() {
             if c == '\n' {

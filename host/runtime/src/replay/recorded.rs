@@ -44,7 +44,7 @@ pub(super) struct Known {
     pub(super) answers: Vec<Canonical>,
     /// The indices of answers that were discarded later.
     pub(super) dropped: Vec<u32>,
-    /// The numbers of the answers that nobody gave before the deadline.
+    /// The numbers of the answers that no one gave before the deadline.
     pub(super) expired: BTreeMap<u32, Timestamp>,
     pub(super) journal: Vec<AttemptJournal>,
     /// The cached result that was used instead of a dispatch.

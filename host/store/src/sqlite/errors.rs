@@ -56,7 +56,7 @@ struct DamagedRun {
     reason: String,
 }
 
-/// A value in the row of a run is none of its column: tells which run, and which column. Other errors stay as they are.
+/// A value in the row of a run is none of its column: the error names the run and the column. Other errors stay as they are.
 pub(super) fn damaged_run(row: &Row<'_>, number: usize, error: Error) -> Error {
     let column = |at: usize| row.as_ref().column_name(at).unwrap_or("a column").to_owned();
     let reason = match &error {

@@ -41,7 +41,7 @@ pub(super) fn run(
     context: &Context,
 ) -> Result<Exit> {
     if args.stream.contains(&StreamKind::Messages) {
-        let message = "`messages` are told while language models answer, and no history has them";
+        let message = "`messages` are reported while language models answer, and no history has them";
         let help = format!(
             "see them live with `graph-host run --stream messages`; what was said is in `graph-host runs transcript {}`",
             row.run_id

@@ -27,7 +27,7 @@ pub const DIFFERENCES: [Difference; 10] = [
     },
     Difference {
         point: "an element of a `foreach` that fails, where the node has neither `on_item_error` nor `on_error`",
-        rye: "has its result that says so, or `{status: error, error}`, in the list, and the others go on",
+        rye: "has its result that says so, or `{status: error, error}`, in the list, and the others continue",
         graph_host: "fails the node",
     },
     Difference {
