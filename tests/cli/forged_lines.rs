@@ -120,7 +120,7 @@ fn what_a_case_says_is_no_line_of_ours() {
             "a.case.yaml",
             &format!(
                 "name: {quoted}\nabout: {quoted}\ngraph: {{ start: f, nodes: {{ f: {{ type: fail, fail: {{ message: {quoted} }} }} }} }}\n\
-                 script:\n  - run: {{ inputs: {{ a: {quoted} }} }}\n    expect: {{ status: completed, error: {{ message: {quoted} }}, state: {{ x: {quoted} }} }}\n"
+                 script:\n  - run: {{ inputs: {{ a: {quoted} }} }}\n    expect: {{ status: completed, error: {{ contains: [{quoted}] }}, state: {{ x: {quoted} }} }}\n"
             ),
         );
         place.write("b.case.yaml", &format!("name: {quoted}\n{quoted}: 1\nscript: [{{ {quoted}: 1 }}]\n"));

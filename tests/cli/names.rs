@@ -247,7 +247,7 @@ fn commands_that_are_shown_name_the_project_that_was_given() {
         &["resume", "r"],
         &["runs", "cancel", "r"],
         &["runs", "show", "nobody"],
-        &["runs", "history", "r", "--last", "x"],
+        &["runs", "history", "nobody"],
     ] {
         let ran = at(&[args, &["--project", project]].concat());
         for command in shown_commands(&ran) {

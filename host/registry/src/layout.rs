@@ -77,13 +77,13 @@ impl Layout {
 
     /// The error of what could not be read or written: something in the directory is not what it has to be, or the system says so.
     fn failed(&self, what: &str, done: &'static str, source: io::Error) -> TransportError {
-        let reason = Refusal::of(&source).map(|refusal| match refusal {
-            Refusal::NotRegular { .. } => "it is not a file".to_owned(),
-            _ => {
-                let path = refusal.path();
-                let inner = path.strip_prefix(self.folder.path()).unwrap_or(path).display();
-                printable(&format!("`{inner}`: {refusal}")).into_owned()
+        let reason = Refusal::of(&source).map(|refusal| {
+            if matches!(refusal, Refusal::NotRegular { .. }) {
+                return "it is not a file".to_owned();
             }
+            let path = refusal.path();
+            let inner = path.strip_prefix(self.folder.path()).unwrap_or(path).display();
+            printable(&format!("`{inner}`: {refusal}")).into_owned()
         });
         match reason {
             Some(reason) => self.broken(what, reason),
@@ -372,8 +372,11 @@ mod tests {
         assert_eq!(listed, 3, "one with a name, the referrer, and the list of referrers by its tag");
     }
 
+    /// Everything below a folder, with the bytes of files.
+    type Seen = Vec<(std::path::PathBuf, Option<Vec<u8>>)>;
+
     /// A folder with a file in it, and the text of everything below it, links not followed.
-    fn other() -> (tempfile::TempDir, impl Fn() -> Vec<(std::path::PathBuf, Option<Vec<u8>>)>) {
+    fn other() -> (tempfile::TempDir, impl Fn() -> Seen) {
         let other = tempfile::tempdir().unwrap();
         fs::create_dir(other.path().join("sha256")).unwrap();
         fs::write(other.path().join("mine"), Index::empty().to_bytes()).unwrap();

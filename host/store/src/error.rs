@@ -457,14 +457,10 @@ mod tests {
         let (run, file, namespace) = ("r-7".to_owned(), PathBuf::from("p/runs.db"), String::new());
         let location = location(&file);
         let bad = || crate::names::run_id("run_id", "../\u{1b}[2J").unwrap_err();
+        let reason = "`created_at` is -1".to_owned();
         let storage: [StorageError; 9] = [
             StorageError::Row { location: location.clone(), table: "runs", row: 7, problem: bad() },
-            StorageError::Run {
-                location: location.clone(),
-                run: "r-7".to_owned(),
-                row: 7,
-                reason: "`created_at` is -1".to_owned(),
-            },
+            StorageError::Run { location: location.clone(), run: run.clone(), row: 7, reason },
             StorageError::NoNextEpoch { location: location.clone() },
             StorageError::Endless { location: location.clone() },
             StorageError::Corrupt {

@@ -336,6 +336,9 @@ impl<'n> Reader<'n> {
         } else {
             match nearest(root, known.clone()) {
                 Some(name) => format!("did you mean `{name}`?"),
+                None if is_shell_variable(root) => {
+                    format!("the variable of a shell is written `$${{{}}}`", excerpt(root))
+                }
                 None => format!("what can be read here: {}", known.collect::<Vec<_>>().join(", ")),
             }
         };
@@ -364,4 +367,10 @@ fn some_of<'a>(names: impl Iterator<Item = &'a str>) -> String {
         names.push("…".to_owned());
     }
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+/// Whether a name is written like a variable of the environment: in capital letters.
+fn is_shell_variable(name: &str) -> bool {
+    let is_in_it = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+    name.bytes().all(is_in_it) && name.bytes().any(|byte| byte.is_ascii_uppercase())
 }

@@ -208,9 +208,8 @@ mod tests {
                 "/properties/x/prefixItems/0",
             ),
         ] {
-            let found: String =
-                InputMarks::of(&schema).elsewhere.unwrap().iter().map(|it| format!("/{it}")).collect();
-            assert_eq!(found, place, "{schema}");
+            let found = InputMarks::of(&schema).elsewhere.unwrap();
+            assert_eq!(format!("/{}", found.join("/")), place, "{schema}");
         }
         let nested = json!({ "properties": { "rules": mark, "x": { "items": { "format": "tools" } } } });
         assert!(InputMarks::of(&nested).elsewhere.is_some(), "names of rules are those of tools");

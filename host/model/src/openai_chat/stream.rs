@@ -53,7 +53,8 @@ impl Events {
     /// Not every server says `[DONE]`, nor why the answer ends. One that has said either has said all of it; `[DONE]` after nothing is
     /// no answer.
     pub(crate) fn finish(self, bounds: &Bounds) -> Result<Response, DecodeError> {
-        if !self.answer.is_finished() && !(self.done && self.answer.has_begun()) {
+        let is_whole = self.answer.is_finished() || (self.done && self.answer.has_begun());
+        if !is_whole {
             return Err(DecodeError::Cut { usage: self.answer.usage });
         }
         self.answer.finish(bounds)

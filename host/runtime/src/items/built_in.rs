@@ -12,6 +12,7 @@ use graph_core::diagnostic::printable;
 use graph_core::digest::Digest;
 use graph_core::graph::ItemType;
 use graph_core::id::{path_of, version_of};
+use graph_core::json::{self, TreeLimit};
 use graph_core::trust::{TrustStore, VerifiedComponent, VerifyError};
 use graph_registry::artifact::{Kind, read_text};
 use serde_json::Value;
@@ -144,7 +145,7 @@ pub fn verify(item: &str, trust: &TrustStore) -> Result<VerifiedComponent> {
 /// The schema of the params of a component of the program, from its statement.
 pub(crate) fn params_schema(item: &str) -> Option<Value> {
     let Content::Component { statement, .. } = BuiltIn::find(item).ok()?.content else { return None };
-    let statement: Value = serde_json::from_str(statement).ok()?;
+    let statement: Value = json::read(statement, TreeLimit::DOCUMENT).ok()?;
     statement.pointer("/predicate/description/params").cloned()
 }
 

@@ -187,7 +187,7 @@ pub enum FindError {
         /// The most similar id that exists.
         nearest: Option<String>,
         /// A script of this id, which a runtime of Rye's would carry out.
-        foreign: Option<String>,
+        foreign: Option<Box<str>>,
     },
     /// The path below the project's `.ai` does not consist of folders and a regular file.
     #[error("`{id}` is not read: {reason}")]
@@ -374,7 +374,7 @@ impl ItemLocator {
     }
 
     /// The script of this id in one of the folders: a tool of Rye's, as its projects have them.
-    fn foreign(&self, item_type: ItemType, id: &str) -> Option<String> {
+    fn foreign(&self, item_type: ItemType, id: &str) -> Option<Box<str>> {
         if item_type != ItemType::Tool {
             return None;
         }
@@ -382,7 +382,7 @@ impl ItemLocator {
         let names =
             folders.flat_map(|folder| FOREIGN.map(|extension| folder.join(format!("{id}.{extension}"))));
         let found = names.filter(|path| path.symlink_metadata().is_ok_and(|metadata| metadata.is_file()));
-        found.map(|path| path.display().to_string()).next()
+        found.map(|path| path.display().to_string().into_boxed_str()).next()
     }
 
     /// Every item of a type, in order of ids; of several with one id, the one that counts. At most 10,000 of each folder.

@@ -255,10 +255,16 @@ impl Puller<'_> {
             is_yanked,
         };
         let envelope = statement.sign(key).map_err(|error| unusable(&error))?;
-        let signed = SignedYank { envelope: &envelope, key: key.id(), at };
+        let published = SignedYank { envelope: &envelope, key: key.id(), at };
         let known = remembered(self.home, &about.id);
         let (known, then) = (Known { attached: None, remembered: &known }, at.max(now));
-        yank::publish(&*transport, &described, signed, Judge { trust: self.trust, at: then.into() }, known)?;
+        yank::publish(
+            &*transport,
+            &described,
+            published,
+            Judge { trust: self.trust, at: then.into() },
+            known,
+        )?;
         let own = self.trust.verify_yank(&envelope, &about, then).map_err(|error| unusable(&error))?;
         yanks.statements.extend(own);
         let yanked = self.trust.yank_of(&yanks.statements).cloned();

@@ -177,10 +177,10 @@ fn named<'t>(
         return Ok(None);
     }
     if let Some(answered) = run.answered_named(name) {
-        return match answered.id == name && !answered.is_final {
-            true => Ok(Some((Name::Answered(answered), answer))),
-            false => Err(was_answered(&answered)),
-        };
+        if answered.id != name || answered.is_final {
+            return Err(was_answered(&answered));
+        }
+        return Ok(Some((Name::Answered(answered), answer)));
     }
     if let Some(answered) = committed(name)? {
         return Err(was_answered(&answered));

@@ -36,13 +36,12 @@ fn read_one(schema: Option<&Value>, key: &str, text: &str) -> Result<Value> {
     let is_canonical = |value: &Value| !value.is_number() || canonical_string(value) == text;
     match json::parse_strict(text.trim(), MAX_DEPTH, TreeLimit::INPUTS) {
         Ok(value) if declared != DeclaredType::Any || is_canonical(&value) => Ok(value),
-        // What the schema wants is no text: it says so.
-        Ok(_) => Ok(Value::from(text)),
         Err(error) if json::is_json(text.trim()) => {
             let message = format!("`{key}` is JSON that cannot be used unchanged: {error}");
             Err(Error::usage(message).help(AS_TEXT))
         }
-        Err(_) => Ok(Value::from(text)),
+        // Where the schema declares something else, it refuses the text.
+        Ok(_) | Err(_) => Ok(Value::from(text)),
     }
 }
 

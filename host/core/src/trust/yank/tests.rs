@@ -293,7 +293,7 @@ fn respelled(envelope: &str) -> Vec<String> {
             let twice = it["signatures"][0].clone();
             it["signatures"].as_array_mut().unwrap().push(twice);
         }),
-        envelope.replace("/", "\\/"),
+        envelope.replace('/', "\\/"),
         envelope.replace("payload\"", "p\\u0061yload\""),
     ]
 }
