@@ -240,7 +240,7 @@ fn people_and_programs_see_the_same() {
     assert_eq!(place.run(&RUN).code, 0);
     let shown = place.run(&["runs", "transcript", "r1"]).stdout;
     assert!(!shown.contains('\u{1b}'), "{shown}");
-    let expected = "user\n  What is 2 + 3?\nassistant  12 tokens in, 3 out, cost 0.000018\n  5\nuser\n  And 4 more?\\u{1b}[2J\n";
+    let expected = "user\n    What is 2 + 3?\nassistant  12 tokens in, 3 out, cost 0.000018\n    5\nuser\n    And 4 more?\\u{1b}[2J\n";
     assert!(shown.contains(expected), "{shown}");
     assert!(shown.contains("superstep 1  below/ask  fast  conversation 2  checkpoint 1"), "{shown}");
     assert!(

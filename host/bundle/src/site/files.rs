@@ -1,10 +1,10 @@
 //! The files of a bundle.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::Write as _;
 
 use flate2::Compression;
-use flate2::read::GzEncoder;
+use flate2::write::GzEncoder;
 use graph_core::digest::Digest;
 use graph_core::trust::SigningKey;
 
@@ -73,11 +73,10 @@ impl Site {
             self.files.insert(path, bytes);
             return;
         }
-        let mut reader = GzEncoder::new(&bytes[..], Compression::best());
-        let mut compressed = Vec::new();
-        match reader.read_to_end(&mut compressed) {
-            Ok(_) => self.files.insert(path + COMPRESSED_NAME, compressed),
-            // Memory is read, which does not fail.
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        match encoder.write_all(&bytes).and_then(|()| encoder.finish()) {
+            Ok(compressed) => self.files.insert(path + COMPRESSED_NAME, compressed),
+            // Writing to memory does not fail.
             Err(_) => self.files.insert(path, bytes),
         };
     }
