@@ -68,7 +68,9 @@ fn write(folder: &Path, seed: &str, count: &str, components: &[String]) -> Resul
         std::fs::create_dir_all(folder.join(&name))?;
         std::fs::write(folder.join(&name).join("component.mjs"), &transpiled.script)?;
         let mut pages = serde_json::Map::new();
-        for (place, instrumented) in graph_bundle::instrument_cores(&bytes, cores.iter().copied())?.into_iter().enumerate() {
+        for (place, instrumented) in
+            graph_bundle::instrument_cores(&bytes, cores.iter().copied())?.into_iter().enumerate()
+        {
             let (file, core) = &transpiled.cores[place];
             std::fs::write(folder.join(&name).join(file), &instrumented.module)?;
             pages.insert(file.clone(), instrumented.pages.into());
