@@ -124,12 +124,13 @@ fn what_a_case_says_is_no_line_of_ours() {
             ),
         );
         place.write("b.case.yaml", &format!("name: {quoted}\n{quoted}: 1\nscript: [{{ {quoted}: 1 }}]\n"));
-        each_shows(
-            &place,
-            text,
-            &[&["test", "a.case.yaml"], &["test", "b.case.yaml"], &["validate", "b.case.yaml"]],
-        );
-        shows_no_forged_line(text, &["test"], &place.run(&["test", ".", "--filter", text]));
+        each_shows(&place, text, &[&["test", "a.case.yaml"]]);
+        // A long key is shortened.
+        for args in
+            [&["test", "b.case.yaml"][..], &["validate", "b.case.yaml"], &["test", ".", "--filter", text]]
+        {
+            shows_no_forged_line(text, args, &place.run(args));
+        }
     }
 }
 

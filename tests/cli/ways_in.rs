@@ -72,7 +72,8 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     entries.sort();
     for path in entries {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if path.is_dir() && !["node_modules", "target"].contains(&name.as_str()) {
+        // `upstream` has published crates, which are unpacked to be built.
+        if path.is_dir() && !["node_modules", "target", "upstream"].contains(&name.as_str()) {
             files(&path, found);
         } else if path.is_file() {
             found.push(path);
