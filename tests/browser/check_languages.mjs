@@ -87,7 +87,7 @@ async function compare({ native, browser, root, tree, scratch }, language, node,
     for (const [kind, all] of Object.entries(wants ? steps(server.port) : refused(server.port))) {
       for (const [number, { words = true, ...inputs }] of all.entries()) {
         const run = `${language}-${kind}-${number}`;
-        const given = Object.fromEntries(Object.entries(inputs).map(([name, value]) => [name, JSON.stringify(value)]));
+        const given = Object.fromEntries(Object.entries(inputs).map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]));
         const expected = native.run(run, { graph, caps, inputs: given, codes: [0, 1, 2, 3, 4, 5, 6, 7, 8], env: { REACH_TOKEN: SECRET } });
         const before = performance.now();
         const found = await page.run(run, { inputs });
