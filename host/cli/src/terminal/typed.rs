@@ -13,7 +13,7 @@ static NAMED: OnceLock<String> = OnceLock::new();
 
 /// Notes the project that this command was given.
 pub fn name_project(folder: &Path) {
-    // It is named once.
+    // A process has one project: a second call has no effect.
     let _ = NAMED.set(project_option(folder));
 }
 
@@ -40,7 +40,7 @@ fn with_option<'t>(text: &'t str, option: &str) -> Cow<'t, str> {
         shown.push_str(before);
         let line = &from[..from.find('\n').unwrap_or(from.len())];
         let command = &line[..end_of_command(line, before.ends_with('`'))];
-        // A remark behind it is none of it.
+        // A comment after the command is not part of it.
         let command = command.split("  #").next().unwrap_or(command).trim_end_matches([' ', '.']);
         shown.push_str(command);
         let is_typed = before.is_empty() || before.ends_with([' ', '`', '\n', '(']);
@@ -50,7 +50,7 @@ fn with_option<'t>(text: &'t str, option: &str) -> Cow<'t, str> {
         {
             shown.push_str(option);
         }
-        // Where it is cut to nothing, the name of the program is passed over.
+        // An empty command still consumes the program's name, so that the loop advances.
         let passed = command.len().max(PROGRAM.len());
         shown.push_str(&from[command.len()..passed]);
         rest = &from[passed..];
@@ -59,7 +59,7 @@ fn with_option<'t>(text: &'t str, option: &str) -> Cow<'t, str> {
     Cow::Owned(shown)
 }
 
-/// Whether the words behind the program's name are a command about runs of a project. A run is imported into another one.
+/// Returns true for the words of a command about runs of a project. `runs import` is excluded: it writes into another project.
 fn is_about_runs(command: &str) -> bool {
     let mut words = command.split(' ');
     match (words.next(), words.next()) {

@@ -38,7 +38,7 @@ pub(super) fn refused(table: &'static str, row: i64, problem: BadName) -> Error 
     Error::FromSqlConversionFailure(0, Type::Text, Box::new(Refused { table, row, problem }))
 }
 
-/// The file that was opened a moment ago cannot be looked at: what is written to it may be lost.
+/// The error of an open file that cannot be inspected any more: writes to it may be lost.
 pub(super) fn unfound(file: &Path, error: &io::Error) -> StorageError {
     let location = location(file);
     match error.kind() {
