@@ -182,7 +182,7 @@ mod tests {
     fn a_mark_that_is_of_no_input_is_reported() {
         let mark = json!({ "format": "approvals" });
         for (schema, place) in [
-            (mark.clone(), ""),
+            (mark.clone(), "/"),
             (
                 json!({ "properties": { "all": { "properties": { "rules": mark } } } }),
                 "/properties/all/properties/rules",

@@ -139,6 +139,8 @@ impl Walker {
         let found = superstep.task_mut(at);
         found.account_mut().end_child(&used, !matches!(end, ChildEnd::Stopped));
         found.keep_warnings(warnings);
+        // It ends with its child run, as its record says, which is later than the last attempt in there.
+        let took = Timing { at: took.at.map(|_| now), ..took };
         found.add_report(took, Vec::new(), Vec::new());
         self.add_time(took);
         let output = match &end {

@@ -141,9 +141,11 @@ impl Walker {
         Arc::clone(&self.passed_on)
     }
 
-    /// Works that manifest out again, after other inputs or another manifest.
+    /// Works out again, after other inputs or another manifest, what follows from them: a restored child run has another
+    /// manifest until its task dispatches it.
     pub(super) fn pass_on(&mut self) {
         self.passed_on = super::approvals::passed_on(&self.graph, &self.setup.inputs, &self.setup.manifest);
+        self.keeps_threads = keeps_threads(&self.graph, &self.setup);
     }
 
     pub(super) fn with(graph: Arc<Graph>, mut setup: Setup, channels: Channels) -> Self {
