@@ -343,8 +343,8 @@ impl RecordWriter {
         self.queue.is_empty() && self.unwritten == 0
     }
 
-    /// Reports whether more than [`BEHIND`] records wait to be written. Nothing more should be started then: a run that is
-    /// to stop has to wait for all of them.
+    /// Reports whether more than [`BEHIND`] records wait to be written. Nothing more should be started then: a run that
+    /// is to stop has to wait for all of them.
     pub(crate) const fn is_behind(&self) -> bool {
         self.unwritten > BEHIND
     }

@@ -197,7 +197,7 @@ impl Tasks {
             };
             let limits = attempt.spec().limits;
             let (executor, stopwatch) = (Arc::clone(&self.executor), self.stopwatch.clone());
-            // An attempt is expected to be brief only if its component has been executed before, so it needs no preparation.
+            // An attempt is expected to be brief only if its component has been executed before: it needs no preparation.
             let preparation = if is_brief { None } else { attempt.prepare(&*executor) };
             if let Some(preparation) = preparation {
                 let handle = self.running.spawn(async move {
