@@ -56,7 +56,7 @@ pub enum RangeError {
         /// The problem at that column.
         reason: String,
     },
-    /// The range is longer than [`MOST_RANGE`] bytes. The field is its length in bytes.
+    /// The range is longer than 200 bytes. The field is its length in bytes.
     #[error("a range of versions has at most {MOST_RANGE} bytes, and this one has {0}")]
     TooLong(usize),
     /// The text has a range and a tag or a digest.
