@@ -1,5 +1,5 @@
-//! What a commit costs: in memory, and with SQLite over one bare commit of the same bytes. The pairs are interleaved, so
-//! that both sides see the same disk; the figures are medians.
+//! The cost of a commit: in memory, and with SQLite in relation to one bare commit of the same bytes. The two kinds of
+//! SQLite commits alternate, so that both sides see the same disk; the figures are medians.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use graph_core::record::SignedRecord;
 use graph_store::conformance::sample::{acquire_run, checkpoint, run, segment, task, update, whole};
 use graph_store::{BareDatabase, CheckpointStore, MemoryStore, Options, SqliteStore, Synchronous};
 
-/// Bytes of a checkpoint's text, about what a small graph has.
+/// Bytes of a checkpoint's text: about the size for a small graph.
 const BODY: usize = 1_024;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
@@ -29,7 +29,8 @@ fn sized(mut record: SignedRecord) -> SignedRecord {
     record
 }
 
-/// What a superstep of one task commits under `sync`: a checkpoint with a changed value and a grown list.
+/// Returns the record that a superstep of one task commits under `sync`: a checkpoint with a changed value and a grown
+/// list.
 fn boundary(sequence: u64) -> SignedRecord {
     let values = if sequence == 0 {
         vec![whole("log", 0, "[]"), whole("count", 0, "0")]
@@ -39,7 +40,7 @@ fn boundary(sequence: u64) -> SignedRecord {
     sized(checkpoint("r", sequence, values))
 }
 
-/// The bytes that the commit has to keep, whatever keeps them.
+/// Returns the bytes of a batch that any store has to write.
 fn bytes(batch: &[SignedRecord]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for record in batch {

@@ -1,4 +1,4 @@
-//! The least that a durable write can cost with SQLite, to measure the store against.
+//! The lowest cost of a durable write with SQLite, as the baseline for benchmarks of the store.
 
 use std::path::Path;
 
@@ -6,14 +6,14 @@ use rusqlite::Connection;
 
 use crate::store::Synchronous;
 
-/// A database with one table and no promises.
+/// A database with one table, without any of the store's guarantees.
 #[derive(Debug)]
 pub struct BareDatabase {
     connection: Connection,
 }
 
 impl BareDatabase {
-    /// Makes a database in a new file.
+    /// Creates a database in a new file.
     pub fn create(file: &Path) -> rusqlite::Result<Self> {
         let connection = Connection::open(file)?;
         connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
@@ -21,7 +21,7 @@ impl BareDatabase {
         Ok(Self { connection })
     }
 
-    /// Says how hard the following commits are pressed into the disk.
+    /// Sets the durability of the following commits.
     pub fn set_synchronous(&self, synchronous: Synchronous) -> rusqlite::Result<()> {
         let level = match synchronous {
             Synchronous::Full => "FULL",

@@ -1,4 +1,4 @@
-//! What can go wrong, one type per operation.
+//! Errors, one type per operation.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use crate::bounds::{LARGEST_PENDING, LARGEST_SNAPSHOT, LARGEST_TEXT};
 use crate::names::BadName;
 use crate::store::Owner;
 
-/// Errors of the medium under a store, which can occur in any operation. Each names the location as the store describes
-/// it to users: a file, or whatever else it is in.
+/// Errors of the medium of a store, which can occur in any operation. Each names the location, such as a file, as the
+/// store describes it to users.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum StorageError {
@@ -20,7 +20,7 @@ pub enum StorageError {
         /// The location of the store, for users.
         location: String,
         reason: String,
-        /// What can still be read, or how.
+        /// A hint about the data that can still be read, and how.
         readable: String,
     },
     /// A later version of this program has written it.
@@ -44,10 +44,10 @@ pub enum StorageError {
         table: &'static str,
         /// The number of the row.
         row: i64,
-        /// What is wrong with it.
+        /// The problem with the id or name.
         problem: BadName,
     },
-    /// The row of a run holds what no store would write. Other runs are not affected.
+    /// The row of a run contains a value that no store would write. Other runs are not affected.
     #[error(
         "{location}: run `{run}`, row {row} of table runs, is damaged: {reason}; other runs can still be read, and `graph-host runs list` shows them"
     )]
@@ -58,10 +58,10 @@ pub enum StorageError {
         run: String,
         /// The number of the row.
         row: i64,
-        /// The column, and what is wrong with it.
+        /// The column and the problem with it.
         reason: String,
     },
-    /// The count from which each process that takes a run gets a number has no next one.
+    /// The counter from which each process that acquires a run gets its epoch is missing or has no next value.
     #[error(
         "{location}: the count of processes that have taken its runs is missing or has no next number, which this program never writes: no run here can be started or resumed; all can be read: export them, and import them into another project"
     )]
@@ -69,7 +69,7 @@ pub enum StorageError {
         /// The location of the store, for users.
         location: String,
     },
-    /// Reading takes more work than an undamaged file of this size could need.
+    /// Reading takes more work than an undamaged file of this size could require.
     #[error(
         "{location} is damaged: reading it takes more work than a file of its size can need; move it away, or put it back from a backup"
     )]
@@ -90,7 +90,7 @@ pub enum StorageError {
     Busy {
         /// The location of the store, for users.
         location: String,
-        /// How long this process waited.
+        /// Number of seconds that this process waited.
         seconds: u64,
     },
     /// The file, its folder or the disk may not be written.
@@ -102,7 +102,7 @@ pub enum StorageError {
         location: String,
         reason: String,
     },
-    /// The file was removed, or another one was put in its place, while it was open.
+    /// The file was removed or replaced by another one while it was open.
     #[error(
         "{location} was removed while it was in use: what was stored in it is lost, this write included; look at what removes it, and start the run again"
     )]
@@ -119,13 +119,13 @@ pub enum StorageError {
     },
 }
 
-/// The location of a file or folder, for errors.
+/// Returns the location of a file or folder for errors.
 pub(crate) fn location(path: &Path) -> String {
     path.display().to_string()
 }
 
 impl StorageError {
-    /// The code with which a run ends that meets this error.
+    /// Returns the code with which a run ends that meets this error.
     pub const fn code(&self) -> ErrorCode {
         match self {
             Self::Corrupt { .. }
@@ -143,23 +143,23 @@ impl StorageError {
     }
 }
 
-/// Why a run cannot be added.
+/// The reasons for which a run cannot be added.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum CreateRunError {
-    /// The id is taken.
+    /// The store already has a run with this id.
     #[error("there is a run {run} already: choose another id, or leave it out to get a fresh one")]
     Exists { run: String },
-    /// One of its ids or names cannot be kept.
+    /// One of its ids or names cannot be stored.
     #[error("the run cannot be kept: {0}")]
     Name(#[from] BadName),
-    /// One of its texts cannot be kept.
+    /// One of its texts cannot be stored.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
-    /// Its result is too large to be kept.
+    /// Its result is too large to be stored.
     #[error("run {run} cannot be kept: its result and error take {bytes} bytes, and {most} is the most", most = LARGEST_TEXT)]
     TooLarge { run: String, bytes: u64 },
-    /// A number is too large to be kept.
+    /// A number is too large to be stored.
     #[error("run {run} cannot be kept: its {what} is {number}, above 2^63 - 1")]
     OutOfRange { run: String, what: &'static str, number: u64 },
     /// The disk, the file or the database failed.
@@ -167,14 +167,14 @@ pub enum CreateRunError {
     Storage(#[from] StorageError),
 }
 
-/// Why a run cannot be imported from another store. No part of it was written.
+/// The reasons for which a run cannot be imported from another store. No part of it was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum ImportError {
     /// The run cannot be added.
     #[error(transparent)]
     Create(#[from] CreateRunError),
-    /// Its records do not follow each other.
+    /// The records are not in order.
     #[error(transparent)]
     Commit(#[from] CommitError),
     /// Its records cannot be read from their source.
@@ -185,7 +185,7 @@ pub enum ImportError {
     Storage(#[from] StorageError),
 }
 
-/// Why something cannot be removed. No part of it was removed.
+/// The reasons for which something cannot be removed. No part of it was removed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum RemoveError {
@@ -195,10 +195,10 @@ pub enum RemoveError {
     /// There is no such run.
     #[error("there is no run {run}")]
     NotFound { run: String },
-    /// There is no such checkpoint to begin from.
+    /// The checkpoint that would become the first one does not exist.
     #[error("run {run} has no checkpoint {sequence} in namespace `{namespace}`")]
     NoCheckpoint { run: String, namespace: String, sequence: u64 },
-    /// Data that has to stay cannot be read.
+    /// Data that has to be kept cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The disk, the file or the database failed.
@@ -206,14 +206,14 @@ pub enum RemoveError {
     Storage(#[from] StorageError),
 }
 
-/// Why a text cannot be stored.
+/// The reasons for which a text cannot be stored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum SnapshotError {
     /// Another text is stored under this digest.
     #[error("another text is kept as {digest}: one of the two was changed")]
     Differs { digest: Digest },
-    /// The text is too large to be kept.
+    /// The text is too large to be stored.
     #[error("a text of {bytes} bytes cannot be kept: {most} is the most", most = LARGEST_SNAPSHOT)]
     TooLarge { bytes: u64 },
     /// The disk, the file or the database failed.
@@ -221,25 +221,25 @@ pub enum SnapshotError {
     Storage(#[from] StorageError),
 }
 
-/// Why a guard no longer holds its run.
+/// The reasons for which a guard no longer holds its run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Loss {
-    /// Another process has taken the run: its epoch has changed.
+    /// Another process has acquired the run: its epoch has changed.
     #[error("another process has taken it up since")]
     TakenUp,
-    /// The epoch is the guard's, but the newest record is not the one that it builds on.
+    /// The epoch is the guard's, but the newest record is not the one that the guard expects.
     #[error("its records are not those that this process has written")]
     Moved,
-    /// The run that was taken up does not exist any more; another one may have its id.
+    /// The run that was acquired does not exist any more. Another run may have its id.
     #[error("it was removed")]
     Removed,
 }
 
-/// Why a batch was refused. No part of it was written.
+/// The reasons for which a batch was refused. No part of it was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum CommitError {
-    /// The guard no longer holds the run. The process must not write anything more about it.
+    /// The guard no longer holds the run. The process must not write anything more to it.
     #[error("run {run} was taken over, and this process writes nothing more about it: {loss}")]
     Lost { run: String, loss: Loss },
     /// A checkpoint's number is not above that of the newest one.
@@ -274,10 +274,10 @@ pub enum CommitError {
         kind: &'static str,
         reason: String,
     },
-    /// One of the ids that the run refers to cannot be kept.
+    /// One of the ids that the run refers to cannot be stored.
     #[error("the change of the run cannot be kept: {0}")]
     Name(#[from] BadName),
-    /// A text is too large to be kept.
+    /// A text is too large to be stored.
     #[error(
         "run {run} cannot continue: its {what} takes {bytes} bytes, and at most {most} can be stored in one piece"
     )]
@@ -285,10 +285,10 @@ pub enum CommitError {
         run: String,
         what: &'static str,
         bytes: u64,
-        /// The largest one that can be kept.
+        /// Maximum size in bytes.
         most: u64,
     },
-    /// A number is too large to be kept.
+    /// A number is too large to be stored.
     #[error("the change of run {run} cannot be kept: its {what} is {number}, above 2^63 - 1")]
     OutOfRange { run: String, what: &'static str, number: u64 },
     /// The disk, the file or the database failed.
@@ -303,7 +303,7 @@ fn newest_text(newest: Option<u64>) -> String {
     }
 }
 
-/// Why something cannot be read.
+/// The reasons for which something cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum ReadError {
@@ -317,10 +317,10 @@ pub enum ReadError {
     MissingValue {
         run: String,
         channel: String,
-        /// The checkpoint that should have written it.
+        /// The sequence number of the checkpoint that should have written it.
         version: u64,
     },
-    /// More records wait under the newest checkpoint than are read at one time.
+    /// The pending records under the newest checkpoint are larger than [`LARGEST_PENDING`].
     #[error("the records under the newest checkpoint of run {run} take more than {most} bytes", most = LARGEST_PENDING)]
     TooMuchPending { run: String },
     /// The disk, the file or the database failed.
@@ -328,14 +328,14 @@ pub enum ReadError {
     Storage(#[from] StorageError),
 }
 
-/// Why a name does not identify one run.
+/// The reasons for which a name does not identify one run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum ResolveError {
     /// No id begins with the name.
     #[error("no run is called `{name}` or starts with it: `graph-host runs list` shows them")]
     NotFound { name: String },
-    /// A run inside another one has no entry of its own.
+    /// The name is that of a child run, which has no row of its own.
     #[error(
         "`{name}` is a run inside the run `{run}`: name `{run}` here; `graph-host runs transcript {name}` shows its conversation"
     )]
@@ -352,7 +352,7 @@ pub enum ResolveError {
         name: String,
         /// Some of the ids, in order.
         candidates: Vec<String>,
-        /// There are more than these.
+        /// True if there are more than these.
         more: bool,
     },
     /// The disk, the file or the database failed.
@@ -360,7 +360,7 @@ pub enum ResolveError {
     Storage(#[from] StorageError),
 }
 
-/// Why a run cannot be taken.
+/// The reasons for which a run cannot be acquired.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum AcquireError {
@@ -371,10 +371,10 @@ pub enum AcquireError {
     #[error("run {run} is held by {}: wait until it is done, or stop it", holder.as_ref().map_or_else(|| "another process".to_owned(), ToString::to_string))]
     Held {
         run: String,
-        /// The holder, as far as it has been recorded.
+        /// The holder, if it has recorded its name.
         holder: Option<Owner>,
     },
-    /// The lock cannot be made.
+    /// The lock cannot be created.
     #[error("the lock {location} cannot be taken: {reason}")]
     Lock {
         /// The path of the lock.
@@ -389,7 +389,7 @@ pub enum AcquireError {
 macro_rules! codes {
     ($($error:ty { $($pattern:pat => $code:expr),* $(,)? })*) => {$(
         impl $error {
-            /// The code with which an operation ends that meets this error.
+            /// Returns the code with which an operation ends that meets this error.
             pub const fn code(&self) -> ErrorCode {
                 match self {
                     $($pattern => $code,)*

@@ -11,12 +11,12 @@ use crate::error::{AcquireError, CommitError, CreateRunError, ReadError, Resolve
 use crate::run::{NewRun, RunFilter, RunRow, RunUpdate};
 use crate::store::{At, CheckpointStore, Holder, Listed, Numbered, Owner, RunGuard, Synchronous, Wanted};
 
-/// Intercepts the commits of a store behind it; everything else goes to that store unchanged.
+/// A store that intercepts the commits of another store behind it. All other calls go to that store unchanged.
 pub trait Front: fmt::Debug + Send + Sync {
-    /// The store behind it.
+    /// Returns the store behind it.
     fn behind(&self) -> &dyn CheckpointStore;
 
-    /// Replaces [`CheckpointStore::commit`]: passes all, a part or nothing of the batch to the store behind.
+    /// Replaces [`CheckpointStore::commit`]: commits all, a part or nothing of the batch to the store behind.
     fn commit(
         &self,
         guard: &RunGuard,
@@ -25,7 +25,7 @@ pub trait Front: fmt::Debug + Send + Sync {
         synchronous: Synchronous,
     ) -> Result<(), CommitError>;
 
-    /// Called with the records that were read from the store behind, before they are passed on.
+    /// Called with the records that were read from the store behind, before they are returned to the caller.
     fn has_read(&self, records: &mut dyn Iterator<Item = &SignedRecord>) {
         let _ = records;
     }

@@ -1,12 +1,12 @@
-//! Where runs are kept: the [`CheckpointStore`] trait, a store in memory, one in SQLite and one in a folder.
+//! Stores of runs: the [`CheckpointStore`] trait, a store in memory, one in SQLite and one in a folder.
 //!
-//! A store keeps records unchanged: it never interprets, signs or checks them. Its promises are order, atomicity and
+//! A store keeps records unchanged: it never interprets, signs or verifies them. It guarantees order, atomicity and
 //! durability.
 //!
 //! # A store of your own
 //!
-//! Implement [`CheckpointStore`], or [`Front`] to intercept the commits of another store. The conformance suite (feature
-//! `conformance`) then checks the promises: one test for each, made by a macro.
+//! Implement [`CheckpointStore`], or [`Front`] to intercept the commits of another store. The conformance suite
+//! (feature `conformance`) then tests these guarantees: a macro defines one test for each.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Advisory locks on files: the operating system releases them when a process ends, in whatever way.
+//! Advisory locks on files. The operating system releases them when a process ends for any reason.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -7,26 +7,27 @@ use std::time::Duration;
 
 use crate::held::{Entry, FilePlace, Opening};
 
-/// Another process that only checks whether a lock is held has it for a moment, which is waited out.
+/// Number of further attempts to take a lock, and the pause before each. A process that only checks whether the lock is
+/// held has it for a moment.
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A lock that this process holds. The file exists as long as the lock does.
+/// A lock that this process holds. The file exists as long as the lock is held.
 #[derive(Debug)]
 pub(crate) struct RunLock {
     place: FilePlace,
-    /// Closed, and so unlocked, after the file has been removed.
+    /// The locked file. It is closed, and so unlocked, after its name was removed.
     file: File,
 }
 
 impl RunLock {
-    /// Takes the lock, `None` if another process has it.
+    /// Takes the lock; `None` if another process has it.
     pub(crate) fn try_take(place: &FilePlace) -> io::Result<Option<Self>> {
         let mut tries = 0;
         loop {
             let file = place.open(Opening::Make)?;
             match file.try_lock() {
-                // The one before may have removed the file between its opening and its locking here.
+                // The previous holder may have removed the file after it was opened here, and before it was locked.
                 Ok(()) if is_at(&file, place)? => {
                     return Ok(Some(Self { place: place.clone(), file }));
                 }
@@ -41,7 +42,7 @@ impl RunLock {
         }
     }
 
-    /// Whether another process has the lock.
+    /// Reports whether another process has the lock.
     pub(crate) fn is_held(place: &FilePlace) -> io::Result<bool> {
         let file = match place.open(Opening::Read) {
             Ok(file) => file,
@@ -58,15 +59,15 @@ impl RunLock {
 
 impl Drop for RunLock {
     fn drop(&mut self) {
-        // If it cannot be removed it is merely in no one's way. Where another process has removed it, the name may be that of another
-        // holder's lock.
+        // A file that cannot be removed does not disturb any process. If another process has removed it, the name may
+        // be that of another holder's lock.
         if is_at(&self.file, &self.place).is_ok_and(|is_at| is_at) {
             let _ = self.place.remove();
         }
     }
 }
 
-/// True if the open file is the one that has the name.
+/// Reports whether the name still refers to the open file.
 fn is_at(file: &File, place: &FilePlace) -> io::Result<bool> {
     let open = Entry::of(file)?;
     Ok(place.entry()?.is_some_and(|named| named.is_same(&open)))

@@ -1,4 +1,4 @@
-//! A store in memory: for tests, and for runs that no one wants to keep.
+//! A store in memory: for tests, and for runs that need not be kept.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::{Bound, RangeInclusive};
@@ -21,7 +21,7 @@ use crate::store::{
 };
 use crate::upkeep::{Cut, Freed, Mark};
 
-/// Keeps runs as long as it lives. Clones share what they keep.
+/// A store whose runs exist as long as it does. Clones share their runs.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryStore {
     state: Arc<Mutex<State>>,
@@ -31,36 +31,36 @@ pub struct MemoryStore {
 struct State {
     runs: BTreeMap<String, Run>,
     snapshots: BTreeMap<Digest, Arc<str>>,
-    /// By key, then by run and namespace.
+    /// The cached results, by key, then by run and namespace.
     results: BTreeMap<Digest, BTreeMap<(String, String), SignedCacheEntry>>,
     created: u64,
-    /// The epoch that was given last, to whatever run.
+    /// The epoch that any run was given last.
     epochs: u64,
-    /// Rises with every change.
+    /// Number of changes.
     changes: u64,
 }
 
 #[derive(Debug)]
 struct Run {
     row: RunRow,
-    /// The place in the order of creation.
+    /// The number of the run in the order of creation.
     order: u64,
     owner: Option<Owner>,
-    /// The newest epoch, of a run that was taken up.
+    /// The newest epoch, if the run was acquired.
     epoch: Option<u64>,
     /// The digest of the last record of the last commit.
     head: Option<Digest>,
     namespaces: HashMap<String, Namespace>,
-    /// In order, each with how many entries come before it.
+    /// The records of the history, in order, each with the number of entries before its own.
     history: Vec<(u64, HistoryRecord)>,
-    /// How many entries the history has.
+    /// Number of entries of the history.
     entries: u64,
 }
 
 /// A record of the history.
 #[derive(Debug)]
 enum HistoryRecord {
-    /// The checkpoint of a namespace at a place.
+    /// A checkpoint, by its namespace and its index there.
     Checkpoint(String, usize),
     /// A status record.
     Status(Box<SignedRecord>),
@@ -68,12 +68,13 @@ enum HistoryRecord {
 
 #[derive(Debug, Default)]
 struct Namespace {
-    /// With their values, in rising sequence.
+    /// The checkpoints with their values, in order of their sequence numbers.
     checkpoints: Vec<SignedRecord>,
-    /// For each channel where its values lie, oldest first: the place of the checkpoint, and of the value within it.
+    /// The positions of each channel's values, the oldest first: the index of the checkpoint, and that of the value in
+    /// it.
     channels: HashMap<String, Vec<(usize, usize)>>,
     pending: BTreeMap<(RecordKind, String), SignedRecord>,
-    /// What was said about checkpoints that were removed.
+    /// The note about checkpoints that were removed.
     pruning: Option<String>,
 }
 
@@ -105,7 +106,7 @@ impl Namespace {
         self.checkpoints.push(kept);
     }
 
-    /// The values of a channel from `base` to `version`.
+    /// Adds the values of a channel from `base` to `version` to `found`.
     fn values(&self, run: &str, wanted: &Wanted<'_>, found: &mut Vec<ChannelValue>) -> Result<(), ReadError> {
         let value = |&(place, index): &(usize, usize)| &self.checkpoints[place].values[index];
         let places = self.channels.get(wanted.channel).map_or(&[][..], Vec::as_slice);
@@ -149,7 +150,7 @@ impl State {
         self.runs.get(run)?.namespaces.get(namespace)
     }
 
-    /// The checkpoints of a namespace with higher numbers than this one; all of them without one.
+    /// Returns the checkpoints of a namespace with higher sequence numbers than `after`, or all of them.
     fn checkpoints_after(&self, run: &str, namespace: &str, after: Option<u64>) -> &[SignedRecord] {
         let checkpoints = self.namespace(run, namespace).map_or(&[][..], |namespace| &namespace.checkpoints);
         let start =
@@ -166,7 +167,7 @@ impl State {
 }
 
 impl State {
-    /// Whether a run can be added.
+    /// Checks that a run can be added.
     fn check_new(&self, run: &NewRun) -> Result<(), CreateRunError> {
         if self.runs.contains_key(&run.row.run_id) {
             return Err(CreateRunError::Exists { run: run.row.run_id.clone() });
@@ -183,7 +184,7 @@ impl State {
         Ok(())
     }
 
-    /// Adds a run that can be added.
+    /// Adds a run that was checked.
     fn create(&mut self, run: &NewRun) {
         for snapshot in &run.snapshots {
             self.snapshots.insert(snapshot.digest, Arc::clone(&snapshot.text));
@@ -237,7 +238,7 @@ impl Run {
         self.history[known..].sort_by_key(|(before, _)| *before);
     }
 
-    /// The first few checkpoints of a namespace are gone.
+    /// Removes the first `count` checkpoints of a namespace from the history.
     fn forget(&mut self, gone: &str, count: usize) {
         self.history.retain_mut(|(_, told)| match told {
             HistoryRecord::Checkpoint(namespace, place) if namespace == gone => {
@@ -267,18 +268,18 @@ impl Names for MutexGuard<'_, State> {
 }
 
 impl MemoryStore {
-    /// A store without runs, which ends with the process.
+    /// Creates a store without runs, which exists only in this process.
     pub fn new() -> Self {
         Self::default()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Every change is checked before it is made, so a panic cannot leave a half-made one behind.
+        // Every change is checked before it is made, so that a panic cannot leave an incomplete one behind.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A checkpoint without its values.
+/// Returns a checkpoint without its values.
 fn alone(found: &SignedRecord) -> SignedRecord {
     SignedRecord {
         kind: found.kind,
@@ -463,7 +464,7 @@ impl CheckpointStore for MemoryStore {
     fn history(&self, run: &str, after: u64, limit: usize) -> Result<Vec<Numbered>, ReadError> {
         let state = self.lock();
         let Some(kept) = state.runs.get(run) else { return Ok(Vec::new()) };
-        // A record holds its entries up to where the next one begins.
+        // The entries of a record end where those of the next one begin.
         let begun = kept.history.partition_point(|(before, _)| *before <= after);
         let rest = kept.history[begun.saturating_sub(1)..].iter().filter_map(|(before, told)| {
             let record = match told {
@@ -673,7 +674,7 @@ fn has_expired(entry: &SignedCacheEntry, by: Option<Timestamp>) -> bool {
     by.is_none_or(|at| entry.expires <= at)
 }
 
-/// Gives the run back, unless another process has taken it up since.
+/// Releases the run when it is dropped, unless another process has acquired it meanwhile.
 struct Release {
     store: MemoryStore,
     run: String,

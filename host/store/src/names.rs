@@ -1,5 +1,5 @@
-//! Ids and names of what is stored, checked whenever they are written and whenever they are read: a store may have been
-//! written by a stranger, and ids become parts of paths and are shown on terminals.
+//! Checks of stored ids and names, at every write and every read. A store may have been written by a stranger, and ids
+//! become parts of paths and are shown on terminals.
 
 use std::fmt;
 
@@ -9,19 +9,19 @@ use graph_core::record::SignedRecord;
 
 use crate::run::RunRow;
 
-/// The longest id or path of a graph, namespace, name of a task or of a channel, in bytes.
+/// Maximum length of an id or a path of a graph, of a namespace, and of a name of a task or a channel, in bytes.
 pub(crate) const LONGEST: usize = 64 << 10;
-/// How much of a refused text is shown, in characters.
+/// Number of characters of a refused text in messages.
 const SHOWN: usize = 60;
 
-/// An id or a name that no store holds.
+/// The error for an invalid id or name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct BadName {
-    /// The column, or the field.
+    /// The column or field.
     pub what: &'static str,
-    /// The text, escaped and cut.
+    /// The text, escaped and shortened.
     pub text: String,
-    /// What is wrong with it.
+    /// The problem.
     pub why: IdError,
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn row(row: &RunRow) -> Result<(), BadName> {
     row.graph_path.iter().try_for_each(|path| name("graph_path", path))
 }
 
-/// Checks the ids and names of a record and of what it brings.
+/// Checks the ids and names of a record, its values and its results.
 pub(crate) fn record(record: &SignedRecord) -> Result<(), BadName> {
     run_id("run", &record.run)?;
     name("namespace", &record.namespace)?;

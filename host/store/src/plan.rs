@@ -1,4 +1,4 @@
-//! Decides what of a batch is written: the same refusals and omissions for every store.
+//! Decides which records of a batch are written, with the same refusals and omissions for every store.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -15,33 +15,36 @@ use crate::store::{Fence, Numbered, RunGuard};
 /// The largest number that every store can keep: SQLite's integers are signed.
 pub(crate) const LARGEST: u64 = i64::MAX as u64;
 
-/// What is to be written in one namespace.
+/// The records that are written in one namespace.
 #[derive(Debug)]
 pub(crate) struct NamespacePlan<'a> {
     pub(crate) namespace: &'a str,
-    /// The newest checkpoint after the records so far.
+    /// The sequence number of the newest checkpoint after the records that were planned so far.
     head: Option<u64>,
-    /// In rising order, each with how many entries of the batch come before it.
+    /// The checkpoints, in order of their sequence numbers, each with the number of entries of the batch before its
+    /// own.
     pub(crate) checkpoints: Vec<(u64, &'a SignedRecord)>,
-    /// Status records, which stay in the run's history, in order and with how many entries of the batch come before.
+    /// The status records, which remain in the run's history, in order, each with the number of entries of the batch
+    /// before its own.
     pub(crate) history: Vec<(u64, &'a SignedRecord)>,
-    /// What replaces the pending records of the same kind and task.
+    /// The pending records, which replace those of the same kind and task.
     pub(crate) pending: BTreeMap<(RecordKind, &'a str), &'a SignedRecord>,
 }
 
 impl NamespacePlan<'_> {
-    /// The newest checkpoint once the batch is written.
+    /// Returns the sequence number of the newest checkpoint once the batch is written.
     pub(crate) fn head(&self) -> Option<u64> {
         self.head
     }
 
-    /// Whether the pending records that are stored become void.
+    /// Reports whether the stored pending records become void.
     pub(crate) fn voids(&self) -> bool {
         !self.checkpoints.is_empty()
     }
 }
 
-/// Checks a batch and decides what of it is written. `head` returns the newest stored checkpoint of a namespace.
+/// Checks a batch and decides which of its records are written. `head` returns the sequence number of the newest stored
+/// checkpoint of a namespace.
 pub(crate) fn plan<'a>(
     run: &str,
     batch: &'a [SignedRecord],
@@ -56,11 +59,11 @@ pub(crate) fn plan<'a>(
     work_out(run, numbered, head, false)
 }
 
-/// How many imported records are written at a time.
+/// Maximum number of imported records that are written at one time.
 const IMPORTED: usize = 1_024;
 
-/// The same for imported records, with the numbers of their entries. A status may have been under a checkpoint that was
-/// removed: then it is only in the history.
+/// Plans a batch of imported records, which state the numbers of entries before their own. The checkpoint of a status
+/// record may have been removed: the record is then only in the history.
 pub(crate) fn plan_import<'a>(
     run: &str,
     records: &'a [Numbered],
@@ -70,7 +73,7 @@ pub(crate) fn plan_import<'a>(
     work_out(run, numbered, head, true)
 }
 
-/// The next imported records, up to a full page; none at the end.
+/// Returns the next imported records, up to a full page; none at the end.
 pub(crate) fn next_of_import(
     records: &mut dyn Iterator<Item = Result<Numbered, ImportError>>,
 ) -> Result<Vec<Numbered>, ImportError> {
@@ -149,8 +152,8 @@ fn work_out<'a>(
     Ok(plans)
 }
 
-/// Checks that a guard builds on the present state: `found` is the fence of the run, `None` if no process has taken it
-/// since it was made.
+/// Checks that the fence of a guard is that of the run, `found`. It is `None` if no process has acquired the run since
+/// the run was created.
 pub(crate) fn check_fence(guard: &RunGuard, found: Option<Fence>) -> Result<(), Loss> {
     let named = guard.fence();
     match found {
@@ -161,27 +164,27 @@ pub(crate) fn check_fence(guard: &RunGuard, found: Option<Fence>) -> Result<(), 
     }
 }
 
-/// The refusal of a commit under a guard that has lost its run.
+/// Returns the refusal of a commit under a guard that has lost its run.
 pub(crate) fn lost(guard: &RunGuard, loss: Loss) -> CommitError {
     CommitError::Lost { run: guard.run().to_owned(), loss }
 }
 
-/// The same of a removal.
+/// Returns the refusal of a removal under a guard that has lost its run.
 pub(crate) fn not_to_remove(guard: &RunGuard, loss: Loss) -> RemoveError {
     RemoveError::Lost { run: guard.run().to_owned(), loss }
 }
 
-/// Whether a record is a checkpoint of the run itself, and not of a child run.
+/// Reports whether a record is a checkpoint of the run itself, and not of a child run.
 pub(crate) fn is_own_checkpoint(kind: RecordKind, namespace: &str) -> bool {
     kind == RecordKind::Checkpoint && namespace.is_empty()
 }
 
-/// How many entries a batch adds to the run's history.
+/// Returns the number of entries that a batch adds to the run's history.
 pub(crate) fn entries(batch: &[SignedRecord]) -> u64 {
     batch.iter().map(|record| record.events).fold(0, u64::saturating_add)
 }
 
-/// The number of the last entry of an imported run.
+/// Returns the number of the last entry of an imported run.
 pub(crate) fn last_entry(records: &[Numbered]) -> u64 {
     let ends = records.iter().map(|numbered| match numbered.record.events {
         0 => 0,
@@ -190,7 +193,7 @@ pub(crate) fn last_entry(records: &[Numbered]) -> u64 {
     ends.max().unwrap_or(0)
 }
 
-/// Checks that a record is one that the run can keep.
+/// Checks that the run can keep a record.
 fn fit(run: &str, record: &SignedRecord) -> Result<(), CommitError> {
     let unfit =
         |reason: String| Err(CommitError::Unfit { run: run.to_owned(), kind: record.kind.as_str(), reason });
@@ -217,7 +220,7 @@ fn fit(run: &str, record: &SignedRecord) -> Result<(), CommitError> {
     } else if record.events > 0 && record.kind != RecordKind::Status {
         return unfit("only checkpoints and status records have entries in the run's history".to_owned());
     }
-    // Under `durability: exit` a checkpoint brings what the boundaries before it have changed as well.
+    // Under `durability: exit` a checkpoint also contains the values that earlier boundaries have changed.
     if let Some(value) = record.values.iter().find(|value| value.version > record.sequence) {
         return unfit(format!(
             "the value of channel `{}` has version {}, but the checkpoint has number {}",
@@ -231,8 +234,8 @@ fn fit(run: &str, record: &SignedRecord) -> Result<(), CommitError> {
     }
 }
 
-/// The first of these channels whose version is not above the one before it. Each value is compared with the last one of
-/// its channel alone: those before that are below it.
+/// Returns the first of these channels whose version is not above the version before it in the same channel. Each value
+/// is compared with only the previous one of its channel, because the versions before that are known to be lower.
 fn first_that_falls<C: Ord + Copy>(versions: impl Iterator<Item = (C, u64)>) -> Option<C> {
     let mut newest = BTreeMap::new();
     for (channel, version) in versions {
@@ -243,7 +246,7 @@ fn first_that_falls<C: Ord + Copy>(versions: impl Iterator<Item = (C, u64)>) -> 
     None
 }
 
-/// Checks that a record can be read again: readers refuse larger ones.
+/// Checks that a record is within the size limits of readers.
 fn check_size(run: &str, record: &SignedRecord) -> Result<(), CommitError> {
     let fits = |what: &'static str, bytes: u64, most: u64| {
         if bytes <= most {
@@ -272,12 +275,12 @@ fn check_size(run: &str, record: &SignedRecord) -> Result<(), CommitError> {
     fits("checkpoint with its channel values", bounds::weight(record), LARGEST_READ)
 }
 
-/// The length of the outcome of a run, in the texts that its row keeps.
+/// Returns the total length of a run's result and error.
 fn texts_of_row(result: Option<&Arc<str>>, error: Option<&Arc<str>>) -> u64 {
     [result, error].into_iter().flatten().map(|text| bounds::length(text)).fold(0, u64::saturating_add)
 }
 
-/// Checks that a text can be read again.
+/// Checks that a text is within the size limit of readers.
 pub(crate) fn check_snapshot(text: &str) -> Result<(), SnapshotError> {
     match bounds::length(text) {
         bytes if bytes > LARGEST_SNAPSHOT => Err(SnapshotError::TooLarge { bytes }),
@@ -285,7 +288,7 @@ pub(crate) fn check_snapshot(text: &str) -> Result<(), SnapshotError> {
     }
 }
 
-/// Whether the numbers and texts of an update can be kept.
+/// Checks that the numbers and texts of an update can be stored.
 pub(crate) fn check_update(run: &str, update: &RunUpdate) -> Result<(), CommitError> {
     let bytes = texts_of_row(update.result.parts().1, update.error.parts().1);
     if bytes > LARGEST_TEXT {
@@ -313,7 +316,7 @@ pub(crate) fn check_update(run: &str, update: &RunUpdate) -> Result<(), CommitEr
     }
 }
 
-/// What was used of language models, as the columns of a row are called.
+/// Returns the numbers of a language model usage, each with the name of its column.
 fn figures(used: ModelUse) -> [(&'static str, u64); 4] {
     [
         ("turns", used.calls),
@@ -323,7 +326,7 @@ fn figures(used: ModelUse) -> [(&'static str, u64); 4] {
     ]
 }
 
-/// Whether a new run can be kept: the numbers of its row, and its texts.
+/// Checks that a new run can be stored: the numbers of its row, and its texts.
 pub(crate) fn check_run(run: &NewRun) -> Result<(), CreateRunError> {
     let row = &run.row;
     names::row(row)?;
@@ -335,7 +338,7 @@ pub(crate) fn check_run(run: &NewRun) -> Result<(), CreateRunError> {
     check_row(row)
 }
 
-/// Whether the numbers of a new row can be kept.
+/// Checks that the numbers of a new row can be stored.
 fn check_row(row: &RunRow) -> Result<(), CreateRunError> {
     let numbers = [
         ("time of creation", row.created_at.0),
@@ -357,7 +360,7 @@ mod tests {
 
     use super::*;
 
-    /// A channel that counts how often it is compared.
+    /// A channel that counts its comparisons.
     #[derive(Clone, Copy)]
     struct Counted<'c>(u64, &'c Cell<u64>);
 
@@ -382,7 +385,7 @@ mod tests {
 
     impl Eq for Counted<'_> {}
 
-    /// The comparisons that it takes to look through that many versions of each of eight channels.
+    /// Returns the number of comparisons for this number of versions of each of eight channels.
     fn comparisons(versions: u64) -> u64 {
         let count = Cell::new(0);
         let values = (1..=versions)

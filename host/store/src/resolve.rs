@@ -1,19 +1,19 @@
-//! Finds runs by the names that users give them.
+//! Resolves the names by which users refer to runs.
 
 use crate::error::{ResolveError, StorageError};
 
-/// How many candidates an ambiguous name lists.
+/// Maximum number of candidates that are listed for an ambiguous name.
 const LISTED: usize = 5;
 
 /// The lookups that are needed to resolve a name.
 pub(crate) trait Names {
-    /// The newest run without a parent.
+    /// Returns the id of the newest run without a parent.
     fn last(&mut self) -> Result<Option<String>, StorageError>;
-    /// At most `limit` ids that begin with `prefix`, in byte order.
+    /// Returns at most `limit` ids that begin with `prefix`, in byte order.
     fn beginning(&mut self, prefix: &str, limit: usize) -> Result<Vec<String>, StorageError>;
 }
 
-/// Finds the run that a user means.
+/// Returns the id of the run that a user names.
 pub(crate) fn resolve(name: &str, names: &mut impl Names) -> Result<String, ResolveError> {
     if name == "@last" {
         return names.last()?.ok_or(ResolveError::NoRuns);
@@ -36,7 +36,7 @@ pub(crate) fn resolve(name: &str, names: &mut impl Names) -> Result<String, Reso
             }
         }
         1 => Ok(candidates.remove(0)),
-        // In byte order a whole id comes before every longer one that begins with it.
+        // In byte order, a complete id comes before every longer one that begins with it.
         _ if candidates[0] == name => Ok(candidates.remove(0)),
         count => {
             candidates.truncate(LISTED);

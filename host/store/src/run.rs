@@ -1,4 +1,4 @@
-//! A run's row.
+//! The rows of runs.
 
 use std::sync::Arc;
 
@@ -17,21 +17,22 @@ use crate::names::{self, BadName};
 pub struct NewRun {
     /// The initial row. `updated_at` is the time of creation.
     pub row: RunRow,
-    /// Texts to store with it, as by [`CheckpointStore::put_snapshot`](crate::CheckpointStore::put_snapshot).
+    /// The texts that are stored with it, as by
+    /// [`CheckpointStore::put_snapshot`](crate::CheckpointStore::put_snapshot).
     pub snapshots: Vec<Snapshot>,
 }
 
 /// A text and its digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The digest, under whatever domain the text has.
+    /// The digest, in the hash domain that the caller has chosen.
     pub digest: Digest,
-    /// The text of the snapshot, such as a graph; named by its digest.
+    /// The text, such as that of a graph.
     pub text: Arc<str>,
 }
 
-/// What is known of a run without reading its records. It serves listings; what a run really did is in its signed
-/// records.
+/// A summary of a run, for listings, which is available without reading the run's records. Only the signed records
+/// prove what the run has done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunRow {
     /// The id by which the run is found.
@@ -42,7 +43,7 @@ pub struct RunRow {
     pub graph_path: Option<String>,
     /// The run that started this one as a child.
     pub parent_id: Option<String>,
-    /// The run at the root of the tree; its own id where there is no parent.
+    /// The run at the root of the tree; the run's own id if it has no parent.
     pub root_id: String,
     /// The run that this one continues.
     pub continuation_of: Option<String>,
@@ -50,23 +51,24 @@ pub struct RunRow {
     pub continuation_id: Option<String>,
     /// The first run of the chain of continuations.
     pub chain_root_id: Option<String>,
-    /// The status, as far as it has been written.
+    /// The status that was written last.
     pub status: Status,
     /// The process that last ran it.
     pub pid: Option<u32>,
-    /// Supersteps committed when the status was last written; while a run is running, its newest checkpoint knows more.
+    /// Number of supersteps that had committed when the status was last written. While a run is running, the number in
+    /// its newest checkpoint is higher.
     pub step: u64,
-    /// Fuel used by then.
+    /// Fuel used by that time.
     pub fuel: u64,
-    /// What the run and its child runs had used of language models by then. Rows of earlier versions have none of it.
+    /// Language model usage of the run and its child runs by that time. It is zero in rows of earlier versions.
     #[serde(default, skip_serializing_if = "ModelUse::is_nothing")]
     pub model_use: ModelUse,
     /// The name in the manifest of the language model that was asked last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The result, JSON text.
+    /// The result, as JSON.
     pub result: Option<Arc<str>>,
-    /// The error, JSON text.
+    /// The error, as JSON.
     pub error: Option<Arc<str>>,
     /// The digest of the graph.
     pub graph: Digest,
@@ -74,31 +76,31 @@ pub struct RunRow {
     pub inputs: Digest,
     /// The digest of the manifest.
     pub manifest: Digest,
-    /// The digest of what the run is pinned to.
+    /// The digest of the run's pins.
     pub pins: Digest,
     /// The seed of the run, from which every task's random numbers follow.
     pub seed: Digest,
     /// The key that signs its records.
     pub key: KeyId,
-    /// When a step of the run counts as stored.
+    /// The point at which a step of the run counts as stored.
     pub durability: Durability,
-    /// What replaces the graph's `max_steps`.
+    /// The value that replaces the graph's `max_steps`.
     pub max_steps: Option<u64>,
-    /// When it was created.
+    /// The time of its creation.
     pub created_at: Timestamp,
-    /// When the row was last changed.
+    /// The time of the last change of the row.
     pub updated_at: Timestamp,
 }
 
-/// The outcome of an optional field.
+/// A change of an optional field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Change<T> {
     /// The field keeps its value.
     #[default]
     Keep,
-    /// It gets a value.
+    /// The field gets this value.
     Set(T),
-    /// It has no value any more.
+    /// The field loses its value.
     Clear,
 }
 
@@ -113,7 +115,7 @@ impl<T: Clone> Change<T> {
 }
 
 impl<T> Change<T> {
-    /// Whether the field changes, and what to.
+    /// Returns true if the field changes, and its new value if it gets one.
     pub(crate) fn parts(&self) -> (bool, Option<&T>) {
         match self {
             Self::Keep => (false, None),
@@ -123,48 +125,48 @@ impl<T> Change<T> {
     }
 }
 
-/// What changes in a run's row. Everything not named stays.
+/// A change of a run's row. Fields that are not set keep their values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunUpdate {
-    /// When the change was made: the run's time of last change.
+    /// The time of the change. It becomes the row's time of last change.
     pub at: Timestamp,
     /// The new status, if it changes.
     pub status: Option<Status>,
-    /// How many supersteps of the run itself have committed.
+    /// Number of supersteps of the run itself that have committed.
     pub step: Option<u64>,
     /// The fuel that the run and its child runs have used.
     pub fuel: Option<u64>,
-    /// What the run and its child runs have used of language models.
+    /// Language model usage of the run and its child runs.
     pub model_use: Option<ModelUse>,
     /// The name in the manifest of the language model that was asked last, if it is another one now.
     pub model: Option<String>,
     /// The process that runs it.
     pub pid: Change<u32>,
-    /// The result, JSON text.
+    /// The result, as JSON.
     pub result: Change<Arc<str>>,
-    /// The error, JSON text.
+    /// The error, as JSON.
     pub error: Change<Arc<str>>,
     /// The run that continues this one.
     pub continuation_id: Change<String>,
-    /// What replaces the graph's `max_steps`.
+    /// The value that replaces the graph's `max_steps`.
     pub max_steps: Change<u64>,
-    /// The digest of the graph, when a change was accepted.
+    /// The digest of the graph, if the user has accepted a change.
     pub graph: Option<Digest>,
-    /// The digest of the inputs, when a resume brought new ones.
+    /// The digest of the inputs, if they were replaced.
     pub inputs: Option<Digest>,
-    /// The digest of the manifest, when a change was accepted.
+    /// The digest of the manifest, if the user has accepted a change.
     pub manifest: Option<Digest>,
-    /// The digest of the pins, when a change was accepted.
+    /// The digest of the pins, if the user has accepted a change.
     pub pins: Option<Digest>,
 }
 
 impl RunUpdate {
-    /// A change of the status.
+    /// Returns a change of the status.
     pub fn status(at: Timestamp, status: Status) -> Self {
         Self { at, status: Some(status), ..Self::default() }
     }
 
-    /// Whether it changes anything. An update that does not leaves the row as it is, its time included.
+    /// Reports whether it changes no field. Such an update leaves the row unchanged, its time included.
     pub(crate) fn is_nothing(&self) -> bool {
         *self == Self { at: self.at, ..Self::default() }
     }
@@ -198,29 +200,29 @@ impl RunUpdate {
     }
 }
 
-/// Which runs to list.
+/// Selects the runs in a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunFilter {
-    /// Only runs with this status.
+    /// Selects runs with this status.
     pub status: Option<Status>,
-    /// Only runs of this graph.
+    /// Selects runs of this graph.
     pub graph_id: Option<String>,
-    /// Only the tree of this root run.
+    /// Selects runs in the tree of this root run.
     pub root_id: Option<String>,
-    /// Only runs that were created before this one: a page continues where the one before it ended. None if there is no
-    /// such run any more.
+    /// Selects runs that were created before this one: a page continues where the one before it ended. The page is
+    /// empty if this run does not exist any more.
     pub before: Option<String>,
-    /// At most that many; `None` for all.
+    /// Maximum number of runs; `None` for all.
     pub limit: Option<usize>,
 }
 
 impl RunRow {
-    /// Checks the ids and names of the row, as every store does before it keeps one and once it has read one.
+    /// Checks the ids and names of the row. Every store does so before it writes a row and after it has read one.
     pub fn check_names(&self) -> Result<(), BadName> {
         names::row(self)
     }
 
-    /// The row without its texts, as lists of runs have it.
+    /// Returns the row without its texts, as lists of runs contain it.
     pub(crate) fn listed(&self) -> Self {
         Self {
             run_id: self.run_id.clone(),

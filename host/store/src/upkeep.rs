@@ -1,13 +1,13 @@
-//! Looking after a store: what its runs take up is given back.
+//! Types for the removal of data from a store.
 
 use std::ops::AddAssign;
 
 use crate::store::Wanted;
 
-/// What a removal has freed.
+/// The data that a removal has freed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Freed {
-    /// How many records and texts were removed.
+    /// Number of records and texts that were removed.
     pub records: u64,
     /// Their length, in bytes.
     pub bytes: u64,
@@ -20,17 +20,17 @@ impl AddAssign for Freed {
     }
 }
 
-/// Where the history of a namespace is cut.
+/// The point at which the history of a namespace is cut.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut<'a> {
-    /// The first checkpoint that stays.
+    /// The sequence number of the first checkpoint that remains.
     pub first: u64,
-    /// The channels as they are there: from then on that checkpoint brings what they are made of.
+    /// The channels at that checkpoint. After the cut, the checkpoint contains all their values.
     pub channels: &'a [Wanted<'a>],
-    /// What is said about the removal. It takes the place of what was said about an earlier one.
+    /// The note about the removal, which replaces that about an earlier one.
     pub note: &'a str,
 }
 
-/// What has changed in a store: two marks of one handle are equal if no other handle has changed anything between them.
+/// A mark of a store's state: two marks of one handle are equal if no other handle has changed anything between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark(pub(crate) u64);

@@ -1,7 +1,7 @@
-//! Which version of its format a stored file is of, without opening it as a store.
+//! Detection of the format version of stored files, without opening them as stores.
 //!
-//! Opening a database as SQLite does may write next to it, and brings older tables up to date. Here nothing is written: of a
-//! database the header is read, from the file or, where it is newer, from the write-ahead log next to it.
+//! When SQLite opens a database, it may write next to it, and a store migrates older tables. Nothing is written here:
+//! only the header of a database is read, from the file or, if it is newer there, from the write-ahead log next to it.
 
 use std::io::{self, BufReader, ErrorKind, Read, Seek as _};
 
@@ -12,7 +12,7 @@ use crate::knowledge;
 use crate::sqlite::{APPLICATION_ID, SCHEMA_VERSION};
 use crate::{FileStore, KnowledgeStore, KnowledgeStoreError, OpenError, Options, SqliteStore};
 
-/// A store that has a version.
+/// A stored format that has a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// A database of runs.
@@ -23,19 +23,19 @@ pub enum Format {
     Files,
 }
 
-/// What a path holds.
+/// The content of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// There is nothing, or an empty file that the first use fills.
+    /// Nothing, or an empty file that its first use fills.
     Nothing,
     /// A file of this version.
     Version(u64),
-    /// Something else, which was left unread.
+    /// Something else, which was not read. The text is the reason.
     Other(String),
 }
 
 impl Format {
-    /// The version that this program writes.
+    /// Returns the version that this program writes.
     pub const fn current(self) -> u64 {
         match self {
             Self::Runs => SCHEMA_VERSION as u64,
@@ -44,7 +44,7 @@ impl Format {
         }
     }
 
-    /// Brings what is stored up to date, as the first command that writes to it does.
+    /// Migrates the stored data to the current version, as the first command that writes to it does.
     pub fn bring_up_to_date(self, place: impl Into<FilePlace>) -> Result<(), OpenError> {
         let place = place.into();
         match self {
@@ -56,7 +56,7 @@ impl Format {
         }
     }
 
-    /// Looks at a file, or at the folder of [`Self::Files`]. Nothing is written, and no link is followed.
+    /// Inspects a file, or the folder of [`Self::Files`]. Nothing is written, and no link is followed.
     pub fn inspect(self, place: impl Into<FilePlace>) -> io::Result<Found> {
         let place = place.into();
         let Some(found) = place.entry()? else { return Ok(Found::Nothing) };
@@ -78,13 +78,13 @@ impl Format {
                 Err(error) => Ok(Found::Other(error.to_string())),
             },
             Self::Runs => database(&place, APPLICATION_ID, 0),
-            // Files from before versions were written are of version 1.
+            // Files without a version are of version 1, which did not write it.
             Self::Knowledge => database(&place, knowledge::APPLICATION_ID, 1),
         }
     }
 }
 
-/// Why a file of knowledge is not brought up to date.
+/// Converts the error of a migration of knowledge.
 fn not_brought(place: &FilePlace, error: KnowledgeStoreError) -> OpenError {
     let (location, reason) = (location(&place.path()), error.to_string());
     match error {
@@ -99,9 +99,9 @@ fn not_brought(place: &FilePlace, error: KnowledgeStoreError) -> OpenError {
     }
 }
 
-/// The length of the header of a database, which is at the start of its first page.
+/// Length of the header of a database, which is at the start of its first page, in bytes.
 const HEADER: usize = 100;
-/// The header of a write-ahead log, and of each page in it.
+/// Length of the header of a write-ahead log, and of that of each page in it, in bytes.
 const LOG_HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
 
@@ -119,7 +119,7 @@ fn database(place: &FilePlace, application: i64, unstamped: u64) -> io::Result<F
     }
     let number = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
     let (version, found) = (u64::from(number(60)), i64::from(number(68)));
-    // It was made a moment ago, or its process was killed then: nothing was ever put into it.
+    // A process is creating the database or was killed while it did: nothing was ever stored in it.
     if (found, version, number(40)) == (0, 0, 0) {
         return Ok(Found::Nothing);
     }
@@ -129,8 +129,8 @@ fn database(place: &FilePlace, application: i64, unstamped: u64) -> io::Result<F
     Ok(Found::Version(version.max(unstamped)))
 }
 
-/// The header as the newest commit in the write-ahead log next to a database has it; `None` where there is none. Pages that
-/// are left over from before the log was last started again have another salt.
+/// Returns the header of a database in the newest commit in the write-ahead log next to it; `None` if there is none.
+/// Pages that remain from before the log was last started again have another salt.
 fn header_in_log(database: &FilePlace) -> io::Result<Option<Vec<u8>>> {
     let place = database.beside("-wal");
     let mut log = match place.open(Opening::Read) {
@@ -164,7 +164,7 @@ fn header_in_log(database: &FilePlace) -> io::Result<Option<Vec<u8>>> {
         }
         log.seek_relative(i64::try_from(rest).unwrap_or(i64::MAX))?;
         if is_commit {
-            // A page that was cut short is missing, and then neither is its commit.
+            // If a page was cut short, its commit is missing, too.
             let end = log.stream_position()?;
             if end > Entry::of(log.get_ref())?.length() {
                 break;
@@ -175,7 +175,7 @@ fn header_in_log(database: &FilePlace) -> io::Result<Option<Vec<u8>>> {
     Ok(committed)
 }
 
-/// Reads exactly that many bytes; `false` where fewer are left.
+/// Fills `bytes` from the file; `false` if fewer bytes are left.
 fn fill(file: &mut impl Read, bytes: &mut [u8]) -> io::Result<bool> {
     match file.read_exact(bytes) {
         Ok(()) => Ok(true),
@@ -211,7 +211,7 @@ mod tests {
         let current = Found::Version(Format::Runs.current());
         assert!(fs::metadata(folder.path().join("runs.db-wal")).unwrap().len() > 0);
         assert_eq!(Format::Runs.inspect(&file).unwrap(), current);
-        // What is in the log counts, and the rest of an older log does not.
+        // The version in the log is used, and the remains of an older log are ignored.
         let other = Connection::open(&file).unwrap();
         for version in [3_u32, 9] {
             other.pragma_update(None, "user_version", version).unwrap();
@@ -244,7 +244,7 @@ mod tests {
             }
         }
         assert!(matches!(Format::Files.inspect(&at("garbage")).unwrap(), Found::Other(_)));
-        // A log that is none, or cut short anywhere, is passed over.
+        // An invalid log, or one that is cut short, is ignored.
         fs::write(at("foreign-wal"), [0xff; 20]).unwrap();
         assert!(matches!(Format::Runs.inspect(&at("foreign")).unwrap(), Found::Other(_)));
     }
@@ -267,7 +267,7 @@ mod tests {
             fs::copy(&file, &copy).unwrap();
             match seen {
                 Found::Version(seen) => assert_eq!(seen, u64::from(version), "{length}"),
-                // Nothing of ours was committed so far.
+                // None of this program's commits was complete yet.
                 Found::Other(_) | Found::Nothing => assert_eq!(version, 0, "{length}"),
             }
         }
@@ -287,17 +287,17 @@ mod tests {
         let store = FileStore::at(&files);
         store.create_run(&run("r")).unwrap();
         assert_eq!(fs::read_to_string(files.join("format")).unwrap(), "graph-host/files 2\n");
-        // What there was before the file is of version 1, and gets it with the next run.
+        // A store without the file is of version 1, and gets the file with the next run.
         fs::remove_file(files.join("format")).unwrap();
         assert_eq!(Format::Files.inspect(&files).unwrap(), Found::Version(1));
         assert!(store.run("r").unwrap().is_some());
         store.create_run(&run("s")).unwrap();
         assert!(files.join("format").exists());
-        // What is of version 1 becomes one of this version with what is written next.
+        // The next write gives a store of version 1 this version.
         fs::write(files.join("format"), "graph-host/files 1\n").unwrap();
         FileStore::at(&files).bring_up_to_date().unwrap();
         assert_eq!(Format::Files.inspect(&files).unwrap(), Found::Version(2));
-        // A later one is refused before anything of it is read or written.
+        // A store of a later version is refused before anything in it is read or written.
         fs::write(files.join("format"), "graph-host/files 3\n").unwrap();
         assert_eq!(Format::Files.inspect(&files).unwrap(), Found::Version(3));
         let newer = StorageError::Newer { location: files.display().to_string(), found: 3, supported: 2 };

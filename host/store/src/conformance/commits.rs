@@ -1,4 +1,4 @@
-//! What commits do and refuse.
+//! The effects of commits, and the refusals of invalid ones.
 
 use graph_core::record::{RecordKind, SignedRecord, Status};
 

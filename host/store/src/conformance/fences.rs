@@ -1,4 +1,4 @@
-//! Only the process that took a run last can write to it, with or without locks.
+//! Fences: only the process that acquired a run last can write to it, with or without locks.
 
 use graph_core::record::{SignedRecord, Status};
 
@@ -12,7 +12,7 @@ use crate::run::RunUpdate;
 use crate::store::{CheckpointStore, Fence, Numbered, RunGuard, Synchronous, Upkeep, Wanted};
 use crate::upkeep::Cut;
 
-/// Makes a new, empty place.
+/// Creates a new, empty place.
 type FreshUpkeep<'a> = &'a dyn Fn() -> Box<dyn UpkeepSubject>;
 
 const NAMESPACES: [&str; 2] = ["", "1.0"];
@@ -46,7 +46,7 @@ pub fn taking_a_run_up_raises_its_epoch(fresh: Fresh<'_>) {
         before = guard.fence().epoch;
         write(&**taker, &guard, &[checkpoint("r", round, vec![])]);
         assert_eq!(guard.fence().epoch, before, "a commit leaves it");
-        // A process that only reads does not raise it, and neither does another run.
+        // A process that only reads the run does not raise its epoch, and neither does acquiring another run.
         assert!(reader.run("r").unwrap().is_some());
         drop(acquire_run(&**reader, "s"));
         write(&**reader, &guard, &[]);
@@ -81,7 +81,7 @@ pub fn the_last_record_is_the_head(fresh: Fresh<'_>) {
         head = batch.last().map(|last| last.digest).or(head);
         write(&**writer, &guard, batch);
         assert_eq!(guard.fence().head, head, "after batch {number}");
-        // Another handle sees the same, and a batch that is refused moves nothing.
+        // Another handle sees the same head, and a refused batch does not change it.
         write(&**other, &guard, &[]);
         let refused =
             other.commit(&guard, &[checkpoint("s", 9, vec![])], &update(1), Synchronous::Normal).unwrap_err();
@@ -91,16 +91,16 @@ pub fn the_last_record_is_the_head(fresh: Fresh<'_>) {
     }
 }
 
-/// A run that one process has started and another one has continued: a late record comes from the first process, which
-/// does not know that yet, through its own handle and through another one. It is under the newest checkpoint, or above
-/// it, so that only the fence can refuse it.
+/// Tests that a late record is refused after another process has acquired the run. The record comes from the first
+/// process, which has not noticed that yet, through its own handle and through others. Its sequence number is valid, so
+/// that only the fence can refuse it.
 fn refuse_late(subject: &dyn Subject, record: &SignedRecord) {
     let (one, two) = (with_run(subject), subject.open());
     let guard = acquire_run(&*one, "r");
     write(&*one, &guard, &[checkpoint("r", 0, vec![]), within("1.0", checkpoint("r", 0, vec![]))]);
     let former = guard.fence();
     drop(guard);
-    // Taking the run up is enough.
+    // Acquiring the run is enough: the new holder need not have written anything.
     let guard = acquire_run(&*two, "r");
     for handle in [&one, &two, &subject.open()] {
         assert_eq!(refuse(&**handle, &late("r", former), std::slice::from_ref(record)), lost(Loss::TakenUp));
@@ -202,7 +202,7 @@ pub fn a_wrong_head_is_refused_under_the_right_epoch(fresh: Fresh<'_>) {
         let before = everything(&*one, "r", &NAMESPACES);
         for head in &heads {
             let astray = late("r", Fence { epoch, head: *head });
-            // Without the fence, each of these would be accepted.
+            // Without the fence, each of these records would be accepted.
             for next in [checkpoint("r", 3, vec![]), child(checkpoint("r", 9, vec![])), record.clone()] {
                 assert_eq!(refuse(&*one, &astray, std::slice::from_ref(&next)), lost(Loss::Moved));
                 assert_eq!(refuse(&*two, &astray, &[next]), lost(Loss::Moved));
@@ -226,14 +226,14 @@ pub fn a_guard_of_another_run_writes_nothing(fresh: Fresh<'_>) {
     assert_eq!(refuse(&*store, &late("r", of_s.fence()), &next), lost(Loss::TakenUp));
     assert_eq!(everything(&*store, "r", &NAMESPACES), before);
     assert_eq!(store.run("s").unwrap(), Some(run("s").row));
-    // A guard of a run that this store does not have.
+    // A guard for a run that this store does not have.
     let nobody = late("nobody", of_r.fence());
     let refused = refuse(&*store, &nobody, &[]);
     assert_eq!(refused, CommitError::Lost { run: "nobody".to_owned(), loss: Loss::Removed });
     write(&*store, &of_r, &next);
 }
 
-/// A store with the run `r`, which has three checkpoints and a task that waits.
+/// Returns a store with the run `r`, which has three checkpoints and a pending task record.
 fn filled(subject: &dyn UpkeepSubject) -> Box<dyn Upkeep> {
     let store = subject.open();
     store.create_run(&run("r")).unwrap();
@@ -263,7 +263,7 @@ pub fn a_former_holder_removes_nothing(fresh: FreshUpkeep<'_>) {
     }
     assert_eq!(everything(&*one, "r", &NAMESPACES), before);
     assert_eq!(one.pruning("r", "").unwrap(), None);
-    // Those before it in a list are gone, as after any other error.
+    // The runs before it in the list were removed, as after any other error.
     let listed = [acquire_run(&*one, "s"), late("r", former)];
     assert_eq!(one.remove_runs(&listed), Err(not_removed(Loss::TakenUp)));
     assert!(two.run("r").unwrap().is_some());
@@ -308,8 +308,8 @@ pub fn nothing_late_is_written_to_a_removed_run(fresh: FreshUpkeep<'_>) {
     assert_eq!(one.run("r").unwrap(), None);
 }
 
-/// A run with the id of a removed run: a guard of the removed run does not hold the new one, even if that run had no
-/// records or the same ones.
+/// Tests that a guard of a removed run does not hold a new run with the same id, even if the removed run had no records
+/// or the same ones.
 fn refuse_guards_of_the_one_before(subject: &dyn UpkeepSubject, make: impl Fn(&dyn Upkeep)) {
     let (one, two) = (subject.open(), subject.open());
     let mut stale = Vec::new();
@@ -345,7 +345,7 @@ pub fn nothing_late_is_written_to_a_run_that_was_made_anew(fresh: FreshUpkeep<'_
     refuse_guards_of_the_one_before(&*fresh(), |store| store.create_run(&run("r")).unwrap());
 }
 
-/// A run as another store has kept it, with a task that waits under its newest checkpoint.
+/// Returns the records of a run from another store, with a task record that is pending under its newest checkpoint.
 fn elsewhere(fresh: FreshUpkeep<'_>) -> Vec<Numbered> {
     let subject = fresh();
     let store = filled(&*subject);
@@ -365,7 +365,7 @@ pub fn nothing_late_is_written_to_an_imported_run(fresh: FreshUpkeep<'_>) {
     let subject = fresh();
     let store = subject.open();
     import(&*store, &records).unwrap();
-    // No process has taken it yet, and its newest own checkpoint is its head.
+    // No process has acquired the imported run yet. Its head is its newest own checkpoint.
     let head = Some(checkpoint("r", 2, vec![]).digest);
     let nobody = late("r", Fence { epoch: 0, head });
     assert_eq!(refuse(&*store, &nobody, &[checkpoint("r", 3, vec![])]), lost(Loss::Removed));

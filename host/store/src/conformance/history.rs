@@ -6,7 +6,7 @@ use super::sample::{Fresh, acquire_run, checkpoint, commit, status, task, update
 use crate::error::CommitError;
 use crate::store::{CheckpointStore, Synchronous};
 
-/// What the history is, as numbers, kinds and namespaces.
+/// Returns the history as numbers, kinds and namespaces.
 fn history_of(store: &dyn CheckpointStore, after: u64, limit: usize) -> Vec<(u64, u64, RecordKind, String)> {
     let history = store.history("r", after, limit).unwrap();
     let told = history.into_iter().map(|numbered| {
@@ -16,7 +16,8 @@ fn history_of(store: &dyn CheckpointStore, after: u64, limit: usize) -> Vec<(u64
     told.collect()
 }
 
-/// A run of several namespaces, suspended twice. Status records that another one replaces stay in the history.
+/// Writes a run of several namespaces that is suspended twice. Status records that another one replaces stay in the
+/// history.
 fn fill(store: &dyn CheckpointStore) {
     let child = |record| within("1.0", record);
     commit(store, "r", &[checkpoint("r", 0, vec![whole("a", 0, "1")])]);

@@ -1,4 +1,4 @@
-//! Which process holds a run.
+//! Locks: one process at a time holds a run.
 
 use std::sync::Barrier;
 use std::thread;
@@ -22,7 +22,7 @@ pub fn a_held_run_is_refused(fresh: Fresh<'_>) {
         message,
         "run r is held by process 1 on here since 1970-01-01T00:00:00.001Z: wait until it is done, or stop it"
     );
-    // Another run can be taken, and every process may read.
+    // Another run can be acquired, and every process may read.
     let other = two.acquire("s", &owner(3)).unwrap();
     assert_eq!(one.holder("s").unwrap(), Holder::Known(owner(3)));
     assert!(two.run("r").unwrap().is_some());
@@ -41,7 +41,7 @@ pub fn a_dropped_guard_gives_the_run_back(fresh: Fresh<'_>) {
         write(&**taker, &guard, &[]);
         drop(guard);
     }
-    // A guard outlives the handle that gave it.
+    // A guard outlives the handle that issued it.
     let guard = one.acquire("r", &owner(9)).unwrap();
     drop(one);
     assert_eq!(two.holder("r").unwrap(), Holder::Known(owner(9)));

@@ -1,4 +1,4 @@
-//! What reading and writing take in memory, measured in a process of its own: the memory of a C library counts too.
+//! Memory use of reading and writing, measured in a separate process, because the memory of C libraries counts too.
 
 use std::fs;
 use std::process::Command;
@@ -6,11 +6,11 @@ use std::process::Command;
 use super::Subject;
 use super::sample::{acquire_run, checkpoint, run, segment, whole, write};
 
-/// How much more memory, in bytes, a longer history may take.
+/// Number of bytes by which the memory use may grow with a longer history.
 pub const SLACK: u64 = 12 << 20;
 
 const STEPS: &str = "GRAPH_STORE_STEPS";
-/// The file that a measured test writes its figures to.
+/// The file to which a measured test writes its figures.
 const FIGURES: &str = "GRAPH_STORE_FIGURES";
 
 fn figure(name: &str) -> u64 {
@@ -19,7 +19,7 @@ fn figure(name: &str) -> u64 {
     line.trim_matches([':', ' ', '\t', 'k', 'B']).parse::<u64>().unwrap() << 10
 }
 
-/// The peak of memory that a piece of work takes, in bytes beyond what was in use before.
+/// Returns the peak memory use of a piece of work, in bytes beyond what was in use before.
 pub fn peak_of(work: impl FnOnce()) -> u64 {
     // This resets the peak to what is in use now.
     fs::write("/proc/self/clear_refs", "5").unwrap();
@@ -45,7 +45,7 @@ pub fn figures_of(test: &str, steps: u64) -> Vec<u64> {
     figures.split_whitespace().map(|figure| figure.parse().unwrap()).collect()
 }
 
-/// Reports figures to [`figures_of`]. A test that nobody started for its figures reports them to no one.
+/// Reports figures to [`figures_of`], if that has started this test.
 pub fn report(figures: &[u64]) {
     let figures: Vec<_> = figures.iter().map(ToString::to_string).collect();
     if let Some(file) = std::env::var_os(FIGURES) {
@@ -53,12 +53,12 @@ pub fn report(figures: &[u64]) {
     }
 }
 
-/// How many steps the test is to take.
+/// Returns the number of steps that the test has to take.
 pub fn steps() -> u64 {
     std::env::var(STEPS).ok().and_then(|steps| steps.parse().ok()).unwrap_or(500)
 }
 
-/// Writes a run of steps that add a kilobyte each, and gives the peak.
+/// Writes a run of steps that add a kilobyte each, and returns the peak memory use in bytes.
 pub fn writing(subject: &dyn Subject, steps: u64) -> u64 {
     let line = format!("[\"{}\"]", "x".repeat(1_000));
     let store = subject.open();
@@ -73,7 +73,7 @@ pub fn writing(subject: &dyn Subject, steps: u64) -> u64 {
     })
 }
 
-/// Goes through all that is kept of the run in pages, and gives the peak.
+/// Reads all checkpoints of the run in pages, and returns the peak memory use in bytes.
 pub fn reading(subject: &dyn Subject, steps: u64) -> u64 {
     peak_of(|| {
         let store = subject.open();

@@ -1,4 +1,4 @@
-//! The promises of a store, as tests that run on any implementation.
+//! The guarantees of a store, as tests that run on any implementation.
 //!
 //! ```ignore
 //! graph_store::conformance!(MyStores::new());
@@ -22,19 +22,19 @@ pub mod upkeep;
 
 use crate::store::{CheckpointStore, Upkeep};
 
-/// A place where a store keeps its data. When it is dropped, the data is removed.
+/// A place where a store keeps its data. The data is removed when this is dropped.
 pub trait Subject {
-    /// Opens the place. Every call gives a handle of its own on the same runs, as another process would have it.
+    /// Opens the place. Every call returns a separate handle for the same runs, as another process would have.
     fn open(&self) -> Box<dyn CheckpointStore>;
 }
 
-/// A place whose store imports runs and removes data.
+/// A place whose store supports the import of runs and the removal of data.
 pub trait UpkeepSubject {
     /// Opens the place, as [`Subject::open`] does.
     fn open(&self) -> Box<dyn Upkeep>;
 }
 
-/// Makes a test of each case of upkeep. The argument is an expression that gives a fresh [`UpkeepSubject`].
+/// Defines a test for each case of upkeep. The argument is an expression that returns a fresh [`UpkeepSubject`].
 #[macro_export]
 macro_rules! upkeep_conformance {
     ($fresh:expr) => {
@@ -58,7 +58,7 @@ macro_rules! upkeep_conformance {
     };
 }
 
-/// Makes a test of each case. The argument is an expression that gives a fresh [`Subject`].
+/// Defines a test for each case. The argument is an expression that returns a fresh [`Subject`].
 #[macro_export]
 macro_rules! conformance {
     ($fresh:expr) => {

@@ -17,7 +17,8 @@ const RUNS: [&str; 2] = ["r", "s"];
 const NAMESPACES: [&str; 2] = ["", "child"];
 const CHANNELS: [&str; 3] = ["a", "b", "c"];
 
-/// A record as it is drawn. Its sequence is counted from the newest checkpoint, so that most batches are in order.
+/// A randomly drawn record. Its sequence number is relative to that of the newest checkpoint, so that most batches are
+/// in order.
 #[derive(Clone, Debug)]
 struct Draft {
     kind: RecordKind,
@@ -34,7 +35,7 @@ struct Step {
     batch: Vec<Draft>,
     update: RunUpdate,
     other_handle: bool,
-    /// The run is released and taken again before this batch.
+    /// True if the run is released and acquired again before this batch.
     taken_up: bool,
 }
 
@@ -78,7 +79,7 @@ fn step() -> impl Strategy<Value = Step> {
     )
 }
 
-/// Makes records of drafts, with numbers that follow the present state of the run's namespaces.
+/// Builds records from drafts, with numbers that follow the present state of the run's namespaces.
 fn records(store: &dyn CheckpointStore, run: &str, drafts: &[Draft]) -> Vec<SignedRecord> {
     let mut newest = NAMESPACES.map(|namespace| {
         let newest = store.checkpoint(run, namespace, At::Latest).unwrap();
@@ -113,7 +114,7 @@ fn records(store: &dyn CheckpointStore, run: &str, drafts: &[Draft]) -> Vec<Sign
     records
 }
 
-/// Whether both stores answer every question about values alike.
+/// Checks that both stores return the same values for every channel, base and version.
 fn compare_values(one: &dyn CheckpointStore, two: &dyn CheckpointStore, run: &str) {
     for namespace in NAMESPACES {
         let newest = one.checkpoint(run, namespace, At::Latest).unwrap().map_or(0, |newest| newest.sequence);

@@ -1,4 +1,4 @@
-//! Lists come in pages, by number and by size.
+//! Division of lists into pages, by number and by size.
 
 use graph_core::record::{RecordKind, SignedRecord};
 
@@ -8,7 +8,7 @@ use super::sample::{
 use crate::bounds::PAGE_BYTES;
 use crate::store::{CheckpointStore, Numbered, Wanted};
 
-/// Everything that comes page by page, and the largest page.
+/// Reads all pages, and returns their entries and the size of the largest page.
 fn all<T>(mut next: impl FnMut(Option<&T>) -> Vec<T>) -> (Vec<T>, usize) {
     let (mut found, mut largest) = (Vec::new(), 0);
     loop {
@@ -50,7 +50,7 @@ pub fn a_page_ends_after_so_many_bytes(fresh: Fresh<'_>) {
     let (told, largest) = history(&*store, 256);
     assert!(told.iter().map(|numbered| &numbered.record).eq(&records));
     assert_eq!(largest, 3);
-    // What is not divided into pages comes as a whole.
+    // Channel values are not divided into pages.
     let values = store.values("r", "", &[Wanted { channel: "a", base: 11, version: 11 }]).unwrap();
     assert!(values == [whole("a", 11, &large)]);
 }
@@ -62,7 +62,7 @@ pub fn pending_records_come_in_pages(fresh: Fresh<'_>) {
     let mut expected: Vec<SignedRecord> = Vec::new();
     let large = "z".repeat(usize::try_from(PAGE_BYTES).unwrap() / 2);
     for number in (0..40).rev() {
-        // In several commits, and not in the order in which they are read.
+        // The records are written in several commits, and in another order than that of reading.
         let says = if number == 20 { &large } else { "x" };
         let batch = [
             task("r", 0, &number.to_string(), says),

@@ -1,4 +1,4 @@
-//! What is found, and in what order.
+//! Results of reads, and their order.
 
 use graph_core::digest::Digest;
 use graph_core::record::{RecordSignature, SignedRecord, ValueKind};
@@ -13,7 +13,7 @@ pub fn checkpoints_are_found_by_sequence_and_step(fresh: Fresh<'_>) {
     let store = with_run(&*subject);
     assert_eq!(store.checkpoint("r", "", At::Latest).unwrap(), None);
     let at = |sequence, step| SignedRecord { step, ..checkpoint("r", sequence, vec![]) };
-    // Two boundaries of one step: inputs came in between.
+    // Steps 1 and 2 have two boundaries each, as when inputs arrive in between.
     let all = [at(0, 0), at(1, 1), at(3, 1), at(4, 2), at(9, 2), at(10, 3)];
     commit(&*store, "r", &all);
     let find = |at| store.checkpoint("r", "", at).unwrap();
@@ -106,7 +106,8 @@ pub fn pages_follow_each_other(fresh: Fresh<'_>) {
     assert_eq!(bare, checkpoint("r", 1, vec![]));
 }
 
-/// Under `durability: exit` the boundaries before the end are not written: its checkpoint brings what they changed.
+/// Tests that a checkpoint includes earlier changes. Under `durability: exit` the boundaries before the end are not
+/// written: its checkpoint contains the values that they changed.
 pub fn a_checkpoint_brings_what_came_before_it(fresh: Fresh<'_>) {
     let subject = fresh();
     let store = with_run(&*subject);
@@ -213,7 +214,7 @@ pub fn texts_come_back_byte_for_byte(fresh: Fresh<'_>) {
     let key = SigningKey::from_seed(&[9; 32]);
     let body: std::sync::Arc<str> = "{\"nul\":\"\u{0}\",\"é\":18446744073709551615}".into();
     let digest = Digest::of_bytes(body.as_bytes());
-    // As of a record that was signed with others: 64 bytes and two steps of a path.
+    // The signature is that of a record that was signed together with others: 64 bytes and two steps of a path.
     let signature = [[1; 64].as_slice(), &[0; 33], &[1; 33]].concat();
     let signature = RecordSignature::from_bytes(&signature).unwrap();
     let record = SignedRecord {

@@ -1,4 +1,4 @@
-//! Results that are kept for later tasks.
+//! Results that are cached for later tasks.
 
 use graph_core::digest::Digest;
 use graph_core::record::{CacheEntry, SignedCacheEntry, SignedRecord};
@@ -14,7 +14,7 @@ fn key(name: &str) -> Digest {
     Digest::of_bytes(name.as_bytes())
 }
 
-/// The result of a task of run `r`, as old as its number says.
+/// Returns the result of a task of run `r` with this time.
 fn result(name: &str, task: &str, at: u64) -> SignedCacheEntry {
     let entry = CacheEntry {
         at: Timestamp(at),
@@ -29,7 +29,7 @@ fn result(name: &str, task: &str, at: u64) -> SignedCacheEntry {
     entry.sign(&SigningKey::from_seed(&[7; 32])).unwrap()
 }
 
-/// A checkpoint that brings results.
+/// Returns a checkpoint with results.
 fn with(sequence: u64, results: Vec<SignedCacheEntry>) -> SignedRecord {
     SignedRecord { results, ..checkpoint("r", sequence, vec![]) }
 }
@@ -49,7 +49,7 @@ pub fn results_come_with_their_checkpoint(fresh: &dyn Fn() -> Box<dyn Subject>) 
     assert_eq!(all(&*other, "a"), std::slice::from_ref(&a));
     assert_eq!(all(&*other, "b"), std::slice::from_ref(&b));
     assert_eq!(all(&*other, "c"), []);
-    // They are no part of the checkpoint that is read back.
+    // The results are not part of the checkpoint that is read back.
     let read = other.checkpoints("r", "", None, 9).unwrap();
     assert_eq!(read, [checkpoint("r", 0, vec![])]);
     let told = other.history("r", 0, 9).unwrap();
@@ -84,7 +84,7 @@ pub fn a_refused_batch_leaves_no_results(fresh: &dyn Fn() -> Box<dyn Subject>) {
     let elsewhere = [with(5, vec![result("a", "1.0", 10)])];
     let none = late("none", guard.fence());
     store.commit(&none, &elsewhere, &update, crate::store::Synchronous::Full).unwrap_err();
-    // A former holder leaves none either.
+    // A former holder stores no results either.
     let stale = Fence { epoch: guard.fence().epoch - 1, ..guard.fence() };
     store.commit(&late("r", stale), &elsewhere, &update, crate::store::Synchronous::Full).unwrap_err();
     assert_eq!(all(&*store, "a"), []);
@@ -103,7 +103,7 @@ pub fn expired_results_are_removed(fresh: &dyn Fn() -> Box<dyn UpkeepSubject>) {
     assert_eq!(store.results_size(Some(Timestamp(110))).unwrap(), freed(&old));
     assert_eq!(store.remove_results(Some(Timestamp(110))).unwrap(), freed(&old));
     assert_eq!((all(&*store, "a"), all(&*store, "b")), (vec![], vec![new.clone()]));
-    // A run that goes leaves its results to others.
+    // Removing a run keeps its results, for other runs.
     let guard = store.acquire("r", &super::sample::owner(1)).unwrap();
     store.remove_run(&guard).unwrap();
     assert_eq!(all(&*subject.open(), "b"), std::slice::from_ref(&new));

@@ -36,7 +36,8 @@ fn ids(rows: &[RunRow]) -> Vec<&str> {
     rows.iter().map(|row| row.run_id.as_str()).collect()
 }
 
-/// A path, an escape sequence of terminals, and a character that reverses the direction of writing.
+/// Invalid ids, among them paths, an escape sequence of terminals, and a character that reverses the direction of
+/// writing.
 const BAD: [&str; 8] = ["", ".", "../../r", "a/b", "a b", "\u{1b}[2J", "\u{202e}a", "é"];
 
 pub fn ids_that_name_no_run_are_refused(fresh: Fresh<'_>) {
@@ -97,7 +98,7 @@ pub fn runs_are_listed_newest_first(fresh: Fresh<'_>) {
     let subject = fresh();
     let store = subject.open();
     assert_eq!(store.runs(&RunFilter::default()).unwrap(), []);
-    // The clock goes back: the order does not.
+    // The clock is set back, but the order is that of creation.
     for (id, at, status, graph, root) in [
         ("b", 3_000, Status::Running, "one", "b"),
         ("a", 2_000, Status::Failed, "two", "b"),
@@ -145,7 +146,7 @@ pub fn listed_rows_have_no_texts(fresh: Fresh<'_>) {
         assert_eq!(store.run("full").unwrap(), Some(full.row.clone()));
     }
     assert_eq!(subject.open().listed_run("nobody").unwrap(), None);
-    // What they are is still known once something else of the row has changed.
+    // The result and the error are still known after another field of the row has changed.
     let store = subject.open();
     let guard = sample::acquire_run(&*store, "full");
     store.commit(&guard, &[], &update(9_000), Synchronous::Normal).unwrap();

@@ -1,4 +1,4 @@
-//! Runs and records for tests. A store does not interpret them, so their content is made up.
+//! Runs and records for tests. Their content is made up, because a store does not interpret it.
 
 use std::sync::Arc;
 
@@ -13,20 +13,20 @@ use super::Subject;
 use crate::run::{NewRun, RunRow, RunUpdate, Snapshot};
 use crate::store::{CheckpointStore, Fence, Owner, RunGuard, Synchronous};
 
-/// Makes a new, empty place.
+/// Creates a new, empty place.
 pub type Fresh<'a> = &'a dyn Fn() -> Box<dyn Subject>;
 
-/// A digest of its own for each text.
+/// Returns the digest of a text.
 pub fn digest(text: &str) -> Digest {
     Digest::of_bytes(text.as_bytes())
 }
 
-/// The key that all records claim to be signed with.
+/// Returns the id of the key with which all records claim to be signed.
 pub fn key_id() -> KeyId {
     SigningKey::from_seed(&[7; 32]).id()
 }
 
-/// A run with the given id and nothing optional.
+/// Returns a run with this id and without optional fields.
 pub fn run(id: &str) -> NewRun {
     let row = RunRow {
         run_id: id.to_owned(),
@@ -59,7 +59,7 @@ pub fn run(id: &str) -> NewRun {
     NewRun { row, snapshots: Vec::new() }
 }
 
-/// A run that has everything.
+/// Returns a run with a value in every optional field.
 pub fn full_run(id: &str) -> NewRun {
     let mut run = run(id);
     run.row = RunRow {
@@ -86,7 +86,7 @@ pub fn full_run(id: &str) -> NewRun {
     run
 }
 
-/// A snapshot whose digest is that of a name.
+/// Returns a snapshot whose digest is that of a name.
 pub fn snapshot(name: &str, text: &str) -> Snapshot {
     Snapshot { digest: digest(name), text: text.into() }
 }
@@ -114,85 +114,86 @@ fn record(kind: RecordKind, run: &str, sequence: u64, task: &str, body: String) 
     }
 }
 
-/// A checkpoint in the root namespace, after as many supersteps as its number says.
+/// Returns a checkpoint in the root namespace. Its number of supersteps is its sequence number.
 pub fn checkpoint(run: &str, sequence: u64, values: Vec<ChannelValue>) -> SignedRecord {
     let body = format!(r#"{{"run":"{run}","sequence":{sequence}}}"#);
     SignedRecord { values, ..record(RecordKind::Checkpoint, run, sequence, "", body) }
 }
 
-/// A task record under a checkpoint.
+/// Returns a task record under a checkpoint.
 pub fn task(run: &str, sequence: u64, task: &str, says: &str) -> SignedRecord {
     record(RecordKind::Task, run, sequence, task, format!(r#"{{"task":"{task}","says":"{says}"}}"#))
 }
 
-/// An answers record under a checkpoint.
+/// Returns an answers record under a checkpoint.
 pub fn answers(run: &str, sequence: u64, task: &str, says: &str) -> SignedRecord {
     record(RecordKind::Answers, run, sequence, task, format!(r#"{{"answers":["{says}"]}}"#))
 }
 
-/// A hook record under a checkpoint.
+/// Returns a hook record under a checkpoint.
 pub fn hook(run: &str, sequence: u64, call: &str, says: &str) -> SignedRecord {
     record(RecordKind::Hook, run, sequence, call, format!(r#"{{"call":"{call}","says":"{says}"}}"#))
 }
 
-/// A status record under a checkpoint.
+/// Returns a status record under a checkpoint.
 pub fn status(run: &str, sequence: u64, says: &str) -> SignedRecord {
     record(RecordKind::Status, run, sequence, "", format!(r#"{{"status":"{says}"}}"#))
 }
 
-/// A record in another namespace.
+/// Moves a record into another namespace.
 pub fn within(namespace: &str, record: SignedRecord) -> SignedRecord {
     SignedRecord { namespace: namespace.to_owned(), ..record }
 }
 
-/// The whole value of a channel.
+/// Returns the whole value of a channel.
 pub fn whole(channel: &str, version: u64, json: &str) -> ChannelValue {
     ChannelValue { channel: channel.to_owned(), version, kind: ValueKind::Whole, json: Arc::from(json) }
 }
 
-/// What a channel gained.
+/// Returns a segment, which is the addition to a channel's value at a version.
 pub fn segment(channel: &str, version: u64, json: &str) -> ChannelValue {
     ChannelValue { kind: ValueKind::Segment, ..whole(channel, version, json) }
 }
 
-/// A small change at a time.
+/// Returns a small change of the run's row at a time.
 pub fn update(at: u64) -> RunUpdate {
     RunUpdate { at: Timestamp(at), fuel: Some(at), ..RunUpdate::default() }
 }
 
-/// An owner with a process id.
+/// Returns an owner with a process id.
 pub fn owner(pid: u32) -> Owner {
     Owner { pid, host: "here".to_owned(), since: Timestamp(u64::from(pid)) }
 }
 
-/// Takes a run up that nobody holds.
+/// Acquires a run that no process holds.
 pub fn acquire_run(store: &dyn CheckpointStore, run: &str) -> RunGuard {
     store.acquire(run, &owner(99)).unwrap()
 }
 
-/// A guard with a given fence that holds nothing, like that of a former holder which does not know yet.
+/// Returns a guard with a given fence that holds no lock, like that of a former holder that has not noticed its loss
+/// yet.
 pub fn late(run: &str, fence: Fence) -> RunGuard {
     RunGuard::new(run, fence, None, ())
 }
 
-/// Commits a batch that must be accepted, under a guard.
+/// Commits a batch, which must be accepted, under a guard.
 pub fn write(store: &dyn CheckpointStore, guard: &RunGuard, batch: &[SignedRecord]) {
     store.commit(guard, batch, &update(3_000), Synchronous::Normal).unwrap();
 }
 
-/// Takes a run that no process holds, commits a batch that must be accepted, and releases the run.
+/// Acquires a run that no process holds, commits a batch that must be accepted, and releases the run.
 pub fn commit(store: &dyn CheckpointStore, run: &str, batch: &[SignedRecord]) {
     write(store, &acquire_run(store, run), batch);
 }
 
-/// A store with the run `r`.
+/// Returns a store with the run `r`.
 pub fn with_run(subject: &dyn Subject) -> Box<dyn CheckpointStore> {
     let store = subject.open();
     store.create_run(&run("r")).unwrap();
     store
 }
 
-/// Everything that a store returns about a run, for comparison.
+/// Returns everything that a store has about a run, for comparison.
 pub fn everything(
     store: &dyn CheckpointStore,
     run: &str,

@@ -12,17 +12,17 @@ use crate::error::{AcquireError, CommitError, CreateRunError, ImportError, ReadE
 use crate::store::{At, CheckpointStore, Holder, Numbered, Upkeep, Wanted};
 use crate::upkeep::Cut;
 
-/// Makes a new, empty place.
+/// Creates a new, empty place.
 type FreshUpkeep<'a> = &'a dyn Fn() -> Box<dyn UpkeepSubject>;
 
-/// A store with the run `r`.
+/// Returns a store with the run `r`.
 fn filled_place(subject: &dyn UpkeepSubject) -> Box<dyn Upkeep> {
     let store = subject.open();
     store.create_run(&run("r")).unwrap();
     store
 }
 
-/// Records as they come from elsewhere.
+/// Returns records in the form in which an import reads them.
 fn given(records: &[Numbered]) -> impl Iterator<Item = Result<Numbered, ImportError>> {
     records.iter().cloned().map(Ok)
 }
@@ -31,7 +31,7 @@ fn wanted(channel: &str, base: u64, version: u64) -> Wanted<'_> {
     Wanted { channel, base, version }
 }
 
-/// Four checkpoints: `log` grows, `text` is replaced at 2, `once` is written at 0 and never again.
+/// Writes four checkpoints: `log` grows, `text` is replaced at 2, `once` is written only at 0.
 fn fill(store: &dyn CheckpointStore) {
     commit(
         store,
@@ -93,14 +93,14 @@ pub fn a_cut_history_keeps_what_the_rest_needs(fresh: FreshUpkeep<'_>) {
     ];
     assert_eq!(left[0].values, brought);
     assert_eq!(left[1..], before);
-    // The channels have the same values at the end.
+    // The channels have the same values at the newest checkpoint.
     let values = other.values("r", "", &[wanted("log", 0, 3), wanted("once", 0, 0), wanted("text", 2, 2)]);
     assert_eq!(values.unwrap().len(), 6);
     assert!(matches!(other.values("r", "", &[wanted("text", 0, 0)]), Err(ReadError::MissingValue { .. })));
     assert_eq!(other.checkpoint("r", "", At::Sequence(1)).unwrap(), None);
     assert_eq!((other.run("r").unwrap(), other.pending("r", "").unwrap()), (row, pending));
     assert_eq!(other.checkpoints("r", "child", None, 10).unwrap(), child);
-    // It can be continued from there, and cut again.
+    // The run can continue from there, and be cut again.
     write(&*store, &guard, &[checkpoint("r", 4, vec![segment("log", 4, "[4]")])]);
     let channels = [wanted("log", 0, 4), wanted("once", 0, 0), wanted("text", 2, 2)];
     store.prune(&guard, "", &Cut { first: 4, channels: &channels, note: "again" }).unwrap();
@@ -187,7 +187,7 @@ pub fn a_run_is_taken_over_whole_or_not_at_all(fresh: FreshUpkeep<'_>) {
     assert_eq!(again.pruning("r", "").unwrap().as_deref(), Some("said"));
     assert_eq!(again.snapshot(&digest("graph")).unwrap().as_deref(), Some("config: {}\n"));
     assert_eq!(again.namespaces("r").unwrap(), ["", "child"]);
-    // Entries have the numbers that they had, and the next ones follow.
+    // The entries keep their numbers, and the next ones follow them.
     assert_eq!((again.history("r", 0, 100).unwrap(), again.history_length("r").unwrap()), (told, length));
     let next = checkpoint("r", 4, vec![segment("log", 4, "[4]")]);
     commit(&*again, "r", std::slice::from_ref(&next));
@@ -211,7 +211,7 @@ pub fn a_run_is_taken_over_whole_or_not_at_all(fresh: FreshUpkeep<'_>) {
     assert_eq!(third.snapshot(&digest("graph")).unwrap(), None);
 }
 
-/// More records than are written at one time, and an error at the end of them.
+/// Tests an import of more records than are written at one time, and one with an error at the end.
 pub fn a_long_run_is_taken_over_piece_by_piece(fresh: FreshUpkeep<'_>) {
     let subject = fresh();
     let store = filled_place(&*subject);

@@ -1,6 +1,6 @@
 //! The highest epoch of the runs that were removed: the file `epoch` in a store's folder.
 //!
-//! A new run starts with this epoch, so that guards of a removed run with the same id do not fit it.
+//! A new run starts with this epoch, so that guards of a removed run with the same id are refused for it.
 
 use std::io::ErrorKind;
 
@@ -9,14 +9,14 @@ use crate::error::{StorageError, location};
 use crate::held::{FilePlace, FolderPlace};
 use crate::plan::LARGEST;
 
-/// The longest file that is read.
+/// Maximum length of the file, in bytes.
 const LONGEST: u64 = 64;
 
 fn file(folder: &FolderPlace) -> FilePlace {
     folder.file("epoch")
 }
 
-/// The epoch that a new run begins with.
+/// Returns the epoch with which a new run starts.
 pub(super) fn first(folder: &FolderPlace) -> Result<u64, StorageError> {
     let file = file(folder);
     let bytes = match file.read(LONGEST) {
@@ -37,7 +37,7 @@ pub(super) fn first(folder: &FolderPlace) -> Result<u64, StorageError> {
     }
 }
 
-/// A run with this epoch is about to be removed. The folder is locked.
+/// Records the epoch of a run that is about to be removed. The caller has locked the folder.
 pub(super) fn retire(folder: &FolderPlace, epoch: u64) -> Result<(), StorageError> {
     if epoch <= first(folder)? {
         return Ok(());

@@ -9,16 +9,16 @@ use crate::held::{FilePlace, FolderPlace};
 /// The version that this program writes. In stores of version 1 each record has a signature of its own; from version 2 on
 /// records may be signed in groups.
 pub(crate) const VERSION: u64 = 2;
-/// What the file begins with; the version follows.
+/// The beginning of the file, which the version follows.
 const HEAD: &str = "graph-host/files ";
-/// The longest file that is read.
+/// Maximum length of the file, in bytes.
 const LONGEST: u64 = 64;
 
 fn file(folder: &FolderPlace) -> FilePlace {
     folder.file("format")
 }
 
-/// The version of a store. One without the file is of version 1: that is what there was before it.
+/// Returns the version of a store. A store without the file has version 1, which did not write it.
 pub(crate) fn version(folder: &FolderPlace) -> Result<u64, StorageError> {
     let file = file(folder);
     let bytes = match file.read(LONGEST) {
@@ -45,7 +45,7 @@ pub(super) fn check(folder: &FolderPlace) -> Result<(), StorageError> {
     }
 }
 
-/// Writes the version of a store that is about to be written to, unless the file says it.
+/// Writes this version into a store that is about to be written to, unless its file already has it.
 pub(super) fn stamp(folder: &FolderPlace) -> Result<(), StorageError> {
     let file = file(folder);
     if file.exists() && version(folder)? >= VERSION {

@@ -1,7 +1,7 @@
-//! The positions of the records of a log, so that each can be read when it is asked for.
+//! The positions of the records in a log, by which single records are read on demand.
 //!
-//! For every checkpoint this holds 48 bytes, and 4 more for each channel that it changed. A run of 1,000,000 supersteps
-//! that change two channels each takes 56 MB, whatever its values are.
+//! The index takes 48 bytes for each checkpoint, and 4 more for each channel that the checkpoint changed. For a run of
+//! 1,000,000 supersteps that change two channels each, these are 56 MB, however large its values are.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -17,11 +17,11 @@ use crate::store::At;
 pub(super) struct RecordPosition {
     pub(super) line: u64,
     pub(super) index: u32,
-    /// How many entries of the history it holds.
+    /// Number of entries of the history that the record holds.
     events: u32,
 }
 
-/// What the index knows about a checkpoint.
+/// The indexed fields of a checkpoint.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     sequence: u64,
@@ -32,7 +32,7 @@ struct Mark {
 /// A record that holds entries of the history.
 #[derive(Clone, Copy, Debug)]
 struct HistoryRecord {
-    /// How many entries come before its own.
+    /// Number of history entries before the record's own.
     before: u64,
     /// The number of its namespace; for a status, [`STATUS`].
     namespace: u32,
@@ -40,14 +40,14 @@ struct HistoryRecord {
     ordinal: u32,
 }
 
-/// The number that is used for the namespace of a status.
+/// The value of [`HistoryRecord::namespace`] for a status record.
 const STATUS: u32 = u32::MAX;
 
 #[derive(Debug, Default)]
 pub(super) struct Namespace {
-    /// In rising sequence.
+    /// The checkpoints, in order of their sequence numbers.
     checkpoints: Vec<Mark>,
-    /// For each channel the checkpoints that changed it, by their places among all.
+    /// The checkpoints that changed each channel, as indices into `checkpoints`.
     channels: BTreeMap<String, Vec<u32>>,
     pending: BTreeMap<(RecordKind, String), RecordPosition>,
 }
@@ -58,17 +58,17 @@ pub(super) struct Index {
     numbers: BTreeMap<String, u32>,
     namespaces: Vec<Namespace>,
     statuses: Vec<RecordPosition>,
-    /// By how many entries come before, once [`Self::settle`] was called.
+    /// The records of the history, sorted by `before` once [`Self::settle`] was called.
     history: Vec<HistoryRecord>,
-    /// Records were added since that are not in order.
+    /// True if records that are out of order were added since then.
     is_mixed: bool,
-    /// How many entries the history has.
+    /// Number of entries of the history.
     pub(super) entries: u64,
-    /// How many records there are.
+    /// Number of records.
     pub(super) records: u64,
 }
 
-/// A record that is added to the index.
+/// The fields of a record that the index uses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Taken<'a> {
     pub(super) kind: RecordKind,
@@ -110,12 +110,12 @@ impl Index {
         self.namespaces.get(*self.numbers.get(name)? as usize)
     }
 
-    /// The number of the newest checkpoint of a namespace.
+    /// Returns the sequence number of the newest checkpoint of a namespace.
     pub(super) fn head(&self, namespace: &str) -> Option<u64> {
         Some(self.namespace(namespace)?.checkpoints.last()?.sequence)
     }
 
-    /// The namespaces that have records, in byte order.
+    /// Returns the namespaces that have records, in byte order.
     pub(super) fn names(&self) -> Vec<String> {
         let written = |number: u32| {
             let found = &self.namespaces[number as usize];
@@ -124,8 +124,9 @@ impl Index {
         self.numbers.iter().filter(|(_, number)| written(**number)).map(|(name, _)| name.clone()).collect()
     }
 
-    /// Adds a record whose line begins at a byte. `before` is how many entries of the history come before its own, for a
-    /// record that was imported with this number; the rules are those of [`crate::plan`].
+    /// Adds a record, with the byte at which its line begins and its index in the line. `before` is the number of
+    /// history entries before its own, for an imported record that states it. Records are checked by the rules of
+    /// [`crate::plan`].
     pub(super) fn take<'c>(
         &mut self,
         run: &str,
@@ -169,7 +170,7 @@ impl Index {
             namespace.checkpoints.push(Mark { sequence, step: record.step, place });
             for channel in channels {
                 match namespace.channels.get_mut(channel) {
-                    // A checkpoint may bring several values of one channel.
+                    // A checkpoint may contain several values of one channel.
                     Some(found) if found.last() == Some(&ordinal) => {}
                     Some(found) => found.push(ordinal),
                     None => {
@@ -229,7 +230,7 @@ impl Index {
         }
     }
 
-    /// The record of one checkpoint of a namespace; none if it is not indexed.
+    /// Returns the position of a checkpoint of a namespace; `None` if it is not indexed.
     pub(super) fn checkpoint(&self, namespace: &str, at: At) -> Option<RecordPosition> {
         let checkpoints = &self.namespace(namespace)?.checkpoints;
         let found = match at {
@@ -248,7 +249,7 @@ impl Index {
         found.map(|mark| mark.place)
     }
 
-    /// The checkpoints of a namespace after a sequence number.
+    /// Returns the checkpoints of a namespace after a sequence number.
     pub(super) fn checkpoints(
         &self,
         namespace: &str,
@@ -259,7 +260,7 @@ impl Index {
         all[start..].iter().map(|mark| mark.place)
     }
 
-    /// The checkpoints of a namespace before a sequence number, or all of them: the newest first.
+    /// Returns the checkpoints of a namespace before a sequence number, or all of them, from the newest to the oldest.
     pub(super) fn checkpoints_before(
         &self,
         namespace: &str,
@@ -270,19 +271,19 @@ impl Index {
         all[..end].iter().rev().map(|mark| mark.place)
     }
 
-    /// Whether a checkpoint with this sequence number or a higher one is there.
+    /// Reports whether the namespace has a checkpoint with this sequence number or a higher one.
     pub(super) fn reaches(&self, namespace: &str, sequence: u64) -> bool {
         let newest = self.namespace(namespace).and_then(|namespace| namespace.checkpoints.last());
         newest.is_some_and(|newest| newest.sequence >= sequence)
     }
 
-    /// How many checkpoints of a namespace come before a sequence number.
+    /// Returns the number of checkpoints of a namespace before a sequence number.
     pub(super) fn count_before(&self, namespace: &str, sequence: u64) -> usize {
         let all = self.namespace(namespace).map_or(&[][..], |namespace| &namespace.checkpoints);
         all.partition_point(|mark| mark.sequence < sequence)
     }
 
-    /// The records under the newest checkpoint that come after one of a kind and a task.
+    /// Returns the records under the newest checkpoint that come after this kind and task.
     pub(super) fn pending(
         &self,
         namespace: &str,
@@ -293,16 +294,17 @@ impl Index {
         found.into_iter().flatten().map(|(_, place)| *place)
     }
 
-    /// The same without the status, which is part of the history.
+    /// Returns the records under the newest checkpoint, except for the status, which is part of the history.
     pub(super) fn waiting(&self, namespace: &str) -> impl Iterator<Item = RecordPosition> {
         let found = self.namespace(namespace).map(|found| found.pending.iter());
         let found = found.into_iter().flatten().filter(|((kind, _), _)| *kind != RecordKind::Status);
         found.map(|(_, place)| *place)
     }
 
-    /// The records of the history from the one with the entry after a number on, each with how many entries come before.
+    /// Returns the records of the history from the one on that holds the entry after number `after`, each with the
+    /// number of entries before its own.
     pub(super) fn history(&self, after: u64) -> impl Iterator<Item = (u64, RecordPosition)> {
-        // A record holds its entries up to where the next one begins.
+        // The entries of a record end where those of the next one begin.
         let begun = self.history.partition_point(|told| told.before <= after);
         let rest = self.history[begun.saturating_sub(1)..].iter().filter_map(|told| {
             let place = if told.namespace == STATUS {
@@ -315,8 +317,8 @@ impl Index {
         rest.filter(move |(before, place)| before.saturating_add(u64::from(place.events)) > after)
     }
 
-    /// The checkpoints that may hold a channel's values from one version to another. A value is in the first checkpoint
-    /// that is not before it.
+    /// Returns the checkpoints that may hold a channel's values from version `base` to `version`. A value is in the
+    /// first checkpoint whose sequence number is not below the value's version.
     pub(super) fn values(
         &self,
         namespace: &str,

@@ -1,4 +1,4 @@
-//! Lines of a log: written as one commit, and read without holding more of them than is asked for.
+//! Lines of a log. A commit is written as one line. Reading a line holds only the requested part of it in memory.
 
 use std::fmt;
 use std::fs::File;
@@ -19,39 +19,40 @@ use crate::names::{self, BadName};
 use crate::run::RunRow;
 use crate::store::Numbered;
 
-/// The number of digits of the digest before a line's text.
+/// Number of digits of the digest before a line's text.
 pub(super) const DIGITS: usize = 64;
-/// Where a line's text begins: after the digest and a blank.
+/// Offset of the text in a line: it follows the digest and a blank.
 const TEXT: u64 = DIGITS as u64 + 1;
-/// The longest line, in bytes: 2 GiB. A commit of the largest checkpoint repeats a result in the record, in a channel
-/// value and in the run's row.
+/// Maximum length of a line, in bytes: 2 GiB. A commit of the largest checkpoint contains a result three times: in the
+/// record, in a channel value and in the run's row.
 pub(super) const LONGEST: u64 = 2 << 30;
-/// The most memory that a row takes without its texts, in bytes. Its fields are names and numbers.
+/// Maximum memory for a row without its texts, in bytes. Its fields are names and numbers.
 const LARGEST_ROW: u64 = 64 << 20;
-/// A line up to this length is read into memory as a whole; a longer one is read from the file piece by piece.
+/// Maximum length of a line that is read into memory as a whole; a longer one is read from the file piece by piece.
 const SHORT: u64 = 8 << 20;
 
-/// A line to be written: the run's row from then on, and the records of a commit.
+/// A line to be written: the run's row after the commit, and the records of the commit.
 #[derive(Debug, Serialize)]
 pub(super) struct Line<'a> {
     pub(super) row: &'a RunRow,
     pub(super) records: Vec<Entry<'a>>,
-    /// How often the log was rewritten, in its first line.
+    /// Number of times that the log was rewritten. Only the first line has it.
     #[serde(skip_serializing_if = "is_zero")]
     pub(super) generation: u64,
-    /// The notes about removed checkpoints, by namespace, in the first line.
+    /// The notes about removed checkpoints, by namespace. Only the first line has them.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub(super) prunings: &'a [(String, String)],
-    /// The run's epoch from then on: in the first line, and in that of the process that takes the run up.
+    /// The run's epoch from this line on. The first line has it, and the line that a process writes when it acquires
+    /// the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) epoch: Option<u64>,
-    /// The digest of the last record of the last commit, in the first line of a log that was rewritten.
+    /// The digest of the last record of the last commit. Only the first line of a log that was rewritten has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) head: Option<Digest>,
 }
 
 impl<'a> Line<'a> {
-    /// A line with nothing but the row.
+    /// Returns a line with nothing but the row.
     pub(super) const fn of(row: &'a RunRow) -> Self {
         Self { row, records: Vec::new(), generation: 0, prunings: &[], epoch: None, head: None }
     }
@@ -62,7 +63,7 @@ const fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// A record to be written. Its run is that of the log.
+/// A record to be written. The run is not repeated, because it is that of the log.
 #[derive(Debug, Serialize)]
 pub(super) struct Entry<'a> {
     kind: RecordKind,
@@ -75,7 +76,7 @@ pub(super) struct Entry<'a> {
     key_id: KeyId,
     signature: &'a RecordSignature,
     events: u64,
-    /// How many entries of the history come before its own, where that does not follow from the lines before.
+    /// Number of history entries before the record's own, if it cannot be derived from the lines before.
     #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<u64>,
     values: &'a [ChannelValue],
@@ -106,7 +107,7 @@ impl<'a> From<&'a Numbered> for Entry<'a> {
     }
 }
 
-/// Why a line was not written.
+/// The reasons for which a line was not written.
 #[derive(Debug)]
 pub(super) enum NotWritten {
     /// It is longer than [`LONGEST`].
@@ -122,8 +123,8 @@ impl From<io::Error> for NotWritten {
 }
 
 impl Line<'_> {
-    /// Writes the line at a place of the file, and gives its length with its end. The end is written last: until then
-    /// there is no line.
+    /// Writes the line at a position of the file, and returns its length, line break included. The line break is
+    /// written last: until then the line does not count.
     pub(super) fn write(&self, file: &mut (impl Write + Seek), at: u64) -> Result<u64, NotWritten> {
         file.seek(SeekFrom::Start(at))?;
         let texts =
@@ -163,7 +164,7 @@ impl Line<'_> {
     }
 }
 
-/// Hashes and counts what it passes on.
+/// Hashes and counts the bytes that it writes to an inner writer.
 struct Hashing<W> {
     inner: W,
     hasher: Sha256,
@@ -183,26 +184,26 @@ impl<W: Write> Write for Hashing<W> {
     }
 }
 
-/// What was found at a position of a log.
+/// The result of looking for a line at a position of a log.
 pub(super) enum Found {
-    /// A line that is what its digest says.
+    /// A line whose text has the stated digest.
     Line(Text),
-    /// Nothing, or a line without its end, which was cut short.
+    /// Nothing, or a line without its line break, which was cut short.
     End,
-    /// A line that is not what was written.
+    /// A line that differs from what was written, with the reason.
     Damaged(String),
 }
 
-/// The text of a line.
+/// A line that was found, and its text if that is in memory.
 pub(super) struct Text {
-    /// The length of the line, with its end.
+    /// The length of the line in bytes, line break included.
     pub(super) length: u64,
-    /// The text, where it is short.
+    /// The line without its line break, if it is short.
     held: Option<Vec<u8>>,
     at: u64,
 }
 
-/// Reads the line that begins at a position.
+/// Finds the line that begins at a position, and checks its digest.
 pub(super) fn find(file: &mut File, at: u64) -> io::Result<Found> {
     file.seek(SeekFrom::Start(at))?;
     let mut reader = BufReader::new(&mut *file);
@@ -228,7 +229,7 @@ pub(super) fn find(file: &mut File, at: u64) -> io::Result<Found> {
     if line.contains(&HOLE) {
         return end_in_hole(file, at);
     }
-    // Its digest is checked before any of it is kept in memory.
+    // The digest is checked before any of the text is kept in memory.
     let mut hasher = Sha256::new();
     hasher.update(&line[DIGITS + 1..]);
     let mut length = line.len() as u64;
@@ -260,11 +261,11 @@ pub(super) fn find(file: &mut File, at: u64) -> io::Result<Found> {
     Ok(Found::Line(Text { length: length + 1, held: None, at }))
 }
 
-/// A byte that no line has: JSON writes it in another way. A file of holes has nothing else, however long it is.
+/// A byte that no line contains, because JSON escapes it. A hole in a file consists of such bytes, however long it is.
 pub(super) const HOLE: u8 = 0;
 
-/// What a long line is that has a [`HOLE`], without reading on: one that was cut short, unless something is the end of it, or
-/// more follows than a line may have.
+/// Classifies a long line with a [`HOLE`] without reading further. It was cut short, unless the file ends in a line
+/// break or has more bytes than a line may have: then it is damaged.
 fn end_in_hole(file: &mut File, at: u64) -> io::Result<Found> {
     let length = file.seek(SeekFrom::End(0))?;
     if length.saturating_sub(at) >= LONGEST {
@@ -283,12 +284,12 @@ fn too_long() -> Found {
 const CHANGED: &str = "a line is not what its digest says";
 
 impl Text {
-    /// Whether the line is short enough to be in memory as a whole.
+    /// Reports whether the line is in memory as a whole.
     pub(super) const fn is_held(&self) -> bool {
         self.held.is_some()
     }
 
-    /// Reads the text with a seed. `Err` says why it cannot be read.
+    /// Deserializes the text with a seed. The error is the reason for which it cannot be read.
     fn read<S: for<'de> DeserializeSeed<'de, Value = T>, T>(
         &self,
         file: &mut File,
@@ -308,21 +309,21 @@ impl Text {
         text.end().map(|()| value).map_err(told)
     }
 
-    /// The line without its texts.
+    /// Returns the line without its texts.
     pub(super) fn outline(&self, file: &mut File) -> Result<Outline, String> {
         let outline = self.read(file, std::marker::PhantomData::<Outline>)?;
         outline.check().map_err(|bad| bad.to_string())?;
         Ok(outline)
     }
 
-    /// The whole row.
+    /// Returns the row with its texts.
     pub(super) fn row(&self, file: &mut File) -> Result<RunRow, String> {
         let row = self.read(file, std::marker::PhantomData::<RowOnly>)?.row;
         names::row(&row).map_err(|bad| bad.to_string())?;
         Ok(row)
     }
 
-    /// Some of the records, by their indices in the line, in rising order.
+    /// Returns the records at these indices in the line, which have to rise.
     pub(super) fn records(
         &self,
         file: &mut File,
@@ -354,7 +355,8 @@ pub(super) struct Outline {
 }
 
 impl Outline {
-    /// Checks the ids and names of the line: everything that is later read of the line is found by its outline.
+    /// Checks the ids and names of the line. Later reads of the line rely on this check, because they locate everything
+    /// by its outline.
     fn check(&self) -> Result<(), BadName> {
         names::row(&self.row.row)?;
         for (namespace, _) in &self.prunings {
@@ -373,7 +375,7 @@ impl Outline {
 #[derive(Debug)]
 pub(super) struct RowOutline {
     pub(super) row: RunRow,
-    /// The line has a result or an error.
+    /// True if the line has a result or an error.
     pub(super) has_texts: bool,
 }
 
@@ -431,7 +433,7 @@ struct RowOnly {
     row: RunRow,
 }
 
-/// A record as it is read.
+/// A record in the form in which a line stores it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StoredRecord {
@@ -482,7 +484,7 @@ impl StoredRecord {
     }
 }
 
-/// Reads the records of a line at some indices, and skips everything else.
+/// Deserializes the records of a line at these indices, and skips everything else.
 struct Picked<'p>(&'p [u32]);
 
 impl<'de> DeserializeSeed<'de> for Picked<'_> {

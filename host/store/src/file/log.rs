@@ -16,7 +16,7 @@ use crate::run::{RunRow, RunUpdate};
 use crate::store::{At, Fence, Numbered, RunGuard, Synchronous, Wanted};
 use crate::upkeep::{Cut, Freed};
 
-/// A checkpoint without its values.
+/// Returns a checkpoint without its values.
 fn alone(found: SignedRecord) -> SignedRecord {
     SignedRecord { values: Vec::new(), ..found }
 }
@@ -24,7 +24,7 @@ fn alone(found: SignedRecord) -> SignedRecord {
 /// The name of a run's log in its folder.
 pub(super) const NAME: &str = "log";
 
-/// A run as far as its log has been read: the positions of its records, and not the records.
+/// The state of a run's log as far as it has been read: the positions of its records, without the records.
 #[derive(Debug)]
 pub(super) struct Log {
     folder: FolderPlace,
@@ -33,31 +33,31 @@ pub(super) struct Log {
     index: Index,
     /// The row, without its texts.
     row: Option<RunRow>,
-    /// The position of the line that holds the row with its texts, if there is one.
+    /// The position of the line that has the texts of the row, if one has.
     texts: Option<u64>,
     prunings: Vec<(String, String)>,
-    /// The epoch and the digest of the last record of the last commit.
+    /// The run's epoch, and the digest of the last record of the last commit.
     fence: Fence,
-    /// Whether another process has taken the run up since it was made.
+    /// True if a process has acquired the run since the run was created.
     taken_up: bool,
-    /// Where the next line begins.
+    /// The position at which the next line begins.
     end: u64,
-    /// The digest of the first line, as text: it changes when the log is rewritten.
+    /// The digest of the first line, as text. It changes when the log is rewritten.
     first: Vec<u8>,
     generation: u64,
-    /// Whether the first line named the head.
+    /// True if the first line has the `head`.
     has_head: bool,
-    /// What is wrong with that line, if something is.
+    /// The damage at `end`, if the log is damaged there. Nothing after it is read.
     pub(super) damage: Option<StorageError>,
 }
 
-/// A log that is open: its file stays the same, even if another process replaces it.
+/// A log with an open file, which remains the same even if another process replaces the log.
 pub(super) struct OpenLog<'l> {
     pub(super) log: &'l mut Log,
     file: File,
 }
 
-/// The error of a store for a system error.
+/// Converts a system error into an error of the store.
 pub(super) fn fault(file: &Path, error: &io::Error) -> StorageError {
     let location = location(file);
     match error.kind() {
@@ -69,12 +69,12 @@ pub(super) fn fault(file: &Path, error: &io::Error) -> StorageError {
     }
 }
 
-/// Writes a file: it appears whole or not at all. `durable`: it is on stable storage then.
+/// Writes a file that appears complete or not at all. If `durable`, it is on stable storage when this returns.
 pub(super) fn write_atomic(place: &FilePlace, bytes: &[u8], durable: bool) -> Result<(), StorageError> {
     write_atomic_with(place, durable, |file| file.write_all(bytes))
 }
 
-/// The same, with what fills the file.
+/// Writes a file like [`write_atomic`], with a function that fills it.
 fn write_atomic_with(
     place: &FilePlace,
     durable: bool,
@@ -83,7 +83,7 @@ fn write_atomic_with(
     place.replace(Written::shared(durable), fill).map_err(|error| fault(&place.path(), &error))
 }
 
-/// A line that is too long for a log that is started or rewritten.
+/// Converts the refusal of a line that is too long into an I/O error, for a log that is created or rewritten.
 fn too_long(reason: NotWritten) -> io::Error {
     match reason {
         NotWritten::Failed(error) => error,
@@ -157,7 +157,7 @@ impl Log {
         write().map_err(|error| fault(&place.path(), &error))
     }
 
-    /// The log of a run that is there, not read yet.
+    /// Returns the log of an existing run, which is not read yet.
     pub(super) fn of(folder: &FolderPlace, run: &str) -> Self {
         Self {
             folder: folder.clone(),
@@ -177,16 +177,16 @@ impl Log {
         }
     }
 
-    /// Whether its file is still there: the run may have been removed since.
+    /// Reports whether its file still exists. The run may have been removed meanwhile.
     pub(super) fn is_there(&self) -> bool {
         self.file.entry().is_ok_and(|found| found.is_some())
     }
 
-    /// Opens the log, and reads what has been added since.
+    /// Opens the log, and reads the lines that were added since it was read last.
     pub(super) fn open(&mut self) -> Result<OpenLog<'_>, StorageError> {
         let mut open = || {
             let mut file = self.file.open(Opening::Read)?;
-            // The process that commits must not cut off a line while it is read.
+            // The lock keeps a process that commits from truncating a line while it is read.
             file.lock_shared()?;
             self.read_on(&mut file)?;
             file.unlock()?;
@@ -198,8 +198,8 @@ impl Log {
         }
     }
 
-    /// Reads everything after what has been read; all of it if the log was rewritten. A line without its end is left for
-    /// later.
+    /// Reads the lines after those that were read before, or all lines if the log was rewritten. A line without its
+    /// line break is left for a later read.
     fn read_on(&mut self, file: &mut File) -> io::Result<()> {
         let mut first = Vec::new();
         file.seek(SeekFrom::Start(0))?;
@@ -233,7 +233,8 @@ impl Log {
             return Err("a later line is written as the first one".to_owned());
         }
         for (place, entry) in line.records.iter().enumerate() {
-            // The records of a first line bring their numbers, as those do that follow it when a log is rewritten.
+            // The records of a first line state the number of entries before their own, and so do those after it in a
+            // rewritten log. A record of a first line that does not state it has none before its own.
             let before = entry.before.or(is_first.then_some(0));
             let channels = entry.values.iter().map(|value| value.channel.as_str());
             self.index
@@ -245,7 +246,8 @@ impl Log {
         if is_first {
             (self.generation, self.prunings) = (line.generation, line.prunings);
         }
-        // The lines of a run that comes from elsewhere, and of the process that takes it up, repeat the row without its texts.
+        // Lines of an imported run, and the line that a process writes when it acquires the run, repeat the row without
+        // its texts. They do not clear the texts.
         let goes_on = is_copied || (!is_first && line.epoch.is_some());
         if line.row.has_texts {
             self.texts = Some(self.end);
@@ -256,15 +258,15 @@ impl Log {
         Ok(())
     }
 
-    /// Applies a line to the fence. In a line of imported records, whose order differs, the head is the run's newest
-    /// checkpoint unless the first line names another record.
+    /// Applies a line to the fence. Imported records are in another order than they were written: after them the head
+    /// is the run's newest own checkpoint, unless the first line names another record.
     fn take_fence(&mut self, line: &Outline, is_first: bool, is_copied: bool) -> Result<(), String> {
         if let Some(epoch) = line.epoch {
             if !is_first && epoch <= self.fence.epoch {
                 return Err("a line has an epoch that does not rise".to_owned());
             }
             self.fence.epoch = epoch;
-            // Of a log that was rewritten the first line has both.
+            // The first line of a rewritten log has both the epoch and the head.
             self.taken_up = !is_first || line.head.is_some();
         }
         if is_first {
@@ -282,17 +284,18 @@ impl Log {
         Ok(())
     }
 
-    /// The fence that a writing process has to build on; `None` if no process has taken the run since it was made.
+    /// Returns the fence that a writing process has to have; `None` if no process has acquired the run since it was
+    /// created.
     pub(super) fn fence(&self) -> Option<Fence> {
         self.taken_up.then_some(self.fence)
     }
 
-    /// The run's epoch, whether or not a process has taken it.
+    /// Returns the run's epoch, even if no process has acquired the run.
     pub(super) const fn epoch(&self) -> u64 {
         self.fence.epoch
     }
 
-    /// Opens the log to append a line, and locks out other processes until the file is closed.
+    /// Opens the log to append a line, and locks it against other processes until the file is closed.
     fn open_to_write(&mut self) -> Result<File, StorageError> {
         let mut open = || {
             let mut file = self.file.open(Opening::Change)?;
@@ -303,10 +306,11 @@ impl Log {
         open().map_err(|error: io::Error| fault(&self.file.path(), &error))
     }
 
-    /// Raises the run's epoch, and returns the new fence. A damaged log keeps its fence: nothing is appended to it.
+    /// Raises the run's epoch, and returns the new fence. A damaged log keeps its fence, because nothing is appended to
+    /// it.
     ///
-    /// It does not wait for the disk: a loss of power takes the newest lines alone, and ends every process on this machine that
-    /// can have an earlier epoch.
+    /// It does not wait for the disk. A power failure loses only the newest lines, and it also ends every process on
+    /// this machine that could have an earlier epoch.
     pub(super) fn acquire(&mut self) -> Result<Fence, StorageError> {
         let mut file = self.open_to_write()?;
         if self.damage.is_some() {
@@ -385,22 +389,22 @@ impl Log {
     }
 }
 
-/// The epoch that the first line of a new run names: none where there is nothing to be above.
+/// Returns the epoch that the first line of a new run states: none if it would be 0.
 const fn begun_at(epoch: u64) -> Option<u64> {
     if epoch == 0 { None } else { Some(epoch) }
 }
 
-/// Adds a line at the end of a log, and gives its length.
+/// Appends a line to a log, and returns the line's length.
 fn write_line(
     line: &Line<'_>,
     file: &mut File,
     end: u64,
     synchronous: Synchronous,
 ) -> Result<u64, NotWritten> {
-    // Remains of another commit that was cut short.
+    // Removes the remains of another commit that was cut short.
     file.set_len(end)?;
     let written = line.write(file, end).inspect_err(|_| {
-        // The line has no end without its last byte, so what is left of it means nothing.
+        // Without its last byte the line has no end, so that its remains are ignored.
         let _ = file.set_len(end);
     })?;
     if synchronous == Synchronous::Full {
@@ -409,13 +413,13 @@ fn write_line(
     Ok(written)
 }
 
-/// Appends a line of records with their numbers, and returns its length.
+/// Appends a line of records with their numbers of entries, and returns the line's length.
 fn write_more(file: &mut File, end: u64, row: &RunRow, records: &[Numbered]) -> io::Result<u64> {
     let records = records.iter().map(Entry::from).collect();
     Line { records, ..Line::of(row) }.write(file, end).map_err(too_long)
 }
 
-/// Reads from the line at a place that was found whole before.
+/// Reads from the line at a position at which a valid line was found before.
 fn text_at<T>(
     path: &Path,
     file: &mut File,
@@ -434,7 +438,7 @@ fn text_at<T>(
     })
 }
 
-/// The row without its texts, from the last line of a log; `None` if the end of the log is damaged.
+/// Reads the row without its texts from the last line of a log; `None` if that line is damaged.
 pub(super) fn last_row(place: &FilePlace, run: &str) -> Result<Option<RunRow>, StorageError> {
     let look = || {
         let mut file = place.open(Opening::Read)?;
@@ -449,7 +453,8 @@ pub(super) fn last_row(place: &FilePlace, run: &str) -> Result<Option<RunRow>, S
     Ok(row.filter(|row| row.run_id == run))
 }
 
-/// Where the last line begins that has an end; `None` if there is none, or if it is behind a hole, which may be of any length.
+/// Returns the position of the last line that has a line break; `None` if there is none, or if a hole is behind it:
+/// a hole may have any length, so that it is not read.
 fn last_line(file: &mut File) -> io::Result<Option<u64>> {
     const PIECE: u64 = 64 << 10;
     let mut end = file.seek(SeekFrom::End(0))?;
@@ -485,7 +490,7 @@ impl OpenLog<'_> {
         Ok(text_at(&self.log.file.path(), &mut self.file, line, read)?)
     }
 
-    /// The row with its texts.
+    /// Returns the row with its texts.
     pub(super) fn row(&mut self) -> Result<Option<RunRow>, ReadError> {
         match self.log.texts {
             None => Ok(self.log.row.clone()),
@@ -497,18 +502,18 @@ impl OpenLog<'_> {
         }
     }
 
-    /// The row without its texts.
+    /// Returns the row without its texts.
     pub(super) fn listed_row(&self) -> Option<RunRow> {
         self.log.row.clone()
     }
 
-    /// Reads records in the order of their positions; the records of one line are read together.
+    /// Reads records in the order of these positions. Records of the same line are read together.
     fn records(
         &mut self,
         places: impl Iterator<Item = RecordPosition>,
         mut take: impl FnMut(SignedRecord) -> bool,
     ) -> Result<(), ReadError> {
-        /// How many records of a line are read at one time.
+        /// Maximum number of records of a line that are read at one time.
         const TOGETHER: usize = 64;
         let run = self.log.run.clone();
         let mut places = places.peekable();
@@ -523,7 +528,7 @@ impl OpenLog<'_> {
                 indices.push(next.index);
             }
             let goes_on = self.at(place.line, |text, file| {
-                // Only one record of a long line is in memory at a time.
+                // Of a long line, only one record is in memory at a time.
                 let together = if text.is_held() { TOGETHER } else { 1 };
                 for indices in indices.chunks(together) {
                     for record in text.records(file, &run, indices)? {
@@ -541,7 +546,7 @@ impl OpenLog<'_> {
         Ok(())
     }
 
-    /// A page of records.
+    /// Reads a page of records.
     fn page(&mut self, places: Vec<RecordPosition>, limit: usize) -> Result<Vec<SignedRecord>, ReadError> {
         let (mut found, mut page) = (Vec::new(), Page::of(limit));
         self.records(places.into_iter(), |record| {
@@ -570,7 +575,8 @@ impl OpenLog<'_> {
         self.page(places, limit)
     }
 
-    /// A page of checkpoints before a sequence number; and whether it would be the same if more had been read of a damaged log.
+    /// Reads a page of checkpoints before a sequence number. Also reports whether the page is certain even if the log
+    /// is damaged, because the damage is behind it.
     pub(super) fn checkpoints_before(
         &mut self,
         namespace: &str,
@@ -617,7 +623,7 @@ impl OpenLog<'_> {
         namespace: &str,
         wanted: &[Wanted<'_>],
     ) -> Result<Vec<ChannelValue>, ReadError> {
-        // Each checkpoint is read once, whatever number of channels it brings.
+        // Each checkpoint is read once, even if it has values of several channels.
         let mut places: Vec<(RecordPosition, usize)> = Vec::new();
         for (number, wanted) in wanted.iter().enumerate() {
             let Wanted { channel, base, version } = *wanted;
@@ -658,7 +664,8 @@ impl OpenLog<'_> {
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// Checks that a guard still holds the run. The epoch of a damaged log is not known, and no process writes to it.
+    /// Checks that a guard still holds the run. A damaged log passes, because its epoch is unknown and no process
+    /// writes to it.
     pub(super) fn check_fence(&self, guard: &RunGuard) -> Result<(), RemoveError> {
         if self.log.damage.is_some() {
             return Ok(());
@@ -666,7 +673,7 @@ impl OpenLog<'_> {
         plan::check_fence(guard, self.log.fence()).map_err(|loss| plan::not_to_remove(guard, loss))
     }
 
-    /// What the run takes up.
+    /// Returns the number of records of the run, and the length of its log in bytes.
     pub(super) fn size(&self) -> Freed {
         Freed { records: self.log.index.records, bytes: self.log.end }
     }
@@ -702,7 +709,8 @@ impl OpenLog<'_> {
             let row = row.listed();
             let read = |error: ReadError| io::Error::other(error.to_string());
             let mut after = None;
-            // A page continues behind the last place, as entries may have no number of their own.
+            // A page continues behind the last position and not the last entry, because a record need not hold any
+            // entry.
             let places: Vec<(u64, RecordPosition)> = self.log.index.history(0).collect();
             while let Some(rest) = places.get(after.unwrap_or(0)..).filter(|rest| !rest.is_empty()) {
                 let page: Vec<RecordPosition> = rest.iter().take(256).map(|(_, place)| *place).collect();
@@ -749,13 +757,13 @@ impl OpenLog<'_> {
     }
 }
 
-/// The length of a record's texts.
+/// Returns the length of a record's texts.
 fn size(record: &SignedRecord) -> u64 {
     let values = record.values.iter().map(|value| bounds::length(&value.json));
     values.fold(bounds::length(&record.body), u64::saturating_add)
 }
 
-/// Whether values are what a channel is made of: the whole value at its base, and the segments up to its version.
+/// Checks that values form the value of a channel: the whole value at its base, and the segments up to its version.
 fn check_span(run: &str, wanted: &Wanted<'_>, span: &[ChannelValue]) -> Result<(), ReadError> {
     let missing = |version| {
         Err(ReadError::MissingValue { run: run.to_owned(), channel: wanted.channel.to_owned(), version })

@@ -10,15 +10,17 @@
 //! format                      the version of all this; 1 where the file is missing
 //! ```
 //!
-//! A log is rewritten as a whole where a run comes from elsewhere, or where its first checkpoints were removed: the lines
-//! after its first one bring its records with their numbers, some at a time.
+//! A log is rewritten as a whole if its run is imported, or if its first checkpoints are removed. In such a log, the
+//! lines after the first one state the numbers of entries before their records, and each of them contains a part of the
+//! records.
 //!
-//! The process that takes a run up adds a line with its epoch. The epoch of a run that is made is that of the file `epoch`, so that no run
-//! gets the epoch of one that was removed.
+//! A process that acquires a run appends a line with the run's epoch. A new run starts with the epoch in the file
+//! `epoch`, so that no run gets the epoch of one that was removed.
 //!
-//! A line of a log is the digest of its text, a blank and the text. A commit is one line, so it is there as a whole or not
-//! at all: a last line without its end was cut short, and is cut off by the next commit. Any other line that is not what
-//! its digest says is damage: what is before it can be read, and nothing is written any more.
+//! A line of a log is the digest of its text, a blank and the text. A commit is one line, so that it is present as a
+//! whole or not at all: a last line without its line break was cut short, and the next commit removes it. Any other
+//! line that does not have its digest is damage: the lines before it can be read, and nothing more is written to the
+//! log.
 
 mod epoch;
 pub(crate) mod format;

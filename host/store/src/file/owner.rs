@@ -13,7 +13,7 @@ use crate::names;
 use crate::store::{Fence, Holder, Owner, RunGuard};
 use graph_core::json::{self, TreeLimit};
 
-/// How many times, and how long each, to wait for a process that has taken a lock to write its name.
+/// Number of waits for a process that has taken a lock and has not written its name yet, and the duration of each wait.
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -21,7 +21,7 @@ fn owner_file(folder: &FolderPlace) -> FilePlace {
     folder.file("owner")
 }
 
-/// The file that is locked while another process has a run.
+/// Returns the file that is locked while a process holds a run.
 pub(super) fn lock_file(folder: &FolderPlace) -> FilePlace {
     folder.file("lock")
 }
@@ -36,7 +36,7 @@ pub(super) fn lock(folder: &FolderPlace, run: &str) -> Result<RunLock, AcquireEr
     }
 }
 
-/// Writes the name of the process that holds a run and has raised its epoch.
+/// Writes the name of the process that holds a run and has raised its epoch, and returns the guard.
 pub(super) fn say(
     folder: &FolderPlace,
     run: &str,
@@ -53,7 +53,7 @@ pub(super) fn say(
     Ok(RunGuard::new(run, fence, abandoned, held))
 }
 
-/// The process that holds a run at this moment.
+/// Returns the process that holds a run at this moment.
 pub(super) fn holder(folder: &FolderPlace) -> Result<Holder, ReadError> {
     let file = lock_file(folder);
     match RunLock::is_held(&file) {
@@ -75,7 +75,7 @@ fn read_owner(file: &FilePlace) -> Result<Option<Owner>, StorageError> {
     }
 }
 
-/// The name of the process that holds the run. A process that has just taken the lock needs a moment to write it.
+/// Reads the name of the process that holds the run. A process that has just taken the lock needs a moment to write it.
 fn owner_soon(folder: &FolderPlace) -> Result<Option<Owner>, StorageError> {
     for _ in 0..TRIES {
         if let Some(owner) = read_owner(&owner_file(folder))? {
@@ -86,7 +86,7 @@ fn owner_soon(folder: &FolderPlace) -> Result<Option<Owner>, StorageError> {
     Ok(None)
 }
 
-/// Releases the run: first the name is removed, then the lock.
+/// Releases the run when it is dropped: it removes the name, then the lock.
 struct Release {
     file: FilePlace,
     owner: Owner,
@@ -95,8 +95,8 @@ struct Release {
 
 impl Drop for Release {
     fn drop(&mut self) {
-        // A name that stays is harmless, as the lock decides, which is released in any case. Another name is that of the
-        // process that has taken the run since.
+        // A name that remains is harmless: the lock decides, and it is released in any case. Another name is that of
+        // the process that has acquired the run meanwhile, and is kept.
         if read_owner(&self.file).is_ok_and(|owner| owner.as_ref() == Some(&self.owner)) {
             let _ = self.file.remove();
         }

@@ -20,7 +20,7 @@ use crate::held::{FilePlace, FolderPlace};
 use crate::names;
 use crate::upkeep::Freed;
 
-/// An entry as its file has it. Its key is the name of the folder.
+/// A result in the form in which its file stores it. The name of the folder is its key.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StoredEntry {
@@ -34,8 +34,8 @@ struct StoredEntry {
 }
 
 impl FileStore {
-    /// Stores the results of checkpoints. This precedes the checkpoints themselves: a crash in between leaves results of
-    /// a superstep that will be executed again, and walkers do not use results of their own superstep.
+    /// Stores the results of checkpoints. This precedes the checkpoints themselves. A crash in between leaves results
+    /// of a superstep that will be executed again, and walkers do not use results of their own superstep.
     pub(super) fn put_results<'r>(
         &self,
         results: impl Iterator<Item = &'r SignedCacheEntry>,
@@ -72,7 +72,7 @@ impl FileStore {
         let mut found: Vec<SignedCacheEntry> = Vec::new();
         let mut bytes = 0;
         each(&self.results_folder().child(key.hex()), |_, text| {
-            // A file that cannot be read is ignored.
+            // A file that cannot be parsed is ignored.
             let Ok(kept) = json::read::<StoredEntry>(text, TreeLimit::RECORD) else { return Ok(()) };
             if names::run_id("run", &kept.run).is_err() || names::name("namespace", &kept.namespace).is_err()
             {
@@ -100,7 +100,8 @@ impl FileStore {
         Ok(found)
     }
 
-    /// Visits all results that have expired by then; with `remove`, they are removed.
+    /// Counts the results that have expired by a time, or all results without a time. With `remove`, they are also
+    /// removed.
     pub(super) fn expired_results(
         &self,
         expired: Option<Timestamp>,
@@ -129,7 +130,7 @@ impl FileStore {
                 Ok(())
             })?;
             if remove {
-                // A folder that is not empty is kept.
+                // The folder remains if it is not empty.
                 let _ = folder.remove_folder(&name);
             }
         }
@@ -137,7 +138,8 @@ impl FileStore {
     }
 }
 
-/// Sorts the newest first, and drops what exceeds that many bytes. Returns how many bytes are left.
+/// Sorts results from the newest to the oldest, and drops those after the first [`RESULTS_BYTES`]. Returns the bytes of
+/// the others.
 fn newest_first(found: &mut Vec<SignedCacheEntry>) -> u64 {
     found.sort_by(|one, other| {
         (other.at, &other.run, &other.namespace).cmp(&(one.at, &one.run, &one.namespace))

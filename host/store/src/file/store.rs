@@ -1,4 +1,4 @@
-//! The store itself.
+//! The store of runs in a folder.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -34,14 +34,15 @@ use crate::store::{At, CheckpointStore, Holder, Listed, Numbered, Owner, RunGuar
 /// The digits of the number in the name of a run's folder.
 const DIGITS: usize = 10;
 
-/// The name of a run's folder until it is complete.
+/// The name of a run's folder until the folder is complete.
 const HALF: &str = "new";
 
-/// How many runs' positions a handle keeps in memory.
+/// Maximum number of runs whose record positions a handle keeps in memory.
 const LOGS: usize = 16;
 
-/// Keeps runs in a folder, as files that a person can read. A handle keeps the positions of the records of recently used
-/// runs, and reads each record when it is asked for. Clones share that; several processes may have the same folder open.
+/// Stores runs in a folder, as files that a person can read. A handle keeps the positions of the records of recently
+/// used runs in memory, and reads each record on demand. Clones share these positions. Several processes may use the
+/// same folder at the same time.
 #[derive(Clone)]
 pub struct FileStore {
     folder: FolderPlace,
@@ -49,61 +50,63 @@ pub struct FileStore {
     snapshots: FolderPlace,
     results: FolderPlace,
     logs: Arc<Mutex<HashMap<String, Log>>>,
-    /// The folders of runs as they were last found: finding a run among all folders takes time proportional to their
+    /// The folders of runs as they were found last. Finding a run among all folders takes time in proportion to their
     /// number.
     found: Arc<Mutex<HashMap<String, RunFolder>>>,
     listener: Option<Listener>,
 }
 
-/// Is notified of every commit that brought a checkpoint or a status: of the store, and of the run.
+/// A function that is called after every commit that contains a checkpoint or a status, with the store and the id of
+/// the run.
 pub type Listener = Arc<dyn Fn(&dyn CheckpointStore, &str) + Send + Sync>;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RunFolder {
-    /// Its number in the order of creation.
+    /// The number of the run in the order of creation.
     number: u64,
     run: String,
-    /// Its name in the folder of runs.
+    /// The name of the folder.
     pub(super) name: OsString,
 }
 
-/// Held while runs and texts are added or removed.
+/// The lock that a process holds while it adds or removes runs and texts.
 #[derive(Debug)]
 pub(super) struct FolderLock {
     _file: File,
 }
 
 impl FileStore {
-    /// A store in a folder, conventionally `.ai/state/files` in the project. The folder is made when something is stored.
+    /// Returns the store in a folder, conventionally `.ai/state/files` in the project. The folder is created when
+    /// something is stored.
     pub fn at(folder: impl Into<FolderPlace>) -> Self {
         let folder = folder.into();
         let [runs, snapshots, results] = ["runs", "snapshots", "results"].map(|name| folder.child(name));
         Self { folder, runs, snapshots, results, logs: Arc::default(), found: Arc::default(), listener: None }
     }
 
-    /// Notifies a listener of commits once they are stored.
+    /// Sets a listener, which is notified of commits once they are stored.
     #[must_use]
     pub fn notifying(self, listener: Listener) -> Self {
         Self { listener: Some(listener), ..self }
     }
 
-    /// The folder that holds all runs of the store.
+    /// Returns the path of the store's folder.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The place of that folder.
+    /// Returns the place of the store's folder.
     pub(super) fn place_of_all(&self) -> &FolderPlace {
         &self.folder
     }
 
-    /// True if the folder that is held was removed.
+    /// Reports whether the folder that is held open was removed.
     fn is_removed(&self) -> bool {
         let is_removed = |place: &FolderPlace| place.get().and_then(|folder| folder.is_removed());
         [&self.folder, &self.runs].into_iter().any(|place| is_removed(place).is_ok_and(|removed| removed))
     }
 
-    /// Whether there are runs in it.
+    /// Reports whether the folder `runs` exists, which is created with the first run.
     pub fn exists(&self) -> bool {
         self.runs.exists()
     }
@@ -113,7 +116,7 @@ impl FileStore {
         format::check(&self.folder)
     }
 
-    /// States the version that this program writes. Nothing else of an older store has to change.
+    /// Writes the current version into the store. Nothing else in an older store has to change.
     pub fn bring_up_to_date(&self) -> Result<(), StorageError> {
         self.lock_folder().map(drop)
     }
@@ -134,22 +137,23 @@ impl FileStore {
         self.snapshots.file(digest.hex())
     }
 
-    /// The folder of a run. It is opened for each use, as many runs may be known and few are used.
+    /// Returns the folder of a run. It is opened for each use, because many runs may be known, but few are used.
     pub(super) fn run_folder(&self, place: &RunFolder) -> FolderPlace {
         self.runs.child(&place.name)
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, HashMap<String, Log>> {
-        // A log that a panic left inconsistent is read again when it is next used: see `commit`.
+        // A log that a panic left inconsistent was taken out of the map before, and is read again: see `commit`.
         self.logs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The folders of all runs, in order of creation.
+    /// Returns the folders of all runs, in order of creation.
     pub(super) fn places(&self) -> Result<Vec<RunFolder>, StorageError> {
         self.scan(&mut Listed::default())
     }
 
-    /// The same, with the refusals of folders whose names hold no id of a run.
+    /// Returns the folders of all runs, and adds a refusal to `listed` for each folder whose name does not contain a
+    /// valid id of a run.
     fn scan(&self, listed: &mut Listed) -> Result<Vec<RunFolder>, StorageError> {
         format::check(&self.folder)?;
         let names = match self.runs.get().and_then(|folder| folder.names()) {
@@ -182,13 +186,13 @@ impl FileStore {
     pub(super) fn place(&self, run: &str) -> Result<Option<RunFolder>, StorageError> {
         format::check(&self.folder)?;
         let known = self.found().get(run).cloned();
-        // As long as a folder exists, it belongs to the run in its name.
+        // If the folder still exists, it still belongs to the same run, whose id is in its name.
         if let Some(place) = known.filter(|place| self.runs.file(&place.name).exists()) {
             return Ok(Some(place));
         }
         let mut found = HashMap::new();
         for place in self.places()? {
-            // The first one counts.
+            // If several folders name the same run, the first one is used.
             found.entry(place.run.clone()).or_insert(place);
         }
         let place = found.get(run).cloned();
@@ -200,7 +204,7 @@ impl FileStore {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads a run's log up to its end, and passes it on; `None` if there is no such run.
+    /// Reads a run's log up to its end and passes it to `look`; `None` if there is no such run.
     pub(super) fn with_log<T>(
         &self,
         run: &str,
@@ -216,8 +220,8 @@ impl FileStore {
         Ok(Some(look(&mut log.open()?)))
     }
 
-    /// Takes a run's log out of memory, to write to it: it is put back once that is done, so that after a failure it is
-    /// read again. `None` if there is no such run.
+    /// Takes a run's log out of memory in order to write to it. The caller puts it back when it has succeeded, so that
+    /// the log is read again after a failure. `None` if there is no such run.
     fn take_log(&self, logs: &mut HashMap<String, Log>, run: &str) -> Result<Option<Log>, StorageError> {
         if let Some(log) = logs.remove(run).filter(Log::is_there) {
             return Ok(Some(log));
@@ -227,12 +231,13 @@ impl FileStore {
         Ok(Some(Log::of(&self.run_folder(&place), run)))
     }
 
-    /// The file that is locked while another process on this machine holds a run.
+    /// Returns the file that is locked while a process on this machine holds a run; `None` if there is no such run.
     pub fn lock_file(&self, run: &str) -> Option<FilePlace> {
         self.place(run).ok().flatten().map(|place| owner::lock_file(&self.run_folder(&place)))
     }
 
-    /// Reads from a run. If nothing is found and the log is damaged, the result is the damage.
+    /// Reads from a run. If the log is damaged, the result counts only if `is_whole` accepts it; otherwise the damage
+    /// is returned as the error.
     fn read<T>(
         &self,
         run: &str,
@@ -250,7 +255,7 @@ impl FileStore {
         found.unwrap_or(Ok(none))
     }
 
-    /// A run's row without its texts. Where the log is not whole, the row is that of the lines before.
+    /// Returns a run's row without its texts. If the end of the log is damaged, it is the row before the damage.
     fn last_row(&self, place: &RunFolder) -> Result<Option<RunRow>, ReadError> {
         if let Some(row) = log::last_row(&self.run_folder(place).file(log::NAME), &place.run)? {
             return Ok(Some(row));
@@ -268,7 +273,7 @@ impl FileStore {
         }
     }
 
-    /// Keeps other processes from adding and removing runs and texts.
+    /// Locks the folder, so that no other process adds or removes runs and texts.
     pub(super) fn lock_folder(&self) -> Result<FolderLock, StorageError> {
         let place = self.folder.file("lock");
         let lock = || -> io::Result<File> {
@@ -283,7 +288,7 @@ impl FileStore {
         Ok(lock)
     }
 
-    /// Whether a run can be added; gives the texts that are not kept yet.
+    /// Checks that a run can be added, and returns the texts that are not stored yet.
     pub(super) fn check_new<'r>(
         &self,
         _: &FolderLock,
@@ -309,7 +314,7 @@ impl FileStore {
         write_atomic(&self.snapshot_file(&snapshot.digest), snapshot.text.as_bytes(), true)
     }
 
-    /// Makes the folder of a new run with what `fill` puts into it: it appears whole or not at all.
+    /// Creates the folder of a new run with the files that `fill` writes to it. It appears complete or not at all.
     pub(super) fn add<E: From<StorageError>>(
         &self,
         _: &FolderLock,
@@ -318,7 +323,7 @@ impl FileStore {
         fill: impl FnOnce(&FolderPlace) -> Result<(), E>,
     ) -> Result<(), E> {
         let number = self.places()?.last().map_or(1, |last| last.number.saturating_add(1));
-        // A name without a number is ignored until the folder is complete.
+        // A folder whose name has no number is ignored.
         let half = self.runs.child(HALF);
         let made = |error: &io::Error| fault(half.path(), error);
         let begun = || -> io::Result<HeldFolder> {
@@ -328,7 +333,7 @@ impl FileStore {
         };
         let folder = begun().map_err(|error| made(&error))?;
         if let Err(error) = fill(&half) {
-            // What remains of it is ignored, and removed with the next run.
+            // If the remains cannot be removed, they are ignored, and removed when the next run is added.
             let _ = folder.remove_all(HALF);
             return Err(error);
         }
@@ -341,7 +346,7 @@ impl FileStore {
     }
 }
 
-/// Keeps a run's log in memory. A handle that has used many runs forgets all of them and starts again.
+/// Keeps a run's log in memory. If the maximum is reached, all other logs are forgotten first.
 fn keep_log(logs: &mut HashMap<String, Log>, run: &str, log: Log) {
     if logs.len() >= LOGS {
         logs.clear();
@@ -388,7 +393,7 @@ impl CheckpointStore for FileStore {
             });
         };
         let results: Vec<_> = batch.iter().flat_map(|record| &record.results).collect();
-        // Results have files of their own.
+        // Results are stored in separate files, and not in the log.
         let bare: Vec<SignedRecord>;
         let records = if results.is_empty() {
             batch
@@ -430,7 +435,7 @@ impl CheckpointStore for FileStore {
             Some(run) => places.iter().position(|place| place.run == *run).unwrap_or(0),
         };
         if filter.before.is_some() {
-            // The first page has reported them.
+            // The first page has already listed the refusals.
             listed.refused.clear();
         }
         for place in places[..end].iter().rev() {
@@ -453,7 +458,7 @@ impl CheckpointStore for FileStore {
     }
 
     fn checkpoint(&self, run: &str, namespace: &str, at: At) -> Result<Option<SignedRecord>, ReadError> {
-        // In a damaged log it is not known which checkpoint is the newest.
+        // In a damaged log it is unknown which checkpoint is the newest.
         let known = !matches!(at, At::Latest | At::Step(_) | At::StepWithin { .. });
         self.read(run, None, |found| known && found.is_some(), |open| open.checkpoint(namespace, at))
     }
@@ -465,7 +470,7 @@ impl CheckpointStore for FileStore {
         after: Option<u64>,
         limit: usize,
     ) -> Result<Vec<SignedRecord>, ReadError> {
-        // A page that is full was read before the damage.
+        // A full page was read completely before the damage.
         let full = |found: &Vec<SignedRecord>| Page::is_full(found, limit);
         self.read(run, Vec::new(), full, |open| open.checkpoints(namespace, after, limit))
     }
@@ -477,7 +482,7 @@ impl CheckpointStore for FileStore {
         after: Option<u64>,
         limit: usize,
     ) -> Result<Vec<SignedRecord>, ReadError> {
-        // A line of the log has both.
+        // A line of the log contains both the checkpoint and its values.
         let found = self.checkpoints(run, namespace, after, limit)?;
         Ok(found.into_iter().map(|found| SignedRecord { values: Vec::new(), ..found }).collect())
     }
@@ -529,7 +534,7 @@ impl CheckpointStore for FileStore {
                 _ => found,
             }
         })?;
-        // A run that does not exist has no values: each one that is wanted is missing.
+        // For a run that does not exist, every requested value is missing.
         found.unwrap_or_else(|| crate::memory::MemoryStore::new().values(run, namespace, wanted))
     }
 
@@ -537,7 +542,7 @@ impl CheckpointStore for FileStore {
         plan::check_snapshot(text)?;
         let held = self.lock_folder()?;
         if self.fits(digest, text)? {
-            // The new time shows a process that removes texts that this one is needed.
+            // The new modification time makes a process that is about to remove texts notice that this one is needed.
             let file = self.snapshot_file(digest);
             let touch = || file.open(Opening::Change)?.set_modified(SystemTime::now());
             return touch().map_err(|error| fault(&file.path(), &error).into());
@@ -597,7 +602,7 @@ impl CheckpointStore for FileStore {
     }
 }
 
-/// Looks names of runs up.
+/// Resolves names of runs.
 struct Folder<'s>(&'s FileStore);
 
 impl Names for Folder<'_> {
@@ -625,7 +630,8 @@ impl Names for Folder<'_> {
     }
 }
 
-/// A run's id as a part of a file's name: letters, digits, `_` and `-` as they are, any other byte as `%` and two digits.
+/// Escapes a run's id for a file name: letters, digits, `_` and `-` are kept, any other byte becomes `%` and two
+/// hexadecimal digits.
 fn escape(run: &str) -> String {
     use std::fmt::Write as _;
     let mut name = String::with_capacity(run.len());
@@ -639,7 +645,7 @@ fn escape(run: &str) -> String {
     name
 }
 
-/// Reads what [`escape`] writes.
+/// Reverses [`escape`]; `None` if the name is malformed.
 fn unescape(name: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(name.len());
     let mut rest = name;
@@ -660,7 +666,7 @@ pub(super) mod tests {
     use std::cell::Cell;
 
     thread_local! {
-        /// How many entries of folders of runs this thread has looked at.
+        /// Number of entries in folders of runs that this thread has visited.
         pub(in super::super) static LOOKED_AT: Cell<u64> = const { Cell::new(0) };
     }
 }

@@ -1,4 +1,4 @@
-//! What is particular to files: that they are cut short, that they break, that others use them.
+//! Properties that only files have: they can be cut short, be damaged, and be used by other processes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -31,7 +31,7 @@ impl TestFolder {
         FileStore::at(&self.0.path().join("state/files"))
     }
 
-    /// With the run `r` and so many checkpoints.
+    /// Returns a folder with the run `r` and this number of checkpoints.
     fn filled(checkpoints: u64) -> Self {
         let place = Self::new();
         let store = place.store();
@@ -96,18 +96,19 @@ fn a_commit_that_was_cut_short_anywhere_never_was() {
         fs::write(place.log(), &after[..length]).unwrap();
         let store = place.store();
         assert_eq!(sequences(&store), [0, 1], "{length}");
-        // The next commit takes its place.
+        // The next commit replaces it.
         commit(&store, "r", &[checkpoint("r", 5, vec![])]);
         assert_eq!(sequences(&place.store()), [0, 1, 5], "{length}");
     }
     fs::write(place.log(), &after).unwrap();
     assert_eq!(sequences(&place.store()), [0, 1, 2]);
-    // A system that has made room for the line and not written it leaves zeros.
+    // A system that has allocated room for the line and not written it leaves zeros.
     fs::write(place.log(), [&before[..], &[0; 100]].concat()).unwrap();
     assert_eq!(sequences(&place.store()), [0, 1]);
 }
 
-/// Holes take up no room, whatever their length: reading them would take the time of reading that much.
+/// Tests that holes are skipped. They occupy no room on the disk, but reading them takes as much time as reading data
+/// of their length.
 #[test]
 fn holes_are_not_read() {
     use std::io::{Seek as _, SeekFrom};
@@ -115,7 +116,7 @@ fn holes_are_not_read() {
         let found = store.checkpoints("r", "", None, 100).unwrap_or_default();
         found.iter().map(|record| record.sequence).collect()
     };
-    // The length of the hole, what follows it, whether that is damage, and whether the run goes on.
+    // Length of the hole, the bytes after it, and true if that is damage.
     for (hole, after, is_damage) in [
         (100, "", false),
         (9 << 20, "", false),
@@ -140,7 +141,7 @@ fn holes_are_not_read() {
         if let Err(ReadError::Storage(error)) = read {
             assert_eq!(error.code(), ErrorCode::Integrity, "{what}");
         }
-        // What is before the hole can be read, and the run is listed.
+        // The records before the hole can be read, and the run is listed.
         assert!(store.run("r").unwrap().is_some(), "{what}");
         assert_eq!(store.list(&RunFilter::default()).unwrap().rows.len(), 1, "{what}");
         let guard = acquire_run(&store, "r");
@@ -151,7 +152,7 @@ fn holes_are_not_read() {
             assert_eq!(sequences(&place.store()), [0, 1, 2], "{what}");
         }
     }
-    // Nothing but a hole, and a line that begins like one and has a hole in it.
+    // A log that consists of a hole only, and one that begins like a line and has a hole in it.
     for start in ["", "0000000000000000000000000000000000000000000000000000000000000000 {\"row\":"] {
         let place = TestFolder::filled(1);
         fs::write(place.log(), start).unwrap();
@@ -184,7 +185,7 @@ fn damage_is_refused_where_it_lies() {
     assert_eq!(store.checkpoint("r", "", At::Latest), Err(ReadError::Storage(error.clone())));
     assert_eq!(store.pending("r", ""), Err(ReadError::Storage(error.clone())));
     assert!(store.run("r").unwrap().is_some());
-    // Nothing is written behind it.
+    // Nothing is written behind the damage.
     let guard = acquire_run(&store, "r");
     let refused = store.commit(&guard, &[checkpoint("r", 9, vec![])], &update(9), Synchronous::Full);
     assert_eq!(refused, Err(CommitError::Storage(error)));
@@ -210,7 +211,7 @@ fn lines_of_another_run_or_out_of_order_are_damage() {
 fn what_a_killed_process_leaves_is_in_nobodys_way() {
     let place = TestFolder::filled(1);
     let store = place.store();
-    // A run that was not added to the end, and a name that nobody took back.
+    // A run whose creation was not completed, and the name of a holder that was not removed.
     let half = store.folder().join("runs/new");
     fs::create_dir(&half).unwrap();
     fs::write(half.join("log"), "half").unwrap();
@@ -359,7 +360,7 @@ fn a_run_that_another_process_has_made_anew_is_found_where_it_is() {
     drop(store.acquire("r", &owner(2)).unwrap());
 }
 
-/// What a log is without the lines of those who took its run up, as version 1 wrote it.
+/// Returns a log without the lines that processes wrote when they acquired the run, as version 1 wrote it.
 fn without_epochs(log: &str) -> String {
     log.split_inclusive('\n').filter(|line| !line.contains("\"epoch\"")).collect()
 }
@@ -379,10 +380,10 @@ fn a_log_without_epochs_has_a_head_and_gets_an_epoch() {
     assert_eq!(refused, Err(CommitError::Lost { run: "r".to_owned(), loss: Loss::Removed }));
     let guard = acquire_run(&store, "r");
     assert_eq!(guard.fence(), Fence { epoch: 1, head: Some(task("r", 1, "t", "x").digest) });
-    // What an older version of this program would refuse says its version.
+    // The store states the version that an older version of this program would refuse.
     assert_eq!(fs::read_to_string(store.folder().join("format")).unwrap(), "graph-host/files 2\n");
     write(&store, &guard, &[checkpoint("r", 2, vec![])]);
-    // One that was shortened then has its own newest checkpoint.
+    // In a log that was then shortened, the head is the newest own checkpoint.
     store.prune(&guard, "", &Cut { first: 1, channels: &[], note: "said" }).unwrap();
     let log = fs::read_to_string(place.log()).unwrap();
     let (first, rest) = log.split_once('\n').unwrap();
@@ -410,7 +411,7 @@ fn epochs_rise_in_every_line_and_stay_when_runs_go() {
         let read = place.store().pending("r", "");
         assert_eq!(read.is_err(), is_damage, "{epoch}: {read:?}");
     }
-    // There is none above the last one: the run stays as it is.
+    // There is no epoch above the last one, so that the run is left unchanged.
     let refused = place.store().acquire("r", &owner(1)).unwrap_err();
     assert_eq!(refused.code(), ErrorCode::Integrity, "{refused}");
     fs::write(place.log(), &log).unwrap();
@@ -452,7 +453,7 @@ fn whoever_takes_a_lock_away_takes_nothing_from_the_next_holder() {
 
 #[test]
 fn what_takes_the_place_of_a_folder_is_not_touched() {
-    // From the folder of the store to that of the run, and to those of texts and results.
+    // All folders from that of the store to that of the run, and those of texts and results.
     for swapped in ["", "runs", "runs/0000000001-r", "snapshots", "results"] {
         let (mine, other) = (TestFolder::filled(1), TestFolder::filled(1));
         let (store, stranger) = (mine.store(), other.store());
@@ -460,7 +461,7 @@ fn what_takes_the_place_of_a_folder_is_not_touched() {
             store.put_snapshot(&graph_core::digest::Digest::of_bytes(b"a"), "a").unwrap();
             fs::create_dir_all(store.folder().join("results")).unwrap();
         }
-        // Each folder has been used once.
+        // Each folder is used once before.
         let guard = acquire_run(&store, "r");
         store.expired_results(None, false).unwrap();
         let at = |store: &FileStore| match swapped {
@@ -475,7 +476,7 @@ fn what_takes_the_place_of_a_folder_is_not_touched() {
             status: Some(graph_core::record::Status::Completed),
             ..crate::run::RunUpdate::default()
         };
-        // It is done in the folder that is held, or it fails.
+        // The operation takes effect in the folder that is held, or it fails.
         let _ =
             store.commit(&guard, &[checkpoint("r", 1, vec![whole("a", 1, "1")])], &ended, Synchronous::Full);
         let _ = store.put_snapshot(&graph_core::digest::Digest::of_bytes(b"b"), "b");
@@ -488,8 +489,8 @@ fn what_takes_the_place_of_a_folder_is_not_touched() {
         let _ = store.remove_run(&guard);
         drop(guard);
         assert!(contents(stranger.folder()) == before, "{swapped}");
-        // A handle that is new refuses the link: it neither reads what is behind it nor takes it for nothing. Only where the
-        // name itself was removed from the folder that is held, there is nothing.
+        // A new handle refuses the link. It neither reads what is behind it nor reports that the run does not exist,
+        // unless the name was removed from the folder that is held.
         if ["runs", "runs/0000000001-r"].contains(&swapped) {
             let found = mine.store().run("r");
             let is_there = fs::symlink_metadata(&folder).is_ok();
@@ -499,7 +500,7 @@ fn what_takes_the_place_of_a_folder_is_not_touched() {
     }
 }
 
-/// The files below a folder, with their contents and times.
+/// Returns the files below a folder, with their contents and times.
 fn contents(folder: &std::path::Path) -> Vec<(PathBuf, Vec<u8>, std::time::SystemTime)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {

@@ -29,7 +29,7 @@ impl Upkeep for FileStore {
         let epoch = epoch::first(self.place_of_all())?;
         self.add(&held, &run.row.run_id, Synchronous::Full, |half| {
             Log::import(half, &run.row, records, prunings, epoch)?;
-            // Records that do not follow each other have been refused by now: no texts are stored for them.
+            // Records that are out of order were refused before, so that no texts are stored for them.
             missing.into_iter().try_for_each(|snapshot| self.write_snapshot(&held, snapshot))?;
             Ok(())
         })
@@ -48,7 +48,7 @@ impl Upkeep for FileStore {
         self.lock().remove(run);
         epoch::retire(self.place_of_all(), epoch)?;
         let gone = format!("gone-{}", std::process::id());
-        // A name without a number counts for nothing, and so the run goes as a whole.
+        // A folder whose name has no number is ignored, so that the run disappears as a whole.
         let remove = || {
             let folder = self.runs_folder().get()?;
             folder.remove_all(&gone)?;
@@ -65,7 +65,7 @@ impl Upkeep for FileStore {
             Some(damage) => Err(damage.clone().into()),
             None => open.prune(guard, namespace, cut),
         })?;
-        // If the file could not be written, what is in memory differs from it: it is read again.
+        // After a failed write, the log in memory differs from the file: it is read again.
         self.lock().remove(run);
         pruned.ok_or_else(|| RemoveError::NotFound { run: run.to_owned() })?
     }
@@ -93,7 +93,7 @@ impl Upkeep for FileStore {
     }
 
     fn remove_snapshots(&self, digests: &[Digest], mark: Mark) -> Result<Option<Freed>, RemoveError> {
-        // From here on no other process can add a run or a text.
+        // From here on, no other process can add a run or a text.
         let _held = self.lock_folder()?;
         if fingerprint(self)? != mark {
             return Ok(None);
@@ -110,7 +110,7 @@ impl Upkeep for FileStore {
     }
 }
 
-/// What the folder stands at: names, lengths and times of all logs and texts.
+/// Returns a fingerprint of the store: of the names, lengths and times of all logs and texts.
 fn fingerprint(store: &FileStore) -> Result<Mark, StorageError> {
     let mut seen = Vec::new();
     let mut note = |name: &str, found: Entry| -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! Why knowledge cannot be used.
+//! Errors of knowledge.
 
 use std::time::Duration;
 
@@ -9,34 +9,34 @@ use super::schema::VERSION;
 use super::store::{MAX_BYTES, MAX_ENTRIES};
 use crate::sqlite::PlaceError;
 
-/// How long one search may take. What it costs to rank entries depends on how often the words occur in all of them.
+/// Time limit of one search. The cost of ranking depends on how often the words of the query occur in all entries.
 pub(super) const LONGEST_SEARCH: Duration = Duration::from_secs(1);
-/// How long any other call may take, without waiting for other processes.
+/// Time limit of any other call, without waiting for other processes.
 pub(super) const LONGEST_CALL: Duration = Duration::from_secs(5);
 
 pub(super) type Result<T> = std::result::Result<T, KnowledgeStoreError>;
 
-/// Why knowledge could not be used.
+/// The reasons for which knowledge could not be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum KnowledgeStoreError {
-    /// The file was removed, or another one was put in its place, while it was open.
+    /// The file was removed or replaced by another one while it was open.
     #[error("{0} was removed while it was in use: what was stored in it is lost, this entry included")]
     Gone(String),
-    /// A query holds no word.
+    /// The query contains no word.
     #[error("{}", ranking::NO_WORD)]
     NoWord,
     /// A search took longer than one second.
     #[error("the search took longer than {} s: ask for fewer words, or for words that fewer entries hold", LONGEST_SEARCH.as_secs())]
     Slow,
-    /// The project holds as much as it may.
+    /// The project's knowledge would exceed a limit.
     #[error(
         "the project's knowledge is full: {entries} entries and {bytes} bytes; {MAX_ENTRIES} and {MAX_BYTES} are allowed"
     )]
     Full {
-        /// Entries that there would be.
+        /// Number of entries that there would be.
         entries: i64,
-        /// Bytes that they would have.
+        /// Number of bytes that they would have.
         bytes: i64,
     },
     /// A later version of this program has written it.
@@ -44,7 +44,7 @@ pub enum KnowledgeStoreError {
         "{file} has format version {found}, and this program reads versions up to {VERSION}: it was left unchanged; use a newer graph-host"
     )]
     Newer { file: String, found: i64 },
-    /// The file is of an older version, and has more texts than a call can index.
+    /// The file has an older version, and more texts than can be indexed within the time limit of a call.
     #[error(
         "{0} is of version 1, and its texts are too many for a call to index: run `graph-host migrate` in the project"
     )]
@@ -52,7 +52,7 @@ pub enum KnowledgeStoreError {
     /// A call other than a search took longer than five seconds.
     #[error("the project's knowledge took longer than {} s to answer", LONGEST_CALL.as_secs())]
     Late,
-    /// The file is not what this program has made.
+    /// The file was changed by another program.
     #[error("the project's knowledge cannot be used: {0}")]
     Altered(String),
     /// The path, or a file next to it, cannot be opened safely.

@@ -1,4 +1,4 @@
-//! The index of words: which entries hold a word, how often and where.
+//! The index of words: the entries that contain a word, and its number and positions in each.
 
 use std::collections::BTreeMap;
 
@@ -10,24 +10,24 @@ use super::error::Result;
 /// The words of a text.
 #[derive(Default)]
 struct Words {
-    /// The places of each, as they are stored, and their number.
+    /// The positions of each word.
     places: BTreeMap<String, Places>,
-    /// The number of all.
+    /// Number of words in the text.
     length: u32,
 }
 
-/// Where a word is in a text.
+/// The number and the positions of a word in a text.
 #[derive(Default)]
 pub(super) struct Places {
     times: u32,
-    /// The distance of each place from the end of the one before, in groups of seven bits, the lowest first.
+    /// The distance of each position from the end of the one before, in groups of seven bits, the lowest first.
     pub(super) bytes: Vec<u8>,
-    /// One more than the last.
+    /// One more than the last position.
     end: u32,
 }
 
 impl Places {
-    /// Adds the next place.
+    /// Adds the next position.
     pub(super) fn push(&mut self, place: u32) {
         let mut distance = place.saturating_sub(self.end);
         while distance >= 128 {
@@ -39,7 +39,7 @@ impl Places {
     }
 }
 
-/// The places that were stored of a word. What this program has not written gives other places, and no error.
+/// Decodes the positions of a word. Bytes that this program has not written give other positions, and no error.
 pub(super) fn places(bytes: &[u8]) -> impl Iterator<Item = u32> {
     let (mut bytes, mut end) = (bytes.iter(), 0_u32);
     std::iter::from_fn(move || {
@@ -70,7 +70,7 @@ fn words(text: &str) -> Words {
     words
 }
 
-/// Adds the text of a new entry.
+/// Indexes the text of a new entry.
 pub(super) fn add(connection: &Connection, entry: i64, text: &str) -> Result<()> {
     let added = words(text);
     change(connection, entry, &Words::default(), &added)?;
@@ -83,7 +83,7 @@ pub(super) fn add(connection: &Connection, entry: i64, text: &str) -> Result<()>
     Ok(())
 }
 
-/// Replaces the text of an entry.
+/// Replaces the text of an entry in the index.
 pub(super) fn replace(connection: &Connection, entry: i64, old: &str, text: &str) -> Result<()> {
     let (removed, added) = (words(old), words(text));
     change(connection, entry, &removed, &added)?;
@@ -100,8 +100,8 @@ fn bytes(text: &str) -> i64 {
     i64::try_from(text.len()).unwrap_or(i64::MAX)
 }
 
-/// Stores the words that an entry has gained, and removes those that it has lost. In the order of the words, so that
-/// neighbours in the index follow each other.
+/// Stores the words that an entry has gained, and removes those that it has lost. It does so in the order of the words,
+/// because these are neighbours in the index.
 fn change(connection: &Connection, entry: i64, old: &Words, new: &Words) -> Result<()> {
     let mut remove = connection.prepare_cached("DELETE FROM words WHERE word = ?1 AND entry = ?2")?;
     for word in old.places.keys().filter(|word| !new.places.contains_key(*word)) {

@@ -1,4 +1,4 @@
-//! Brings a file of version 1 up to date.
+//! Migration of a file of version 1.
 
 use rusqlite::{Connection, OptionalExtension as _};
 
@@ -8,29 +8,29 @@ use super::schema::{INDEX, VERSION};
 use super::store::{MAX_BYTES, MAX_ENTRIES};
 use crate::sqlite::guard::Meter;
 
-/// What only version 1 had, and the name of the table of texts.
+/// The statements that remove what only version 1 had, and rename the table of texts.
 const REPLACE_1: &str = "DROP TRIGGER added; DROP TRIGGER changed; DROP TABLE words; DROP TABLE total;
     ALTER TABLE entries RENAME TO texts;";
-/// The longest text, in bytes: more than components can write.
+/// Maximum length of a text, in bytes. It is more than components can write.
 const LONGEST_TEXT: i64 = 4 << 20;
-/// The most bytes of all texts that are indexed within the time of one call.
+/// Maximum total size of texts that are indexed within the time limit of one call, in bytes.
 const MOST_IN_A_CALL: i64 = 4 << 20;
 
-/// How much a migration may take on.
+/// The amount of work that a migration may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effort {
-    /// What a call has the time for.
+    /// As much as the time limit of a call allows.
     Call,
-    /// Whatever a project may hold.
+    /// As much as the knowledge of any project requires.
     Whole,
 }
 
-/// Replaces the index of a file of version 1, within a transaction. `file` is what messages call it.
+/// Replaces the index of a file of version 1, within a transaction. `file` is the name of the file in messages.
 pub(super) fn migrate(connection: &Connection, meter: &Meter, effort: Effort, file: &str) -> Result<()> {
     if effort == Effort::Whole {
         meter.begin();
     }
-    // The length of a text is read without the text.
+    // The lengths of texts are read without the texts.
     let sizes = "SELECT count(*), ifnull(sum(octet_length(text)), 0), ifnull(max(octet_length(text)), 0) FROM entries";
     let (entries, bytes, longest): (i64, i64, i64) =
         connection.query_row(sizes, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
@@ -46,7 +46,7 @@ pub(super) fn migrate(connection: &Connection, meter: &Meter, effort: Effort, fi
     let mut last = None;
     loop {
         if effort == Effort::Whole {
-            // How much work it is depends on the texts: it is counted for each.
+            // The amount of work depends on the texts, so that the meter starts again for each.
             meter.begin();
         }
         let entry =

@@ -1,4 +1,4 @@
-//! Texts by key that outlast runs: a project's SQLite file, with an index of their words.
+//! Knowledge: texts by key that outlast runs, in an SQLite file of the project, with an index of their words.
 
 mod error;
 mod index;

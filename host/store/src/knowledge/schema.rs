@@ -6,13 +6,14 @@ use super::error::{KnowledgeStoreError, Result};
 use crate::sqlite::schema;
 use crate::sqlite::shape::Shape;
 
-/// Marks the file as one of these: `ghkn`.
+/// The application id of files of knowledge: `ghkn` in ASCII.
 pub(crate) const APPLICATION_ID: i64 = 0x6768_6b6e;
-/// The version of the tables (`PRAGMA user_version`). Files from before it was written there have none, and are of version 1.
+/// The version of the tables (`PRAGMA user_version`). Files without one are of version 1, which did not write it.
 pub(crate) const VERSION: i64 = 2;
 
-/// The texts. Version 1 called the table `entries`: a process of a release that knows only version 1 finds none, and cannot write past
-/// the index. The name is in quotation marks, as SQLite writes it when it renames a table.
+/// The table of texts. Version 1 called it `entries`: a program that knows only version 1 finds no such table, and so
+/// cannot write texts without indexing them. The name is in quotation marks, as SQLite writes it when it renames a
+/// table.
 pub(super) const TEXTS: &str = "
 CREATE TABLE \"texts\" (
     id INTEGER PRIMARY KEY,
@@ -20,7 +21,7 @@ CREATE TABLE \"texts\" (
     text TEXT NOT NULL
 ) STRICT;
 ";
-/// The tables of version 1, with an index that SQLite kept and ranked by.
+/// The tables of version 1, which used an index and a ranking of SQLite.
 pub(super) const TABLES_1: &str = "
 CREATE TABLE entries (
     id INTEGER PRIMARY KEY,
@@ -41,8 +42,9 @@ CREATE TRIGGER changed AFTER UPDATE ON entries BEGIN
     UPDATE total SET bytes = bytes - length(CAST(old.text AS BLOB)) + length(CAST(new.text AS BLOB));
 END;
 ";
-/// The index of words, and what [`graph_core::ranking`] computes scores from: how many words an entry has, and how often and where it has
-/// each. `places` are numbers of words in the text, each as its distance from the end of the one before.
+/// The index of words, with the numbers from which [`graph_core::ranking`] computes scores: how many words an entry
+/// has, and how often and where each occurs in it. `places` are positions of a word in the text, counted in words, each
+/// as its distance from the end of the one before.
 pub(super) const INDEX: &str = "
 CREATE TABLE total (
     one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -60,16 +62,16 @@ CREATE TABLE words (
     PRIMARY KEY (word, entry)
 ) STRICT, WITHOUT ROWID;
 ";
-/// The digest of the tables of version 1, and of those of this version.
+/// The digests of the tables of version 1, and of those of this version.
 pub(super) const SHAPES: [&str; 2] = [
     "d32fe21fe54411fe45c958543c85a7993fad788f156d4e3869e1eeb9cdf50ffe",
     "6b64c8f77fff750aa8f52f4ee53e8ddfbeb353cf9a961a6e7724c1b54916b64d",
 ];
 
-/// What a file has.
+/// The kind of tables in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Recognised {
-    /// Nothing.
+    /// No tables.
     Empty,
     /// The tables of this version.
     Current,
@@ -77,7 +79,8 @@ pub(super) enum Recognised {
     Older,
 }
 
-/// What a file has. Anything but the tables of this program is refused; `file` is what messages call it.
+/// Returns the kind of tables in a file. Any tables that this program has not made are refused. `file` is the name of
+/// the file in messages.
 pub(super) fn recognise(connection: &Connection, file: &str) -> Result<Recognised> {
     let altered = |what: String| KnowledgeStoreError::Altered(format!("{file}: {what}"));
     let id: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
@@ -113,7 +116,7 @@ pub(super) fn recognise(connection: &Connection, file: &str) -> Result<Recognise
     Ok(if is_older { Recognised::Older } else { Recognised::Current })
 }
 
-/// Whether the index of version 1 has no settings but its version: FTS5 keeps them in a table of the file.
+/// Reports whether the index of version 1 has no setting but its version. FTS5 keeps settings in a table of the file.
 fn has_own_settings(connection: &Connection) -> Result<bool> {
     let settings = "SELECT count(*) FROM (SELECT k, v FROM words_config LIMIT 8)";
     let made = "SELECT 1 FROM words_config WHERE k = 'version' AND v = 4";
@@ -121,7 +124,7 @@ fn has_own_settings(connection: &Connection) -> Result<bool> {
     Ok(settings == 1 && connection.query_row(made, [], |_| Ok(())).optional()?.is_some())
 }
 
-/// Makes the tables, within a transaction.
+/// Creates the tables, within a transaction.
 pub(super) fn make(connection: &Connection) -> Result<()> {
     connection.execute_batch(TEXTS)?;
     connection.execute_batch(INDEX)?;

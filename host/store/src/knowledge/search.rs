@@ -1,6 +1,6 @@
-//! Finds entries in the index of words. [`graph_core::ranking`] says what the words are and what an entry scores.
+//! Searches in the index of words. [`graph_core::ranking`] defines words and scores.
 //!
-//! The work depends on how many entries hold the words of a query, and not on how many entries there are.
+//! The work depends on the number of entries that contain the words of a query, and not on the number of all entries.
 
 use graph_core::ranking::{Best, Query, Totals, Weights};
 use rusqlite::{Connection, OptionalExtension as _, params};
@@ -9,13 +9,13 @@ use super::error::Result;
 use super::index::places;
 use super::time_limit::TimeLimit;
 
-/// The most bytes of the places of a word in a text that are read: more than a text of the largest size has.
+/// Maximum number of bytes that are read of the positions of a word in a text. A text of the maximum size has fewer.
 const MOST_PLACES: i64 = 4 << 20;
 
-/// The entries that hold a word or a phrase, in order, and how often.
+/// The entries that contain a word or a phrase, in order, each with its number of occurrences.
 type Holding = Vec<(i64, u32)>;
 
-/// Keys with excerpts of the entries below a prefix that hold all phrases of a query, best first.
+/// Returns keys with excerpts of the entries below a prefix that contain all phrases of a query, the best first.
 pub(super) fn search(
     connection: &Connection,
     prefix: &str,
@@ -31,7 +31,7 @@ pub(super) fn search(
         }
         phrases.push(holding);
     }
-    // The entries of the rarest phrase are looked at.
+    // Only the entries with the rarest phrase can contain all of them.
     let Some(rarest) = phrases.iter().min_by_key(|holding| holding.len()) else { return Ok(Vec::new()) };
     let counts: Vec<u32> = phrases.iter().map(|holding| number(holding.len())).collect();
     let totals = connection.query_row("SELECT entries, words FROM total", [], |row| {
@@ -65,12 +65,12 @@ pub(super) fn search(
     best.into_hits().map(excerpt).collect()
 }
 
-/// A number, which may be anything where a file says it.
+/// Converts a number from a file, which may have any value, into the range of `u32`.
 fn number<N: TryInto<u32> + Default + PartialOrd>(stored: N) -> u32 {
     if stored < N::default() { 0 } else { stored.try_into().unwrap_or(u32::MAX) }
 }
 
-/// The entries that hold a word.
+/// Returns the entries that contain a word.
 fn holding_word(connection: &Connection, word: &str) -> Result<Holding> {
     let mut all =
         connection.prepare_cached("SELECT entry, times FROM words WHERE word = ?1 ORDER BY entry")?;
@@ -78,7 +78,7 @@ fn holding_word(connection: &Connection, word: &str) -> Result<Holding> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The entries that hold words one after the other. Those of the rarest word are looked at.
+/// Returns the entries that contain words one after the other. Only those with the rarest word are examined.
 fn holding_phrase(connection: &Connection, words: &[String], time: &TimeLimit) -> Result<Holding> {
     let mut rarest: Option<Holding> = None;
     for word in words {
@@ -97,7 +97,7 @@ fn holding_phrase(connection: &Connection, words: &[String], time: &TimeLimit) -
     )?;
     let mut found = Vec::new();
     for (entry, _) in rarest {
-        // Where the phrase may begin.
+        // The positions at which the phrase may begin.
         let mut begins: Option<Vec<u32>> = None;
         for (at, word) in (0..).zip(words) {
             time.check()?;
@@ -126,7 +126,7 @@ fn holding_phrase(connection: &Connection, words: &[String], time: &TimeLimit) -
     Ok(found)
 }
 
-/// The numbers that two ascending sequences have in common.
+/// Returns the numbers that two ascending sequences have in common.
 fn common(numbers: &[u32], others: impl Iterator<Item = u32>) -> Vec<u32> {
     let mut others = others.peekable();
     let mut is_common = |number: &&u32| {

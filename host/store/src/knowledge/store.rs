@@ -1,4 +1,4 @@
-//! The knowledge of a project.
+//! The store of a project's knowledge.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -18,14 +18,14 @@ use crate::sqlite::beside::{self, Found};
 use crate::sqlite::connection::{self, Changes};
 use crate::sqlite::guard::{self, Meter};
 
-/// The most entries of a project.
+/// Maximum number of entries of a project.
 pub(super) const MAX_ENTRIES: i64 = 100_000;
-/// The most bytes of all texts of a project.
+/// Maximum total size of all texts of a project, in bytes.
 pub(super) const MAX_BYTES: i64 = 256 << 20;
-/// How long to wait for another process that writes.
+/// Time limit of waiting for another process that writes.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// The knowledge of a project. Its file is made with the first entry; several processes may use it at once.
+/// The knowledge of a project. Its file is created with the first entry. Several processes may use it at the same time.
 #[derive(Debug)]
 pub struct KnowledgeStore {
     file: FilePlace,
@@ -36,26 +36,27 @@ pub struct KnowledgeStore {
 #[derive(Debug)]
 struct Open {
     connection: Connection,
-    /// Counts the work of each call.
+    /// Measures the work of each call.
     meter: Meter,
-    /// The file that was opened.
+    /// The entry of the file when it was opened.
     opened: Entry,
-    /// The connection reaches its files through it.
+    /// The folder through which the connection opens its files.
     _folder: HeldFolder,
 }
 
 impl KnowledgeStore {
-    /// The knowledge in a file, which need not be there yet.
+    /// Returns the knowledge in a file, which need not exist yet.
     pub fn at(file: impl Into<FilePlace>) -> Self {
         Self { file: file.into(), connection: Mutex::new(None) }
     }
 
-    /// Brings a file of an older version up to date, however long that takes. A call does it, too, if the texts are few: it has to end soon.
+    /// Migrates a file of an older version, however long that takes. Any other call migrates it only if it has few
+    /// texts, because calls have a time limit.
     pub fn bring_up_to_date(&self) -> Result<()> {
         self.open(false, Effort::Whole).map(drop)
     }
 
-    /// The open file; none if it is only to be read and is missing.
+    /// Returns the open file; `None` if the file is missing and `make` is false.
     fn open(&self, make: bool, effort: Effort) -> Result<Option<MutexGuard<'_, Option<Open>>>> {
         let mut guard = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         match &*guard {
@@ -99,10 +100,10 @@ impl KnowledgeStore {
         Ok(Some(open))
     }
 
-    /// Makes the tables of an empty file, and brings older ones up to date.
+    /// Creates the tables in an empty file, and migrates older ones.
     fn prepare(&self, open: &mut Open, effort: Effort) -> Result<()> {
         let file = self.file.path().display().to_string();
-        // Another program's file is left unchanged: nothing is written before it is recognised.
+        // Another program's file is left unchanged: nothing is written before the file is recognized.
         let transaction = open.connection.transaction_with_behavior(TransactionBehavior::Deferred)?;
         let found = schema::recognise(&transaction, &file)?;
         transaction.commit()?;
@@ -110,7 +111,7 @@ impl KnowledgeStore {
             return Ok(());
         }
         let transaction = open.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        // Another process may have made the tables first.
+        // Another process may have created the tables meanwhile.
         match schema::recognise(&transaction, &file)? {
             Recognised::Empty => schema::make(&transaction)?,
             Recognised::Older => migration::migrate(&transaction, &open.meter, effort, &file)?,
@@ -126,7 +127,8 @@ impl KnowledgeStore {
         }
     }
 
-    /// The result of a call, or why it was interrupted.
+    /// Returns the result of a call. If it was interrupted because it required more work than an undamaged file can
+    /// need, the error is [`KnowledgeStoreError::Altered`].
     fn ended<T>(&self, open: &Open, answer: Result<T>) -> Result<T> {
         match answer {
             Err(KnowledgeStoreError::Late | KnowledgeStoreError::Slow) if open.meter.is_spent() => {
@@ -137,7 +139,7 @@ impl KnowledgeStore {
         }
     }
 
-    /// The text of a key.
+    /// Returns the text of a key.
     pub fn get(&self, key: &str) -> Result<Option<String>> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached("SELECT text FROM texts WHERE key = ?1")?;
@@ -145,7 +147,7 @@ impl KnowledgeStore {
         })
     }
 
-    /// Writes the text of a key, in place of what it held. It is on the disk when this returns.
+    /// Writes the text of a key, in place of an earlier one. It is on the disk when this returns.
     pub fn put(&self, key: &str, text: &str) -> Result<()> {
         let mut guard = self.open(true, Effort::Call)?;
         let Some(open) = guard.as_deref_mut().and_then(Option::as_mut) else { return Ok(()) };
@@ -179,7 +181,7 @@ impl KnowledgeStore {
         Ok(transaction.commit()?)
     }
 
-    /// Keys with excerpts of the entries below a prefix that hold all words of a query, best first.
+    /// Returns keys with excerpts of the entries below a prefix that contain all words of a query, the best first.
     pub fn search(&self, prefix: &str, query: &str, limit: u32) -> Result<Vec<(String, String)>> {
         let query = Query::new(query).ok_or(KnowledgeStoreError::NoWord)?;
         self.read(|connection| {
@@ -193,7 +195,7 @@ impl KnowledgeStore {
         })
     }
 
-    /// The keys that begin with a prefix, from the one behind `after` on, in order of their bytes.
+    /// Returns the keys that begin with a prefix and come after `after`, in byte order.
     pub fn list(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<String>> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
@@ -207,7 +209,7 @@ impl KnowledgeStore {
     }
 }
 
-/// Refuses a text that the project has no room for.
+/// Refuses a text with which the project's knowledge would exceed a limit.
 fn check_room(connection: &Connection, old: Option<&str>, text: &str) -> Result<()> {
     let size = |text: &str| i64::try_from(text.len()).unwrap_or(i64::MAX);
     let (entries, bytes): (i64, i64) =
@@ -220,7 +222,7 @@ fn check_room(connection: &Connection, old: Option<&str>, text: &str) -> Result<
     Ok(())
 }
 
-/// Checks a key that was read: this program writes only valid ones.
+/// Checks a key that was read. An invalid key shows that another program has written to the file.
 fn checked(key: String) -> Result<String> {
     if is_key(&key) {
         return Ok(key);

@@ -1,4 +1,4 @@
-//! A limit of the time that a call takes.
+//! Time limits for calls on a connection.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use rusqlite::InterruptHandle;
 
 use super::error::{KnowledgeStoreError, Result};
 
-/// Interrupts a call on a connection once it has taken too long, unless this is dropped before.
+/// Interrupts a call on a connection after a time, unless this is dropped before.
 pub(super) struct TimeLimit {
     done: Option<mpsc::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -18,13 +18,13 @@ pub(super) struct TimeLimit {
 }
 
 impl TimeLimit {
-    /// From now on.
+    /// Starts the time.
     pub(super) fn set(connection: InterruptHandle, time: Duration) -> Result<Self> {
         let (done, waits) = mpsc::channel();
         let is_over = Arc::new(AtomicBool::new(false));
         let over = Arc::clone(&is_over);
         let watch = move || {
-            // Returns early once the other side has been dropped.
+            // `recv_timeout` returns early once the sender has been dropped.
             if waits.recv_timeout(time) == Err(RecvTimeoutError::Timeout) {
                 over.store(true, Ordering::Relaxed);
                 connection.interrupt();
@@ -37,7 +37,8 @@ impl TimeLimit {
         Ok(Self { done: Some(done), thread: Some(thread), is_over })
     }
 
-    /// Ends a call that has taken too long. To be asked between statements: an interrupt ends only one that is executed.
+    /// Returns an error once the time has passed. It has to be called between statements, because an interrupt ends
+    /// only a statement that is being executed.
     pub(super) fn check(&self) -> Result<()> {
         if self.is_over.load(Ordering::Relaxed) { Err(KnowledgeStoreError::Late) } else { Ok(()) }
     }

@@ -1,8 +1,8 @@
-//! What is where a database is to be, and next to it, before SQLite looks at any of it.
+//! Inspects the path of a database and the files next to it before SQLite opens any of them.
 //!
-//! SQLite applies what it finds next to a file before anyone can ask what the file is: a journal changes the pages, and one
-//! that names another journal has that file removed. Databases of this program have a write-ahead log, so a journal next to
-//! them is a stranger's.
+//! SQLite applies a file next to a database before a program can check what the database is: a journal changes the
+//! pages of the database, and SQLite removes another journal that it names. Databases of this program have a
+//! write-ahead log, so that a journal next to one of them is a stranger's.
 
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::PathBuf;
@@ -11,43 +11,44 @@ use std::time::{Duration, Instant};
 
 use crate::held::{Entry, FilePlace, Opening};
 
-/// Files up to this length may be of holes alone, in bytes.
+/// Maximum length of a file that may consist of holes only, in bytes.
 const SMALL: u64 = 256 << 20;
-/// How many times more bytes a larger file may have than it takes up on its disk.
+/// Maximum ratio of a larger file's length to the bytes that it occupies on the disk.
 const MOST_HOLES: u64 = 64;
-/// What follows a database's name while it is being made.
+/// The suffix of a database's name while the database is created.
 pub(super) const HALF: &str = ".new-";
-/// How long a journal may be there while another process makes a database where none can be given its name once it is whole.
+/// Time for which a journal may exist while another process creates a database at its final path, which it does on file
+/// systems without hard links.
 const MAKING: Duration = Duration::from_millis(500);
-/// What a journal ends with that names another one.
+/// The last bytes of a journal that names another one.
 const JOURNAL_MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 
-/// Why a database is not opened.
+/// The reasons for which a database is not opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum PlaceError {
-    /// A link, a pipe, a device.
+    /// The path is that of a link, a pipe or a device.
     #[error("{file} is not a regular file: graph-host keeps its data in one; look at what is there, and move it away", file = file.display())]
     NotRegular {
-        /// The path at which the database was to be.
+        /// The path of the database.
         file: PathBuf,
     },
-    /// It has another name elsewhere.
+    /// The file has another name elsewhere.
     #[error("{file} is a hard link: the same file has a name elsewhere, and would be changed there, too; replace it with a copy, or move it away", file = file.display())]
     HardLink { file: PathBuf },
-    /// A journal is where none belongs.
+    /// A journal is next to a database that cannot have one.
     #[error("{journal} would change {file} as soon as it is opened, and graph-host has not written it: move it away; what was stored before is not lost", journal = journal.display(), file = file.display())]
     Journal { file: PathBuf, journal: PathBuf },
-    /// A log without the database that it is of.
+    /// A log exists without its database.
     #[error("{log} holds records of a database that is missing: put {file} back, or move the log away", log = log.display(), file = file.display())]
     Alone { file: PathBuf, log: PathBuf },
-    /// A file of holes.
+    /// The file consists nearly entirely of holes.
     #[error("{file} has {length} bytes, nearly all of them holes, which no database of graph-host has: move it away", file = file.display())]
     Sparse { file: PathBuf, length: u64 },
 }
 
 impl PlaceError {
-    /// The code under which an operation that meets this ends.
+    /// Returns the code with which an operation ends that meets this error.
     pub const fn code(&self) -> graph_core::record::ErrorCode {
         use graph_core::record::ErrorCode;
         match self {
@@ -64,13 +65,14 @@ impl PlaceError {
 pub(crate) enum Found {
     /// There is no file of that name.
     Nothing,
-    /// A file without a byte.
+    /// A file of length 0.
     Empty,
-    /// A file, or what SQLite refuses by itself.
+    /// A file, or an entry that SQLite itself refuses.
     File,
 }
 
-/// Looks at a database and at what is next to it.
+/// Inspects a database and the files next to it. A journal or a hard link is accepted for [`MAKING`], because another
+/// process may be creating the database.
 pub(crate) fn check(file: &FilePlace) -> Result<Found, PlaceError> {
     let begun = Instant::now();
     loop {
@@ -85,7 +87,7 @@ pub(crate) fn check(file: &FilePlace) -> Result<Found, PlaceError> {
 
 fn inspect(file: &FilePlace) -> Result<Found, PlaceError> {
     let [log, index, journal] = ["-wal", "-shm", "-journal"].map(|suffix| file.beside(suffix));
-    // In this order: the process that makes a database puts the file there before its log.
+    // The log is inspected before the database: a process that creates a database creates the file before its log.
     let has_log = is_regular(&log)?;
     is_regular(&index)?;
     let has_journal = is_regular(&journal)?;
@@ -93,7 +95,7 @@ fn inspect(file: &FilePlace) -> Result<Found, PlaceError> {
     let path = || file.path();
     let found = match file.entry() {
         Ok(Some(found)) if found.is_file() => found,
-        // SQLite says of a folder what it is.
+        // SQLite reports a folder itself.
         Ok(Some(found)) if found.is_folder() => return Ok(Found::File),
         Ok(Some(_)) => return Err(PlaceError::NotRegular { file: path() }),
         Ok(None) => {
@@ -106,7 +108,7 @@ fn inspect(file: &FilePlace) -> Result<Found, PlaceError> {
                 Ok(Found::Nothing)
             };
         }
-        // Opening it reports why it cannot be looked at.
+        // Opening the file reports why it cannot be inspected.
         Err(_) => return Ok(Found::File),
     };
     if found.names() > 1 && found.names() > names_in_folder(file, &found) {
@@ -122,7 +124,7 @@ fn inspect(file: &FilePlace) -> Result<Found, PlaceError> {
     Ok(if found.length() == 0 { Found::Empty } else { Found::File })
 }
 
-/// Whether there is something, which has to be a regular file.
+/// Reports whether a file exists. An entry that is not a regular file, or that is a hard link, is an error.
 fn is_regular(place: &FilePlace) -> Result<bool, PlaceError> {
     match place.entry() {
         Ok(Some(found)) if found.is_file() && found.names() > 1 => {
@@ -134,8 +136,8 @@ fn is_regular(place: &FilePlace) -> Result<bool, PlaceError> {
     }
 }
 
-/// How many names a database has in its folder: its own, and that under which it was made, which it keeps for a moment, and
-/// for longer if its maker was killed.
+/// Returns the number of names of a database in its folder: its own, and the one under which it was created. It keeps
+/// that for a moment, or longer if the process was killed.
 fn names_in_folder(file: &FilePlace, found: &Entry) -> u64 {
     let half = file.beside(HALF);
     let Ok(folder) = file.folder().get() else { return 1 };
@@ -151,9 +153,9 @@ fn is_sparse(found: &Entry) -> bool {
     found.length() > SMALL && found.on_disk().saturating_mul(MOST_HOLES) < found.length()
 }
 
-/// Whether a database may have a journal next to it: one that has no write-ahead log, as on file systems without shared
-/// memory, if the journal names no other one; and one without a byte, of which SQLite takes the journal for a remnant and
-/// applies nothing.
+/// Reports whether a database may have a journal next to it: if it has no write-ahead log, as on file systems without
+/// shared memory, and the journal names no other journal. The caller accepts any journal next to a file of length 0,
+/// because SQLite treats such a journal as a remnant and does not apply it.
 fn may_have_journal(file: &FilePlace, journal: &FilePlace) -> bool {
     let writes_ahead = || -> io::Result<bool> {
         let mut header = [0; 20];

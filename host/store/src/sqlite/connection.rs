@@ -1,8 +1,9 @@
 //! Connecting SQLite to a file in a folder that is held open.
 //!
-//! SQLite opens files by their paths, some of them long after the database: its log, the index of the log, a journal. On Linux, the path
-//! that it gets leads through the handle of the folder, and so do those of the files next to it. SQLite is built not to replace
-//! links in the path itself (`.cargo/config.toml`); it opens no file that is a link.
+//! SQLite opens files by their paths, and some of them long after the database: its log, the index of the log, a
+//! journal. On Linux, the path of the database leads through the handle of the folder, and so do those of the files
+//! next to it. SQLite is built so that it does not resolve links in the path itself (`.cargo/config.toml`). It opens no
+//! file that is a link.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -13,16 +14,17 @@ use rusqlite::{Connection, OpenFlags, ffi};
 
 use crate::held::{FilePlace, HeldFolder};
 
-/// The changes that a file may see while it is open.
+/// The changes that other processes can make to a file while it is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Changes {
-    /// It may, so that it is locked to read it.
+    /// Another process may change it, so that it is locked for reading.
     Possible,
-    /// It cannot: nothing is locked.
+    /// No process can change it: nothing is locked.
     Never,
 }
 
-/// Opens a file, and gives the folder through which it was opened: it has to live as long as the connection.
+/// Opens a file, and returns the connection with the folder through which it was opened. The folder has to live as long
+/// as the connection.
 pub(crate) fn open(
     file: &FilePlace,
     flags: OpenFlags,
@@ -31,7 +33,7 @@ pub(crate) fn open(
     let folder = file.folder().get().map_err(|error| cannot_open(&error.to_string()))?;
     if let Some(path) = folder.through_handle(file.name()) {
         match connect(&path, flags, changes) {
-            // It was built to replace links.
+            // This SQLite was built to resolve links.
             Err(error) if is_link(&error) => {}
             connected => return Ok((connected?, folder)),
         }
@@ -39,8 +41,8 @@ pub(crate) fn open(
     open_by_path(&folder, file.name(), flags, changes).map(|connection| (connection, folder))
 }
 
-/// Opens a file by its path, where there is none that leads through the handle. The path has to lead to the folder before and after:
-/// another one that was put in its place for a moment in between is not noticed.
+/// Opens a file by its path, on systems without paths that lead through a handle. The path has to lead to the folder
+/// before and after. A folder that replaces it only in between is not noticed.
 fn open_by_path(
     folder: &HeldFolder,
     name: &OsStr,
@@ -69,7 +71,7 @@ fn cannot_open(reason: &str) -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CANTOPEN), Some(reason.to_owned()))
 }
 
-/// The URI (RFC 3986) of a file that does not change while it is open.
+/// Returns the URI (RFC 3986) of a file that does not change while it is open.
 fn immutable(file: &Path) -> PathBuf {
     let mut uri = "file:".to_owned();
     for byte in file.as_os_str().as_encoded_bytes() {

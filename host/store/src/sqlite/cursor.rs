@@ -1,7 +1,7 @@
-//! Where readers of histories stand, so that the next page continues where the last one ended.
+//! Positions of readers in histories, so that the next page continues where the last one ended.
 //!
-//! The history of a run is that of all its namespaces, in one order. Where a run has many child runs, finding the
-//! place of a number in it asks each of them; a reader that continues asks none but those that it reads from.
+//! The history of a run is that of all its namespaces, in one order. In a run with many child runs, finding the
+//! position of a number queries each namespace; a reader that continues queries only those from which it reads.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
@@ -9,13 +9,14 @@ use std::sync::Arc;
 
 use crate::plan::NamespacePlan;
 
-/// At most that many readers are remembered at most; the one that has read last is forgotten last.
+/// Maximum number of readers that are remembered. The one that has not read for the longest time is forgotten first.
 const MOST: usize = 64;
 
-/// At most that many of them of one run.
+/// Maximum number of readers of one run that are remembered.
 const OF_ONE_RUN: usize = 4;
 
-/// A cursor with that many namespaces ahead may be copied: another reader may stand at the same place.
+/// Maximum number of heads of a cursor that is copied for a reader, so that another reader at the same position can use
+/// it, too. A larger cursor is moved.
 const SHARED: usize = 64;
 
 /// The next checkpoint of each namespace that has more, in the order of their entries.
@@ -26,20 +27,20 @@ pub(super) struct Heads {
 }
 
 impl Heads {
-    /// Adds the next checkpoint of a namespace: how many entries come before it, and its number. Of a namespace that is
-    /// there already an earlier one is.
+    /// Adds the next checkpoint of a namespace: the number of entries before its own, and its sequence number. If the
+    /// namespace already has one, that is an earlier checkpoint, and is kept.
     pub(super) fn add(&mut self, namespace: Arc<str>, event: i64, sequence: i64) {
         if self.namespaces.insert(Arc::clone(&namespace)) {
             self.queue.push(Reverse((event, sequence, namespace)));
         }
     }
 
-    /// How many entries come before the first of them.
+    /// Returns the number of entries before those of the first head.
     pub(super) fn first(&self) -> Option<i64> {
         self.queue.peek().map(|Reverse((event, ..))| *event)
     }
 
-    /// Takes the first one: its namespace and its number.
+    /// Removes the first head, and returns its namespace and its sequence number.
     pub(super) fn pop(&mut self) -> Option<(Arc<str>, i64)> {
         let Reverse((_, sequence, namespace)) = self.queue.pop()?;
         self.namespaces.remove(&namespace);
@@ -51,11 +52,11 @@ impl Heads {
     }
 }
 
-/// What comes after a number in the history of a run.
+/// The position after an entry in the history of a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cursor {
     pub(super) heads: Heads,
-    /// How many entries come before the first status record that may come next.
+    /// Number of history entries before those of the first status record that may be next.
     pub(super) status: i64,
 }
 
@@ -66,17 +67,18 @@ struct Reader {
     cursor: Cursor,
 }
 
-/// The readers of a connection, as long as no other process writes to the file.
+/// The readers of a connection. They are valid as long as no other connection writes to the file.
 #[derive(Debug, Default)]
 pub(super) struct Cursors {
-    /// The state of the file that this is of (`PRAGMA data_version`): it changes when another connection writes.
+    /// The state of the file for which they are valid (`PRAGMA data_version`). It changes when another connection
+    /// writes.
     version: i64,
-    /// The one that has read last comes last.
+    /// The readers, in the order of their last reads.
     readers: Vec<Reader>,
 }
 
 impl Cursors {
-    /// Forgets what another connection may have changed.
+    /// Forgets all readers if another connection has written to the file.
     pub(super) fn refresh(&mut self, version: i64) {
         if self.version != version {
             self.readers.clear();
@@ -84,7 +86,7 @@ impl Cursors {
         }
     }
 
-    /// What comes after a number in a run's history, if a reader has got as far.
+    /// Returns the position after an entry of a run's history, if a reader has reached it.
     pub(super) fn take(&mut self, run: &str, after: u64) -> Option<Cursor> {
         let place = self.readers.iter().position(|reader| reader.after == after && reader.run == run)?;
         if let Some(reader) = self.readers.get(place).filter(|reader| reader.cursor.heads.len() <= SHARED) {
@@ -93,7 +95,7 @@ impl Cursors {
         Some(self.readers.remove(place).cursor)
     }
 
-    /// A reader has got to a number.
+    /// Remembers that a reader has reached an entry.
     pub(super) fn put(&mut self, run: &str, after: u64, cursor: Cursor) {
         self.readers.retain(|reader| reader.after != after || reader.run != run);
         let mut of_run = self.readers.iter().enumerate().filter(|(_, reader)| reader.run == run);
@@ -106,7 +108,8 @@ impl Cursors {
         self.readers.push(Reader { run: run.to_owned(), after, cursor });
     }
 
-    /// This connection has written what a batch results in behind that many `entries` of a run's history.
+    /// Adds the checkpoints of a batch that this connection has committed, after `entries` entries of the run's
+    /// history.
     pub(super) fn committed(&mut self, run: &str, entries: i64, plans: &[NamespacePlan<'_>]) {
         for reader in self.readers.iter_mut().filter(|reader| reader.run == run) {
             for plan in plans {
@@ -119,7 +122,7 @@ impl Cursors {
         }
     }
 
-    /// A run has been removed or changed in another way.
+    /// Forgets the readers of a run that was removed or changed other than by a commit.
     pub(super) fn forget(&mut self, run: &str) {
         self.readers.retain(|reader| reader.run != run);
     }

@@ -1,4 +1,4 @@
-//! What SQLite says when it fails, in our words.
+//! Translation of errors of SQLite into errors of the store.
 
 use std::io;
 use std::path::Path;
@@ -12,19 +12,19 @@ use crate::bounds::LARGEST_READ;
 use crate::error::{StorageError, location};
 use crate::names::BadName;
 
-/// What is stored is larger than anything that this program writes.
+/// The cause of the error for values that are larger than this program writes.
 #[derive(Debug, thiserror::Error)]
 #[error("{what} have more than {} MiB", LARGEST_READ >> 20)]
 struct TooLarge {
     what: &'static str,
 }
 
-/// Several values together are larger than this program writes them.
+/// Returns the error for several values that together are larger than this program writes.
 pub(super) fn too_large(what: &'static str) -> Error {
     Error::FromSqlConversionFailure(0, Type::Blob, Box::new(TooLarge { what }))
 }
 
-/// A row has an id or a name that no store holds.
+/// The cause of the error for a row with an invalid id or name.
 #[derive(Debug, thiserror::Error)]
 #[error("row {row} of table {table}: {problem}")]
 struct Refused {
@@ -33,12 +33,12 @@ struct Refused {
     problem: BadName,
 }
 
-/// An id or a name in a row is refused.
+/// Returns the error for a row with an invalid id or name.
 pub(super) fn refused(table: &'static str, row: i64, problem: BadName) -> Error {
     Error::FromSqlConversionFailure(0, Type::Text, Box::new(Refused { table, row, problem }))
 }
 
-/// The error of an open file that cannot be inspected any more: writes to it may be lost.
+/// Returns the error for an open file that cannot be inspected any more: writes to it may be lost.
 pub(super) fn unfound(file: &Path, error: &io::Error) -> StorageError {
     let location = location(file);
     match error.kind() {
@@ -47,7 +47,7 @@ pub(super) fn unfound(file: &Path, error: &io::Error) -> StorageError {
     }
 }
 
-/// The row of a run has a value that is none of its column.
+/// The cause of the error for a row of a run with an invalid value.
 #[derive(Debug, thiserror::Error)]
 #[error("row {row} of table runs: {reason}")]
 struct DamagedRun {
@@ -56,7 +56,8 @@ struct DamagedRun {
     reason: String,
 }
 
-/// A value in the row of a run is none of its column: the error names the run and the column. Other errors stay as they are.
+/// Converts the error for an invalid value in the row of a run into one that names the run and the column. Other errors
+/// are returned unchanged.
 pub(super) fn damaged_run(row: &Row<'_>, number: usize, error: Error) -> Error {
     let column = |at: usize| row.as_ref().column_name(at).unwrap_or("a column").to_owned();
     let reason = match &error {
@@ -75,17 +76,17 @@ pub(super) fn damaged_run(row: &Row<'_>, number: usize, error: Error) -> Error {
     Error::FromSqlConversionFailure(0, Type::Text, Box::new(damaged))
 }
 
-/// There is no next epoch.
+/// The cause of the error for a counter of epochs without a next value.
 #[derive(Debug, thiserror::Error)]
 #[error("there is no next epoch")]
 struct NoNextEpoch;
 
-/// The count of epochs is missing, or has no next one.
+/// Returns the error for a counter of epochs that is missing or has no next value.
 pub(super) fn no_next_epoch() -> Error {
     Error::FromSqlConversionFailure(0, Type::Integer, Box::new(NoNextEpoch))
 }
 
-/// What to do about a damaged file, where it is not known how far it reaches.
+/// A hint for a damaged file if the extent of the damage is unknown.
 pub(super) const READABLE: &str =
     "records before the damage can still be read: `graph-host runs verify` says how far each run is intact";
 
@@ -122,8 +123,8 @@ pub(super) fn storage(file: &Path, waited: Duration, error: &Error) -> StorageEr
             Error::InvalidColumnType(_, column, Type::Blob) => corrupt(format!(
                 "what is stored as `{column}` is not of its kind, or larger than this program writes it"
             )),
-            // A column holds what was never written there, or a statement does not fit the tables, which fit every
-            // statement when they were made.
+            // A column has a value that was never written there, or a statement does not fit the tables, although every
+            // statement fitted them when they were created.
             Error::FromSqlConversionFailure(..)
             | Error::IntegralValueOutOfRange(..)
             | Error::InvalidColumnType(..)
@@ -133,9 +134,9 @@ pub(super) fn storage(file: &Path, waited: Duration, error: &Error) -> StorageEr
         };
     };
     match (failure.code, failure.extended_code) {
-        // The index of the write-ahead log next to the file cannot be made as large as it has to be.
+        // The index of the write-ahead log cannot be made as large as it has to be.
         (ErrorCode::DiskFull, _) | (_, ffi::SQLITE_IOERR_SHMSIZE) => StorageError::Full { location },
-        // Nothing else interrupts this connection: see `meter`.
+        // Only the meter interrupts this connection: see `guard`.
         (ErrorCode::OperationInterrupted, _) => StorageError::Endless { location },
         (ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked, _) => {
             StorageError::Busy { location, seconds: waited.as_secs() }
@@ -143,16 +144,16 @@ pub(super) fn storage(file: &Path, waited: Duration, error: &Error) -> StorageEr
         (ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied, _) => {
             StorageError::NotWritable { location, reason }
         }
-        // Every statement fits the tables as they were made, and every constraint is one that the program keeps by
-        // itself: where one fails, it is the file that is wrong.
+        // Every statement fits the tables as they were created, and the program itself satisfies every constraint. If
+        // one fails, the file is wrong.
         (
             ErrorCode::DatabaseCorrupt
             | ErrorCode::NotADatabase
             | ErrorCode::Unknown
             | ErrorCode::SchemaChanged
-            // Reading the schema was given up: it has more entries than ours.
+            // SQLite stopped reading the schema: it has more entries than this program creates.
             | ErrorCode::OperationAborted
-            // Nothing of this size is written: see `plan`.
+            // This program writes nothing of this size: see `plan`.
             | ErrorCode::TooBig
             | ErrorCode::ConstraintViolation,
             _,
@@ -164,12 +165,12 @@ pub(super) fn storage(file: &Path, waited: Duration, error: &Error) -> StorageEr
     }
 }
 
-/// Whether the error says that the file is damaged.
+/// Reports whether the error means that the file is damaged.
 pub(super) fn is_damage(error: &Error) -> bool {
     matches!(storage(Path::new(""), Duration::ZERO, error), StorageError::Corrupt { .. })
 }
 
-/// Whether the error is about what one row holds, and not about the file.
+/// Reports whether the error is about the values of one row, and not about the file.
 pub(super) fn is_of_row(error: &Error) -> bool {
     matches!(
         error,

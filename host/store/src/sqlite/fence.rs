@@ -1,4 +1,4 @@
-//! What writes to a run build on: its epoch, and its last record.
+//! Fences of runs: the epoch and the last record, which every write has to know.
 
 use graph_core::digest::Digest;
 use graph_core::record::SignedRecord;
@@ -8,15 +8,16 @@ use super::{errors, row, sql};
 use crate::plan;
 use crate::store::Fence;
 
-/// A run's fence, and whether its head has a place of its own.
+/// A run's fence, as it is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stored {
     pub(super) fence: Fence,
-    /// The head is in `fences`; otherwise it is the newest checkpoint of the run itself.
+    /// True if the head is stored in `fences`; otherwise it is the newest checkpoint of the run itself.
     apart: bool,
 }
 
-/// Reads the fence of a run; `None` where no one has taken it up since it was made. To be called in a transaction.
+/// Reads the fence of a run; `None` if no process has acquired the run since it was created. It has to be called in a
+/// transaction.
 pub(super) fn read(connection: &Connection, run: i64) -> SqlResult<Option<Stored>> {
     let found = connection.prepare_cached(sql::FENCE)?.query_row([run], row::fence).optional()?;
     let Some((epoch, head)) = found else { return Ok(None) };
@@ -31,7 +32,7 @@ pub(super) fn read(connection: &Connection, run: i64) -> SqlResult<Option<Stored
     Ok(Some(Stored { fence: Fence { epoch, head }, apart }))
 }
 
-/// Notes the last record of a batch as the head, within its transaction, and gives the fence from then on.
+/// Stores the last record of a batch as the head, within the transaction of the batch, and returns the fence after it.
 pub(super) fn advance(
     connection: &Connection,
     run: i64,
@@ -47,7 +48,7 @@ pub(super) fn advance(
     Ok(Stored { fence: Fence { head: Some(last.digest), ..before.fence }, apart })
 }
 
-/// Raises a run's epoch within a transaction, and gives its fence from then on.
+/// Raises a run's epoch within a transaction, and returns the fence after it.
 pub(super) fn raise(connection: &Connection, run: i64) -> SqlResult<Fence> {
     let next = connection.prepare_cached(sql::NEXT_EPOCH)?.query_row([], |row| row.get(0)).optional()?;
     let epoch: i64 = next.ok_or_else(errors::no_next_epoch)?;

@@ -1,4 +1,4 @@
-//! What keeps a stranger's database from taking what it likes: limits of SQLite, and a meter of the work of one call.
+//! Resource limits for databases that may come from a stranger: limits of SQLite, and a meter of the work of one call.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,14 +11,14 @@ use rusqlite::{Connection, Result as SqlResult};
 use crate::bounds::LARGEST_TEXT;
 use crate::held::FilePlace;
 
-/// The largest row, in bytes: its largest text, and names next to it.
+/// Maximum size of a row, in bytes: its largest text, and the names next to it.
 const LARGEST_ROW: u64 = LARGEST_TEXT + (16 << 20);
 
-/// What all of SQLite in this process may take up at one time, in bytes. Where a file finds rows by a key, SQLite reads them
-/// whole to compare them, however long they are; and to write the largest row, it needs that twice.
+/// Maximum memory of all of SQLite in this process at one time, in bytes. To find rows by a key, SQLite reads complete
+/// rows of a file to compare them, however long they are; and it needs twice the size of the largest row to write it.
 pub(super) const MOST_MEMORY: u64 = 2 * LARGEST_ROW + (256 << 20);
 
-/// What no statement of this program comes near. Cascades go one level deep, and so do the triggers of
+/// Limits that no statement of this program comes close to. Cascades are one level deep, and so are the triggers of
 /// knowledge of version 1.
 const LIMITS: [(Limit, i32); 13] = [
     (Limit::SQLITE_LIMIT_SQL_LENGTH, 64 << 10),
@@ -36,15 +36,15 @@ const LIMITS: [(Limit, i32); 13] = [
     (Limit::SQLITE_LIMIT_TRIGGER_STEPS, 8),
 ];
 
-/// Sets a connection up for a file that may come from a stranger, before anything is read from it.
+/// Configures a connection to a file that may come from a stranger, before anything is read from it.
 pub(crate) fn set(connection: &Connection) -> SqlResult<()> {
-    // Nothing in its schema may call a function that reaches outside it, no statement may change the schema behind the back
-    // of SQLite, and a page whose cells do not fit is damage and not something to guess from.
+    // The schema may not call functions with side effects, no statement may change internal tables of SQLite, and a
+    // page whose cells do not fit is an error.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.pragma_update(None, "cell_size_check", true)?;
-    // No text and no row is larger, whatever the file says; and what is read is read, not mapped: a file that another process cuts
-    // off meanwhile would end this process.
+    // No text and no row may be larger, whatever the file states. Files are not memory-mapped: if another process
+    // truncated a mapped file, this process would be killed.
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, i32::try_from(LARGEST_ROW).unwrap_or(i32::MAX))?;
     for (limit, most) in LIMITS {
         connection.set_limit(limit, most)?;
@@ -53,18 +53,19 @@ pub(crate) fn set(connection: &Connection) -> SqlResult<()> {
     connection.pragma_update(None, "hard_heap_limit", i64::try_from(MOST_MEMORY).unwrap_or(i64::MAX))
 }
 
-/// Instructions of SQLite's machine between two looks at the meter.
+/// Number of instructions of SQLite's virtual machine between two checks of the meter.
 const STRIDE: u32 = 1_000;
-/// Instructions that a call may take whatever the size of the file: some tenths of a second.
+/// Number of instructions that a call may take regardless of the size of the file: some tenths of a second.
 const FREE: u64 = 20_000_000;
-/// Instructions that a call may take for each byte of the file: to read a row takes a few tens of them, and the
-/// smallest rows, those of the index of words, have some twenty bytes.
+/// Number of instructions that a call may take for each byte of the file. Reading a row takes a few tens of
+/// instructions, and the smallest rows, those of the index of words, have some twenty bytes.
 const PER_BYTE: u64 = 32;
-/// How many times more bytes a file may have than it takes up on its disk, before they stop to count: file systems compress.
+/// Maximum ratio of a file's counted length to the bytes that it occupies on the disk. It is not 1 because file systems
+/// compress.
 const MOST_COMPRESSED: u64 = 16;
 
-/// Counts the work of one call on a connection, and ends it where no file of its size can need as much: pages that hold each
-/// other give rows without end. It may have a deadline as well.
+/// Counts the work of one call on a connection, and interrupts the call if no file of its size can require so much
+/// work. Pages that refer to each other would otherwise yield rows without end. A call may also have a deadline.
 #[derive(Clone, Debug)]
 pub(crate) struct Meter(Arc<Inner>);
 
@@ -72,16 +73,16 @@ pub(crate) struct Meter(Arc<Inner>);
 struct Inner {
     files: [FilePlace; 2],
     begun: Instant,
-    /// Instructions since the call began.
+    /// Number of instructions since the call began.
     spent: AtomicU64,
-    /// How many it may take, as far as that has been found out.
+    /// Number of instructions that the call may take, by the size of the files when it was last read.
     allowed: AtomicU64,
-    /// When it has to end, in milliseconds after `begun`; never at the largest number.
+    /// The time at which the call has to end, in milliseconds after `begun`; `u64::MAX` for no time.
     until: AtomicU64,
 }
 
 impl Meter {
-    /// Puts a meter on the connection to a file.
+    /// Installs a meter on the connection to a file.
     pub(crate) fn on(connection: &mut Connection, file: &FilePlace) -> SqlResult<Self> {
         let meter = Self(Arc::new(Inner {
             files: [file.clone(), file.beside("-wal")],
@@ -96,21 +97,21 @@ impl Meter {
         Ok(meter)
     }
 
-    /// A call begins.
+    /// Starts measuring a call.
     pub(crate) fn begin(&self) {
         self.0.spent.store(0, Ordering::Relaxed);
         self.0.allowed.store(FREE, Ordering::Relaxed);
         self.0.until.store(u64::MAX, Ordering::Relaxed);
     }
 
-    /// A call begins that has to end within a time.
+    /// Starts measuring a call that has to end within a time.
     pub(crate) fn begin_within(&self, time: Duration) {
         self.begin();
         let until = self.0.begun.elapsed().saturating_add(time).as_millis();
         self.0.until.store(u64::try_from(until).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Whether the call was ended for what it took, and not for its time.
+    /// Reports whether the call exceeded its number of instructions, and not its time.
     pub(crate) fn is_spent(&self) -> bool {
         self.0.spent.load(Ordering::Relaxed) > self.0.allowed.load(Ordering::Relaxed)
     }
@@ -120,7 +121,7 @@ impl Inner {
     fn is_over(&self) -> bool {
         let spent = self.spent.fetch_add(u64::from(STRIDE), Ordering::Relaxed).saturating_add(STRIDE.into());
         if spent > self.allowed.load(Ordering::Relaxed) {
-            // The files are looked at by the few calls that take long.
+            // Only the few calls that take long inspect the files.
             let bytes = self.files.iter().map(size).fold(0, u64::saturating_add);
             let allowed = FREE.saturating_add(bytes.saturating_mul(PER_BYTE));
             self.allowed.store(allowed, Ordering::Relaxed);
@@ -133,7 +134,7 @@ impl Inner {
     }
 }
 
-/// The bytes of a file that count: its holes do not.
+/// Returns the counted length of a file in bytes, for which holes do not count.
 fn size(file: &FilePlace) -> u64 {
     let found = file.entry().ok().flatten();
     found.map_or(0, |found| found.length().min(found.on_disk().saturating_mul(MOST_COMPRESSED)))

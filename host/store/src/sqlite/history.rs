@@ -1,4 +1,5 @@
-//! Reading a run's history: checkpoints of all its namespaces and status records, in the order of their entries.
+//! Reads the history of a run: the checkpoints of all its namespaces and the status records, in the order of their
+//! entries.
 
 use graph_core::record::SignedRecord;
 use rusqlite::{Connection, OptionalExtension as _, Result as SqlResult, params};
@@ -21,7 +22,8 @@ impl SqliteStore {
         let mut database = self.lock();
         let Database { connection, cursors, .. } = &mut *database;
         let mut read = || {
-            // Asked first: what another connection writes after this is not in what is remembered.
+            // The version is read first: changes that another connection makes later are not in the remembered
+            // positions.
             let version = connection.prepare_cached(sql::DATA_VERSION)?.query_row([], |row| row.get(0))?;
             cursors.refresh(version);
             let mut cursor = match cursors.take(run, after) {
@@ -61,7 +63,7 @@ impl SqliteStore {
     }
 }
 
-/// The number of the last entry of a run's history.
+/// Returns the number of the last entry of a run's history.
 pub(super) fn length(connection: &Connection, run: &str) -> SqlResult<i64> {
     let told: Option<i64> = connection
         .prepare_cached(sql::LAST_EVENT_OF_HISTORY)?
@@ -79,10 +81,11 @@ pub(super) fn length(connection: &Connection, run: &str) -> SqlResult<i64> {
     Ok(length)
 }
 
-/// Finds the place of a number in the history of a run: of each namespace its next checkpoint waits.
+/// Finds the position after an entry in the history of a run: the next checkpoint of each namespace, and the next
+/// status record.
 fn find(connection: &Connection, run: &str, after: u64) -> SqlResult<Cursor> {
     let after = number(after);
-    // A status record holds its entries up to where the next one begins.
+    // The entries of a status record end where those of the next record begin.
     let status = connection
         .prepare_cached(sql::LAST_STATUS_UP_TO)?
         .query_row(params![run, after], |row| row.get(0))
@@ -91,7 +94,7 @@ fn find(connection: &Connection, run: &str, after: u64) -> SqlResult<Cursor> {
     let mut from = String::new();
     while let Some(namespace) = namespace(connection, run, &from)? {
         let head = first(connection, run, &namespace, after)?;
-        // No name of a namespace has this character in it.
+        // No name of a namespace contains this character.
         from = format!("{namespace}\u{1}");
         if let Some((event, sequence)) = head {
             heads.add(namespace.into(), event, sequence);
@@ -100,7 +103,8 @@ fn find(connection: &Connection, run: &str, after: u64) -> SqlResult<Cursor> {
     Ok(Cursor { heads, status: status.unwrap_or(0) })
 }
 
-/// Reads the history in the order of its entries: the first of all checkpoints and status records that wait comes next.
+/// Reads the history in the order of its entries: of the next checkpoints of all namespaces and the next status record,
+/// the first one is read.
 fn history(
     connection: &Connection,
     run: &str,
@@ -137,18 +141,19 @@ fn history(
     Ok(found)
 }
 
-/// The first namespace at or after a name.
+/// Returns the first namespace at or after a name.
 fn namespace(connection: &Connection, run: &str, from: &str) -> SqlResult<Option<String>> {
     let read = |row: &rusqlite::Row<'_>| row::namespace("checkpoints", row);
     connection.prepare_cached(sql::NAMESPACE_FROM)?.query_row([run, from], read).optional()
 }
 
-/// How many entries come before those of the next checkpoint of a namespace, and its number.
+/// The number of history entries before those of the next checkpoint of a namespace, and its sequence number.
 type Head = (i64, i64);
 
-/// The first checkpoint of a namespace with entries after a number.
+/// Returns the first checkpoint of a namespace with entries after a number.
 fn first(connection: &Connection, run: &str, namespace: &str, after: i64) -> SqlResult<Option<Head>> {
-    // The entries of a namespace rise with its sequence numbers: the first one is found by halving.
+    // The numbers of entries in a namespace rise with its sequence numbers, so that a binary search finds the first
+    // one.
     let up_to = |sequence: i64| -> SqlResult<Option<(i64, i64)>> {
         connection
             .prepare_cached(sql::LAST_EVENT_UP_TO)?
@@ -156,7 +161,7 @@ fn first(connection: &Connection, run: &str, namespace: &str, after: i64) -> Sql
             .optional()
     };
     let Some((newest, _)) = up_to(i64::MAX)?.filter(|(_, last)| *last > after) else { return Ok(None) };
-    // Most namespaces are those of child runs, and lie before or after as a whole.
+    // Most namespaces are those of child runs, whose entries are all before or all after the number.
     if let Some(head @ (event, _)) = event_after(connection, run, namespace, -1)?
         && event >= after
     {
@@ -173,7 +178,7 @@ fn first(connection: &Connection, run: &str, namespace: &str, after: i64) -> Sql
     event_after(connection, run, namespace, high - 1)
 }
 
-/// The first checkpoint after a sequence number that holds numbered entries.
+/// Returns the first checkpoint after a sequence number that holds numbered entries.
 fn event_after(
     connection: &Connection,
     run: &str,
@@ -196,7 +201,7 @@ fn checkpoint(
         .prepare_cached(sql::CHECKPOINT_AT_SEQUENCE)?
         .query_row(params![run, namespace, sequence], |row| row::checkpoint(run, namespace, row))
         .optional()?;
-    // It goes where another process removes it between the two statements.
+    // Another process may have removed the checkpoint between the two statements.
     let Some(stored) = stored else { return Ok(None) };
     let before = stored.before.unwrap_or(0);
     Ok(Some(Numbered { before, record: with_values(connection, stored)? }))

@@ -1,44 +1,44 @@
-//! Room in the write-ahead log.
+//! Preallocation of the write-ahead log.
 //!
-//! A commit that makes the log longer also changes the length of the file, and on many file systems that has to reach the disk as
-//! well: it takes two to four times as long as a commit that overwrites what is there. SQLite begins each log with an empty
-//! file, so that every commit of a short run would be of the first kind. A log may end in zeros: they are no frame, and a
-//! recovery ends where they begin.
+//! A commit that makes the log longer also changes the length of the file, and on many file systems that change has to
+//! reach the disk as well: the commit takes two to four times as long as one that overwrites existing bytes. SQLite
+//! starts each log with an empty file, so that every commit of a short run would make it longer. The log may end in
+//! zeros, which are not a valid frame: a recovery ends where they begin.
 
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 
 use crate::held::{Entry, FilePlace, Opening};
 
-/// At which durable commits of a process the log is extended, and to what length in bytes. The last length is what a log grows to
-/// before SQLite starts it again (1,000 pages).
+/// The durable commits of a process at which the log is extended, each with the new length in bytes. The last length is
+/// that to which a log grows before SQLite starts it again (1,000 pages).
 const ROOM: [(u32, u64); 2] = [(2, 512 << 10), (16, 4_200 << 10)];
 
-/// Makes the log longer before commits need it.
+/// Extends the log before commits need the room.
 #[derive(Debug)]
 pub(super) struct LogRoom {
     log: FilePlace,
-    /// How many commits of this process have waited for the disk.
+    /// Number of commits of this process that have waited for the disk.
     durable: u32,
 }
 
 impl LogRoom {
-    /// Room in the log of a database.
+    /// Returns the preallocation for the log of a database.
     pub(super) fn of(database: &FilePlace) -> Self {
         Self { log: database.beside("-wal"), durable: 0 }
     }
 
-    /// A transaction that will wait for the disk is about to commit: no other process writes to the log. A process that waits for the
-    /// disk once only does not pay for the room.
+    /// Extends the log if it is time. It has to be called in a transaction that will wait for the disk, while no other
+    /// process writes to the log. A process that waits for the disk only once does not pay for the room.
     pub(super) fn prepare(&mut self) {
         self.durable = self.durable.saturating_add(1);
         if let Some((_, bytes)) = ROOM.iter().find(|(commits, _)| *commits == self.durable) {
-            // Without the room, commits take longer, and that is all.
+            // Without the room, commits only take longer.
             let _ = extend(&self.log, *bytes);
         }
     }
 }
 
-/// Fills a log with zeros up to a length.
+/// Extends a log with zeros to a length in bytes.
 fn extend(log: &FilePlace, length: u64) -> io::Result<()> {
     let mut file = log.open(Opening::Change)?;
     let missing = usize::try_from(length.saturating_sub(Entry::of(&file)?.length())).unwrap_or(0);
@@ -59,7 +59,8 @@ mod tests {
     use crate::conformance::sample;
     use crate::{CheckpointStore as _, Options, RunUpdate, SqliteStore, Synchronous};
 
-    /// The length of the log after each of `count` commits, and the number of checkpoints that another connection reads.
+    /// Returns the length of the log after each of `count` commits, and the number of checkpoints that a recovered copy
+    /// contains.
     fn commits(count: u64, synchronous: Synchronous) -> (Vec<u64>, usize) {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("runs.db");
@@ -73,7 +74,7 @@ mod tests {
             store.commit(&guard, &batch, &RunUpdate::default(), synchronous).unwrap();
             lengths.push(fs::metadata(&log).unwrap().len());
         }
-        // A copy is what a kill leaves: its log is recovered.
+        // A copy is in the state after a kill: its log is recovered.
         let copy = folder.path().join("copy.db");
         fs::copy(&file, &copy).unwrap();
         fs::copy(&log, folder.path().join("copy.db-wal")).unwrap();
@@ -86,7 +87,7 @@ mod tests {
         let (lengths, found) = commits(40, Synchronous::Full);
         assert_eq!(found, 40);
         let changes = lengths.windows(2).filter(|pair| pair[0] != pair[1]).count();
-        // At the second commit and at the sixteenth.
+        // The log is extended at the second commit and at the sixteenth.
         assert!(changes <= 2, "{lengths:?}");
         assert_eq!(lengths.last(), Some(&(4_200 << 10)));
     }

@@ -1,4 +1,4 @@
-//! Opening the file.
+//! Opening of database files.
 
 use std::io;
 use std::path::PathBuf;
@@ -17,23 +17,23 @@ use super::schema::{self, Identity, SCHEMA_VERSION};
 use crate::error::{StorageError, location};
 use crate::held::{Entry, FilePlace, HeldFolder};
 
-/// What the file is opened for.
+/// The kind of access to the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
-    /// Reading and writing; file and folders are made where they are missing.
+    /// Reading and writing; the file and its folders are created if they are missing.
     #[default]
     ReadWrite,
-    /// Reading alone, from a folder that may not be writable, and from a file that may be damaged. Nothing is written: what
-    /// an older version of this program has written is refused with [`OpenError::Older`].
+    /// Reading only, from a folder that need not be writable, and from a file that may be damaged. Nothing is written:
+    /// a file that an older version of this program has written is refused with [`OpenError::Older`].
     ReadOnly,
 }
 
-/// How the file is opened.
+/// Options for opening the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Whether the database is opened for writing, or for reading only.
+    /// The kind of access: reading and writing, or reading only.
     pub access: Access,
-    /// How long to wait for other processes that write.
+    /// Time limit of waiting for other processes that write.
     pub busy_timeout: Duration,
 }
 
@@ -43,24 +43,24 @@ impl Default for Options {
     }
 }
 
-/// The file cannot be opened.
+/// The reasons for which the file cannot be opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum OpenError {
-    /// There is nothing to read.
+    /// The file is missing or empty, and was to be read.
     #[error("there is no {file} yet: the first run makes it", file = file.display())]
     Missing { file: PathBuf },
-    /// The folder cannot be made.
+    /// The folder cannot be created.
     #[error("the folder {folder} cannot be made: {reason}", folder = folder.display())]
     Folder { folder: PathBuf, reason: String },
-    /// Not a SQLite file, or its very beginning is damaged.
+    /// The file is not an SQLite file, or its header is damaged.
     #[error("{file} is not a database: move it away to start a new one, or put it back from a backup", file = file.display())]
     NotADatabase { file: PathBuf },
-    /// Another program's database.
+    /// The file is another program's database.
     #[error("{file} is the database of another program (application id {application_id}): it was left unchanged; choose another file", file = file.display())]
     Foreign {
         file: PathBuf,
-        /// What its header says.
+        /// The application id in its header.
         application_id: i64,
     },
     /// A later version of this program has written it.
@@ -71,7 +71,8 @@ pub enum OpenError {
         /// The newest version that can be read.
         supported: u32,
     },
-    /// An older version of this program has written it, and what only reads it must not bring it up to date.
+    /// An older version of this program has written it, and it has to be migrated before it can be opened for reading
+    /// only.
     #[error("{file} has schema version {found}, and has to be brought up to version {current} before it is read: it was left unchanged", file = file.display())]
     Older {
         file: PathBuf,
@@ -79,17 +80,17 @@ pub enum OpenError {
         /// The version that this program reads and writes.
         current: u32,
     },
-    /// It says that it is one of ours, and its tables are others.
+    /// Its application id is that of this program, but its tables are not.
     #[error("{file} is not as graph-host makes its databases: {what}; it was left unchanged: move it away, and ask its owner for an export (`graph-host runs export`)", file = file.display())]
     Altered {
         file: PathBuf,
-        /// What is not as it is made.
+        /// The first difference.
         what: String,
     },
-    /// What is there, or next to it, is nothing that is opened.
+    /// The entry at the path, or one next to it, is not of a kind that is opened.
     #[error(transparent)]
     Place(#[from] PlaceError),
-    /// Its newest part is in a file next to it, and cannot be read without writing.
+    /// Its newest records are in the write-ahead log, which cannot be read without writing.
     #[error("the newest records of {file} are still in {wal}, which can only be read where the folder is writable: copy both files to such a folder", file = file.display(), wal = wal.display())]
     Unmerged {
         file: PathBuf,
@@ -102,7 +103,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// The code under which an operation that meets this ends.
+    /// Returns the code with which an operation ends that meets this error.
     pub const fn code(&self) -> graph_core::record::ErrorCode {
         use graph_core::record::ErrorCode;
         match self {
@@ -119,7 +120,7 @@ impl OpenError {
     }
 }
 
-/// An open file, and what its work is counted with.
+/// An open file, with the meter of its work.
 #[derive(Debug)]
 pub(super) struct Opened {
     pub(super) connection: Connection,
@@ -154,7 +155,7 @@ fn open_read_write(file: &FilePlace, busy: Duration) -> Result<Opened, OpenError
         make(file, busy).map_err(failed)?;
     }
     let mut opened = connect(file, READ_WRITE, busy).map_err(failed)?;
-    // What is not ours is left unchanged: this comes before anything is written.
+    // A file of another program is left unchanged, so that this check precedes any write.
     let identity = schema::identify(&opened.connection).map_err(failed)?;
     let is_current = identity == Identity::Ours(SCHEMA_VERSION);
     let is_older = matches!(identity, Identity::Ours(version) if version < SCHEMA_VERSION);
@@ -176,10 +177,11 @@ fn open_read_write(file: &FilePlace, busy: Duration) -> Result<Opened, OpenError
     Ok(opened)
 }
 
-/// A database is made in milliseconds: one that is older than this has no maker any more.
+/// Age at which the remains of creating a database are removed. Creating one takes milliseconds, so that an older one
+/// has no process any more.
 const MAKING: Duration = Duration::from_mins(1);
 
-/// Removes what processes that were killed while they made a database have left next to it.
+/// Removes the files next to a database that were left by processes that were killed while they created it.
 fn remove_halves(file: &FilePlace, folder: &HeldFolder) {
     let half = file.beside(HALF);
     for name in folder.names().unwrap_or_default() {
@@ -188,21 +190,23 @@ fn remove_halves(file: &FilePlace, folder: &HeldFolder) {
         }
         let found = folder.entry(&name).ok().flatten().filter(Entry::is_file);
         if found.and_then(|found| found.modified().elapsed().ok()).is_some_and(|age| age > MAKING) {
-            // Another process that opens the database may have been faster.
+            // Another process that opens the database may have removed it meanwhile.
             let _ = folder.remove(&name);
         }
     }
 }
 
-/// Makes the database under another name, and gives it its own once it is whole: no one sees a half of it, and there is
-/// never a journal next to it. Where the file system has no such names, it is made where it is to be.
+/// Creates the database under another name, and links it to its own name once it is complete: no process sees an
+/// incomplete database, and there is never a journal next to it. On a file system without hard links, SQLite creates it
+/// at its final path.
 fn make(file: &FilePlace, busy: Duration) -> rusqlite::Result<()> {
     static MADE: AtomicU64 = AtomicU64::new(0);
     let number = MADE.fetch_add(1, Ordering::Relaxed);
     let half = file.beside(&format!("{HALF}{}-{number}", std::process::id()));
     let made = fill(&half, busy);
     if made.is_ok() {
-        // The process that was faster has made the same; and where there cannot be two names, SQLite makes it in its place.
+        // If linking fails, another process has created the same database meanwhile, or the file system has no hard
+        // links and SQLite creates the database at its final path.
         let _ = file.folder().get().and_then(|folder| folder.link(half.name(), file.name()));
     }
     remove(&half);
@@ -210,19 +214,19 @@ fn make(file: &FilePlace, busy: Duration) -> rusqlite::Result<()> {
 }
 
 fn fill(half: &FilePlace, busy: Duration) -> rusqlite::Result<()> {
-    // What another process of this number has left there is a half.
+    // A file that another process with the same id has left there is incomplete.
     remove(half);
     let mut connection = connect(half, READ_WRITE, busy)?.connection;
     connection.pragma_update(None, "synchronous", "FULL")?;
     schema::migrate(&mut connection)?;
     write_ahead(&connection, busy)?;
-    // Closing it takes its log away.
+    // Closing the connection removes the log.
     connection.close().map_err(|(_, error)| error)
 }
 
 fn remove(half: &FilePlace) {
     for suffix in ["", "-wal", "-shm", "-journal"] {
-        // What is missing need not be removed, and what stays has a name that no one opens.
+        // A missing file need not be removed, and a file that remains has a name that no process opens.
         let _ = half.beside(suffix).remove();
     }
 }
@@ -239,12 +243,13 @@ fn open_read_only(file: &FilePlace, busy: Duration) -> Result<Opened, OpenError>
         if wal.entry().is_ok_and(|found| found.is_some_and(|found| found.length() > 0)) {
             return Err(OpenError::Unmerged { file: file.path(), wal: wal.path() });
         }
-        // No one can write here, so the file can be read without the locks that would have to be written.
+        // No process can write here, so that the file can be read without locks, which would have to be written.
         opened = connect_as(file, READ_ONLY, Changes::Never, busy).map_err(failed)?;
         identity = schema::identify(&opened.connection);
     }
     if identity.as_ref().is_err_and(errors::is_damage) {
-        // A file that is shorter than its header says is refused as a whole otherwise. Nothing is written here.
+        // With these settings SQLite also opens a file that is shorter than its header states, instead of refusing it
+        // as a whole. Nothing is written here.
         let connection = &opened.connection;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, false).map_err(failed)?;
         connection.pragma_update(None, "writable_schema", true).map_err(failed)?;
@@ -253,7 +258,7 @@ fn open_read_only(file: &FilePlace, busy: Duration) -> Result<Opened, OpenError>
     match identity.map_err(failed)? {
         Identity::Empty => Err(OpenError::Missing { file: file.path() }),
         Identity::Ours(found) if found < SCHEMA_VERSION => {
-            // What reads it knows the tables as they are now, and only the process that may write brings them there.
+            // A reader knows only the current tables, and only a process that may write can migrate them.
             Err(OpenError::Older { file: file.path(), found, current: SCHEMA_VERSION })
         }
         identity => recognise(file, identity).map(|()| opened),
@@ -278,7 +283,7 @@ fn connect_as(
     Ok(Opened { connection, meter, folder })
 }
 
-/// Turns on write-ahead logging. While another process does the same, SQLite says at once that it is busy.
+/// Turns on write-ahead logging. While another process does the same, SQLite reports at once that the file is busy.
 fn write_ahead(connection: &Connection, busy: Duration) -> rusqlite::Result<()> {
     let start = Instant::now();
     loop {
@@ -289,13 +294,13 @@ fn write_ahead(connection: &Connection, busy: Duration) -> rusqlite::Result<()> 
             {
                 thread::sleep(Duration::from_millis(5));
             }
-            // Where there is no shared memory, SQLite stays with its other journal: slower, and as safe.
+            // Without shared memory, SQLite keeps its rollback journal: it is slower, and as safe.
             result => return result.map(drop),
         }
     }
 }
 
-/// Refuses what is not ours.
+/// Refuses a file whose tables are not those of this program.
 fn recognise(file: &FilePlace, identity: Identity) -> Result<(), OpenError> {
     match identity {
         Identity::Ours(found) if found > SCHEMA_VERSION => {
@@ -314,7 +319,7 @@ fn refused(file: &FilePlace, busy: Duration, error: &rusqlite::Error) -> OpenErr
     errors::storage(&file.path(), busy, error).into()
 }
 
-/// Whether reading fails because SQLite would have to write next to the file.
+/// Reports whether reading fails because SQLite would have to write next to the file.
 fn needs_writing(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
         || error.sqlite_error().is_some_and(|failure| failure.extended_code == ffi::SQLITE_IOERR_SHMSIZE)

@@ -1,4 +1,4 @@
-//! Who has a run.
+//! The holders of runs.
 
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -15,18 +15,20 @@ use crate::held::FilePlace;
 use crate::lock::RunLock;
 use crate::store::{Fence, Holder, Owner, RunGuard, Synchronous};
 
-/// How often, and in what steps, to wait for a process that has taken a lock to say who it is.
+/// Number of waits for a process that has taken a lock and has not recorded its identity yet, and the duration of each
+/// wait.
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(10);
 
 impl SqliteStore {
-    /// The file that is locked while another process on this machine holds a run of a database. An id that names no run is represented by
-    /// its digest.
+    /// Returns the path of the file that is locked while a process on this machine holds a run of a database. For an
+    /// invalid id, the name of the file is made of the id's digest.
     pub fn lock_file(database: &Path, run: &str) -> PathBuf {
         Self::lock_place(&FilePlace::at(database), run).path()
     }
 
-    /// The place of that file. Its folder is opened each time: it may come and go.
+    /// Returns the place of that file. Its folder is opened for each use, because it may be created and removed
+    /// meanwhile.
     pub fn lock_place(database: &FilePlace, run: &str) -> FilePlace {
         database.folder().child(Path::new(database.name()).with_extension("")).file(lock_name(run))
     }
@@ -36,10 +38,11 @@ impl SqliteStore {
         self.take_all(&[run], owner).pop().unwrap_or_else(|| Err(not_found()))
     }
 
-    /// Takes runs: first the lock of each, then all get their epochs and say who has them, in one transaction.
+    /// Acquires runs: first the lock of each run is taken, then the epochs of all are raised and their owner is
+    /// recorded in one transaction.
     ///
-    /// It does not wait for the disk: a loss of power takes the newest epoch only together with every commit under it, and ends
-    /// every process that can have an earlier one.
+    /// It does not wait for the disk. A power failure loses the newest epoch only together with every commit under it,
+    /// and it also ends every process that could have an earlier epoch.
     pub(super) fn take_all(&self, runs: &[&str], owner: &Owner) -> Vec<Result<RunGuard, AcquireError>> {
         let locked: Vec<_> = runs.iter().map(|run| self.lock_run(run)).collect();
         let taken: Vec<_> =
@@ -70,10 +73,10 @@ impl SqliteStore {
         runs.iter().zip(locked).map(guard).collect()
     }
 
-    /// Takes the lock of a run, and gives the run's number.
+    /// Takes the lock of a run, and returns the run's number.
     fn lock_run(&self, run: &str) -> Result<(i64, RunLock), AcquireError> {
         let id = self.key(run)?.ok_or_else(|| AcquireError::NotFound { run: run.to_owned() })?;
-        // A file opened for reading only shall not get a lock next to it.
+        // No lock may be created next to a file that was opened for reading only.
         drop(self.writer(Synchronous::Normal)?);
         let file = Self::lock_place(self.place(), run);
         match RunLock::try_take(&file) {
@@ -104,7 +107,8 @@ impl SqliteStore {
         write::key(&database.connection, run).map_err(|error| self.fault(&error))
     }
 
-    /// Who has said that they have the run. The process that has just taken the lock needs a moment to say so.
+    /// Reads the recorded holder of a run. The process that has just taken the lock needs a moment to record its
+    /// identity.
     fn owner_soon(&self, run: &str) -> Result<Option<Owner>, StorageError> {
         for _ in 0..TRIES {
             let owner = read_owner(&self.lock().connection, run).map_err(|error| self.fault(&error))?;
@@ -117,7 +121,7 @@ impl SqliteStore {
     }
 }
 
-/// The name of the file that is locked while a process holds a run.
+/// Returns the name of the file that is locked while a process holds a run.
 fn lock_name(run: &str) -> String {
     match RunId::parse(run) {
         Ok(run) => format!("{run}.lock"),
@@ -129,8 +133,8 @@ fn read_owner(connection: &Connection, run: &str) -> rusqlite::Result<Option<Own
     connection.prepare_cached(sql::OWNER)?.query_row([run], row::owner).optional()
 }
 
-/// Gives these runs their next epochs and says who has them. Gives for each who said so before and never took it back, and its
-/// fence.
+/// Raises the epochs of these runs and records their owner. Returns for each the previous owner, if it ended without
+/// releasing the run, and the fence.
 fn raise(
     connection: &Connection,
     runs: &[(&str, i64)],
@@ -148,7 +152,7 @@ fn raise(
     Ok(raised)
 }
 
-/// Gives the run back: first the row, then the lock.
+/// Releases the run when it is dropped: it removes the row, then the lock.
 struct Release {
     store: SqliteStore,
     id: i64,
@@ -158,8 +162,9 @@ struct Release {
 
 impl Drop for Release {
     fn drop(&mut self) {
-        // A row that stays names a process that is gone; the lock is what counts, and it goes in any case. The row of a run
-        // that is gone went with it; under another epoch it is another owner's.
+        // A row that remains names a process that has ended. It is harmless: the lock decides, and it is released in
+        // any case. If the run was removed, its row was removed with it. A row with another epoch is that of another
+        // owner.
         if let Ok(database) = self.store.writer(Synchronous::Normal) {
             let connection = &database.connection;
             let is_own = || -> rusqlite::Result<bool> {
@@ -167,7 +172,7 @@ impl Drop for Release {
                 Ok(stored.is_some_and(|stored| stored.fence.epoch == self.epoch))
             };
             let give_back = || {
-                // Nothing is written about a run that is gone, or another's.
+                // Nothing is written if the run was removed or another process has acquired it.
                 if !is_own()? {
                     return Ok(());
                 }

@@ -1,4 +1,4 @@
-//! Reading.
+//! Reads of the store.
 
 use graph_core::digest::Digest;
 use graph_core::record::{ChannelValue, RecordKind, SignedRecord, ValueKind};
@@ -19,7 +19,7 @@ pub(super) fn limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
-/// A number to look for; nothing stored is above the largest.
+/// Converts a number that is searched for. No stored number is above the maximum.
 pub(super) fn number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
@@ -41,7 +41,7 @@ impl SqliteStore {
                 None => i64::MAX,
                 Some(run) => {
                     let key = connection.prepare_cached(sql::RUN_KEY)?.query_row([run], |row| row.get(0));
-                    // After a run that is gone nothing is known to come.
+                    // If the run was removed, the page is empty.
                     key.optional()?.unwrap_or(0)
                 }
             };
@@ -59,7 +59,7 @@ impl SqliteStore {
             {
                 match row::run(row) {
                     Ok(row) => listed.rows.push(row),
-                    // What cannot be a row is none, and those around it can be read.
+                    // A row with invalid values is refused, and the rows around it can be read.
                     Err(error) if errors::is_of_row(&error) => listed.refuse(self.fault(&error)),
                     Err(error) => return Err(error),
                 }
@@ -212,7 +212,8 @@ impl SqliteStore {
         read().optional().map(|found| found.is_some()).map_err(|error| self.fault(&error).into())
     }
 
-    /// The error for a failed read of a run, with how far the run can still be read where the file is damaged.
+    /// Returns the error for a failed read of a run. If the file is damaged, it states how far the run can still be
+    /// read.
     pub(super) fn damaged(
         &self,
         connection: &Connection,
@@ -235,14 +236,14 @@ impl SqliteStore {
     }
 }
 
-/// Whether checkpoints are read with the values that they changed.
+/// Selects whether checkpoints are read with the values that they changed.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Values {
     With,
     Without,
 }
 
-/// Checkpoints after a sequence number.
+/// Reads the checkpoints after a sequence number.
 fn page(
     connection: &Connection,
     run: &str,
@@ -269,7 +270,7 @@ fn page(
     Ok(found)
 }
 
-/// Records under the newest checkpoint, by kind and task.
+/// Reads records under the newest checkpoint, by kind and task.
 fn pending(
     connection: &Connection,
     run: &str,
@@ -315,7 +316,7 @@ pub(super) fn with_values(connection: &Connection, stored: StoredCheckpoint) -> 
             record.values.push(value);
         }
     }
-    // What is missing here shows when the chain of checkpoints is verified.
+    // A missing value is noticed when the chain of checkpoints is verified.
     Ok(record)
 }
 
@@ -336,7 +337,7 @@ impl Names for &SqliteStore {
             while found.len() < count
                 && let Some(row) = rows.next()?
             {
-                // What is no id of a run names none: `runs list` reports it.
+                // An invalid id names no run: `runs list` reports it.
                 match row.get::<_, String>(0) {
                     Ok(id) if names::run_id("run_id", &id).is_ok() => found.push(id),
                     Ok(_) => {}

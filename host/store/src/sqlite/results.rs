@@ -1,4 +1,4 @@
-//! Results that are kept for later tasks.
+//! Results that are cached for later tasks.
 
 use std::ops::RangeInclusive;
 
@@ -15,14 +15,14 @@ use crate::error::{ReadError, RemoveError};
 use crate::store::Synchronous;
 use crate::upkeep::Freed;
 
-/// Statements that read much of the file: the process that looks after a store does so now and then, and no run waits for it.
+/// Statements that read much of the file. Only maintenance executes them, and no run waits for them.
 mod whole {
     pub(super) const SIZE: &str =
         "SELECT count(*), ifnull(sum(octet_length(body)), 0) FROM results WHERE expires <= ?1";
     pub(super) const REMOVE: &str = "DELETE FROM results WHERE expires <= ?1";
 }
 
-/// Keeps what a checkpoint brings, within its transaction.
+/// Stores the results of a checkpoint, within its transaction.
 pub(super) fn put(connection: &Connection, results: &[SignedCacheEntry]) -> SqlResult<()> {
     for entry in results {
         connection.prepare_cached(sql::PUT_RESULT)?.execute(params![
@@ -46,7 +46,7 @@ fn size(connection: &Connection, expired: Option<Timestamp>) -> SqlResult<Freed>
     })
 }
 
-/// Which expire by then; without a time all.
+/// Returns the time up to which results count as expired; the greatest time if none is given.
 fn until(expired: Option<Timestamp>) -> i64 {
     expired.map_or(i64::MAX, |at| number(at.0))
 }

@@ -1,4 +1,4 @@
-//! Rows as values.
+//! Conversion of rows into values.
 
 use graph_core::digest::Digest;
 use graph_core::limits::ModelUse;
@@ -47,14 +47,14 @@ fn key(row: &Row<'_>, column: usize) -> Result<KeyId> {
     digits.parse().map_err(|error| conversion(column, Type::Blob, error))
 }
 
-/// Reads a name as documents have it.
+/// Reads a name in the form in which documents contain it.
 fn name<'de, T: Deserialize<'de>>(row: &'de Row<'_>, column: usize) -> Result<T> {
     let text = row.get_ref(column)?.as_str().map_err(|error| conversion(column, Type::Text, error))?;
     let text: StrDeserializer<'de, NameError> = text.into_deserializer();
     T::deserialize(text).map_err(|error| conversion(column, Type::Text, error))
 }
 
-/// Gives what was read where its names are names, and otherwise the refusal, with the number of the row.
+/// Returns a value that was read if its names are valid, and otherwise the refusal, with the number of the row.
 fn checked<T>(
     table: &'static str,
     row: &Row<'_>,
@@ -68,14 +68,14 @@ fn checked<T>(
     }
 }
 
-/// The namespace in the first column of a row of a table; the number of the row is in the second one.
+/// Reads the namespace in the first column of a row of a table. The number of the row is in the second column.
 pub(super) fn namespace(table: &'static str, row: &Row<'_>) -> Result<String> {
     let namespace: String = row.get(0)?;
     let names = names::name("namespace", &namespace);
     checked(table, row, 1, namespace, names)
 }
 
-/// The column of a run's row that has its number.
+/// The index of the column of a run's row that has the number of the row.
 const ROW: usize = 29;
 
 pub(super) fn run(row: &Row<'_>) -> Result<RunRow> {
@@ -120,18 +120,18 @@ fn unchecked_run(row: &Row<'_>) -> Result<RunRow> {
     })
 }
 
-/// A checkpoint and where its values lie.
+/// A checkpoint and the position of its values.
 pub(super) struct StoredCheckpoint {
     pub(super) record: SignedRecord,
     pub(super) first_value: i64,
     pub(super) value_count: i64,
     /// The run's number.
     pub(super) run: i64,
-    /// How many entries of the history come before its own; none in a checkpoint from before they were numbered.
+    /// Number of history entries before its own; `None` in a checkpoint that was written before entries were numbered.
     pub(super) before: Option<u64>,
 }
 
-/// A checkpoint of a run and namespace.
+/// Reads a checkpoint of a run and namespace.
 pub(super) fn checkpoint(run: &str, namespace: &str, row: &Row<'_>) -> Result<StoredCheckpoint> {
     Ok(StoredCheckpoint {
         record: SignedRecord {
@@ -156,7 +156,7 @@ pub(super) fn checkpoint(run: &str, namespace: &str, row: &Row<'_>) -> Result<St
     })
 }
 
-/// A result that is kept under a key.
+/// Reads a result that is cached under a key.
 pub(super) fn result(under: &Digest, row: &Row<'_>) -> Result<SignedCacheEntry> {
     let entry = SignedCacheEntry {
         key: *under,
@@ -172,7 +172,7 @@ pub(super) fn result(under: &Digest, row: &Row<'_>) -> Result<SignedCacheEntry> 
     checked("results", row, 7, entry, names)
 }
 
-/// A pending record of a run and namespace.
+/// Reads a pending record of a run and namespace.
 pub(super) fn pending(run: &str, namespace: &str, row: &Row<'_>) -> Result<SignedRecord> {
     kept("pending", run, namespace, row)
 }
@@ -197,7 +197,7 @@ fn kept(table: &'static str, run: &str, namespace: &str, row: &Row<'_>) -> Resul
     checked(table, row, 11, record, names)
 }
 
-/// A record that only the history keeps.
+/// Reads a record that only the history has.
 pub(super) fn history(run: &str, row: &Row<'_>) -> Result<Numbered> {
     let namespace: String = row.get(9)?;
     Ok(Numbered { before: unsigned(row, 10)?, record: kept("history", run, &namespace, row)? })
@@ -215,12 +215,12 @@ pub(super) fn value(row: &Row<'_>) -> Result<ChannelValue> {
     checked("channel_values", row, 4, value, names)
 }
 
-/// The epoch and the head of a run.
+/// Reads the epoch and the head of a run.
 pub(super) fn fence(row: &Row<'_>) -> Result<(u64, Option<Digest>)> {
     Ok((unsigned(row, 0)?, row.get::<_, Option<[u8; 32]>>(1)?.map(Digest::from_bytes)))
 }
 
-/// The owner of a run.
+/// Reads the owner of a run.
 pub(super) fn owner(row: &Row<'_>) -> Result<Owner> {
     let pid: i64 = row.get(0)?;
     let owner = Owner {

@@ -1,23 +1,25 @@
-//! The tables, and how a file gets from one version of them to the next.
+//! The tables of a database of runs, and their migration from each version to the next.
 
 use graph_core::diagnostic::printable;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, TransactionBehavior};
 
 use super::shape::Shape;
 
-/// What marks a file as one of ours, in its header (`PRAGMA application_id`): `GHos` in ASCII.
+/// The application id of databases of runs (`PRAGMA application_id`): `GHos` in ASCII.
 pub(crate) const APPLICATION_ID: i64 = 0x4748_6f73;
 
 /// The version of the tables that this program reads and writes (`PRAGMA user_version`).
 pub const SCHEMA_VERSION: u32 = 8;
 
-/// What leads from each version to the next, from an empty file on.
+/// The statements that migrate each version to the next, starting with an empty file.
 pub(super) const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [V1, V2, V3, V4, V5, V6, V7, V8];
 
+/// The tables of version 1.
+///
 /// - `runs.id` rises in order of creation.
-/// - A checkpoint's values are the rows `first_value` to `first_value + value_count - 1` of `channel_values`: they are
-///   written in one go, and so need no index of their own.
-/// - `pending` holds nothing but what is under the newest checkpoint of its namespace.
+/// - A checkpoint's values are the rows `first_value` to `first_value + value_count - 1` of `channel_values`. They are
+///   written together, so that no index is needed to find them.
+/// - `pending` contains only records under the newest checkpoint of their namespace.
 const V1: &str = "
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY,
@@ -104,8 +106,9 @@ CREATE TABLE snapshots (
 
 /// The history of a run, in numbered entries.
 ///
-/// - A checkpoint holds `events` entries, and `event` come before them; NULL in one from before entries were numbered.
-/// - `history` keeps status records, which `pending` does not.
+/// - A checkpoint holds `events` entries, and `event` is the number of entries before them; NULL in a checkpoint that
+///   was written before entries were numbered.
+/// - `history` contains status records, because `pending` does not keep them.
 const V2: &str = "
 ALTER TABLE checkpoints ADD COLUMN event INTEGER;
 ALTER TABLE checkpoints ADD COLUMN events INTEGER NOT NULL DEFAULT 0;
@@ -128,7 +131,7 @@ CREATE TABLE history (
 CREATE UNIQUE INDEX history_by_event ON history (run, event);
 ";
 
-/// What is said about checkpoints that were removed, by run and namespace.
+/// The notes about checkpoints that were removed, by run and namespace.
 const V3: &str = "
 CREATE TABLE prunings (
     run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
@@ -138,10 +141,11 @@ CREATE TABLE prunings (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// Values are found by their channel through `value_places`, which is filled for many of them at one time: an index would
-/// change a page of its own for every channel that a commit writes. `placed` says up to which number they are there.
+/// The table `value_places`, by which values are found by their channel. It is filled for many values at one time: an
+/// index would change a separate page for every channel that a commit writes. `placed` contains the number up to which
+/// values are in it.
 ///
-/// Values do not refer to `runs`: without an index that begins with the run, removing one would read them all.
+/// Values do not refer to `runs`: without an index that begins with the run, removing a run would read all values.
 const V4: &str = "
 ALTER TABLE channel_values RENAME TO channel_values_before;
 CREATE TABLE channel_values (
@@ -173,7 +177,7 @@ CREATE TABLE placed (
 INSERT INTO placed SELECT 1, ifnull(max(id), 0) FROM channel_values;
 ";
 
-/// `pending` keeps what hooks have resulted in as well; `task` is then the call's id.
+/// Records of hooks in `pending`; their `task` is the id of the call.
 const V5: &str = "
 CREATE TABLE pending_5 (
     id INTEGER PRIMARY KEY,
@@ -195,7 +199,7 @@ ALTER TABLE pending_5 RENAME TO pending;
 CREATE UNIQUE INDEX pending_by_place ON pending (run, namespace, kind, task);
 ";
 
-/// Results that are kept for later tasks. They outlive their run.
+/// Results that are cached for later tasks. They outlive their run.
 const V6: &str = "
 CREATE TABLE results (
     id INTEGER PRIMARY KEY,
@@ -212,10 +216,10 @@ CREATE UNIQUE INDEX results_by_place ON results (key, run, namespace);
 CREATE INDEX results_by_age ON results (key, at, run, namespace);
 ";
 
-/// Who may write to a run: its newest epoch, and the digest of the last record of its last commit. `head` is NULL where that record
-/// is the newest checkpoint of the run itself, so that a superstep without child runs changes nothing here. A run that no one has
-/// taken up has no row. `epochs` has the epoch that was given last, to whatever run: it stays when runs are removed, and so do
-/// the guards that others may still have of them.
+/// The fences of runs: the newest epoch, and the digest of the last record of the last commit. `head` is NULL if that
+/// record is the newest checkpoint of the run itself, so that a superstep without child runs changes nothing here. A
+/// run that no process has acquired has no row. `epochs` contains the epoch that any run was given last. It remains
+/// when runs are removed, because other processes may still have guards of them.
 const V7: &str = "
 CREATE TABLE fences (
     run INTEGER PRIMARY KEY REFERENCES runs (id) ON DELETE CASCADE,
@@ -230,8 +234,8 @@ CREATE TABLE epochs (
 INSERT INTO epochs VALUES (1, 0);
 ";
 
-/// What the run and its child runs have used of language models, and the model that was asked last. Nothing is known of what runs
-/// have used before; their records say it.
+/// The language model usage of the run and its child runs, and the model that was asked last. The usage of earlier runs
+/// is unknown here; it is in their records.
 const V8: &str = "
 ALTER TABLE runs ADD COLUMN turns INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE runs ADD COLUMN input_tokens INTEGER NOT NULL DEFAULT 0;
@@ -240,8 +244,8 @@ ALTER TABLE runs ADD COLUMN spend INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE runs ADD COLUMN model TEXT;
 ";
 
-/// The digest of the schema of each version, as [`Shape::digest`] gives it: what is made by [`MIGRATIONS`] up to there. To
-/// make that again whenever a file is opened would take longer than to open it.
+/// The digests of the schemas that [`MIGRATIONS`] create up to each version, as [`Shape::digest`] returns them. They
+/// are constants because creating the schema whenever a file is opened would take longer than opening the file.
 const SHAPES: [&str; SCHEMA_VERSION as usize] = [
     "6b9ebffe2f6bfee454f8ebb113d84fbac3f06e8226cb8db4e06445f4ce7da32e",
     "2f99441159174e06ea0b2a937d09687781584b06bdbb92d7dd040806e6c9852a",
@@ -253,30 +257,30 @@ const SHAPES: [&str; SCHEMA_VERSION as usize] = [
     "0d418e41ee1d479de3238a490e68ff57460a63d425f71039973cdd65643577ef",
 ];
 
-/// What a file is, by its header and its schema.
+/// The identity of a file by its header and its schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Identity {
-    /// Nothing is in it.
+    /// An empty file.
     Empty,
-    /// One of ours, with tables of this version.
+    /// A database of this program, with tables of this version.
     Ours(u32),
-    /// Another program's.
+    /// Another program's database.
     Foreign {
-        /// What its header says.
+        /// The application id in its header.
         application_id: i64,
     },
-    /// It says that it is one of ours, and its tables are not as this program makes them.
+    /// A database with this program's application id whose tables are not those of this program.
     Altered {
-        /// The first difference that was found.
+        /// The first difference.
         what: String,
     },
 }
 
-/// What is wrong with a schema that SQLite stopped reading.
+/// The difference of a schema that SQLite stopped reading.
 pub(crate) const MANY_ENTRIES: &str = "it has more tables and indexes than graph-host makes";
 
-/// Looks what the file is. All is read from one state of the file: between two, another process may have made its
-/// tables.
+/// Returns the identity of a file. Everything is read from one state of the file, because another process may be
+/// creating its tables.
 pub(super) fn identify(connection: &Connection) -> rusqlite::Result<Identity> {
     connection.execute_batch("SAVEPOINT look")?;
     let found = read_identity(connection);
@@ -289,7 +293,7 @@ fn read_identity(connection: &Connection) -> rusqlite::Result<Identity> {
     let application_id: i64 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
     let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     if application_id == APPLICATION_ID {
-        // A version below none is as unreadable as one that is too new.
+        // A negative version is as unreadable as one that is too new.
         let version = u32::try_from(version).unwrap_or(u32::MAX);
         return match altered(connection, version)? {
             Some(what) => Ok(Identity::Altered { what }),
@@ -303,7 +307,7 @@ fn read_identity(connection: &Connection) -> rusqlite::Result<Identity> {
     }
 }
 
-/// Whether there is anything in the schema.
+/// Reports whether the schema has an entry.
 pub(crate) fn has_entries(connection: &Connection) -> rusqlite::Result<bool> {
     let any = connection.query_row("SELECT 1 FROM main.sqlite_schema LIMIT 1", [], |_| Ok(())).optional();
     match any {
@@ -312,13 +316,14 @@ pub(crate) fn has_entries(connection: &Connection) -> rusqlite::Result<bool> {
     }
 }
 
-/// Whether SQLite stopped reading the schema because it has more entries than a connection may have
+/// Reports whether SQLite stopped reading the schema because it has more entries than the limit of the connection
 /// (`SQLITE_LIMIT_SCHEMA`).
 pub(crate) fn has_many_entries(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::OperationAborted)
 }
 
-/// What of the tables is not as this program makes them at a version. Of a later version it does not know.
+/// Returns the first difference between the tables and those of this version of the schema. The tables of a later
+/// version are unknown, and not compared.
 fn altered(connection: &Connection, version: u32) -> rusqlite::Result<Option<String>> {
     if version > SCHEMA_VERSION {
         return Ok(None);
@@ -335,18 +340,18 @@ fn altered(connection: &Connection, version: u32) -> rusqlite::Result<Option<Str
     Ok(found.difference(&expected))
 }
 
-/// What is wrong with the pages of a file, each of which is looked at once. It comes before [`migrate`]: that copies and
-/// removes whole tables, and takes pages for what they say they are, however often they lead to each other.
+/// Returns the first fault in the pages of a file, each of which is read once. This check precedes [`migrate`], which
+/// copies and removes whole tables and relies on the pages, however often they refer to each other.
 pub(super) fn damage(connection: &Connection) -> rusqlite::Result<Option<String>> {
     let found: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     Ok((found != "ok").then(|| format!("its pages do not fit: {}", printable(&found))))
 }
 
-/// Brings the tables to [`SCHEMA_VERSION`], in one transaction. Gives what the file turns out to be where that is
-/// neither empty nor an older one of ours.
+/// Migrates the tables to [`SCHEMA_VERSION`], in one transaction. If the file turns out to be neither empty nor an
+/// older database of this program, its identity is returned and nothing is changed.
 pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<Identity> {
     let current = Identity::Ours(SCHEMA_VERSION);
-    // Another process may be about to do the same: the process that comes second finds it done.
+    // Another process may be about to do the same: the second one finds the tables already migrated.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let from = match identify(&transaction)? {
         Identity::Empty => 0,
@@ -375,7 +380,8 @@ mod tests {
         assert_eq!(made(0).difference(&made(0)), None);
     }
 
-    /// The library that is linked is the one that comes with the crate: its defences are those that were looked up.
+    /// Tests that the linked library is the one that the crate contains, because the defences were checked for that
+    /// version.
     #[test]
     fn sqlite_is_the_bundled_one() {
         let bundled = std::str::from_utf8(rusqlite::ffi::SQLITE_VERSION.to_bytes()).unwrap();

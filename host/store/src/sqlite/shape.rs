@@ -1,18 +1,19 @@
-//! Whether a database has the schema that this program makes, and nothing else.
+//! Comparison of a database's schema with the one that this program creates.
 //!
-//! A view in the place of a table, a trigger, a generated column, an index on an expression: what a schema holds is run by
-//! the process that reads or writes. So it is compared, entry by entry and letter by letter, before anything else is asked of a file.
+//! A schema can contain code that every process executes that reads or writes: a view in the place of a table, a
+//! trigger, a generated column, an index on an expression. So it is compared entry by entry and letter by letter,
+//! before anything else is read from a file.
 
 use graph_core::diagnostic::printable;
 use graph_core::digest::{Digest, DomainHasher};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 
-/// Entries that are read at most: no schema of this program has as many.
+/// Maximum number of entries that are read. No schema of this program has as many.
 const MOST: usize = 64;
-/// The entries, in no order.
+/// The statement that reads the entries, in no particular order.
 const ENTRIES: &str = "SELECT type, name, tbl_name, sql, rootpage FROM main.sqlite_schema LIMIT 64";
-/// How much of a stranger's name is shown, in characters.
+/// Number of characters of a stranger's name in messages.
 const SHOWN: usize = 60;
 
 /// An entry of the schema.
@@ -22,21 +23,21 @@ struct Entry {
     kind: String,
     table: String,
     sql: Option<String>,
-    /// It has pages of its own.
+    /// True if it has pages of its own.
     stored: bool,
 }
 
 /// The schema of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
-    /// In order of names.
+    /// The entries, in order of their names.
     entries: Vec<Entry>,
-    /// Two entries have the same pages, or one has those of the schema itself.
+    /// The name of an entry that has the same pages as another one, or as the schema itself.
     shares_pages: Option<String>,
     encoding: String,
 }
 
-/// A column as text. What is of another type is no text that this program has written.
+/// Reads a column as text. A value of another type becomes a text that this program never writes.
 fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
     Ok(match row.get_ref(column)? {
         ValueRef::Null => None,
@@ -46,7 +47,7 @@ fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
 }
 
 impl Shape {
-    /// Reads the schema of an open database. No statement of it is run, and no table of it is read.
+    /// Reads the schema of an open database. None of its statements is executed, and none of its tables is read.
     pub(crate) fn of(connection: &Connection) -> rusqlite::Result<Self> {
         let encoding = connection.query_row("PRAGMA encoding", [], |row| row.get(0))?;
         let mut statement = connection.prepare(ENTRIES)?;
@@ -62,7 +63,7 @@ impl Shape {
                 stored: !matches!(row.get_ref(4)?, ValueRef::Null | ValueRef::Integer(0)),
             };
             if entry.stored {
-                // The first page is that of the schema.
+                // The first page belongs to the schema itself.
                 let root = row.get_ref(4)?.as_i64().unwrap_or(1);
                 if root <= 1 || roots.contains(&root) {
                     shares_pages = Some(entry.name.clone());
@@ -75,14 +76,14 @@ impl Shape {
         Ok(Self { entries, shares_pages, encoding })
     }
 
-    /// The schema that statements make.
+    /// Returns the schema that statements create.
     pub(crate) fn made_by<'s>(statements: impl IntoIterator<Item = &'s str>) -> rusqlite::Result<Self> {
         let connection = Connection::open_in_memory()?;
         statements.into_iter().try_for_each(|statements| connection.execute_batch(statements))?;
         Self::of(&connection)
     }
 
-    /// The digest of the schema: two that share it have the same entries.
+    /// Returns the digest of the schema. Two schemas with the same digest have the same entries.
     pub(crate) fn digest(&self) -> Digest {
         let hasher = DomainHasher::new("graph-host/database-schema/v1").field(self.encoding.as_bytes());
         let entries = self.entries.iter().fold(hasher, |hasher, entry| {
@@ -96,12 +97,12 @@ impl Shape {
         entries.finish()
     }
 
-    /// Whether this is the schema with a digest, and no two entries share pages.
+    /// Reports whether this is the schema with a digest, and no two entries share pages.
     pub(crate) fn is(&self, digest: &str) -> bool {
         self.shares_pages.is_none() && self.digest().hex() == digest
     }
 
-    /// What of this is not as expected.
+    /// Returns the first difference from the expected schema.
     pub(crate) fn difference(&self, expected: &Self) -> Option<String> {
         if self.encoding != expected.encoding {
             return Some(format!("its texts are in {}, not in {}", self.encoding, expected.encoding));

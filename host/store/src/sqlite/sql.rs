@@ -1,33 +1,33 @@
-//! Every statement, in one place, so that a test can ask for the plan of each.
+//! All statements in one place, so that a test can check the query plan of each.
 
 pub(super) const BEGIN: &str = "BEGIN IMMEDIATE";
 pub(super) const COMMIT: &str = "COMMIT";
 pub(super) const ROLLBACK: &str = "ROLLBACK";
-/// One state of the file for several statements that read.
+/// Gives several statements that read the same state of the file.
 pub(super) const LOOK: &str = "SAVEPOINT look";
 pub(super) const LOOKED: &str = "RELEASE look";
-/// It changes when another connection writes to the file.
+/// Returns a number that changes when another connection writes to the file.
 pub(super) const DATA_VERSION: &str = "PRAGMA data_version";
 
 macro_rules! statements {
     ($($(#[$doc:meta])* $name:ident = $text:expr;)*) => {
         $($(#[$doc])* pub(super) const $name: &str = $text;)*
 
-        /// All of them with their names.
+        /// All statements with their names.
         #[cfg(test)]
         pub(super) const ALL: &[(&str, &str)] = &[$((stringify!($name), $name)),*];
     };
 }
 
-/// A column of a name, a digest or a number. What is longer than any name was not written by this program: it comes as an
-/// empty blob, which is none of these. Its length is looked at without reading it.
+/// A column of a name, a digest or a number. A value longer than any name was not written by this program: it is
+/// replaced by an empty blob, which is invalid for all of these. The length is computed without reading the value.
 macro_rules! short {
     ($table:literal, $column:literal) => {
         concat!("iif(octet_length(", $table, $column, ") > 1048576, x'', ", $table, $column, ") AS ", $column)
     };
 }
 
-/// A column of text, in the same way.
+/// A column of text, with a greater maximum length.
 macro_rules! long {
     ($table:literal, $column:literal) => {
         concat!(
@@ -43,7 +43,7 @@ macro_rules! long {
     };
 }
 
-/// A column of a text that a run keeps, or of a note, in the same way.
+/// A column of a text that a run stores, or of a note, with its maximum length.
 macro_rules! kept {
     ($table:literal, $column:literal) => {
         concat!(
@@ -66,7 +66,7 @@ macro_rules! shorts {
     };
 }
 
-/// The columns of a row, with what stands where its texts do.
+/// The columns of a run's row, with an expression for each of its two texts.
 macro_rules! select_run {
     ($result:expr, $error:expr) => {
         concat!(
@@ -178,11 +178,11 @@ statements! {
          output_tokens = ifnull(?22, output_tokens), spend = ifnull(?23, spend), model = ifnull(?24, model) \
          WHERE run_id = ?1";
     RUN = concat!(select_run!(long!("runs.", "result"), long!("runs.", "error")), " WHERE runs.run_id = ?1");
-    /// Without its texts, which may be large.
+    /// The row without its texts, which may be large.
     LISTED_RUN = concat!(select_run!("NULL", "NULL"), " WHERE runs.run_id = ?1");
     RUN_KEY = "SELECT id FROM runs WHERE run_id = ?1";
-    /// Their texts are left out: a list of runs does not read the results of all of them.
-    /// Without a limit: rows that are refused do not count, and the rest is not stepped to.
+    /// The rows without their texts: a list of runs does not read the results of all of them. The statement has no
+    /// limit, because rows that are refused do not count; the caller stops reading when it has enough.
     RUNS = concat!(
         select_run!("NULL", "NULL"), " WHERE (?1 IS NULL OR runs.status = ?1) AND (?2 IS NULL OR runs.graph_id = ?2) \
          AND runs.id < ?3 ORDER BY runs.id DESC"
@@ -215,9 +215,9 @@ statements! {
 
     CHECKPOINT_LATEST = concat!(select_checkpoint!(), " ORDER BY c.sequence DESC LIMIT 1");
     CHECKPOINT_AT_SEQUENCE = concat!(select_checkpoint!(), " AND c.sequence = ?3");
-    /// The index answers for the step, so that no row is read but the one wanted.
+    /// The index contains the step, so that only the row that was searched for is read.
     CHECKPOINT_AT_STEP = concat!(select_checkpoint!(), " AND c.step = ?3 ORDER BY c.sequence DESC LIMIT 1");
-    /// The same among some of them: the index is looked through there alone.
+    /// The newest checkpoint after a step within a range of sequence numbers. Only this range of the index is searched.
     CHECKPOINT_AT_STEP_WITHIN = concat!(select_checkpoint!(), " AND c.step = ?3 AND c.sequence BETWEEN ?4 AND ?5 \
          ORDER BY c.sequence DESC LIMIT 1");
     CHECKPOINTS_UP_TO = concat!(select_checkpoint!(), " AND c.sequence <= ?3 ORDER BY c.sequence DESC LIMIT ?4");
@@ -228,14 +228,15 @@ statements! {
          WHERE r.run_id = ?1 AND p.run = r.id AND p.namespace = ?2 AND p.channel = ?3 AND p.version BETWEEN ?4 AND ?5 \
          AND v.id = p.id AND v.run = p.run AND v.namespace = p.namespace AND v.channel = p.channel \
          AND v.version = p.version ORDER BY p.version");
-    /// Of one channel the later value has the higher number: what a removal of checkpoints has moved is placed at once.
+    /// In one channel a later value has a higher number. Values that a removal of checkpoints has moved are an
+    /// exception, and are placed at once.
     NEW_VALUES_OF_CHANNEL = concat!(select_value!(), " FROM runs r CROSS JOIN channel_values v \
          WHERE r.run_id = ?1 AND v.id > ?6 AND v.run = r.id AND v.namespace = ?2 AND v.channel = ?3 \
          AND v.version BETWEEN ?4 AND ?5 ORDER BY v.id");
     PENDING = concat!("SELECT ", shorts!("p.", "kind", "sequence", "step", "task", "digest", "key", "signature"), ", ",
          long!("p.", "body"), ", ", short!("p.", "events"), ", NULL, NULL, p.id FROM runs r JOIN pending p ON p.run = r.id \
          WHERE r.run_id = ?1 AND p.namespace = ?2 AND p.kind = ?3 AND p.task > ?4 ORDER BY p.task LIMIT ?5");
-    /// The same from the first one on: no text comes before the empty one.
+    /// The pending records from the first one on: no text precedes the empty one.
     PENDING_FROM = concat!("SELECT ", shorts!("p.", "kind", "sequence", "step", "task", "digest", "key", "signature"), ", ",
          long!("p.", "body"), ", ", short!("p.", "events"), ", NULL, NULL, p.id FROM runs r JOIN pending p ON p.run = r.id \
          WHERE r.run_id = ?1 AND p.namespace = ?2 AND p.kind = ?3 AND p.task >= ?4 ORDER BY p.task LIMIT ?5");
@@ -245,7 +246,7 @@ statements! {
          WHERE r.run_id = ?1 AND c.namespace >= ?2 ORDER BY c.namespace LIMIT 1");
     PENDING_NAMESPACE_FROM = concat!("SELECT ", short!("p.", "namespace"), ", p.id FROM runs r JOIN pending p ON p.run = r.id \
          WHERE r.run_id = ?1 AND p.namespace >= ?2 ORDER BY p.namespace LIMIT 1");
-    /// The first checkpoint after a sequence number that holds numbered entries, and how many come before them.
+    /// The first checkpoint after a sequence number that holds numbered entries, and the number of entries before them.
     EVENT_AFTER = concat!("SELECT ", shorts!("c.", "sequence", "event"), " FROM runs r JOIN checkpoints c ON c.run = r.id \
          WHERE r.run_id = ?1 AND c.namespace = ?2 AND c.sequence > ?3 AND c.event IS NOT NULL ORDER BY c.sequence LIMIT 1");
     /// The newest checkpoint up to a sequence number, and the number of the last entry that it holds.
@@ -255,7 +256,7 @@ statements! {
     /// The number of the last entry that a status record holds.
     LAST_EVENT_OF_HISTORY = "SELECT iif(octet_length(h.events) > 20, x'', h.event + h.events) FROM runs r JOIN history h ON h.run = r.id WHERE r.run_id = ?1 \
          ORDER BY h.event DESC LIMIT 1";
-    /// Where the newest status record up to a number begins.
+    /// Number of history entries before those of the newest status record up to a number.
     LAST_STATUS_UP_TO = concat!("SELECT ", short!("h.", "event"), " FROM runs r JOIN history h ON h.run = r.id \
          WHERE r.run_id = ?1 AND h.event <= ?2 ORDER BY h.event DESC LIMIT 1");
     HISTORY_AFTER = concat!(select_history!(), " AND h.event >= ?4 \

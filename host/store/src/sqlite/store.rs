@@ -1,4 +1,4 @@
-//! The store itself.
+//! The store of runs in an SQLite file.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -30,8 +30,8 @@ use crate::store::{
 };
 use crate::upkeep::{Cut, Freed, Mark};
 
-/// Keeps runs in a SQLite file with a write-ahead log next to it, and their locks in a folder of the file's name. Clones
-/// share one connection; several processes may have the same file open.
+/// Stores runs in an SQLite file with a write-ahead log next to it. Their locks are in a folder that has the file's
+/// name without its extension. Clones share one connection. Several processes may use the same file at the same time.
 #[derive(Clone)]
 pub struct SqliteStore {
     shared: Arc<Shared>,
@@ -40,30 +40,30 @@ pub struct SqliteStore {
 struct Shared {
     file: PathBuf,
     place: FilePlace,
-    /// The file that was opened.
+    /// The entry of the file when it was opened.
     opened: Entry,
     options: Options,
     database: Mutex<Database>,
 }
 
-/// The connection, with what is needed to use it.
+/// The connection, with the data that belongs to it.
 pub(super) struct Database {
     pub(super) connection: Connection,
-    /// Counts the work of each call.
+    /// Measures the work of each call.
     meter: Meter,
-    /// What the connection is set to, once that is known.
+    /// The durability that the connection is set to, once that is known.
     synchronous: Option<Synchronous>,
     pub(super) log_room: LogRoom,
     pub(super) cache: WriteCache,
     pub(super) cursors: Cursors,
-    /// The number of a value up to which all are known to have places.
+    /// The number of a value up to which all values are known to be in `value_places`.
     pub(super) placed: i64,
-    /// The connection reaches its files through it.
+    /// The folder through which the connection opens its files.
     _folder: HeldFolder,
 }
 
 impl Database {
-    /// Forgets what is remembered of a run that was removed or changed in another way than by a commit.
+    /// Forgets the cached state of a run that was removed or changed other than by a commit.
     pub(super) fn forget(&mut self, run: &str) {
         self.cache.forget(run);
         self.cursors.forget(run);
@@ -71,7 +71,7 @@ impl Database {
 }
 
 impl SqliteStore {
-    /// Opens a file, conventionally `.ai/state/runs.db` in the project, and brings its tables up to date.
+    /// Opens a file, conventionally `.ai/state/runs.db` in the project, and migrates its tables to the current version.
     pub fn open(file: impl Into<FilePlace>, options: Options) -> Result<Self, OpenError> {
         let place = file.into();
         let Opened { connection, meter, folder } = open::open(&place, options)?;
@@ -90,24 +90,24 @@ impl SqliteStore {
         Ok(Self { shared: Arc::new(Shared { file, place, opened, options, database }) })
     }
 
-    /// The path of the database file.
+    /// Returns the path of the database file.
     pub fn file(&self) -> &Path {
         &self.shared.file
     }
 
-    /// The place of the database file.
+    /// Returns the place of the database file.
     pub(super) fn place(&self) -> &FilePlace {
         &self.shared.place
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Database> {
-        // A transaction that a panic cut short has been rolled back.
+        // A transaction that a panic interrupted was rolled back.
         let database = self.shared.database.lock().unwrap_or_else(PoisonError::into_inner);
         database.meter.begin();
         database
     }
 
-    /// Refuses a file that has no name any more: what is written to it is lost.
+    /// Refuses to continue if the path no longer leads to the open file: what is written to it is lost.
     pub(super) fn check_there(&self) -> Result<(), StorageError> {
         if self.shared.place.is_still(&self.shared.opened) {
             return Ok(());
@@ -119,7 +119,7 @@ impl SqliteStore {
         errors::storage(&self.shared.file, self.shared.options.busy_timeout, error)
     }
 
-    /// The connection for writing, set to how hard to press.
+    /// Returns the connection for writing, with this durability.
     pub(super) fn writer(&self, synchronous: Synchronous) -> Result<MutexGuard<'_, Database>, StorageError> {
         if self.shared.options.access == Access::ReadOnly {
             let reason = "it was opened for reading only".to_owned();
@@ -147,7 +147,7 @@ impl fmt::Debug for SqliteStore {
     }
 }
 
-/// A write transaction. Unless it is committed, nothing of it stays.
+/// A write transaction. Unless it is committed, it is rolled back.
 pub(super) struct Write<'c> {
     pub(super) connection: &'c Connection,
 }
@@ -159,7 +159,7 @@ impl<'c> Write<'c> {
     }
 
     pub(super) fn commit(self) -> rusqlite::Result<()> {
-        // If this fails, dropping rolls back.
+        // If the commit fails, dropping rolls back.
         self.connection.prepare_cached(sql::COMMIT)?.execute([]).map(drop)
     }
 }
@@ -167,7 +167,7 @@ impl<'c> Write<'c> {
 impl Drop for Write<'_> {
     fn drop(&mut self) {
         if !self.connection.is_autocommit() {
-            // What could fail here has failed before and was reported then.
+            // An error of the rollback has the same cause as one that was reported before.
             let _ =
                 self.connection.prepare_cached(sql::ROLLBACK).and_then(|mut rollback| rollback.execute([]));
         }

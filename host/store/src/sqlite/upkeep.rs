@@ -1,4 +1,4 @@
-//! Taking over whole runs, and giving back what runs take up.
+//! Import of whole runs, and removal of data.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::run::NewRun;
 use crate::store::{Numbered, RunGuard, Synchronous};
 use crate::upkeep::{Cut, Freed, Mark};
 
-/// Statements that read much of the file: the process that looks after a store does so now and then, and no run waits for it.
+/// Statements that read much of the file. Only maintenance executes them, and no run waits for them.
 mod whole {
     pub(super) const SNAPSHOTS: &str =
         "SELECT iif(octet_length(digest) > 32, x'', digest) FROM snapshots ORDER BY digest";
@@ -42,15 +42,15 @@ mod whole {
     pub(super) const REMOVE_RUN: &str = "DELETE FROM runs WHERE id = ?1";
 }
 
-/// What a transaction frees before it ends, in bytes: until it does, all of it is in the log as well, and others that
-/// write have to wait.
+/// Number of bytes after which a transaction that removes runs ends. Until it ends, everything that it removes is also
+/// in the log, and other processes that write have to wait.
 const FREED_AT_ONCE: u64 = 64 << 20;
 
 fn unsigned(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
-/// How many records a run has, and how long they are with their values.
+/// Returns the number of a run's records, and their length with their values, in bytes.
 fn size(connection: &Connection, id: i64) -> SqlResult<Freed> {
     let mut size = Freed::default();
     for statement in [whole::LENGTH_OF_CHECKPOINTS, whole::LENGTH_OF_PENDING, whole::LENGTH_OF_VALUES] {
@@ -66,7 +66,7 @@ impl SqliteStore {
         let database = self.lock();
         let connection = &database.connection;
         let mut found = BTreeSet::new();
-        // From one namespace to the next: the records of each are passed over.
+        // The records of each namespace are skipped to find the next namespace.
         for (table, statement) in
             [("checkpoints", sql::NAMESPACE_FROM), ("pending", sql::PENDING_NAMESPACE_FROM)]
         {
@@ -85,7 +85,7 @@ impl SqliteStore {
 
     pub(super) fn read_pruning(&self, run: &str, namespace: &str) -> Result<Option<String>, ReadError> {
         let database = self.lock();
-        // A file that was opened for reading alone may be from before there were any.
+        // A file that was opened for reading only may be older than the table.
         let read = || match database.connection.prepare_cached(sql::PRUNING) {
             Err(error) if error.to_string().contains("no such table") => Ok(None),
             statement => statement?.query_row([run, namespace], |row| row.get(0)).optional(),
@@ -147,13 +147,14 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// Removes runs with everything that belongs to them alone, in transactions that end once they have freed enough.
+    /// Removes runs with everything that belongs only to them, in transactions that end once they have freed
+    /// [`FREED_AT_ONCE`] bytes.
     pub(super) fn remove_all(&self, guards: &[RunGuard]) -> Result<Vec<Freed>, RemoveError> {
         let mut database = self.writer(Synchronous::Full)?;
         let mut freed = Vec::with_capacity(guards.len());
         while let Some(rest) = guards.get(freed.len()..).filter(|rest| !rest.is_empty()) {
             let removed = remove_some(&database.connection, rest);
-            // What is remembered of a run that stays after all is found out again.
+            // The cached state of all these runs is read again, also that of runs that were not removed.
             for guard in rest {
                 database.forget(guard.run());
             }
@@ -173,7 +174,8 @@ impl SqliteStore {
         cut: &Cut<'_>,
     ) -> Result<Freed, RemoveError> {
         let run = guard.run();
-        // The run is held: the process that has written between this and what follows has taken it over.
+        // This process holds the run. A process that writes between this read and the transaction has acquired the run,
+        // and is noticed by the fence.
         let kept = self.read_values(run, namespace, cut.channels)?;
         let mut database = self.writer(Synchronous::Full)?;
         let connection = &database.connection;
@@ -210,7 +212,7 @@ impl SqliteStore {
                 count
             ])?;
             if moved != 1 {
-                // Dropping the transaction brings everything back.
+                // Dropping the transaction rolls everything back.
                 return Err(WriteError::Refused(missing()));
             }
             put_pruning(connection, id, namespace, cut.note)?;
@@ -231,7 +233,7 @@ impl SqliteStore {
         let connection = &database.connection;
         let remove = || {
             let write = Write::begin(connection)?;
-            // From here on no other process can write.
+            // From here on, no other process can write.
             if mark(connection)? != since {
                 return Ok(None);
             }
@@ -250,11 +252,11 @@ impl SqliteStore {
         remove().map_err(|error| self.fault(&error).into())
     }
 
-    /// Gives room that is not used any more back to the file system. Others that write meanwhile have to wait.
+    /// Returns unused room to the file system. Other processes that write have to wait meanwhile.
     pub fn compact(&self) -> Result<(), StorageError> {
         let database = self.writer(Synchronous::Full)?;
         let compact = || {
-            // It is done by way of a second database.
+            // SQLite copies the data to a second database, which it attaches.
             database.connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 1)?;
             let vacuumed = database.connection.execute_batch("VACUUM");
             database.connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
@@ -265,11 +267,12 @@ impl SqliteStore {
     }
 }
 
-/// Removes the first of these runs in one transaction: at least one, and no more once they reach [`FREED_AT_ONCE`].
+/// Removes the first of these runs in one transaction: at least one, and no more once they have freed [`FREED_AT_ONCE`]
+/// bytes.
 fn remove_some(connection: &Connection, guards: &[RunGuard]) -> Result<Vec<Freed>, WriteError<RemoveError>> {
     let write = Write::begin(connection)?;
     let (mut removed, mut bytes) = (Vec::new(), 0_u64);
-    // The values of all of them are found by their places, and nothing is added before the end.
+    // The values of all runs are found by their places, and nothing is added before the end.
     values::place(connection)?;
     for guard in guards {
         let Some(id) = key(connection, guard.run())? else {
@@ -290,7 +293,7 @@ fn remove_some(connection: &Connection, guards: &[RunGuard]) -> Result<Vec<Freed
     Ok(removed)
 }
 
-/// Whether a guard still holds its run, within a transaction.
+/// Checks that a guard still holds its run, within a transaction.
 fn check_fence(connection: &Connection, id: i64, guard: &RunGuard) -> Result<(), WriteError<RemoveError>> {
     let stored = fence::read(connection, id)?;
     plan::check_fence(guard, stored.map(|stored| stored.fence))

@@ -1,4 +1,4 @@
-//! The values of channels, and where they lie.
+//! The values of channels, and the table by which they are found.
 
 use graph_core::record::{ChannelValue, ValueKind};
 use rusqlite::{Connection, Result as SqlResult, Rows, params};
@@ -7,10 +7,10 @@ use super::write::number;
 use super::{errors, row, sql};
 use crate::bounds::{self, LARGEST_READ};
 
-/// At most that many values may be without a place: the process that reads a channel looks through these.
+/// Maximum number of values that are not in `value_places`. A process that reads a channel searches all of these.
 const UNPLACED: i64 = 1_024;
 
-/// Writes a checkpoint's values in order of channels, and gives the number of the first and how many there are.
+/// Writes a checkpoint's values in order of channels, and returns the number of the first and how many there are.
 pub(super) fn write(
     connection: &Connection,
     run: i64,
@@ -29,7 +29,7 @@ pub(super) fn write(
             value.kind == ValueKind::Segment,
             &*value.json,
         ])?;
-        // Within a transaction the numbers follow one another.
+        // Within a transaction, the numbers are consecutive.
         if count == 0 {
             first = connection.last_insert_rowid();
         }
@@ -38,12 +38,13 @@ pub(super) fn write(
     Ok((first, count))
 }
 
-/// Gives places to values once many are without: `placed` is what the caller knows to have them. Gives what has them now.
+/// Adds all values to `value_places` if many are missing there. `placed` is the number up to which the caller knows
+/// them to be there. Returns that number after the call.
 pub(super) fn place_many(connection: &Connection, placed: i64, last: i64) -> SqlResult<i64> {
     if last - placed < UNPLACED {
         return Ok(placed);
     }
-    // Another process may have done so.
+    // Another process may have added them meanwhile.
     let placed = self::placed(connection)?;
     if last - placed < UNPLACED {
         return Ok(placed);
@@ -52,14 +53,15 @@ pub(super) fn place_many(connection: &Connection, placed: i64, last: i64) -> Sql
     Ok(last)
 }
 
-/// Gives places to all values.
+/// Adds all missing values to `value_places`.
 pub(super) fn place(connection: &Connection) -> SqlResult<()> {
     let placed = placed(connection)?;
     connection.prepare_cached(sql::PLACE_VALUES)?.execute([placed])?;
     settle(connection)
 }
 
-/// Notes that all values there are have places: after some were removed, numbers are given again.
+/// Records that all values are in `value_places`. It is needed after a removal, too, because the numbers of removed
+/// values are used again.
 pub(super) fn settle(connection: &Connection) -> SqlResult<()> {
     let last: i64 = connection.prepare_cached(sql::LAST_VALUE)?.query_row([], |row| row.get(0))?;
     connection.prepare_cached(sql::SET_PLACED)?.execute([last]).map(drop)
@@ -69,8 +71,8 @@ fn placed(connection: &Connection) -> SqlResult<i64> {
     connection.prepare_cached(sql::PLACED)?.query_row([], |row| row.get(0))
 }
 
-/// Adds a channel's values from one version to another to those found, in order of versions, and what they take up to
-/// `bytes`. All of it is to be called in one transaction: between two statements others may give places.
+/// Adds a channel's values from version `base` to `version` to `found`, in order of versions, and their size to
+/// `bytes`. It has to be called in a transaction, because another process may add places between two statements.
 pub(super) fn read(
     connection: &Connection,
     run: &str,

@@ -1,4 +1,4 @@
-//! Writing.
+//! Writes of the store.
 
 use graph_core::digest::Digest;
 use graph_core::graph::Durability;
@@ -13,12 +13,12 @@ use crate::plan::{self, NamespacePlan};
 use crate::run::{NewRun, RunUpdate};
 use crate::store::{RunGuard, Synchronous};
 
-/// A number that has been found to be in range.
+/// Converts a number that was checked to be in range.
 pub(super) fn number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// A refusal, or a failure of SQLite on the way to it.
+/// A refusal of an operation, or a failure of SQLite.
 pub(super) enum WriteError<E> {
     Refused(E),
     Failed(rusqlite::Error),
@@ -31,7 +31,7 @@ impl<E> From<rusqlite::Error> for WriteError<E> {
 }
 
 impl SqliteStore {
-    /// The error of a stopped operation.
+    /// Converts the error of an operation into that of the store.
     pub(super) fn stopped<E: From<crate::error::StorageError>>(&self, stop: WriteError<E>) -> E {
         match stop {
             WriteError::Refused(error) => error,
@@ -82,7 +82,7 @@ impl SqliteStore {
             .map_err(|loss| plan::lost(guard, loss))?;
         let Some(stored) = stored else { return Err(plan::lost(guard, Loss::Removed)) };
         plan::check_update(run, update)?;
-        // A run that ends or is suspended is kept, or it is said that it is not.
+        // If a run that ends or is suspended cannot be stored, that is reported.
         if update.status.is_some() {
             self.check_there()?;
         }
@@ -123,7 +123,7 @@ fn insert_run(connection: &Connection, run: &NewRun) -> Result<(), WriteError<Cr
     Ok(write.commit()?)
 }
 
-/// Adds a run's row and texts, within a transaction, and gives the run's number.
+/// Adds a run's row and texts, within a transaction, and returns the run's number.
 pub(super) fn insert_row(connection: &Connection, run: &NewRun) -> Result<i64, WriteError<CreateRunError>> {
     let row = &run.row;
     let inserted = connection.prepare_cached(sql::INSERT_RUN)?.execute(params![
@@ -177,7 +177,7 @@ fn insert_snapshot(
 ) -> Result<(), WriteError<SnapshotError>> {
     let inserted = connection.prepare_cached(sql::PUT_SNAPSHOT)?.execute(params![digest.as_bytes(), text])?;
     if inserted == 0 {
-        // It is compared where it is: a text may be long.
+        // The text is compared in SQLite's memory, because a copy may be large.
         let is_kept = connection
             .prepare_cached(sql::SNAPSHOT)?
             .query_row([digest.as_bytes()], |row| Ok(row.get_ref(0)?.as_str()? == text))?;
@@ -188,12 +188,12 @@ fn insert_snapshot(
     Ok(())
 }
 
-/// The number that stands for a run's id in all tables; `None` if the run is not stored.
+/// Returns the number that represents a run's id in all tables; `None` if the run is not stored.
 pub(super) fn key(connection: &Connection, run: &str) -> rusqlite::Result<Option<i64>> {
     connection.prepare_cached(sql::RUN_KEY)?.query_row([run], |row| row.get(0)).optional()
 }
 
-/// Changes the row of a run that there is.
+/// Changes the row of an existing run.
 fn update_run(connection: &Connection, run: &str, update: &RunUpdate) -> rusqlite::Result<()> {
     let (pid_changes, pid) = update.pid.parts();
     let (result_changes, result) = update.result.parts();
@@ -231,7 +231,7 @@ fn update_run(connection: &Connection, run: &str, update: &RunUpdate) -> rusqlit
         .map(drop)
 }
 
-/// The newest checkpoint of a namespace.
+/// Returns the sequence number of the newest checkpoint of a namespace.
 pub(super) fn head(connection: &Connection, run: i64, namespace: &str) -> rusqlite::Result<Option<u64>> {
     let newest: Option<i64> = connection
         .prepare_cached(sql::HEAD)?
@@ -242,8 +242,8 @@ pub(super) fn head(connection: &Connection, run: i64, namespace: &str) -> rusqli
         .transpose()
 }
 
-/// Writes what a batch results in in a namespace, which has had `entries` before and may have `pending` records. Gives the
-/// number of the last value that was written.
+/// Writes the planned records of a namespace. The run's history has `entries` entries before them, and the namespace
+/// has pending records only if `pending`. Returns the number of the last value that was written.
 pub(super) fn write_namespace(
     connection: &Connection,
     run: i64,

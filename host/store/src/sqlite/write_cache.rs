@@ -1,4 +1,4 @@
-//! What a connection remembers of runs that it writes, so that a commit need not ask for it.
+//! A cache of the state of runs to which a connection writes, so that a commit need not read it.
 
 use std::collections::HashMap;
 
@@ -8,25 +8,25 @@ use super::fence::Stored;
 use super::{history, sql};
 use crate::plan::NamespacePlan;
 
-/// At most that many runs are remembered at most: a process that serves many forgets them all and starts again.
+/// Maximum number of runs in the cache. If a process writes to more runs, the cache is emptied and filled again.
 const MOST: usize = 1_024;
 
-/// How runs stand, as long as no other process writes to the file.
+/// The cached state of runs. It is valid as long as no other connection writes to the file.
 #[derive(Debug, Default)]
 pub(super) struct WriteCache {
-    /// The state of the file that this is of (`PRAGMA data_version`): it changes when another connection writes.
+    /// The state of the file for which it is valid (`PRAGMA data_version`). It changes when another connection writes.
     version: i64,
     runs: HashMap<String, CachedRun>,
 }
 
-/// How a run stands.
+/// The cached state of a run.
 #[derive(Debug)]
 struct CachedRun {
-    /// The number that stands for the run's id in all tables.
+    /// The number that represents the run's id in all tables.
     id: i64,
     /// The number of the last entry of its history.
     length: Option<i64>,
-    /// Who may write to it.
+    /// The fence of the run, if it is known.
     fence: Option<Stored>,
     namespaces: HashMap<String, Namespace>,
 }
@@ -37,12 +37,13 @@ pub(super) struct Head(pub(super) Option<u64>);
 #[derive(Clone, Copy, Debug)]
 struct Namespace {
     head: Option<u64>,
-    /// Whether there may be pending records.
+    /// True if there may be pending records.
     pending: bool,
 }
 
 impl WriteCache {
-    /// Forgets what another connection may have changed. To be called first in a write transaction.
+    /// Empties the cache if another connection has written to the file. It has to be called first in a write
+    /// transaction.
     pub(super) fn refresh(&mut self, connection: &Connection) -> SqlResult<()> {
         let version = connection.prepare_cached(sql::DATA_VERSION)?.query_row([], |row| row.get(0))?;
         if self.version != version || self.runs.len() > MOST {
@@ -56,30 +57,30 @@ impl WriteCache {
         self.runs.get(run).map(|standing| standing.id)
     }
 
-    /// Who may write to a run; `None` if it is not known.
+    /// Returns the fence of a run; `None` if it is unknown.
     pub(super) fn fence(&self, run: &str) -> Option<Stored> {
         self.runs.get(run)?.fence
     }
 
-    /// A run has been taken up.
+    /// Forgets the fence of a run that was acquired.
     pub(super) fn taken_up(&mut self, run: &str) {
         if let Some(standing) = self.runs.get_mut(run) {
             standing.fence = None;
         }
     }
 
-    /// The newest checkpoint of a namespace; `None` if it is not known.
+    /// Returns the newest checkpoint of a namespace; `None` if it is unknown.
     pub(super) fn head(&self, run: &str, namespace: &str) -> Option<Head> {
         self.runs.get(run)?.namespaces.get(namespace).map(|namespace| Head(namespace.head))
     }
 
-    /// Whether a namespace may have pending records.
+    /// Reports whether a namespace may have pending records.
     pub(super) fn has_pending(&self, run: &str, namespace: &str) -> bool {
         let known = self.runs.get(run).and_then(|standing| standing.namespaces.get(namespace));
         known.is_none_or(|namespace| namespace.pending)
     }
 
-    /// How many entries a run's history has.
+    /// Returns the number of entries of a run's history.
     pub(super) fn length(&self, connection: &Connection, run: &str) -> SqlResult<i64> {
         match self.runs.get(run).and_then(|standing| standing.length) {
             Some(length) => Ok(length),
@@ -87,7 +88,8 @@ impl WriteCache {
         }
     }
 
-    /// A transaction has been committed: what it made of the run's history, where it has any, and of its namespaces.
+    /// Notes the outcome of a committed transaction: the new length of the run's history, if it has changed, and the
+    /// new state of its namespaces.
     pub(super) fn committed(
         &mut self,
         run: &str,
@@ -120,7 +122,7 @@ impl WriteCache {
         }
     }
 
-    /// A run has been removed or changed in another way.
+    /// Forgets a run that was removed or changed other than by a commit.
     pub(super) fn forget(&mut self, run: &str) {
         self.runs.remove(run);
     }

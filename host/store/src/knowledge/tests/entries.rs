@@ -1,4 +1,4 @@
-//! Entries: written, read, listed, searched.
+//! Writing, reading, listing and searching of entries.
 
 use rusqlite::Connection;
 
@@ -67,7 +67,7 @@ fn a_search_ends_whatever_is_stored() {
     let found = store.search("", query, 100);
     assert!(began.elapsed() < 5 * LONGEST_SEARCH, "{:?}", began.elapsed());
     assert!(found == Err(KnowledgeStoreError::Slow) || found.is_ok_and(|hits| hits.len() == 100));
-    // What was interrupted leaves nothing behind, and what ended in time interrupts nothing later.
+    // The interrupted search changed nothing, and a search that ended in time interrupts no later call.
     assert_eq!(store.get("k1").unwrap().as_deref(), Some(text.as_str()));
 }
 

@@ -17,7 +17,7 @@ fn the_digests_are_those_of_the_tables() {
     }
 }
 
-/// Makes a file as version 1 did, with entries.
+/// Creates a file as version 1 did, with entries.
 fn of_version_1(path: &Path, version: i64, entries: &[(String, String)]) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     let connection = Connection::open(path).unwrap();

@@ -1,4 +1,5 @@
-//! What is found, and in which order: as texts in memory are ranked, and as SQLite ranks, which did so until version 1.
+//! Results of searches and their order, compared with the ranking of texts in memory, and with that of SQLite, which
+//! version 1 used.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ fn words_are_those_of_sqlite_whatever_the_character() {
     let connection = Connection::open_in_memory().unwrap();
     connection.execute_batch(FTS).unwrap();
     connection.execute_batch("CREATE VIRTUAL TABLE terms USING fts5vocab ('words', 'instance')").unwrap();
-    // Many characters in each text, each between two letters.
+    // Each text has many characters, each of them between two letters.
     let characters: Vec<char> = ('\0'..=char::MAX).collect();
     let between = |character: &char| format!("a{character}b ");
     let texts: Vec<String> = characters.chunks(500).map(|some| some.iter().map(between).collect()).collect();
@@ -103,7 +104,7 @@ fn entries_are_ranked_as_texts_in_memory_and_as_sqlite_ranks_them() {
                 assert_eq!(keys.len(), expected.len().min(limit as usize), "{round} {query} {prefix}");
                 let scores: BTreeMap<_, _> = expected.iter().cloned().collect();
                 for (key, (_, best)) in keys.iter().zip(&expected) {
-                    // Where scores are as good as equal, the order may be another one.
+                    // Entries whose scores are nearly equal may be in another order.
                     let found = scores.get(key).unwrap();
                     assert!(
                         (found - best).abs() <= 1e-12 * best.abs(),
@@ -116,7 +117,7 @@ fn entries_are_ranked_as_texts_in_memory_and_as_sqlite_ranks_them() {
     assert!(found_any > 5_000, "{found_any}");
 }
 
-/// What a search finds in texts in memory.
+/// Returns the result of a search in texts in memory.
 fn ranked(entries: &[(String, String)], prefix: &str, query: Query, limit: u32) -> Vec<(String, String)> {
     let mut ranking = Ranking::new(query, prefix, limit as usize);
     for (key, text) in entries {
@@ -132,7 +133,7 @@ fn number_of(key: &str) -> i64 {
     number.parse::<i64>().unwrap() + if folder == "a" { 0 } else { 1_000 }
 }
 
-/// What SQLite finds, best first.
+/// Returns the entries that SQLite finds, the best first, with their scores.
 fn by_sqlite(
     connection: &Connection,
     entries: &BTreeMap<String, String>,
@@ -140,7 +141,7 @@ fn by_sqlite(
     prefix: &str,
 ) -> Vec<(String, f64)> {
     let keys: BTreeMap<i64, &String> = entries.keys().map(|key| (number_of(key), key)).collect();
-    // The terms, as version 1 wrote them.
+    // The terms in the form in which version 1 passed them to SQLite.
     let mut terms: Vec<String> = Vec::new();
     for (at, part) in query.split('"').enumerate() {
         let words: Vec<_> = part

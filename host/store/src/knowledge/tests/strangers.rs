@@ -1,4 +1,4 @@
-//! Files that this program has not made.
+//! Files that this program has not written.
 
 use rusqlite::Connection;
 

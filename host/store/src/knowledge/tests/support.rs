@@ -4,29 +4,29 @@ use std::path::{Path, PathBuf};
 
 use crate::KnowledgeStore;
 
-/// A store that has no file yet.
+/// Returns a store that has no file yet.
 pub(super) fn store() -> (tempfile::TempDir, KnowledgeStore) {
     let folder = tempfile::tempdir().unwrap();
     let store = KnowledgeStore::at(&file(&folder));
     (folder, store)
 }
 
-/// The file of the store in a folder.
+/// Returns the path of the store's file in a folder.
 pub(super) fn file(folder: &tempfile::TempDir) -> PathBuf {
     folder.path().join(".ai/state/knowledge.db")
 }
 
-/// Numbers that look random and are the same in every run.
+/// A generator of numbers that look random and are the same in every run.
 pub(super) struct Numbers(pub(super) u64);
 
 impl Numbers {
-    /// The next number below another one.
+    /// Returns the next number, which is below `end`.
     pub(super) fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).unwrap() % end
     }
 
-    /// A text of common and rare words.
+    /// Returns a text of common and rare words.
     pub(super) fn text(&mut self, words: usize) -> String {
         const WORDS: [&str; 12] = [
             "fox",
@@ -44,7 +44,7 @@ impl Numbers {
         ];
         let mut text = String::new();
         for _ in 0..words {
-            // The lower ones are more frequent.
+            // Lower ranks are more frequent.
             let rank = self.below(WORDS.len() + 1).min(self.below(WORDS.len() + 1));
             match WORDS.get(rank) {
                 Some(word) => text.push_str(word),
@@ -56,7 +56,7 @@ impl Numbers {
     }
 }
 
-/// The path with something after its name.
+/// Appends a suffix to the name of a file.
 pub(super) fn with_suffix(file: &Path, suffix: &str) -> PathBuf {
     let mut path = file.as_os_str().to_owned();
     path.push(suffix);

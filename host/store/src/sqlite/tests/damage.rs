@@ -1,4 +1,4 @@
-//! Files that are no longer what was written.
+//! Files that were damaged after they were written.
 
 use std::fs::{self, OpenOptions};
 use std::io::{Seek as _, SeekFrom, Write as _};
@@ -15,7 +15,7 @@ use crate::store::{At, CheckpointStore, Synchronous};
 
 const PAGE: usize = 4096;
 
-/// The page that holds a text.
+/// Returns the index of the page that contains a text.
 fn page_of(file: &Path, text: &str) -> usize {
     let bytes = fs::read(file).unwrap();
     let at = bytes.windows(text.len()).position(|window| window == text.as_bytes());
@@ -28,7 +28,7 @@ fn overwrite(file: &Path, page: usize) {
     file.write_all(&[0xA5; PAGE]).unwrap();
 }
 
-/// Reads the run until it breaks, and gives the number of the last checkpoint and what was said then.
+/// Reads the run until an error occurs, and returns the number of the last checkpoint and the error.
 fn read_until_it_breaks(store: &SqliteStore) -> (u64, StorageError) {
     let mut last = None;
     loop {
@@ -60,7 +60,7 @@ fn what_lies_before_a_damaged_page_stays_readable() {
     let (last, error) = read_until_it_breaks(&store);
     assert!((100..150).contains(&last), "{last}");
     check_message(&error, last);
-    // Asked for everything at once it says the same, and so far it can be read.
+    // A read of everything at once returns the same error, and the checkpoints before it can be read.
     assert_eq!(store.checkpoints("r", "", None, 1_000), Err(ReadError::Storage(error)));
     let count = usize::try_from(last).unwrap() + 1;
     assert_eq!(store.checkpoints("r", "", None, count).unwrap().len(), count);
@@ -145,7 +145,7 @@ fn a_full_disk_keeps_what_was_committed() {
     let kept = |store: &SqliteStore| store.checkpoints("r", "", None, 1_000).unwrap().len() as u64;
     assert_eq!(kept(&store), sequence);
     assert_eq!(store.run("r").unwrap().unwrap().updated_at.0, sequence - 1);
-    // With room again it goes on, here and in another process.
+    // With room again the run continues, here and in another process.
     store.lock().connection.pragma_update(None, "max_page_count", 1_000_000).unwrap();
     write(&store, &guard, &step(sequence));
     write(&place.store(), &guard, &step(sequence + 1));

@@ -1,4 +1,4 @@
-//! That what is committed stays, and what a process held is free once it is gone.
+//! Tests that committed records survive, and that the runs of a process are free after it has ended.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -12,7 +12,7 @@ use crate::error::StorageError;
 use crate::run::RunFilter;
 use crate::store::{At, CheckpointStore, Holder};
 
-/// Tells this test program, started by itself, which file to work on.
+/// The variable with the path of the file on which this test program works when it is started by itself.
 const FILE: &str = "GRAPH_STORE_TEST_FILE";
 
 fn child(program: &Path, test: &str, file: &Path) -> Command {
@@ -22,7 +22,7 @@ fn child(program: &Path, test: &str, file: &Path) -> Command {
     command
 }
 
-/// The child of the next test. On its own it does nothing.
+/// The child process of the next test. It does nothing if it is not started by that test.
 #[test]
 fn writes_until_it_is_killed() {
     let Some(file) = std::env::var_os(FILE) else { return };
@@ -48,7 +48,7 @@ fn a_killed_process_loses_nothing_and_holds_nothing() {
             .spawn()
             .unwrap();
         let output = BufReader::new(writer.stdout.take().unwrap());
-        // It stays open: a child that cannot write any more would end by itself.
+        // The pipe stays open: a child that cannot write any more would end by itself.
         let mut said = output.lines().map(Result::unwrap).filter_map(|line| {
             line.split_once("committed ").map(|(_, number)| number.parse::<u64>().unwrap())
         });
@@ -74,7 +74,7 @@ fn a_killed_process_loses_nothing_and_holds_nothing() {
     }
 }
 
-/// Copies the database and its log as they lie while they are open: what a loss of power leaves.
+/// Copies the database and its log while they are open: that is their state after a power failure.
 fn copy_as_it_lies(from: &Path, to: &Path) {
     fs::create_dir_all(to.parent().unwrap()).unwrap();
     for suffix in ["", "-wal"] {
@@ -97,7 +97,7 @@ fn a_copy_without_a_goodbye_has_everything() {
     copy_as_it_lies(&place.file(), &other.file());
     assert_eq!(other.store().checkpoints("r", "", None, 100).unwrap(), all);
 
-    // A log that ends in the middle of a commit is as if that commit had not been.
+    // A log that ends in the middle of a commit is read as if that commit had not been made.
     copy_as_it_lies(&place.file(), &other.file());
     let wal = other.file().with_extension("db-wal");
     let length = fs::metadata(&wal).unwrap().len();
@@ -105,7 +105,8 @@ fn a_copy_without_a_goodbye_has_everything() {
     assert_eq!(other.store().checkpoints("r", "", None, 100).unwrap(), all[..49]);
 }
 
-/// The child of the next test, which may be somebody who cannot write there. On its own it does nothing.
+/// The child process of the next test, which may have a user id that may not write there. It does nothing if it is not
+/// started by that test.
 #[test]
 fn reads_where_it_cannot_write() {
     let Some(file) = std::env::var_os(FILE) else { return };
@@ -154,7 +155,7 @@ fn a_folder_that_cannot_be_written_can_be_read() {
     }
     let mut command = child(&program, "reads_where_it_cannot_write", &file);
     if fs::metadata("/proc/self").unwrap().uid() == 0 {
-        // Nothing is forbidden to root, so somebody else has to try.
+        // The superuser may do everything, so that the child runs as another user.
         command.uid(65_534);
     }
     let output = command.output().unwrap();

@@ -1,4 +1,4 @@
-//! Who may write to a run, in a file.
+//! Fences of runs in a file.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! That a commit costs what it adds, however long the run is.
+//! Tests that the cost of a commit depends on what it adds, and not on the length of the run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use crate::conformance::sample::{
 use crate::run::RunFilter;
 use crate::store::{At, CheckpointStore, Upkeep as _, Wanted};
 
-/// How the statements that a long run meets find their rows: by nothing less than this.
+/// The ways in which the statements for a long run find their rows: none may be less selective than this.
 const NARROW: [(&str, &str); 12] = [
     ("HEAD", "(run=? AND namespace=?)"),
     ("OWN_HEAD", "(run=? AND namespace=?)"),
@@ -45,7 +45,7 @@ fn no_statement_reads_a_table_from_end_to_end() {
             .unwrap()
             .collect::<Result<_, _>>()
             .unwrap();
-        // Listing runs goes from the newest to older ones until it has enough.
+        // Listing runs reads from the newest run to older ones until it has enough.
         let listing = ["RUNS", "LAST_ROOT"].contains(name);
         for line in plan {
             assert!(listing || line.starts_with("SEARCH"), "{name}: {line}");
@@ -62,7 +62,7 @@ fn parameters(connection: &Connection, statement: &str) -> usize {
     connection.prepare(statement).unwrap().parameter_count()
 }
 
-/// The pages that 50 commits of an append loop write to the log.
+/// Returns the number of pages that 50 commits of an append loop write to the log.
 fn pages_of_fifty_steps(place: &TestFolder, from: u64) -> i64 {
     let store = place.store();
     let guard = acquire_run(&store, "r");
@@ -87,7 +87,7 @@ fn step_100_000_of_an_append_loop_writes_what_step_1_writes() {
     let place = TestFolder::new();
     let store = place.store();
     store.create_run(&run("r")).unwrap();
-    // A value that nobody touches is not written again.
+    // A value that does not change is not written again.
     let large = format!("\"{}\"", "x".repeat(10_000_000));
     commit(&store, "r", &[checkpoint("r", 0, vec![whole("log", 0, "[]"), whole("large", 0, &large)])]);
     let early = pages_of_fifty_steps(&place, 1);
@@ -96,7 +96,7 @@ fn step_100_000_of_an_append_loop_writes_what_step_1_writes() {
         commit(&store, "r", &(first..first + 1_000).map(step).collect::<Vec<_>>());
     }
     let late = pages_of_fifty_steps(&place, 100_051);
-    // The trees are a level or two deeper, and a leaf of each fills up now and then.
+    // Later the trees are a level or two deeper, and sometimes a leaf of one is full.
     assert!(early > 100, "{early} pages");
     assert!(late <= early * 3 / 2, "{early} pages at first, {late} at last");
 
@@ -131,7 +131,7 @@ fn a_step_is_found_without_the_others_and_no_values_are_read_beside_checkpoints(
     assert_eq!(few, many);
 }
 
-/// How many values have no place yet.
+/// Returns the number of values that are not in `value_places` yet.
 fn unplaced(store: &SqliteStore) -> i64 {
     let database = store.lock();
     let query = "SELECT (SELECT ifnull(max(id), 0) FROM channel_values) - last FROM placed";
@@ -148,7 +148,7 @@ fn a_channel_is_read_through_places_that_come_late() {
     }
     let mut most = 0;
     for sequence in 1..1_500 {
-        // Two processes write, each a run of its own.
+        // Two processes write, each to a run of its own.
         for (store, id) in [(&store, "r"), (&other, "s")] {
             let values = vec![segment("log", sequence, "[1]"), whole("count", sequence, "1")];
             commit(store, id, &[checkpoint(id, sequence, values)]);
@@ -162,7 +162,7 @@ fn a_channel_is_read_through_places_that_come_late() {
             assert_eq!(other.values("r", "", &[log, count]).unwrap().len(), expected);
         }
     }
-    // Whoever reads a channel looks through no more than these.
+    // A process that reads a channel searches no more values than these.
     assert!((1_000..1_100).contains(&most), "{most}");
 }
 
@@ -179,7 +179,7 @@ fn the_numbers_of_removed_values_are_given_again() {
     let guard = store.acquire("s", &owner(1)).unwrap();
     store.remove_run(&guard).unwrap();
     drop(guard);
-    // The other process knows the run, and where its values were.
+    // The other process has cached the run, and the positions of its values.
     other.create_run(&run("s")).unwrap();
     for sequence in 0..10 {
         commit(&other, "s", &[checkpoint("s", sequence, vec![whole("log", sequence, "[]")])]);
@@ -201,15 +201,16 @@ fn what_a_batch_voids_is_not_written() {
     let before = changes();
     let tasks = (0..100).map(|number| task("r", 0, &number.to_string(), "x"));
     write(&store, &guard, &tasks.chain([checkpoint("r", 1, vec![])]).collect::<Vec<_>>());
-    // The run's row and the checkpoint, which is the head by itself.
+    // Two rows change: that of the run, and the checkpoint, which is the head itself.
     assert_eq!(changes() - before, 2);
     let before = changes();
     write(&store, &guard, &[checkpoint("r", 2, vec![]), task("r", 2, "t", "x")]);
-    // The same, the task, and that it is the head.
+    // The same two rows change, the task record, and the fence, because the task record is the head.
     assert_eq!(changes() - before, 4);
 }
 
-/// The instructions of SQLite's machine that the statements of a store have taken since it was opened.
+/// Returns the number of instructions of SQLite's virtual machine that the statements of a store have taken since it
+/// was opened.
 fn instructions(store: &SqliteStore) -> u64 {
     let database = store.lock();
     let taken = |text: &str| {
@@ -219,7 +220,7 @@ fn instructions(store: &SqliteStore) -> u64 {
     sql::ALL.iter().map(|(_, text)| taken(text)).sum()
 }
 
-/// A run with so many child runs, each of which ends after three checkpoints and has paused once.
+/// Writes a run with this number of child runs, each of which ends after three checkpoints and has paused once.
 fn with_children(place: &TestFolder, count: u64) -> SqliteStore {
     let store = place.store();
     store.create_run(&run("r")).unwrap();
@@ -238,7 +239,7 @@ fn with_children(place: &TestFolder, count: u64) -> SqliteStore {
     store
 }
 
-/// Reads a history page by page, from the beginning or from where a reader is. Gives how many records there are.
+/// Reads a history page by page, from the position of a reader on. Returns the number of records.
 fn read_on(store: &SqliteStore, after: &mut u64) -> usize {
     let mut count = 0;
     loop {
@@ -317,7 +318,7 @@ fn a_reader_sees_what_others_write_and_what_goes() {
     let all = |store: &SqliteStore| store.history("r", 0, 1_000).unwrap();
     let mut after = 0;
     read_on(&store, &mut after);
-    // Another process, then this one, then both.
+    // First another process writes, then this one, then both.
     let turns: [&[&SqliteStore]; 4] = [&[&other], &[&store], &[&store, &other], &[&other, &store]];
     for (number, writers) in turns.into_iter().enumerate() {
         for (place, writer) in writers.iter().enumerate() {
@@ -367,7 +368,7 @@ fn runs_that_go_together_go_in_few_transactions() {
         assert_eq!(unplaced(&store), 0);
         counted.load(Ordering::Relaxed)
     };
-    // One says who has them and one removes them; what is given back is gone.
+    // One transaction records the owner of all runs, and one removes them; releasing removed runs writes nothing.
     assert_eq!(commits(1, 10), commits(100, 10));
     // No transaction frees much more than 64 MiB.
     assert_eq!(commits(10, 15 << 20), commits(100, 10) + 1);

@@ -1,4 +1,4 @@
-//! That memory does not grow with what a file holds.
+//! Tests that memory use does not grow with the size of the stored values.
 
 use graph_core::record::ErrorCode;
 use graph_core::time::Timestamp;
@@ -29,7 +29,7 @@ fn a_long_run_takes_no_more_memory_than_a_short_one() {
     }
 }
 
-/// A run with something in every table.
+/// Writes a run with something in every table.
 fn fill(place: &TestFolder) {
     let store = place.store();
     let mut new = run("r");
@@ -55,7 +55,8 @@ fn fill(place: &TestFolder) {
     connection.execute_batch("INSERT INTO prunings (run, namespace, note) VALUES (1, '', 'said')").unwrap();
 }
 
-/// Writes what the tables do not take: for that moment they take anything anywhere.
+/// Executes a statement that writes values which the tables do not accept: their constraints are removed for that
+/// moment.
 fn write_anyway(place: &TestFolder, statement: &str) {
     let connection = Connection::open(place.file()).unwrap();
     connection
@@ -77,7 +78,7 @@ fn write_anyway(place: &TestFolder, statement: &str) {
         .unwrap();
 }
 
-/// Reads everything; gives the first refusal.
+/// Reads everything, and returns the first error.
 fn read(place: &TestFolder) -> Option<ReadError> {
     let store = place.reader();
     let reads: [&dyn Fn() -> Option<ReadError>; 11] = [
@@ -99,7 +100,7 @@ fn read(place: &TestFolder) -> Option<ReadError> {
 #[test]
 #[ignore = "a part of the next one, in a process of its own"]
 fn measured_with_what_is_too_large() {
-    // Columns by which rows are found are read where they lie in an index.
+    // Columns by which rows are found are read from an index.
     let short = [
         (
             "runs",
@@ -121,7 +122,7 @@ fn measured_with_what_is_too_large() {
         ("history", "body"),
     ];
     let kept = [("snapshots", "text")];
-    // A table without row ids is a tree of whole rows.
+    // A table without row ids is a tree of complete rows.
     let found_by_key = [("prunings", "note")];
     let mut largest = 0;
     let tables = [

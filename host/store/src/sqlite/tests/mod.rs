@@ -1,4 +1,4 @@
-//! What is particular to a file: that others use it, that it breaks, that the disk is full.
+//! Properties that only a database file has: other processes use it, it can be damaged, and the disk can be full.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -20,14 +20,14 @@ use crate::conformance::Subject;
 use crate::conformance::sample::{checkpoint, commit, run, whole};
 use crate::store::CheckpointStore;
 
-/// The path with something after its name.
+/// Appends a suffix to the name of a file.
 fn with_suffix(file: &Path, suffix: &str) -> PathBuf {
     let mut path = file.as_os_str().to_owned();
     path.push(suffix);
     path.into()
 }
 
-/// A folder for a database.
+/// A temporary folder for a database.
 struct TestFolder(TempDir);
 
 impl TestFolder {
@@ -47,7 +47,7 @@ impl TestFolder {
         SqliteStore::open(&self.file(), read_only()).unwrap()
     }
 
-    /// Makes the run `r` with checkpoints of about 3 KB each, and closes the file.
+    /// Creates the run `r` with checkpoints of about 3 KB each, and closes the file.
     fn fill(&self, checkpoints: u64) {
         let store = self.store();
         store.create_run(&run("r")).unwrap();

@@ -1,4 +1,4 @@
-//! Opening files of every kind.
+//! Opening of files of every kind.
 
 use std::fs;
 use std::path::Path;
@@ -49,7 +49,7 @@ fn a_newer_schema_is_left_alone() {
 #[test]
 fn another_programs_database_is_left_alone() {
     let place = TestFolder::new();
-    // More than a connection reads.
+    // More entries than a connection reads.
     let many: Vec<_> = (0..200).map(|number| format!("CREATE TABLE notes{number} (text);")).collect();
     let many = many.concat();
     let many_of_77 = format!("PRAGMA application_id = 77; {many}");
@@ -109,7 +109,7 @@ fn nothing_is_made_for_reading() {
     fs::create_dir(place.file().parent().unwrap()).unwrap();
     fs::write(place.file(), "").unwrap();
     assert_eq!(refused(&place.file(), read_only()), OpenError::Missing { file: place.file() });
-    // An empty file is as good as none for writing.
+    // For writing, an empty file is treated like a missing one.
     place.store().create_run(&run("r")).unwrap();
 }
 
@@ -193,7 +193,7 @@ fn lock_files_lie_beside_the_file_and_go_away() {
     }
 }
 
-/// The tables of an older version, with what it wrote.
+/// Creates the tables of an older version, and executes statements that write to them.
 pub(super) fn older(place: &TestFolder, version: usize, wrote: &str) {
     fs::create_dir_all(place.file().parent().unwrap()).unwrap();
     let connection = Connection::open(place.file()).unwrap();
@@ -264,7 +264,7 @@ fn every_older_version_is_known_read_and_goes_on() {
     }
 }
 
-/// Whoever only looks at a stranger's database leaves it as it is.
+/// Tests that a process that only reads leaves a database of an older version unchanged.
 #[test]
 fn a_reader_leaves_an_older_schema_as_it_is() {
     for version in 1..SCHEMA_VERSION {

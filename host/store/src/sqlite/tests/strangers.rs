@@ -1,4 +1,4 @@
-//! Files that say that they are ours, and were made by somebody else.
+//! Files with this program's application id that another program has made.
 
 use std::fs::{self, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
@@ -26,7 +26,7 @@ fn alter(file: &Path, statements: &str) {
     connection.execute_batch(statements).unwrap();
 }
 
-/// Opens a file in each way; it is refused, and stays what it is.
+/// Opens a file with each kind of access, and checks that it is refused and remains unchanged.
 fn refused(file: &Path) -> Vec<OpenError> {
     let before = fs::read(file).unwrap();
     let begun = Instant::now();
@@ -144,7 +144,7 @@ fn an_older_file_that_is_not_ours_is_not_brought_up_to_date() {
         for error in refused(&place.file()) {
             assert!(error.to_string().contains("the trigger `t`"), "{error}");
         }
-        // A file of a version that says another one is not what it says.
+        // A file that states another version than that of its tables is refused.
         alter(&place.file(), &format!("DROP TRIGGER t; PRAGMA user_version = {}", version + 1));
         refused(&place.file());
         alter(&place.file(), &format!("PRAGMA user_version = {version}"));
@@ -161,13 +161,13 @@ fn an_older_file_whose_pages_do_not_fit_is_not_brought_up_to_date() {
     let place = TestFolder::new();
     super::opening::older(&place, 3, "");
     let root = root_of(&place.file(), "channel_values_by_channel");
-    // The free list leads to a page of a table, which would be given away.
+    // The free list refers to a page of a table, which would be used for other data.
     let mut file = OpenOptions::new().write(true).open(place.file()).unwrap();
     file.seek(SeekFrom::Start(32)).unwrap();
     file.write_all(&root.to_be_bytes()).unwrap();
     file.write_all(&1_u32.to_be_bytes()).unwrap();
     drop(file);
-    // Who only reads it looks no further than its version.
+    // A process that only reads checks no more than the version.
     let why = ["its pages do not fit", "has to be brought up to version"];
     for (error, why) in refused(&place.file()).iter().zip(why) {
         assert!(error.to_string().contains(why), "{error}");
@@ -182,7 +182,7 @@ fn root_of(file: &Path, name: &str) -> u32 {
 
 const PAGE: usize = 4_096;
 
-/// Puts pages in front of a table, each of which leads to the next one hundreds of times over: its rows come again and again.
+/// Inserts pages before a table, each of which refers to the next one hundreds of times: the rows of the table repeat.
 fn repeat(file: &Path, table: &str, levels: u32) {
     let root = root_of(file, table);
     let mut handle = OpenOptions::new().read(true).write(true).open(file).unwrap();
@@ -235,7 +235,7 @@ fn rows_without_end_come_to_an_end() {
             Err(ReadError::Storage(StorageError::Endless { location: place.file().display().to_string() }))
         );
         assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
-        // The next call has all that it needs.
+        // The next call may do as much work again.
         assert!(store.runs(&RunFilter { limit: Some(1), ..RunFilter::default() }).is_ok());
     }
 }
@@ -286,7 +286,7 @@ fn a_journal_is_not_applied() {
     for error in misplaced(&place.file()) {
         assert_eq!(error, expected);
     }
-    // Of a file without a byte nothing can be changed.
+    // A journal cannot change a file of length 0.
     fs::write(place.file(), "").unwrap();
     assert!(matches!(SqliteStore::open(&place.file(), read_only()), Err(OpenError::Missing { .. })));
     place.store().create_run(&run("r")).unwrap();
@@ -385,7 +385,8 @@ fn a_file_with_a_name_elsewhere_is_not_written() {
     }
 }
 
-/// A maker that is killed leaves it under both names.
+/// Tests that a database can be opened under both names: a process that was killed while it created the database leaves
+/// both.
 #[test]
 #[cfg(unix)]
 fn a_database_may_keep_the_name_under_which_it_was_made() {
@@ -432,7 +433,7 @@ fn a_database_appears_whole() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     assert_eq!(names, ["runs.db"]);
-    // It writes ahead from its first byte on.
+    // It has a write-ahead log from the start.
     assert_eq!(fs::read(place.file()).unwrap()[18..20], [2, 2]);
 }
 
@@ -458,7 +459,7 @@ fn a_connection_is_limited() {
     limited();
 }
 
-/// A run with something in every table that names something, and another one beside it.
+/// Writes two runs, with something in every table that contains names.
 fn two_runs(place: &TestFolder) {
     let store = place.store();
     for id in ["r", "s"] {
@@ -501,7 +502,7 @@ fn a_row_that_is_refused_takes_no_other_with_it() {
     }
 }
 
-/// Values that columns can hold and that nothing here writes.
+/// Tests values that columns can contain and that this program never writes.
 #[test]
 fn a_run_with_a_damaged_row_is_named_and_the_others_are_listed() {
     for (column, value) in [
@@ -536,7 +537,8 @@ fn a_run_with_a_damaged_row_is_named_and_the_others_are_listed() {
     }
 }
 
-/// Every process that takes a run gets the next number: where there is none, it says so, and reading goes on.
+/// Tests a counter of epochs without a next value, which every process needs that acquires a run: the error states a
+/// remedy, and runs can still be read.
 #[test]
 fn a_database_without_a_next_epoch_says_what_to_do() {
     for set in
@@ -614,7 +616,7 @@ fn names_in_records_are_checked_when_they_are_read() {
     }
 }
 
-/// Puts the folder of another database in the place of a folder, by a link or by two renames.
+/// The ways to replace a folder by that of another database: by a link, or by two renames.
 const EXCHANGES: [fn(&Path, &Path, &Path); 2] = [
     |folder, kept, other| {
         fs::rename(folder, kept).unwrap();
@@ -650,19 +652,20 @@ fn a_database_stays_that_of_the_folder_that_is_held() {
         let open = SqliteStore::open(&place, Options::default()).unwrap();
         exchange(&folder, &kept, other.file().parent().unwrap());
         let before = contents(&folder);
-        // The connection that is open, whose log, and whose index of the log, are made only now; locks; and room in the log.
+        // The open connection, which creates its log and the index of the log only now, the locks, and the room in the
+        // log.
         for sequence in 1..4 {
             commit(&open, "r", &[checkpoint("r", sequence, vec![whole("a", sequence, "1")])]);
         }
         open.compact().unwrap();
-        // Connections that are made now, to write and to read.
+        // New connections, for writing and for reading.
         for options in options() {
             let store = SqliteStore::open(&place, options).unwrap();
             assert_eq!(store.checkpoints("r", "", None, 9).unwrap().len(), 4);
         }
         assert_eq!(Format::Runs.inspect(&place).unwrap(), Found::Version(u64::from(SCHEMA_VERSION)));
         assert!(contents(&folder) == before);
-        // A database that is not there yet is made in the folder that is held, and so is what is brought up to date.
+        // A missing database is created in the folder that is held, and a migrated one is written there.
         let fresh = place.folder().file("fresh.db");
         drop(SqliteStore::open(&fresh, Options::default()).unwrap());
         Format::Runs.bring_up_to_date(&place).unwrap();
