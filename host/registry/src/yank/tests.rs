@@ -395,7 +395,7 @@ fn forged_statements_push_no_yank_out_of_the_list() {
         let memory = Memory::default();
         published(&memory, "1.0.0");
         put_list(&memory, &[forged.clone(), vec![envelope.clone()]].concat());
-        // The next statement writes the list anew: whatever was there, the yank is in it.
+        // The next statement rewrites the list, which contains the yank whatever the old list contained.
         let other = envelope_by(1, &other_version(7), 6, true);
         list(&memory, &item, &other, 1, 6, &store()).unwrap();
         assert!(is_yanked(&memory, &item.about), "{number}");
