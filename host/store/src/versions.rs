@@ -1,6 +1,6 @@
 //! Detection of the format version of stored files, without opening them as stores.
 //!
-//! When SQLite opens a database, it may write next to it, and a store migrates older tables. Nothing is written here:
+//! SQLite may write next to a database that it opens, and a store migrates older tables. Nothing is written here:
 //! only the header of a database is read, from the file or, if it is newer there, from the write-ahead log next to it.
 
 use std::io::{self, BufReader, ErrorKind, Read, Seek as _};

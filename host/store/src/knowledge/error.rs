@@ -52,7 +52,7 @@ pub enum KnowledgeStoreError {
     /// A call other than a search took longer than five seconds.
     #[error("the project's knowledge took longer than {} s to answer", LONGEST_CALL.as_secs())]
     Late,
-    /// The file was changed by another program.
+    /// The file does not have the content that this program writes.
     #[error("the project's knowledge cannot be used: {0}")]
     Altered(String),
     /// The path, or a file next to it, cannot be opened safely.

@@ -38,8 +38,8 @@ const LIMITS: [(Limit, i32); 13] = [
 
 /// Configures a connection to a file that may come from a stranger, before anything is read from it.
 pub(crate) fn set(connection: &Connection) -> SqlResult<()> {
-    // The schema may not call functions with side effects, no statement may change internal tables of SQLite, and a
-    // page whose cells do not fit is an error.
+    // The schema may not call functions that reach outside the database, no statement may change the schema directly,
+    // and a page whose cells do not fit is damage: SQLite must not guess its content.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.pragma_update(None, "cell_size_check", true)?;

@@ -177,7 +177,7 @@ fn insert_snapshot(
 ) -> Result<(), WriteError<SnapshotError>> {
     let inserted = connection.prepare_cached(sql::PUT_SNAPSHOT)?.execute(params![digest.as_bytes(), text])?;
     if inserted == 0 {
-        // The text is compared in SQLite's memory, because a copy may be large.
+        // The text is compared without copying it, because it may be long.
         let is_kept = connection
             .prepare_cached(sql::SNAPSHOT)?
             .query_row([digest.as_bytes()], |row| Ok(row.get_ref(0)?.as_str()? == text))?;
