@@ -9,10 +9,10 @@ use graph_core::time::Timestamp;
 
 /// A source of time, which can also wait. Cases use one that is virtual.
 pub trait Clock: fmt::Debug + Send + Sync {
-    /// The present time, which becomes a recorded time of the run.
+    /// Returns the present time. The run's records contain it.
     fn now(&self) -> Timestamp;
 
-    /// Resolves once that time has come.
+    /// Returns a future that resolves at that time or later.
     fn wait_until(&self, at: Timestamp) -> BoxFuture<'static, ()>;
 }
 
@@ -27,7 +27,7 @@ impl Clock for SystemClock {
     }
 
     fn wait_until(&self, at: Timestamp) -> BoxFuture<'static, ()> {
-        // It wakes at least once a day, so that a clock that was set forward is noticed.
+        // The wait ends after at most a day, so that a clock that was set forward is noticed.
         let span = at.since(self.now()).min(Duration::from_hours(24));
         tokio::time::sleep(span).boxed()
     }

@@ -14,12 +14,12 @@ use graph_core::walker::{HookSpec, TaskReport, TaskSpec};
 
 use crate::reservations::Reservations;
 
-/// Receives the calls that components make of the host, on the threads that perform them.
+/// Receives the calls that components make to the host, on the threads that execute the components.
 pub trait CallObserver: fmt::Debug + Send + Sync {
-    /// An attempt of a task has called the host.
+    /// Called when an attempt of a task has called the host.
     fn host_call(&self, task: &str, attempt: u32, call: &HostCall);
 
-    /// A part of a language model's answer has arrived: the answer to a component of this attempt.
+    /// Called when a part of a language model's answer to a component of this attempt has arrived.
     fn model_delta(&self, attempt: &TaskSpec, delta: &ModelDelta) {
         let _ = (attempt, delta);
     }
@@ -45,8 +45,9 @@ pub trait TaskExecutor: fmt::Debug + Send + Sync + 'static {
     /// timeout.
     fn execute(&self, spec: TaskSpec) -> BoxFuture<'static, TaskReport>;
 
-    /// Makes ready what an attempt needs, such as a component that has yet to be compiled: an attempt's timeout begins after that. None if
-    /// everything is ready. An error is the attempt's own, which is then not performed.
+    /// Prepares what an attempt needs, such as a component that has yet to be compiled; the attempt's timeout begins
+    /// after that. Returns `None` if everything is ready. An error becomes the result of the attempt, which is then not
+    /// performed.
     fn prepare(&self, spec: &TaskSpec, is_hook: bool) -> Option<BoxFuture<'static, Result<(), Failure>>> {
         let _ = (spec, is_hook);
         None
@@ -57,18 +58,18 @@ pub trait TaskExecutor: fmt::Debug + Send + Sync + 'static {
         self.execute(spec.call)
     }
 
-    /// What would perform the attempt: the digest of the component, its grant and the engine. None if that is not known,
-    /// or if the attempt would be refused: then no cached result is used for it.
+    /// Returns the digest of what would perform the attempt: the component, its grant and the engine. `None` if it is
+    /// unknown, or if the attempt would be refused: then no cached result is used for it.
     fn performer(&self, spec: &TaskSpec) -> BoxFuture<'static, Option<Digest>> {
         let _ = spec;
         futures::future::ready(None).boxed()
     }
 
-    /// Whether the attempt is expected to end sooner than another thread could start it: it is then performed on the
-    /// driver's own thread. A wrong guess only costs time.
+    /// Reports whether the attempt is expected to end sooner than another thread could start it: it is then performed
+    /// on the driver's own thread. A wrong guess only costs time.
     fn is_brief(&self, spec: &TaskSpec) -> bool;
 
-    /// How many attempts should run in parallel unless the graph limits them.
+    /// Returns the number of attempts that run in parallel unless the graph limits them.
     fn parallelism(&self) -> usize;
 
     /// Sets the observer of the calls that components make.
@@ -76,25 +77,26 @@ pub trait TaskExecutor: fmt::Debug + Send + Sync + 'static {
         let _ = calls;
     }
 
-    /// Hands over what puts reservations of language models on record. An attempt has to wait for that before it asks one,
-    /// so that it counts after a crash.
+    /// Passes the executor the handle through which language model reservations are stored. An attempt has to wait
+    /// until its reservation is stored before it sends a request to a model, so that the reservation counts after a
+    /// crash.
     fn reserve_with(&self, reservations: Reservations) {
         let _ = reservations;
     }
 
-    /// How long the driver waits for an attempt.
+    /// Returns the time after which the driver abandons an attempt.
     fn bound(&self, limits: &TaskLimits) -> Duration {
         limits.timeout
     }
 
-    /// The report of an attempt that was abandoned at its deadline.
+    /// Returns the report of an attempt that was abandoned at its deadline.
     fn timed_out(&self, limits: &TaskLimits) -> TaskReport {
         let message = format!("it did not answer within {}", span(limits.timeout));
         TaskReport::new(Err(Failure::new(Category::Timeout, message)), 0)
     }
 }
 
-/// A duration in the form that documents use.
+/// Formats a duration as documents write it, in the largest of `m`, `s` and `ms` in which it is a whole number.
 pub(crate) fn span(span: Duration) -> String {
     let ms = span.as_millis();
     match ms {

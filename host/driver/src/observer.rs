@@ -9,30 +9,30 @@ use graph_core::walker::{Notice, TaskReport, TaskSpec};
 
 use crate::executor::{CallObserver, CallObservers};
 
-/// Sees what happens in a run. The driver calls it on its own thread, and waits for it.
+/// Receives what happens in a run. The driver calls it on its own thread, and waits for it to return.
 pub trait Observer: Send {
-    /// The walker has emitted a notice.
+    /// Called when the walker has emitted a notice.
     fn notice(&mut self, at: Timestamp, notice: &Notice);
 
-    /// The walker has asked for an attempt of a task. The attempt may have to wait before it starts.
+    /// Called when the walker has requested an attempt of a task. The attempt may have to wait before it starts.
     fn dispatched(&mut self, _at: Timestamp, _spec: &TaskSpec) {}
 
-    /// An attempt of a task starts. For a child run, see [`Notice::ChildStarted`].
+    /// Called when an attempt of a task starts. For a child run, see [`Notice::ChildStarted`].
     fn started(&mut self, _at: Timestamp, _spec: &TaskSpec) {}
 
-    /// An attempt has ended.
+    /// Called when an attempt has ended.
     fn done(&mut self, _at: Timestamp, _task: &str, _attempt: u32, _report: &TaskReport) {}
 
-    /// An attempt was abandoned.
+    /// Called when an attempt was abandoned.
     fn aborted(&mut self, _task: &str, _attempt: u32) {}
 
-    /// Records have been stored.
+    /// Called when records have been stored.
     fn stored(&mut self) {}
 
-    /// The run has stopped in this process, with this status.
+    /// Called when the run has stopped in this process, with this status.
     fn stopped(&mut self, _status: Status) {}
 
-    /// The observer of the calls that components make, if there is one.
+    /// Returns the observer of the calls that components make, if there is one.
     fn calls(&self) -> Option<Arc<dyn CallObserver>> {
         None
     }
@@ -143,7 +143,7 @@ impl Observer for Observers {
     }
 }
 
-/// Two observers, of which the first stays with its owner.
+/// Two borrowed observers.
 pub struct Both<'a>(
     /// The observer that is notified first.
     pub &'a mut dyn Observer,

@@ -18,26 +18,27 @@ use graph_core::walker::{Persist, PersistId};
 use graph_store::{Change, CheckpointStore, CommitError, RunGuard, RunUpdate, Synchronous};
 use tokio::sync::mpsc;
 
-/// How many records may wait for the writer before a run under `durability: async` waits for it: what a crash may lose,
-/// and what waits in memory, does not grow with the run.
+/// Number of records that may wait for the writer before a run under `durability: async` waits for it. It bounds what a
+/// crash may lose and what waits in memory, however long the run is.
 const BACKLOG: usize = 128;
 
-/// How many records may wait for the writer before nothing new is started, under every durability. They take some tenths
-/// of a second to write, which is how long a run may take to stop.
+/// Number of records that may wait for the writer before nothing new is started, under every durability. Writing them
+/// takes some tenths of a second, which is the time that a run may take to stop.
 const BEHIND: usize = 4096;
 
-/// How many bytes of channel values may wait, in the same way as [`BACKLOG`] limits records.
+/// Number of bytes of channel values that may wait, in the same way as [`BACKLOG`] limits records.
 const BACKLOG_BYTES: usize = 32 << 20;
 
-/// Why records are refused once the writer's thread has ended.
+/// Message for records that are refused because the writer's thread has ended.
 const WRITER_ENDED: &str = "the thread that writes to the store has ended";
 
-/// How records reach the store.
+/// The thread and the transactions in which records are written to the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writing {
     /// On the driver's own thread, at once: for a store that does not wait for a disk.
     Inline,
-    /// Like `Inline`, but each record in a transaction of its own, and none left out.
+    /// Like `Inline`, but each record in a transaction of its own, and without leaving out task records that a
+    /// checkpoint makes void.
     OneByOne,
     /// On a thread of its own, which commits all waiting records together.
     Thread,
@@ -48,25 +49,25 @@ pub enum Writing {
 struct Written {
     /// The newest record that was written.
     id: PersistId,
-    /// Why they were refused, if they were.
+    /// The reason for which they were refused, if they were.
     refused: Option<Refusal>,
 }
 
-/// What the walker learns about the records up to one of them.
+/// The outcome of storing the records up to one of them, as it is reported to the walker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Acknowledged {
-    /// The newest record that the walker hears about.
+    /// The newest record that the outcome applies to.
     pub(crate) id: PersistId,
-    /// Why they are not stored, if they are not.
+    /// The reason for which they are not stored, if they are not.
     pub(crate) failed: Option<String>,
 }
 
-/// Why records were refused.
+/// The reasons for which records are refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// They cannot be stored.
     Failed(String),
-    /// Another process holds the run: nothing more may be written about it.
+    /// Another process holds the run: this process may write nothing more to it.
     Lost(String),
 }
 
@@ -88,14 +89,14 @@ impl From<CommitError> for Refusal {
 /// A text that a record names by its digest, and the digest.
 pub(crate) type Text = (Digest, String);
 
-/// A record that waits to be written.
+/// A record that waits to be written, with the texts and the change of the run's row that go with it.
 struct Queued {
     persist: Box<Persist>,
     texts: Vec<Text>,
     update: RunUpdate,
 }
 
-/// How much is passed to the writer's thread at one time.
+/// The size of what is passed to the writer's thread at one time.
 #[derive(Clone, Copy, Debug)]
 struct Batch {
     records: usize,
@@ -110,12 +111,12 @@ impl Batch {
     }
 }
 
-/// What a run has used, its child runs included.
+/// The fuel and the language model usage of a run, its child runs included.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spent {
     /// Fuel of components.
     pub(crate) fuel: u64,
-    /// Of language models.
+    /// Usage of language models.
     pub(crate) model: ModelUse,
 }
 
@@ -128,22 +129,22 @@ pub(crate) struct RecordWriter {
     amendment: RunUpdate,
     /// Records that were pushed since the last commit.
     queue: Vec<Queued>,
-    /// Supersteps of the newest checkpoint that was pushed, and what the run has used by then.
+    /// The number of supersteps of the newest checkpoint that was pushed, and the usage of the run by then.
     standing: Option<(u64, Spent)>,
-    /// The language model that was asked last, as far as a record that was pushed names it.
+    /// The language model that was asked last, according to the records that were pushed.
     model: Option<String>,
     /// The newest record that was pushed.
     newest: PersistId,
-    /// How many records were passed to the thread and are not acknowledged.
+    /// Number of records that were passed to the thread and are not written yet.
     unwritten: usize,
     /// The bytes of their values.
     unwritten_bytes: usize,
     /// Under `async`: the newest record that will count as persisted once fewer records wait.
     held_back: Option<PersistId>,
     acknowledged: VecDeque<Acknowledged>,
-    /// Why it is known that another process holds the run; none while this one does.
+    /// The reason for which another process is known to hold the run; `None` while this process holds it.
     lost: Option<String>,
-    /// Records were stored since the driver last asked.
+    /// True if records were stored since [`Self::take_news`] was called last.
     news: bool,
 }
 
@@ -163,12 +164,12 @@ struct Writer {
     key: SigningKey,
     guard: Arc<RunGuard>,
     durability: Durability,
-    /// How durable a commit is before the run continues.
+    /// The durability of a commit that does not stop the run; one that stops it is always synced.
     synchronous: Synchronous,
 }
 
 impl RecordWriter {
-    /// A writer for the records of one run.
+    /// Creates a writer for the records of one run.
     pub(crate) fn new(
         store: Arc<dyn CheckpointStore>,
         key: SigningKey,
@@ -216,9 +217,9 @@ impl RecordWriter {
         merge(&mut self.amendment, update);
     }
 
-    /// Takes a record. It is written by the next [`Self::commit`].
+    /// Queues a record. It is written by the next [`Self::commit`].
     ///
-    /// `spent` is what the run has used when it stops, including tasks of a superstep that has not committed.
+    /// `spent` is the usage of the run when it stops, including tasks of a superstep that has not committed.
     pub(crate) fn push(
         &mut self,
         persist: Box<Persist>,
@@ -243,7 +244,7 @@ impl RecordWriter {
             let reserved = if hook.reserved { hook.host.model } else { ModelUse::NOTHING };
             spent.model = spent.model.max(hook.host_total.model.plus(hook.lost).plus(reserved));
         }
-        // It is written when it changes, and at no other time.
+        // The model is written only when it changes.
         if let Some(model) = asked_last(&persist.record).filter(|model| self.model.as_deref() != Some(model))
         {
             self.model = Some(model.to_owned());
@@ -255,7 +256,8 @@ impl RecordWriter {
         if update.status.is_some() {
             update.step = self.standing.map(|(step, _)| step).or(update.step);
             if let Some(Spent { fuel, model }) = spent.or(self.standing.map(|(_, known)| known)) {
-                // A row that does not fit into the store could never be written, so that the run could not end either.
+                // The numbers are capped: a row that does not fit into the store could never be written, so that the
+                // run could not end either.
                 (update.fuel, update.model_use) = (Some(fuel.min(LARGEST_FIGURE)), Some(model.counted()));
             }
         }
@@ -315,7 +317,8 @@ impl RecordWriter {
         }
     }
 
-    /// Passes on the outcome of records. If the run is lost, its walker is not notified: it no longer decides anything.
+    /// Queues the outcome of records for the walker. If the run is lost, the walker is not notified: it no longer
+    /// decides anything.
     fn acknowledge(&mut self, written: Option<Written>) {
         let Some(Written { id, refused }) = written else { return };
         let failed = match refused {
@@ -329,28 +332,29 @@ impl RecordWriter {
         self.acknowledged.push_back(Acknowledged { id, failed });
     }
 
-    /// Why another process holds the run, if one does: then nothing more is written.
+    /// Returns the reason for which another process is known to hold the run, if one does. Nothing more is written
+    /// then.
     pub(crate) fn lost(&self) -> Option<&str> {
         self.lost.as_deref()
     }
 
-    /// Whether everything that was pushed is stored.
+    /// Reports whether everything that was pushed is stored.
     pub(crate) const fn is_idle(&self) -> bool {
         self.queue.is_empty() && self.unwritten == 0
     }
 
-    /// Whether so much waits to be written that nothing more should be started: a run that is to stop has to wait for all
-    /// of it.
+    /// Reports whether more than [`BEHIND`] records wait to be written. Nothing more should be started then: a run that
+    /// is to stop has to wait for all of them.
     pub(crate) const fn is_behind(&self) -> bool {
         self.unwritten > BEHIND
     }
 
-    /// Whether something has been stored since the last call.
+    /// Reports whether something has been stored since the last call.
     pub(crate) const fn take_news(&mut self) -> bool {
         std::mem::replace(&mut self.news, false)
     }
 
-    /// The next acknowledgement, if there is one already.
+    /// Returns the next acknowledgement, if there is one already.
     pub(crate) fn try_acknowledged(&mut self) -> Option<Acknowledged> {
         while let Mode::Thread { written, .. } = &mut self.mode
             && let Ok((batch, news)) = written.try_recv()
@@ -378,7 +382,8 @@ impl RecordWriter {
         }
     }
 
-    /// The thread has written these records.
+    /// Notes that the thread has written a batch, and acknowledges it. Under `async`, records were acknowledged when
+    /// they were passed to the thread, unless too many waited.
     fn take(&mut self, batch: Batch, news: Written) {
         self.news = true;
         self.unwritten = self.unwritten.saturating_sub(batch.records);
@@ -393,7 +398,7 @@ impl RecordWriter {
         }
     }
 
-    /// Waits until everything pushed is stored. `Err` says why it could not be.
+    /// Waits until everything pushed is stored. The error is the reason for which it was not.
     pub(crate) async fn flush(&mut self) -> Result<(), Refusal> {
         self.commit(true);
         while self.unwritten > 0 {
@@ -431,7 +436,7 @@ impl fmt::Debug for RecordWriter {
 }
 
 impl Writer {
-    /// Writes until the driver is gone: whatever waits goes into one transaction.
+    /// Writes until the driver is dropped. All records that wait go into one transaction.
     fn serve(
         &self,
         waiting: &blocking::Receiver<Vec<Queued>>,
@@ -454,8 +459,8 @@ impl Writer {
         }
     }
 
-    /// Signs and commits a batch. A task record that a checkpoint of the same batch makes void is not even signed,
-    /// unless all are to be kept.
+    /// Signs and commits a batch. If it is written `together`, a task record that a checkpoint of the same batch makes
+    /// void is not even signed.
     fn write(&self, batch: impl IntoIterator<Item = Queued>, together: bool) -> Option<Written> {
         let batch: Vec<_> = batch.into_iter().collect();
         let id = batch.last()?.persist.id;
@@ -468,7 +473,7 @@ impl Writer {
                 newest.insert(checkpoint.namespace.clone(), checkpoint.sequence);
             }
         }
-        // A pause or an end is always synced.
+        // A batch that pauses or ends the run is always synced.
         let stops = batch.iter().any(|queued| match &queued.persist.record {
             Record::Checkpoint(checkpoint) => checkpoint.end.is_some(),
             Record::Status(status) => status.status != Status::Running,
@@ -511,8 +516,8 @@ impl Writer {
         update: &RunUpdate,
         synchronous: Synchronous,
     ) -> Result<(), Refusal> {
-        // Under `sync` a run continues only once a boundary is stored, and each checkpoint has a signature of its own; everything
-        // else in one transaction shares a signature.
+        // Under `sync` a run continues only once a boundary is stored, and each checkpoint has a signature of its own;
+        // all other records of a transaction share a signature.
         let alone = |record: &UnsignedRecord| {
             self.durability == Durability::Sync && record.kind() == RecordKind::Checkpoint
         };
@@ -522,14 +527,14 @@ impl Writer {
     }
 }
 
-/// What a record means for the run's row.
+/// Derives the change of the run's row from a record.
 fn describe(record: &Record, update: &mut RunUpdate) {
     match record {
         // The row is about the root run.
         Record::Checkpoint(checkpoint) if !checkpoint.namespace.is_empty() => {}
         Record::Status(status) if !status.namespace.is_empty() => {}
         Record::Checkpoint(checkpoint) => {
-            // An update may go back to a checkpoint with other inputs.
+            // An update may have returned the run to a checkpoint with other inputs.
             update.inputs = matches!(checkpoint.source, Source::Inputs | Source::Update { .. })
                 .then_some(checkpoint.inputs);
             if checkpoint.end.is_none() && update.inputs.is_some() {
@@ -561,8 +566,8 @@ fn describe(record: &Record, update: &mut RunUpdate) {
     }
 }
 
-/// The language model that was asked last, as far as a record names one: by what was set aside for it, and otherwise by the
-/// journals of its tasks.
+/// Returns the language model that was asked last, as far as a record names one: the model of its reservation, or
+/// otherwise the last one in the journals of its tasks.
 fn asked_last(record: &Record) -> Option<&str> {
     fn of_journal(journal: &[AttemptJournal]) -> Option<&str> {
         journal.iter().rev().flat_map(|attempt| attempt.entries.iter().rev()).find_map(JournalEntry::model)

@@ -1,4 +1,4 @@
-//! Puts what attempts may use of language models on record before they ask one.
+//! Language model reservations: the store records what an attempt may use before the attempt sends its request.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,22 +11,23 @@ use tokio::sync::{mpsc, oneshot};
 /// A task and its attempt.
 type Name = (Arc<str>, u32);
 
-/// Asks the run that a driver drives to put reservations on record.
+/// A handle by which attempts request that the run stores their reservations.
 #[derive(Clone)]
 pub struct Reservations(mpsc::UnboundedSender<Reservation>);
 
-/// An attempt waits until a reservation is on record.
+/// A request to store a reservation, for which an attempt waits.
 struct Reservation {
     name: Name,
     model: ModelUse,
-    /// The model that it asks.
+    /// The name that the model has in the manifest.
     asks: Arc<str>,
     recorded: oneshot::Sender<()>,
 }
 
 impl Reservations {
-    /// Puts on record that an attempt of a task has used and may use so much of language models, components that it called
-    /// included, and that it asks the one with the name `asks` in the manifest. False if the run does not wait for the attempt any more: then it must not ask.
+    /// Stores a reservation: the language model usage of an attempt of a task so far, that of the components that it
+    /// called included, plus what its next request may use. `asks` is the name of the requested model in the manifest.
+    /// Returns false if the run no longer waits for the attempt, which must not send its request then.
     pub async fn record(&self, task: Arc<str>, attempt: u32, model: ModelUse, asks: Arc<str>) -> bool {
         let (recorded, answer) = oneshot::channel();
         let sent = self.0.send(Reservation { name: (task, attempt), model, asks, recorded });
@@ -40,7 +41,7 @@ impl fmt::Debug for Reservations {
     }
 }
 
-/// The reservations that have arrived, and the attempts that wait.
+/// The reservations that have arrived and the attempts that wait for them.
 pub(crate) struct Desk {
     arriving: mpsc::UnboundedReceiver<Reservation>,
     /// Kept so that `arriving` stays open.
@@ -58,13 +59,13 @@ impl Desk {
         self.sender.clone()
     }
 
-    /// A reservation that has arrived already.
+    /// Returns the event of a reservation that has arrived already.
     pub(crate) fn try_arrived(&mut self) -> Option<Event> {
         let arrived = self.arriving.try_recv().ok()?;
         Some(self.take(arrived))
     }
 
-    /// Waits for a reservation.
+    /// Waits for a reservation and returns its event.
     pub(crate) async fn arrived(&mut self) -> Event {
         match self.arriving.recv().await {
             Some(arrived) => self.take(arrived),
@@ -80,14 +81,14 @@ impl Desk {
         Event::ModelReserved { task, attempt, model, name: Some(asks) }
     }
 
-    /// An attempt's reservation is on record.
+    /// Notifies an attempt that its reservation is stored.
     pub(crate) fn recorded(&mut self, task: Arc<str>, attempt: u32) {
         if let Some(recorded) = self.waiting.remove(&(task, attempt)) {
             let _ = recorded.send(());
         }
     }
 
-    /// An attempt has ended, or was abandoned: it is not answered any more.
+    /// Drops the request of an attempt that has ended or was abandoned: the attempt gets false as the answer.
     pub(crate) fn forget(&mut self, task: &Arc<str>, attempt: u32) {
         if !self.waiting.is_empty() {
             self.waiting.remove(&(Arc::clone(task), attempt));

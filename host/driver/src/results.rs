@@ -1,4 +1,4 @@
-//! Access to the cached results of earlier tasks. Which of them may be used is decided by the walker.
+//! Access to the cached results of earlier tasks. The walker decides which of them are used.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,15 +14,15 @@ use graph_store::CheckpointStore;
 
 use crate::executor::TaskExecutor;
 
-/// Results that may still be on their way to the store, by key and namespace.
+/// Results that the writer may not have stored yet, by key and namespace.
 type OnTheWay = BTreeMap<(Digest, String), CacheEntry>;
 
-/// The results that the store keeps, and those on their way there.
+/// The results in the store, and those that the writer may not have stored yet.
 pub(crate) struct Results {
     store: Arc<dyn CheckpointStore>,
     signer: VerifyingKey,
     on_the_way: Arc<OnTheWay>,
-    /// No cached result is used, and none is stored.
+    /// True if no cached result is used, and none is stored.
     off: bool,
 }
 
@@ -31,12 +31,12 @@ impl Results {
         Self { store, signer, on_the_way: Arc::default(), off: false }
     }
 
-    /// From now on every task is dispatched, and no result is stored.
+    /// Stops using the cache: from now on every task is dispatched, and no result is stored.
     pub(crate) const fn switch_off(&mut self) {
         self.off = true;
     }
 
-    /// Notes results that are on their way to the store.
+    /// Adds results that were passed to the writer.
     pub(crate) fn handed_out(&mut self, results: &[CacheEntry]) {
         if !results.is_empty() {
             let placed =
@@ -45,7 +45,7 @@ impl Results {
         }
     }
 
-    /// Everything that was on its way has been stored.
+    /// Forgets the results that were passed to the writer, because all of them are stored.
     pub(crate) fn stored(&mut self) {
         if !self.on_the_way.is_empty() {
             self.on_the_way = Arc::default();

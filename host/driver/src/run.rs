@@ -27,21 +27,21 @@ const TURNS: u32 = 64;
 /// The number of the attempt under which a hook, which has only one, asks language models.
 const FIRST: u32 = 1;
 
-/// What a driver works with.
+/// The parts from which a driver is built.
 pub struct Parts {
     /// Performs what the walker dispatches: components, text items and functions.
     pub executor: Arc<dyn TaskExecutor>,
     /// The store that the records are written to.
     pub store: Arc<dyn CheckpointStore>,
-    /// Holds the run in that store.
+    /// The guard by which this process holds the run in that store.
     pub guard: Arc<RunGuard>,
-    /// How records are written to the store.
+    /// The thread and the transactions in which records are written to the store.
     pub writing: Writing,
-    /// Signs the records: the host's identity.
+    /// The key that signs the records: the host's identity.
     pub key: SigningKey,
     /// The source of time.
     pub clock: Arc<dyn Clock>,
-    /// When a boundary counts as persisted: as in the walker's setup.
+    /// The point at which a boundary counts as persisted. It has to be that of the walker's setup.
     pub durability: Durability,
 }
 
@@ -64,7 +64,7 @@ pub enum Control {
     Kill,
 }
 
-/// Why a run could not be driven further.
+/// The reasons for which a run could not be driven further.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DriveError {
     /// The walker refused the request; nothing has changed.
@@ -72,13 +72,13 @@ pub enum DriveError {
     Refused {
         /// The code, which stays the same when the message is worded differently.
         code: ErrorCode,
-        /// Why, and what to do.
+        /// The reason, and a remedy.
         message: String,
     },
-    /// Records could not be stored, and the run had already stopped.
+    /// Records could not be stored after the run had already stopped.
     #[error("{0}")]
     Storage(String),
-    /// Another process holds the run now. This walker and its tasks must not be used any more, and nothing more was
+    /// Another process holds the run now. This walker and its tasks must not be used any more. Nothing more was
     /// written.
     #[error("{0}")]
     Lost(String),
@@ -92,14 +92,14 @@ pub struct Driver {
     walker: RunTree,
     writer: RecordWriter,
     tasks: Tasks,
-    /// What attempts want on record before they ask language models.
+    /// The language model reservations of attempts that wait until they are stored.
     desk: Desk,
     results: Results,
     clock: Arc<dyn Clock>,
     timers: Timers,
-    /// The walker has more to do.
+    /// True if the walker has more to do and has returned control only for the moment.
     has_more: bool,
-    /// The walker's own work and the start of attempts alternate: whether an attempt may start next.
+    /// True if an attempt may start next: the walker's own work and the start of attempts alternate.
     begins_next: bool,
     /// Resolves at the time of the earliest timer.
     alarm: Option<(Timestamp, BoxFuture<'static, ()>)>,
@@ -111,7 +111,7 @@ pub struct Driver {
     _guard: Arc<RunGuard>,
 }
 
-/// What is called once records have been stored.
+/// A function that is called whenever records have been stored.
 struct AfterStore(Box<dyn Fn() + Send + Sync>);
 
 impl fmt::Debug for AfterStore {
@@ -121,8 +121,8 @@ impl fmt::Debug for AfterStore {
 }
 
 impl Driver {
-    /// A driver for a new or a restored walker. The run is released when the driver is dropped, unless another owner has
-    /// the guard, too.
+    /// Creates a driver for a new or a restored walker. The run is released when the driver is dropped, unless another
+    /// owner shares the guard.
     pub fn new(walker: RunTree, parts: Parts) -> std::io::Result<Self> {
         let Parts { executor, store, guard, writing, key, clock, durability } = parts;
         let (wishes, control) = mpsc::unbounded_channel();
@@ -146,7 +146,7 @@ impl Driver {
         })
     }
 
-    /// A sender for requests to stop the run.
+    /// Returns a sender for requests to stop the run.
     pub fn control(&self) -> mpsc::UnboundedSender<Control> {
         self.wishes.clone()
     }
@@ -156,7 +156,7 @@ impl Driver {
         self.tasks.observe(calls);
     }
 
-    /// From now on no cached result is used for a task, and none is stored.
+    /// Stops using the cache: from now on no cached result is used for a task, and none is stored.
     pub fn ignore_cache(&mut self) {
         self.results.switch_off();
     }
@@ -173,22 +173,22 @@ impl Driver {
         observer.stored();
     }
 
-    /// The run that is driven.
+    /// Returns the run that is driven.
     pub const fn run(&self) -> &RunTree {
         &self.walker
     }
 
-    /// The present state of the run.
+    /// Returns the present state of the run.
     pub fn summary(&self) -> Summary {
         self.walker.summary()
     }
 
-    /// The state of the run when it stopped. To be called once, when the run is not driven any more.
+    /// Returns the state of the run when it stopped. It may be called once, after the run has stopped.
     pub fn take_summary(&mut self) -> Summary {
         self.walker.take_summary()
     }
 
-    /// Whether another process holds the run: then only that process may do anything about it.
+    /// Reports whether another process holds the run, so that this process may do nothing more with it.
     pub fn is_lost(&self) -> bool {
         self.writer.lost().is_some()
     }
@@ -231,12 +231,12 @@ impl Driver {
                     None => continue,
                 },
             };
-            // That the run is lost may have been noticed just now: then the walker must not decide anything more.
+            // The writer may have noticed just now that the run is lost: then the walker must not decide anything more.
             self.check_held()?;
             stopped = match self.handle(event, observer) {
                 Ok(stopped) => stopped,
-                // A timer that fires as its task ends, or an abort that comes too late: the walker no longer waits for
-                // it.
+                // The walker no longer waits for the event: a timer fired as its task ended, or a task ended as it was
+                // aborted.
                 Err(DriveError::Refused { .. }) => None,
                 Err(error) => return Err(error),
             };
@@ -254,7 +254,7 @@ impl Driver {
         Err(lost)
     }
 
-    /// Passes the walker an event and performs its effects, up to those that have to be waited for.
+    /// Passes the walker an event and performs its effects. Those that take time are only started.
     fn handle(&mut self, event: Event, observer: &mut dyn Observer) -> Result<Option<Status>, DriveError> {
         let now = self.clock.now();
         if let Event::TaskDone { task, attempt, report } = &event {
@@ -311,8 +311,8 @@ impl Driver {
         Ok(stopped)
     }
 
-    /// The texts of the inputs that a resume or a parent brought, and of a graph that the run has written, to be stored with
-    /// the checkpoint that names their digests.
+    /// Returns the texts that are stored with a checkpoint that names their digests: inputs that a resume or a parent
+    /// run has provided, and a graph that the run has written.
     fn new_texts(&self, record: &Record) -> Vec<Text> {
         let Record::Checkpoint(checkpoint) = record else { return Vec::new() };
         let inputs = self.walker.new_inputs(record).map(|inputs| (checkpoint.inputs, inputs));
@@ -320,9 +320,9 @@ impl Driver {
         texts.map(|(digest, value)| (digest, json::canonical_string(&value))).collect()
     }
 
-    /// An event that can be handled at once. Requests to stop come first, then due timers, so that a run which never
-    /// waits can be stopped and ends in time; then stored records, which let the run continue. If too much waits to be
-    /// stored, nothing else is handled.
+    /// Returns an event that can be handled at once. Requests to stop come first, then due timers, so that a run that
+    /// never waits can be stopped and ends in time; then stored records, which let the run continue. If too many
+    /// records wait to be stored, nothing else is handled.
     fn ready(&mut self, observer: &mut dyn Observer) -> Option<Event> {
         if let Ok(wish) = self.control.try_recv() {
             return Some(wish.into());
@@ -357,9 +357,9 @@ impl Driver {
         self.timers.take_due(self.clock.now())
     }
 
-    /// Waits until something happens. If another process holds the run, nothing more does.
+    /// Waits until there is an event. Returns `None` if another process holds the run.
     async fn wait(&mut self, observer: &mut dyn Observer) -> Option<Event> {
-        // That the run is lost may have been noticed meanwhile.
+        // The writer may have noticed during the wait that the run is lost.
         while self.writer.lost().is_none() {
             let earliest = self.timers.earliest();
             if self.alarm.as_ref().map(|(at, _)| *at) != earliest {
@@ -387,8 +387,8 @@ impl Driver {
     }
 }
 
-/// Whether a record says that the run at the top stops. What the run has used is worked out from all its child runs, which very
-/// many of them may be, so that it is not done as each of those stops.
+/// Reports whether a record stops the root run. Only then is the usage of the run added up over all its child runs:
+/// there may be very many of them, so that this is not done whenever one of them stops.
 fn stops_run(record: &Record) -> bool {
     matches!(record, Record::Status(status) if status.namespace.is_empty() && status.status != Status::Running)
 }

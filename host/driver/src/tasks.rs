@@ -31,8 +31,8 @@ enum Work {
     Lookup(BoxFuture<'static, Event>),
 }
 
-/// The work that waits, in the order in which it came. Each can be found by its name: a run that is to stop abandons all of
-/// it, one by one, and very much may wait.
+/// The work that waits, in the order of its arrival. It can be found by name, because a run that is to stop removes all
+/// of it one by one, and there may be very much.
 #[derive(Default)]
 struct Waiting {
     work: BTreeMap<u64, (Name, Work)>,
@@ -97,7 +97,7 @@ enum Ended {
     Lookup(Event),
 }
 
-/// The attempts that wait, and those that run.
+/// The attempts that wait and those that run.
 pub(crate) struct Tasks {
     executor: Arc<dyn TaskExecutor>,
     stopwatch: Stopwatch,
@@ -127,7 +127,7 @@ impl Tasks {
         self.executor.observe(calls);
     }
 
-    /// Whether no attempt waits or runs.
+    /// Reports whether no attempt waits or runs.
     pub(crate) fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.running.is_empty()
     }
@@ -144,7 +144,7 @@ impl Tasks {
         self.waiting.push(name, Work::Hook(spec));
     }
 
-    /// Adds a lookup that precedes an attempt; [`Self::advance`] starts it, and aborting the attempt aborts it.
+    /// Adds a cache lookup that precedes an attempt; [`Self::advance`] starts it, and aborting the attempt aborts it.
     pub(crate) fn add_lookup(&mut self, lookup: Lookup, results: &Results) {
         let told = &lookup.spec.activation;
         let name = (Arc::from(told.task.as_str()), told.attempt);
@@ -197,7 +197,7 @@ impl Tasks {
             };
             let limits = attempt.spec().limits;
             let (executor, stopwatch) = (Arc::clone(&self.executor), self.stopwatch.clone());
-            // What is expected to be brief has been performed before.
+            // An attempt is expected to be brief only if its component has been executed before: it needs no preparation.
             let preparation = if is_brief { None } else { attempt.prepare(&*executor) };
             if let Some(preparation) = preparation {
                 let handle = self.running.spawn(async move {
@@ -246,7 +246,7 @@ impl Tasks {
         }
     }
 
-    /// An attempt that has ended already.
+    /// Returns the event of an attempt that has ended already.
     pub(crate) fn try_ended(&mut self) -> Option<Event> {
         while let Some(ended) = self.running.try_join_next_with_id() {
             if let Some(event) = self.settle(ended) {
@@ -256,7 +256,7 @@ impl Tasks {
         None
     }
 
-    /// The report of an attempt; none for one that was abandoned.
+    /// Returns the event of an attempt that has ended; `None` for one that was abandoned.
     fn settle(&mut self, ended: Result<(Id, Ended), tokio::task::JoinError>) -> Option<Event> {
         let (id, ended) = match ended {
             Ok(ended) => ended,
@@ -286,16 +286,16 @@ impl fmt::Debug for Tasks {
     }
 }
 
-/// Measures how long attempts take.
+/// Measures the duration of attempts.
 #[derive(Clone, Debug)]
 struct Stopwatch {
     clock: Arc<dyn Clock>,
-    /// The start times of attempts are relative to this.
+    /// The time from which the start times of attempts are counted.
     origin: Instant,
 }
 
 impl Stopwatch {
-    /// Adds to a report how long its attempt took.
+    /// Adds the timing of its attempt to a report.
     fn timed(&self, began: Duration, report: TaskReport) -> TaskReport {
         let took = self.origin.elapsed().saturating_sub(began);
         TaskReport { timing: Timing { at: Some(self.clock.now()), began, took }, ..report }
@@ -343,7 +343,7 @@ mod tests {
         waiting.remove(&name(3));
         waiting.remove(&name(0));
         waiting.remove(&name(9));
-        // An attempt with the same number may be made again.
+        // An attempt with the number of a removed one can be added again.
         waiting.push(name(3), work());
         assert_eq!(waiting.places.len(), waiting.work.len());
         assert_eq!(names(waiting), [1, 2, 4, 5, 3].map(name));

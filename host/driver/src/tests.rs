@@ -1,4 +1,4 @@
-//! What reaches the store, when, and what a store that fails does to a run.
+//! The time and durability of commits, and the effect of a failing store on a run.
 
 #![allow(clippy::unwrap_used)]
 
@@ -23,19 +23,19 @@ use serde_json::json;
 
 use crate::{DriveError, Driver, Observer, Parts, SystemClock, TaskExecutor, Writing};
 
-/// Records the durability of each commit, and refuses commits after a given number.
+/// A store that records the durability of each commit, and refuses commits after a given number.
 #[derive(Debug)]
 struct Watched {
     inner: MemoryStore,
     commits: Mutex<Vec<(Vec<RecordKind>, Synchronous)>>,
-    /// Commits that are taken.
+    /// Number of commits that succeed.
     takes: u64,
-    /// Commits with which the run would stop are refused.
+    /// True if commits that would stop the run are refused.
     refuses_stops: bool,
-    /// After the commits that are taken, the run is another holder's.
+    /// True if another process holds the run after the commits that succeed.
     is_taken_over: bool,
     taken: AtomicU64,
-    /// How long a commit takes.
+    /// Duration of a commit.
     slow: Duration,
 }
 
@@ -104,7 +104,7 @@ impl Front for Watched {
 struct Counting {
     calls: Arc<AtomicU64>,
     takes: Duration,
-    /// How long a preparation takes, and what comes of it; without one, everything is ready.
+    /// The duration and the outcome of a preparation; without a value, everything is ready.
     prepares: Option<(Duration, Result<(), Failure>)>,
 }
 
@@ -137,7 +137,7 @@ impl TaskExecutor for Counting {
     }
 }
 
-/// `a`, `b`, `c` one after the other, then `last`.
+/// Returns a graph with the nodes `a`, `b` and `c` one after the other, then `last`.
 fn graph(durability: Durability, last: &str) -> Arc<Graph> {
     let durability = durability.as_str();
     let node = |name: &str, next: &str| {
@@ -208,7 +208,7 @@ fn drive(
     (status, driver)
 }
 
-/// How hard the commits were pressed that bring these records.
+/// Returns the durability of the commits that contain records of this kind.
 fn pressed_with(store: &Watched, wanted: RecordKind) -> Vec<Synchronous> {
     let commits = store.pressed();
     commits.iter().filter(|(kinds, _)| kinds.contains(&wanted)).map(|(_, pressed)| *pressed).collect()
@@ -249,7 +249,7 @@ fn the_timeout_of_an_attempt_begins_when_what_it_needs_is_ready() {
 
 #[test]
 fn sync_starts_no_superstep_before_the_one_before_it_is_stored() {
-    /// Looks into the store whenever a superstep starts.
+    /// Reads the newest checkpoint in the store whenever a superstep starts.
     struct Look(Arc<Watched>, Vec<(u64, Option<u64>)>);
     impl Observer for Look {
         fn notice(&mut self, _: Timestamp, notice: &Notice) {
@@ -268,7 +268,7 @@ fn sync_starts_no_superstep_before_the_one_before_it_is_stored() {
         assert_eq!(status, Ok(Status::Completed));
         let in_order = look.1.iter().all(|(superstep, newest)| *newest == Some(superstep - 1));
         assert_eq!(in_order, stored_first, "{durability:?}: {:?}", look.1);
-        // When the run has ended, all of it is stored, whatever the mode.
+        // When the run has ended, all of it is stored, under every durability.
         assert_eq!(store.checkpoint("r", "", At::Latest).unwrap().unwrap().step, 4);
     }
 }
@@ -294,7 +294,7 @@ fn async_presses_what_matters_into_the_disk() {
 
 #[test]
 fn async_waits_for_a_disk_that_is_slower_than_the_run() {
-    /// How far the run was ahead of the store, in supersteps.
+    /// The greatest number of supersteps that the run was ahead of the store.
     struct Ahead(Arc<Watched>, u64);
     impl Observer for Ahead {
         fn notice(&mut self, _: Timestamp, notice: &Notice) {
@@ -348,9 +348,9 @@ fn a_write_that_fails_fails_the_run() {
             other => panic!("{durability:?}: {other:?}"),
         };
         assert!(message.contains("no room left"), "{message}");
-        // It is not noticed at the end alone: nothing runs beyond the next boundary.
+        // The failure is noticed before the run ends: no task runs beyond the next boundary.
         assert!(calls.load(Ordering::SeqCst) <= 3, "{durability:?}: {calls:?}");
-        // What is stored is a whole beginning of the run.
+        // The store has the beginning of the run without a gap.
         let stored = store.checkpoints("r", "", None, 10).unwrap();
         assert!(stored.len() <= 2, "{durability:?}: {}", stored.len());
         assert!(stored.iter().map(|record| record.sequence).eq(0..stored.len() as u64));
@@ -391,11 +391,11 @@ fn a_run_that_is_lost_is_left_alone() {
                 let Err(DriveError::Lost(message)) = ended else { panic!("{what}: {ended:?}") };
                 assert!(message.contains("run r was taken over"), "{message}");
                 assert!(driver.is_lost(), "{what}");
-                // The walker was not notified that a record could not be stored: it has decided nothing.
+                // The walker was not notified that a record could not be stored, so that it has decided nothing.
                 assert_eq!(driver.summary().error, None, "{what}");
                 let asked = |store: &Watched| (store.taken.load(Ordering::SeqCst), store.pressed().len());
                 assert_eq!(asked(&store), (commits + 1, usize::try_from(commits).unwrap()), "{what}");
-                // What was under way is given up, and nothing begins any more.
+                // The running attempts were abandoned, and no new one starts.
                 let before = calls.load(Ordering::SeqCst);
                 let again = runtime.block_on(driver.drive(Event::CancelRequested, &mut ()));
                 assert!(matches!(again, Err(DriveError::Lost(_))), "{what}: {again:?}");
@@ -424,7 +424,7 @@ fn whoever_takes_a_run_over_goes_on_with_it_undisturbed() {
     let (ended, taken) = runtime.block_on(async {
         let take_over = async {
             tokio::time::sleep(Duration::from_millis(150)).await;
-            // Another process removes the lock: no other holder can get the run before.
+            // Another process removes the lock; until then no other process can acquire the run.
             std::fs::remove_file(SqliteStore::lock_file(&file, "r")).unwrap();
             let taken = other.acquire("r", &sample::owner(2)).unwrap();
             let newest = other.checkpoint("r", "", At::Latest).unwrap().unwrap().sequence;

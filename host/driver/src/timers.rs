@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use graph_core::time::Timestamp;
 use graph_core::walker::TimerId;
 
-/// The timers, and which is the earliest: that is asked after every event, and each of very many child runs has one.
+/// The timers of a run. The earliest is found without a search, because the driver needs it after every event, and each
+/// of very many child runs may have a timer.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
     by_id: BTreeMap<TimerId, Timestamp>,
@@ -13,7 +14,7 @@ pub(crate) struct Timers {
 }
 
 impl Timers {
-    /// Sets a timer, also if it has been set for another time.
+    /// Sets a timer, in place of an earlier setting of the same timer.
     pub(crate) fn set(&mut self, timer: TimerId, at: Timestamp) {
         if let Some(before) = self.by_id.insert(timer.clone(), at) {
             self.by_time.remove(&(before, timer.clone()));
@@ -21,12 +22,12 @@ impl Timers {
         self.by_time.insert((at, timer));
     }
 
-    /// When the next timer fires.
+    /// Returns the time of the earliest timer.
     pub(crate) fn earliest(&self) -> Option<Timestamp> {
         self.by_time.first().map(|(at, _)| *at)
     }
 
-    /// Takes the earliest timer, if its time has come.
+    /// Removes and returns the earliest timer, if it is due.
     pub(crate) fn take_due(&mut self, now: Timestamp) -> Option<TimerId> {
         if self.earliest()? > now {
             return None;

@@ -31,7 +31,7 @@ impl Entry {
         self.kind() == FileType::Symlink
     }
 
-    /// The number of its names (hard links).
+    /// Returns the number of its names (hard links).
     #[allow(clippy::useless_conversion, reason = "its type differs between platforms")]
     pub fn names(&self) -> u64 {
         u64::from(self.0.st_nlink)
@@ -42,12 +42,12 @@ impl Entry {
         u64::try_from(self.0.st_size).unwrap_or(0)
     }
 
-    /// The bytes that it takes up on its disk.
+    /// Returns the number of bytes that it occupies on the disk, which is less than its length if it has holes.
     pub fn on_disk(&self) -> u64 {
         u64::try_from(self.0.st_blocks).unwrap_or(0).saturating_mul(512)
     }
 
-    /// When it was changed last.
+    /// Returns the time of its last modification; 1970-01-01 if the system's value is out of range.
     pub fn modified(&self) -> SystemTime {
         let seconds = u64::try_from(self.0.st_mtime).unwrap_or(0);
         #[allow(clippy::useless_conversion, reason = "its type differs between platforms")]
@@ -60,12 +60,12 @@ impl Entry {
         (self.0.st_dev, self.0.st_ino) == (other.0.st_dev, other.0.st_ino)
     }
 
-    /// The file or folder that a path leads to, links included.
+    /// Returns the entry of the file or folder that a path leads to. Links are followed.
     pub fn at(path: &Path) -> io::Result<Self> {
         Ok(Self(sys::stat(path)?))
     }
 
-    /// The entry of an open file.
+    /// Returns the entry of an open file.
     pub fn of(file: &File) -> io::Result<Self> {
         Ok(Self(sys::fstat(file)?))
     }

@@ -37,12 +37,12 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The refusal that an error is of, if it is of one.
+    /// Returns the refusal that an I/O error carries, if it carries one.
     pub fn of(error: &io::Error) -> Option<&Self> {
         error.get_ref().and_then(|inner| inner.downcast_ref())
     }
 
-    /// The path of what is refused, for messages.
+    /// Returns the path of the refused entry, for messages.
     pub fn path(&self) -> &Path {
         match self {
             Self::Link { path, .. }
@@ -73,15 +73,15 @@ struct Inner {
 /// The purpose for which a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
-    /// To read what is there.
+    /// Opens an existing file for reading.
     Read,
-    /// To read and change what is there. A hard link is refused.
+    /// Opens an existing file for reading and writing. A hard link is refused.
     Change,
-    /// To read and write, made where it is missing. A hard link is refused.
+    /// Opens a file for reading and writing, and creates it if it is missing. A hard link is refused.
     Make,
-    /// To append, made where it is missing. A hard link is refused.
+    /// Opens a file for appending, and creates it if it is missing. A hard link is refused.
     Append,
-    /// To write a file that does not exist yet.
+    /// Creates a file, which must not exist yet, for writing.
     New,
 }
 
@@ -97,7 +97,8 @@ impl Opening {
     }
 }
 
-/// Opens a folder. Where it may be entered and not read, the handle serves to open what is in it.
+/// Opens a folder. On Linux, a folder that may be entered but not read is opened with `O_PATH`: its handle serves only
+/// to reach its entries.
 fn open_folder(at: impl AsFd + Copy, path: &OsStr, follow: OFlags) -> Result<OwnedFd, Errno> {
     let flags = OFlags::DIRECTORY.union(OFlags::CLOEXEC).union(follow);
     match sys::openat(at, path, flags.union(OFlags::RDONLY), Mode::empty()) {
@@ -107,7 +108,7 @@ fn open_folder(at: impl AsFd + Copy, path: &OsStr, follow: OFlags) -> Result<Own
     }
 }
 
-/// Refuses what would lead out of a folder.
+/// Refuses a name that does not name an entry of the folder: an empty one, `.`, `..`, or one with a `/`.
 fn check_name(name: &OsStr) -> io::Result<()> {
     let bytes = name.as_encoded_bytes();
     if matches!(bytes, b"" | b"." | b"..") || bytes.contains(&b'/') {
@@ -117,19 +118,19 @@ fn check_name(name: &OsStr) -> io::Result<()> {
 }
 
 impl HeldFolder {
-    /// Opens a folder that the user has named: links on the way to it are the user's.
+    /// Opens a folder that the user has named. Links in the path are followed, because the user chose them.
     pub fn open(path: &Path) -> io::Result<Self> {
         let named = if path.as_os_str().is_empty() { OsStr::new(".") } else { path.as_os_str() };
         let handle = open_folder(CWD, named, OFlags::empty())?;
         Ok(Self(Arc::new(Inner { handle, path: path.to_owned() })))
     }
 
-    /// The path by which it was opened, for messages.
+    /// Returns the path by which it was opened, for messages.
     pub fn path(&self) -> &Path {
         &self.0.path
     }
 
-    /// Opens a folder in this one.
+    /// Opens a folder in this one, without following a link.
     pub fn step(&self, name: impl AsRef<OsStr>) -> io::Result<Self> {
         let name = name.as_ref();
         check_name(name)?;
@@ -142,7 +143,7 @@ impl HeldFolder {
         }
     }
 
-    /// Opens a folder in this one, and makes it where it is missing.
+    /// Opens a folder in this one, and creates it if it is missing.
     pub fn make(&self, name: impl AsRef<OsStr>) -> io::Result<Self> {
         let name = name.as_ref();
         match self.step(name) {
@@ -155,7 +156,7 @@ impl HeldFolder {
         }
     }
 
-    /// The error of an entry that could not be opened.
+    /// Returns the error for an entry that could not be opened: [`Refusal::Link`] if it is a link, `other` otherwise.
     fn refusal(&self, name: &OsStr, other: Refusal) -> io::Error {
         match self.entry(name) {
             Ok(Some(found)) if found.is_link() => self.link_at(name).into(),
@@ -163,7 +164,7 @@ impl HeldFolder {
         }
     }
 
-    /// The refusal of a link.
+    /// Returns the refusal of a link, with its target.
     pub fn link_at(&self, name: impl AsRef<OsStr>) -> Refusal {
         use std::os::unix::ffi::OsStringExt as _;
         let name = name.as_ref();
@@ -172,7 +173,7 @@ impl HeldFolder {
         Refusal::Link { path: self.0.path.join(name), target: target.into() }
     }
 
-    /// The entry of a name; `None` where there is none.
+    /// Returns the entry of a name; `None` if there is none. A link is not followed.
     pub fn entry(&self, name: impl AsRef<OsStr>) -> io::Result<Option<Entry>> {
         let name = name.as_ref();
         check_name(name)?;
@@ -194,7 +195,7 @@ impl HeldFolder {
         let flags = opening.flags().union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
         let file = match sys::openat(&self.0.handle, name, flags, Mode::from_raw_mode(mode)) {
             Ok(file) => file,
-            // A pipe without a reader, a socket.
+            // A pipe without a reader, or a socket.
             Err(Errno::LOOP | Errno::NXIO) => return Err(self.refusal(name, not_regular())),
             Err(error) => return Err(error.into()),
         };
@@ -212,7 +213,7 @@ impl HeldFolder {
         Ok(file.into())
     }
 
-    /// Reads a regular file of at most `most` bytes. A longer one is [`ErrorKind::FileTooLarge`].
+    /// Reads a regular file of at most `most` bytes. A longer file is the error [`ErrorKind::FileTooLarge`].
     pub fn read(&self, name: impl AsRef<OsStr>, most: u64) -> io::Result<Vec<u8>> {
         let file = self.file(name, Opening::Read)?;
         let mut bytes = Vec::new();
@@ -221,8 +222,8 @@ impl HeldFolder {
         if is_longer { Err(ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
     }
 
-    /// Writes a file, in place of one that may be there: it appears whole or not at all. What is there may be a link, which is
-    /// replaced and not followed.
+    /// Writes a file, and replaces the file or link of that name if there is one. It appears complete or not at all. A
+    /// link is replaced, not followed.
     pub fn replace(
         &self,
         name: impl AsRef<OsStr>,
@@ -240,8 +241,8 @@ impl HeldFolder {
         if written.is_durable { self.sync() } else { Ok(()) }
     }
 
-    /// Writes a file under a name that no one else uses. One that only its owner may read is locked until it is whole, so that
-    /// one that a killed process has left can be distinguished.
+    /// Writes a file under a random name. A file with given permissions is locked until it is complete, so
+    /// that one that a killed process has left can be recognized.
     pub fn draft(
         &self,
         written: Written,
@@ -273,7 +274,7 @@ impl HeldFolder {
         }
     }
 
-    /// Removes a file, or a link without following it.
+    /// Removes a file, or a link (not its target).
     pub fn remove(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
         check_name(name.as_ref())?;
         Ok(sys::unlinkat(&self.0.handle, name.as_ref(), AtFlags::empty())?)
@@ -285,7 +286,8 @@ impl HeldFolder {
         Ok(sys::unlinkat(&self.0.handle, name.as_ref(), AtFlags::REMOVEDIR)?)
     }
 
-    /// Removes a folder with everything in it. Links in it are removed, not followed; nothing there is no error.
+    /// Removes a folder with everything in it. Links in it are removed, not followed. It is no error if there is no
+    /// such folder.
     pub fn remove_all(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
         let missing = |error: io::Error| {
             if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) }
@@ -297,7 +299,7 @@ impl HeldFolder {
         };
         for name in inner.names()? {
             match inner.remove(&name) {
-                // Linux says the former, others the latter.
+                // Linux reports the former, other systems the latter.
                 Err(error)
                     if matches!(error.kind(), ErrorKind::IsADirectory | ErrorKind::PermissionDenied) =>
                 {
@@ -309,14 +311,14 @@ impl HeldFolder {
         self.remove_folder(name).or_else(missing)
     }
 
-    /// Gives an entry another name in this folder.
+    /// Renames an entry within this folder.
     pub fn rename(&self, from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> io::Result<()> {
         check_name(from.as_ref())?;
         check_name(to.as_ref())?;
         Ok(sys::renameat(&self.0.handle, from.as_ref(), &self.0.handle, to.as_ref())?)
     }
 
-    /// Gives a file a second name in this folder.
+    /// Gives a file a second name (a hard link) in this folder.
     pub fn link(&self, from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> io::Result<()> {
         check_name(from.as_ref())?;
         check_name(to.as_ref())?;
@@ -324,7 +326,7 @@ impl HeldFolder {
         Ok(sys::linkat(here, from.as_ref(), here, to.as_ref(), AtFlags::empty())?)
     }
 
-    /// The names in it, in no order.
+    /// Returns the names of its entries, in no particular order.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
         use std::os::unix::ffi::OsStrExt as _;
         let mut names = Vec::new();
@@ -338,7 +340,7 @@ impl HeldFolder {
         Ok(names)
     }
 
-    /// Syncs it, so that the names in it survive a power failure.
+    /// Syncs the folder, so that the names in it survive a power failure.
     pub fn sync(&self) -> io::Result<()> {
         match sys::fsync(&self.0.handle) {
             // Some systems cannot sync folders, and one that cannot be read cannot be synced. The file itself is on the disk.
@@ -347,7 +349,7 @@ impl HeldFolder {
         }
     }
 
-    /// The folder itself.
+    /// Returns the entry of the folder itself.
     pub fn itself(&self) -> io::Result<Entry> {
         Ok(Entry(sys::fstat(&self.0.handle)?))
     }
@@ -367,15 +369,16 @@ impl HeldFolder {
         }
     }
 
-    /// The canonical path of the folder; `None` where its path leads to another folder by now.
+    /// Returns the canonical path of the folder; `None` if that path now leads to another folder.
     pub fn canonical(&self) -> io::Result<Option<PathBuf>> {
         let named = if self.path().as_os_str().is_empty() { Path::new(".") } else { self.path() };
         let path = std::fs::canonicalize(named)?;
         Ok(self.is_at(&path)?.then_some(path))
     }
 
-    /// A path to a name in the folder that leads through its handle, for libraries that open files by their paths. `None` where the
-    /// system has no such paths. It is of use as long as the folder is held.
+    /// Returns a path to a name in the folder that leads through the folder's handle (`/proc/self/fd/…`), for libraries
+    /// that open files by their paths; `None` if the system has no such paths. The path is valid as long as the folder
+    /// is held.
     pub fn through_handle(&self, name: &OsStr) -> Option<PathBuf> {
         if !cfg!(target_os = "linux") {
             return None;
@@ -410,19 +413,19 @@ fn random_name() -> String {
 /// The properties of a file that replaces another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// Waits until file and name are on stable storage.
+    /// True if the write waits until the file and its name are on stable storage.
     pub is_durable: bool,
-    /// Its permissions; those of any new file, where none are given.
+    /// Its permissions; without a value, those of any new file.
     pub mode: Option<u32>,
 }
 
 impl Written {
-    /// A file with the permissions of any new one.
+    /// Returns the properties of a file with the permissions of any new file.
     pub const fn shared(is_durable: bool) -> Self {
         Self { is_durable, mode: None }
     }
 
-    /// A durable file with these permissions.
+    /// Returns the properties of a durable file with these permissions.
     pub const fn with_mode(mode: u32) -> Self {
         Self { is_durable: true, mode: Some(mode) }
     }

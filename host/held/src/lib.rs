@@ -1,8 +1,9 @@
-//! Folders that are held open, and what is in them.
+//! Folders that are held open, and access to their entries through the open handle.
 //!
-//! A project may come from a stranger, and a component may have been granted its folder: whatever a path names can be another
-//! thing between a check and the use. So a path is never followed twice. A folder is opened once, one segment at a time and
-//! without following a link, and everything in it is reached from its handle. A folder that takes its place is not looked at.
+//! A project may come from a stranger, and a component may have been granted its folder. Between a check of a path and
+//! its use, another process can therefore put something else in its place. So a path is never followed twice: a folder
+//! is opened once, segment by segment and without following a link, and everything in it is reached from its handle. A
+//! folder that was put in its place later is never used.
 
 mod entry;
 mod folder;

@@ -1,4 +1,4 @@
-//! Folders and files that need not be there, in folders that are held once they were opened.
+//! Folders and files that need not exist yet. The folder is held open from its first use on.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -9,25 +9,25 @@ use std::sync::{Arc, OnceLock};
 use super::entry::Entry;
 use super::folder::{HeldFolder, Opening, Written};
 
-/// A folder that is opened when it is first needed, and stays the same one from then on. Clones share it.
+/// A folder that is opened at its first use, and remains the same folder from then on. Clones share the handle.
 #[derive(Clone, Debug)]
 pub struct FolderPlace(Arc<Place>);
 
 #[derive(Debug)]
 struct Place {
-    /// The folder that it is in; without one, it is a folder that the user has named.
+    /// The folder that contains it, and its name there; `None` for a folder that the user has named.
     above: Option<(FolderPlace, OsString)>,
     path: PathBuf,
     held: OnceLock<HeldFolder>,
 }
 
 impl FolderPlace {
-    /// A folder that the user has named, which need not be there.
+    /// Returns the place of a folder that the user has named. The folder need not exist.
     pub fn at(path: &Path) -> Self {
         Self(Arc::new(Place { above: None, path: path.to_owned(), held: OnceLock::new() }))
     }
 
-    /// A folder in this one, which need not be there. It is opened without following a link.
+    /// Returns the place of a folder in this one, which need not exist. It is opened without following a link.
     #[must_use]
     pub fn child(&self, name: impl AsRef<OsStr>) -> Self {
         let name = name.as_ref().to_owned();
@@ -35,17 +35,18 @@ impl FolderPlace {
         Self(Arc::new(Place { above: Some((self.clone(), name)), path, held: OnceLock::new() }))
     }
 
-    /// A file in this folder, which need not be there.
+    /// Returns the place of a file in this folder, which need not exist.
     pub fn file(&self, name: impl AsRef<OsStr>) -> FilePlace {
         FilePlace { folder: self.clone(), name: name.as_ref().to_owned() }
     }
 
-    /// Its path, for messages.
+    /// Returns its path, for messages.
     pub fn path(&self) -> &Path {
         &self.0.path
     }
 
-    /// The open folder. One that is missing is [`ErrorKind::NotFound`].
+    /// Returns the open folder, which is opened if it was not yet. If it is missing, the error is
+    /// [`ErrorKind::NotFound`].
     pub fn get(&self) -> io::Result<HeldFolder> {
         self.opened(|| match &self.0.above {
             Some((above, name)) => above.get()?.step(name),
@@ -53,7 +54,7 @@ impl FolderPlace {
         })
     }
 
-    /// The open folder. It and the ones that it is in are made where they are missing.
+    /// Returns the open folder. It and the folders around it are created if they are missing.
     pub fn make(&self) -> io::Result<HeldFolder> {
         self.opened(|| {
             if let Some((above, name)) = &self.0.above {
@@ -69,19 +70,19 @@ impl FolderPlace {
         if let Some(held) = self.0.held.get() {
             return Ok(held.clone());
         }
-        // Where two threads open it at once, both use the one that was first.
+        // If two threads open it at the same time, both use the handle that was stored first.
         let opened = open()?;
         Ok(self.0.held.get_or_init(|| opened).clone())
     }
 
-    /// True if there is such a folder, or something in its place that is refused.
+    /// Reports whether the folder, or something in its place that is refused, exists.
     pub fn exists(&self) -> bool {
         let is_absent =
             |error: &io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
         match self.get() {
             Ok(_) => true,
             Err(error) if error.kind() == ErrorKind::NotFound => false,
-            // Where a file is in the place of a folder around it, there is nothing either.
+            // If one of its parents is a file, the folder does not exist either.
             Err(_) => {
                 std::fs::symlink_metadata(self.path()).map_or_else(|error| !is_absent(&error), |_| true)
             }
@@ -107,7 +108,7 @@ impl From<&Self> for FolderPlace {
     }
 }
 
-/// A file in a folder that is held once it was opened. It need not be there.
+/// A file, which need not exist, in a folder that is held open from its first use on.
 #[derive(Clone, Debug)]
 pub struct FilePlace {
     folder: FolderPlace,
@@ -115,28 +116,28 @@ pub struct FilePlace {
 }
 
 impl FilePlace {
-    /// A file that the user has named.
+    /// Returns the place of a file that the user has named.
     pub fn at(path: &Path) -> Self {
         let folder = path.parent().unwrap_or(Path::new(""));
         FolderPlace::at(folder).file(path.file_name().unwrap_or_default())
     }
 
-    /// The folder that it is in.
+    /// Returns the folder that contains it.
     pub fn folder(&self) -> &FolderPlace {
         &self.folder
     }
 
-    /// Its name in the folder.
+    /// Returns its name in the folder.
     pub fn name(&self) -> &OsStr {
         &self.name
     }
 
-    /// Its path, for messages.
+    /// Returns its path, for messages.
     pub fn path(&self) -> PathBuf {
         self.folder.path().join(&self.name)
     }
 
-    /// The file next to it whose name has a suffix in addition.
+    /// Returns the place of the file in the same folder whose name is this one's followed by a suffix.
     #[must_use]
     pub fn beside(&self, suffix: &str) -> Self {
         let mut name = self.name.clone();
@@ -144,7 +145,7 @@ impl FilePlace {
         Self { folder: self.folder.clone(), name }
     }
 
-    /// The entry of the file; `None` where it or its folder is missing.
+    /// Returns the entry of the file; `None` if the file or its folder is missing.
     pub fn entry(&self) -> io::Result<Option<Entry>> {
         match self.folder.get() {
             Ok(folder) => folder.entry(&self.name),
@@ -153,22 +154,22 @@ impl FilePlace {
         }
     }
 
-    /// The entry of the file, which has to be there.
+    /// Returns the entry of the file. If it is missing, the error is [`ErrorKind::NotFound`].
     pub fn found(&self) -> io::Result<Entry> {
         self.entry()?.ok_or_else(|| io::Error::new(ErrorKind::NotFound, "it was removed a moment ago"))
     }
 
-    /// True if it exists, or cannot be looked at.
+    /// Reports whether the file exists. A file that cannot be examined counts as existing.
     pub fn exists(&self) -> bool {
         self.entry().map_or(true, |found| found.is_some())
     }
 
-    /// True if it is still the file that was opened.
+    /// Reports whether the name still refers to the file that was opened.
     pub fn is_still(&self, opened: &Entry) -> bool {
         self.found().is_ok_and(|named| named.is_same(opened))
     }
 
-    /// Opens it, as [`HeldFolder::file`] does. The folder is made where the file may be made.
+    /// Opens the file, as [`HeldFolder::file`] does. An opening that may create the file creates its folder, too.
     pub fn open(&self, opening: Opening) -> io::Result<File> {
         let folder = match opening {
             Opening::Read | Opening::Change => self.folder.get()?,
@@ -177,12 +178,12 @@ impl FilePlace {
         folder.file(&self.name, opening)
     }
 
-    /// Reads it, as [`HeldFolder::read`] does.
+    /// Reads the file, as [`HeldFolder::read`] does.
     pub fn read(&self, most: u64) -> io::Result<Vec<u8>> {
         self.folder.get()?.read(&self.name, most)
     }
 
-    /// Writes it, as [`HeldFolder::replace`] does. The folder is made where it is missing.
+    /// Writes the file, as [`HeldFolder::replace`] does. The folder is created if it is missing.
     pub fn replace(
         &self,
         written: Written,
@@ -191,7 +192,6 @@ impl FilePlace {
         self.folder.make()?.replace(&self.name, written, fill)
     }
 
-    /// Removes it.
     pub fn remove(&self) -> io::Result<()> {
         self.folder.get()?.remove(&self.name)
     }

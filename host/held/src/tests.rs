@@ -1,4 +1,4 @@
-//! Folders that are exchanged, and links, pipes and folders where files are to be.
+//! Folders that another folder replaces while they are held, and links, pipes and folders in the place of files.
 
 #![allow(clippy::unwrap_used)]
 
@@ -112,7 +112,7 @@ fn whatever_takes_the_place_of_a_held_folder_is_not_touched() {
             folder.get().unwrap();
             swap(&projects);
             let before = projects.other();
-            // It is done in the folder that is held, or it fails where that is gone.
+            // The operation takes effect in the folder that is held, or it fails because that folder was removed.
             let _: io::Result<()> = operation(&folder);
             assert!(projects.other() == before, "{name}");
         }
@@ -147,7 +147,7 @@ fn a_link_that_leads_out_is_neither_entered_nor_opened() {
         assert_eq!(refused(error), (projects.at("mine/state/evil"), projects.at("other/state/a")));
     }
     assert_eq!(state.file("evil").open(Opening::New).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
-    // It is replaced and removed itself.
+    // The link itself is replaced and removed, not its target.
     state.file("evil").replace(Written::with_mode(0o600), put("own")).unwrap();
     assert_eq!(fs::read(projects.at("mine/state/evil")).unwrap(), b"own");
     mine.get().unwrap().remove_all("evil").unwrap();

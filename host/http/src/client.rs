@@ -23,11 +23,13 @@ use crate::connect::{AddressError, Connector};
 
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("graph-host/", env!("CARGO_PKG_VERSION")));
 
-/// Sends requests over HTTP/1.1 and TLS, each within a time of its own, and keeps connections for the next request. It
-/// follows no redirects. Proxies are those that the environment names (`HTTPS_PROXY` and its like, as curl reads them).
+/// Sends requests over HTTP/1.1 and TLS, each within its own time limit, and keeps connections open for later requests.
+/// It follows no redirects. Its proxies are those that the environment names (`HTTPS_PROXY` and its like, as curl reads
+/// them).
 ///
-/// Its calls block the calling thread, which may be one of an asynchronous runtime: connections belong to a thread of the
-/// client's own. Clones share it; it ends with the last of them.
+/// Its calls block the calling thread. They may be made within an asynchronous runtime, because the client drives its
+/// connections on a thread of its own. Clones share the client; the thread ends when the last clone and the
+/// last response are dropped.
 #[derive(Clone, Debug)]
 pub struct Client {
     pool: legacy::Client<Connector, Full<Bytes>>,
@@ -35,7 +37,7 @@ pub struct Client {
     thread: Arc<Thread>,
 }
 
-/// Why there is no response, or not all of it.
+/// The reasons for which there is no response, or only a part of one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// There was no complete response within the time of the request.
@@ -50,13 +52,13 @@ pub enum Error {
 }
 
 impl Client {
-    /// A client without connections.
+    /// Creates a client without connections.
     pub fn new() -> io::Result<Self> {
         Self::with_proxies(Matcher::from_env(), None)
     }
 
-    /// A client that connects only to addresses for which this is true, whatever a name resolves to. A proxy may have any address; it
-    /// resolves names itself.
+    /// Creates a client that connects only to addresses that `permits` accepts, also for names, by the addresses that
+    /// they resolve to. The address of a proxy is not checked, and a proxy resolves names itself.
     pub fn reaching(permits: fn(IpAddr) -> bool) -> io::Result<Self> {
         Self::with_proxies(Matcher::from_env(), Some(permits))
     }
@@ -69,12 +71,13 @@ impl Client {
         Ok(Self { pool, connector, thread: Arc::new(Thread::start()?) })
     }
 
-    /// Sends a request and waits for the head of its response. The time counts until the end of the response's body.
+    /// Sends a request and waits for the head of its response. `time` limits the whole exchange, the response's body
+    /// included.
     pub fn send(&self, mut request: Request<Bytes>, time: Duration) -> Result<Response, Error> {
         let fields = request.headers_mut();
         fields.entry(USER_AGENT).or_insert(AGENT);
         fields.entry(ACCEPT).or_insert(HeaderValue::from_static("*/*"));
-        // A tunnel has it in the request that opens it.
+        // For HTTPS, the request that opens the tunnel carries this header field.
         if request.uri().scheme() == Some(&Scheme::HTTP)
             && let Some(proxy) = self.connector.proxy(request.uri())
             && let Some(field) = proxy.basic_auth()
@@ -94,24 +97,24 @@ impl Client {
 #[derive(Debug)]
 pub struct Response {
     head: Parts,
-    /// None at its end, and after an error.
+    /// `None` after the end of the body, and after an error.
     body: Option<Incoming>,
     deadline: Instant,
     thread: Arc<Thread>,
 }
 
 impl Response {
-    /// The status of the response, as the server sent it.
+    /// Returns the status of the response, as the server sent it.
     pub fn status(&self) -> StatusCode {
         self.head.status
     }
 
-    /// The fields of its head.
+    /// Returns the header fields of the response.
     pub fn headers(&self) -> &HeaderMap {
         &self.head.headers
     }
 
-    /// The next piece of the body, of any length; none at its end.
+    /// Returns the next piece of the body, of any length; `None` at the end.
     pub fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
         let Some(mut body) = self.body.take() else { return Ok(None) };
         let (body, read) = self.thread.run(self.deadline, async move {
@@ -119,7 +122,7 @@ impl Response {
                 match body.frame().await {
                     None => return (None, Ok(None)),
                     Some(Err(error)) => return (None, Err(failed(&error))),
-                    // The rest of what may come is trailers.
+                    // Frames without data are trailers, which are ignored.
                     Some(Ok(frame)) => {
                         if let Ok(data) = frame.into_data() {
                             return (Some(body), Ok(Some(data)));
@@ -133,7 +136,7 @@ impl Response {
     }
 }
 
-/// The last of the reasons: the first ones say what was tried.
+/// Returns an error with the innermost source as its reason: the outer ones only name the attempted operation.
 fn failed(error: &(dyn StdError + 'static)) -> Error {
     let mut last = error;
     while let Some(source) = last.source() {
@@ -156,7 +159,8 @@ impl Thread {
         Ok(Self(Some(builder.build()?)))
     }
 
-    /// Waits for a future that the thread drives. Not by `block_on`, which must not be called within a runtime.
+    /// Waits for a future that the thread drives. `block_on` is not used, because it must not be called within a
+    /// runtime.
     fn run<T: Send + 'static>(
         &self,
         deadline: Instant,
@@ -175,7 +179,7 @@ impl Thread {
 
 impl Drop for Thread {
     fn drop(&mut self) {
-        // Without waiting, which must not be done within a runtime.
+        // `shutdown_background` does not wait for the thread: waiting is not allowed within a runtime.
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
         }

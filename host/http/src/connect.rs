@@ -20,9 +20,9 @@ use tower_service::Service;
 
 use crate::tls::Tls;
 
-/// How long it may take until a connection can be used, with its proxy and TLS.
+/// Time limit for establishing a connection, proxy and TLS included.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long a connection may be silent before it is asked whether it still exists.
+/// Time without traffic after which TCP keepalive probes whether the peer still exists.
 const KEEPALIVE: Duration = Duration::from_secs(15);
 
 type BoxError = Box<dyn StdError + Send + Sync>;
@@ -32,11 +32,11 @@ type Connecting = Pin<Box<dyn Future<Output = Result<Link, BoxError>> + Send>>;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it is at the address {address}, which is not permitted here")]
 pub struct AddressError {
-    /// The address, or the first one of a name that has no other.
+    /// The refused address; for a name, the first of its addresses, all of which are refused.
     pub address: IpAddr,
 }
 
-/// Resolves names to the addresses that may be connected to.
+/// Resolves names, and keeps only the addresses that the client may connect to.
 #[derive(Clone, Debug)]
 struct Resolver {
     system: GaiResolver,
@@ -68,18 +68,18 @@ impl Service<Name> for Resolver {
     }
 }
 
-/// The address that a URI has in the place of a name.
+/// Returns the IP address that a URI has as its host, if its host is one.
 fn literal(to: &Uri) -> Option<IpAddr> {
     let host = to.host()?;
     let host = host.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).unwrap_or(host);
     host.parse().ok()
 }
 
-/// Connects to what a URI names, through a proxy where the environment says so.
+/// Connects to the host of a URI, through a proxy if the environment names one for it.
 #[derive(Clone, Debug)]
 pub(crate) struct Connector {
     direct: Direct,
-    /// Connects to proxies, whose addresses are the user's.
+    /// Connects to proxies. Their addresses are not checked, because the user chose them.
     to_proxy: Direct,
     proxies: Arc<Matcher>,
     permits: Option<fn(IpAddr) -> bool>,
@@ -99,13 +99,13 @@ impl Connector {
         Self { direct, to_proxy, proxies: Arc::new(proxies), permits }
     }
 
-    /// The proxy for a URI, if there is one.
+    /// Returns the proxy for a URI, if there is one.
     pub(crate) fn proxy(&self, to: &Uri) -> Option<Intercept> {
         self.proxies.intercept(to)
     }
 
     async fn connect(self, to: Uri) -> Result<Link, BoxError> {
-        // An address in the place of a name is not resolved.
+        // A host that is an IP address does not pass the resolver, so it is checked here.
         if let (Some(address), Some(permits)) = (literal(&to), self.permits)
             && !permits(address)
         {
@@ -183,10 +183,10 @@ impl Service<Uri> for Direct {
     }
 }
 
-/// A connection, whatever it is made of.
+/// A connection: TCP or TLS, direct or through a proxy.
 pub(crate) struct Link {
     stream: Box<dyn Stream>,
-    /// Whether requests are addressed to a proxy, which forwards them.
+    /// True if requests are addressed to a proxy, which forwards them.
     is_proxied: bool,
 }
 

@@ -16,24 +16,24 @@ pub struct Tls {
     config: OnceLock<Result<Arc<ClientConfig>, String>>,
 }
 
-/// Why a connection is not secure.
+/// The reasons for which no TLS connection was established.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// The root certificates of the system cannot be used.
     #[error("TLS cannot be set up: {0}")]
     Setup(String),
-    /// No certificate can be for this host.
+    /// The host is neither a DNS name nor an IP address, so that no certificate can be issued for it.
     #[error("the host is not a name that a certificate can have")]
     Name,
     /// The server's certificate is refused.
     #[error("invalid peer certificate: {reason}")]
     Certificate {
-        /// The `rustls::CertificateError` as programs name it, such as `UnknownIssuer`.
+        /// The `Debug` form of the `rustls::CertificateError`, such as `UnknownIssuer`, for programs.
         name: String,
-        /// What is wrong with it.
+        /// The fault of the certificate, for people.
         reason: String,
     },
-    /// The connection ended, or the server does not speak TLS as it should.
+    /// The connection ended, or the server violated the TLS protocol.
     #[error(transparent)]
     Handshake(io::Error),
 }
@@ -50,7 +50,8 @@ impl Tls {
         made.clone().map_err(TlsError::Setup)
     }
 
-    /// Speaks TLS with a host, a name or an address, over a connection to it. The host's certificate is checked.
+    /// Establishes TLS over a connection to a host, which is a name or an IP address. The host's certificate is
+    /// checked.
     pub async fn connect<S>(&self, host: &str, stream: S) -> Result<TlsStream<S>, TlsError>
     where
         S: AsyncRead + AsyncWrite + Unpin,

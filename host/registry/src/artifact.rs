@@ -1,4 +1,5 @@
-//! The artifacts of published items: a component is the CNCF's Wasm OCI artifact, a text an artifact of our own.
+//! The artifacts of published items: a component is stored as the CNCF's Wasm OCI artifact, a text as an artifact type
+//! of this project.
 //!
 //! | Item | Artifact | Configuration | Layer |
 //! |---|---|---|---|
@@ -30,16 +31,16 @@ use crate::manifest::{Descriptor, Manifest, annotation, media};
 
 /// The media type of the configuration of a text's artifact.
 pub const ITEM_CONFIG: &str = "application/vnd.graph-host.item.config.v1+json";
-/// The largest component, in bytes. Larger ones could not be compiled either.
+/// Maximum size of a component, in bytes. Larger ones could not be compiled either.
 pub const MOST_COMPONENT: u64 = 64 << 20;
-/// The largest text, in bytes.
+/// Maximum size of a text, in bytes.
 pub const MOST_TEXT: u64 = 16 << 20;
-/// The largest configuration, in bytes.
+/// Maximum size of a configuration, in bytes.
 pub const MOST_CONFIG: u64 = 1 << 20;
-/// How many items a graph may bring along.
+/// Maximum number of items that an artifact of a graph may list as used by the graph.
 pub const MOST_USES: usize = 256;
 
-/// What the world of a component exports.
+/// The interface that a component of the world `node` exports.
 const EXPORT: &str = "graph-host:node/action@0.1.0";
 
 /// The kind of item in an artifact.
@@ -60,7 +61,7 @@ impl Kind {
     /// All kinds of items that can be published.
     pub const ALL: [Self; 4] = [Self::Component, Self::Graph, Self::Knowledge, Self::Directive];
 
-    /// Its name, as `--json` and the lockfile have it.
+    /// Returns its name, as `--json` and the lockfile contain it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Component => "component",
@@ -70,7 +71,7 @@ impl Kind {
         }
     }
 
-    /// The kind of text that its signature covers; none for a component.
+    /// Returns the kind of text that its signature covers; `None` for a component.
     pub const fn text_kind(self) -> Option<TextKind> {
         match self {
             Self::Component => None,
@@ -80,7 +81,7 @@ impl Kind {
         }
     }
 
-    /// The type of the item.
+    /// Returns the type of the item.
     pub const fn item_type(self) -> ItemType {
         match self {
             Self::Component | Self::Graph => ItemType::Tool,
@@ -89,7 +90,7 @@ impl Kind {
         }
     }
 
-    /// The artifact type of texts; a component is known by its configuration.
+    /// Returns the artifact type of a text; `None` for a component, which is recognized by its configuration.
     pub const fn artifact_type(self) -> Option<&'static str> {
         match self {
             Self::Component => None,
@@ -99,12 +100,12 @@ impl Kind {
         }
     }
 
-    /// The kind of an artifact that a manifest describes; `None` for anything else.
+    /// Returns the kind of an artifact by its manifest; `None` for any other artifact.
     pub fn of(manifest: &Manifest) -> Option<Self> {
         Self::of_type(manifest.artifact_type.as_deref(), &manifest.config.media_type)
     }
 
-    /// The kind of an artifact type and the type of a configuration.
+    /// Returns the kind for an artifact type and the media type of a configuration; `None` for any others.
     pub fn of_type(artifact_type: Option<&str>, config: &str) -> Option<Self> {
         if config == media::WASM_CONFIG {
             return Some(Self::Component);
@@ -114,7 +115,7 @@ impl Kind {
         })
     }
 
-    /// The media types that its layer may have, each with the extension of the file.
+    /// Returns the media types that its layer may have, each with the file extension.
     pub const fn layers(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Component => &[(media::WASM, "wasm")],
@@ -124,7 +125,7 @@ impl Kind {
         }
     }
 
-    /// The largest layer, in bytes.
+    /// Returns the maximum size of its layer, in bytes.
     pub const fn most(self) -> u64 {
         match self {
             Self::Component => MOST_COMPONENT,
@@ -133,17 +134,18 @@ impl Kind {
     }
 }
 
-/// An item that a graph brings along, because its nodes name it.
+/// An item that is published along with a graph, because the graph's nodes name it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Use {
     /// The id under which it is installed.
     pub id: String,
-    /// Whether it is a component, a graph, knowledge or a directive.
+    /// The kind of the item.
     pub kind: Kind,
-    /// The version that the statement or signature line covers.
+    /// The version that the signed statement or the signature line covers.
     pub version: String,
-    /// The digest of its manifest. In a registry it is in the repository `base/id`, where the graph is in `base/its-id`.
+    /// The digest of its manifest. In a registry, the manifest is in the repository `base/id` if the graph is in
+    /// `base/its-id`.
     pub manifest: Digest,
 }
 
@@ -153,11 +155,11 @@ pub struct Use {
 pub struct ItemConfig {
     /// The id under which it is installed.
     pub id: String,
-    /// Whether it is a graph, knowledge or a directive.
+    /// The kind of the item: graph, knowledge or directive.
     pub kind: Kind,
-    /// The version that the statement or signature line covers.
+    /// The version that the signature line covers.
     pub version: String,
-    /// The items that it brings along, in order of ids.
+    /// The items that are published along with it, in order of ids.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uses: Vec<Use>,
 }
@@ -165,14 +167,14 @@ pub struct ItemConfig {
 /// An item that can be published: its signature was verified.
 #[derive(Clone, Debug)]
 pub struct Item<'i> {
-    /// Its id, kind, version and the items that it brings along.
+    /// Its id, kind, version and the items that are published along with it.
     pub config: ItemConfig,
     /// A description in a sentence.
     pub description: Option<&'i str>,
     /// The time of its signature, or one that the user chose. It must not change between two publications of the same
     /// item.
     pub created: Option<Timestamp>,
-    /// The bytes and what signs them.
+    /// The bytes and their signature.
     pub content: Content<'i>,
 }
 
@@ -198,20 +200,20 @@ pub enum Content<'i> {
 /// An artifact: its manifest, and the blobs that belong to it.
 #[derive(Clone, Debug)]
 pub struct Artifact {
-    /// The OCI manifest, whose digest is the identity of the artifact.
+    /// The OCI manifest, whose digest identifies the artifact.
     pub manifest: Manifest,
     /// The configuration and the layers, in this order.
     pub blobs: Vec<Vec<u8>>,
 }
 
 impl Artifact {
-    /// The digest of the manifest, which identifies the artifact.
+    /// Returns the digest of the manifest, which identifies the artifact.
     pub fn digest(&self) -> Digest {
         Digest::of_bytes(&self.manifest.to_bytes())
     }
 }
 
-/// A text's format does not fit its kind.
+/// The error for a file extension in which an item of this kind is not published.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} is not published from a `.{extension}` file", kind.as_str())]
 pub struct NoLayer {
@@ -219,7 +221,8 @@ pub struct NoLayer {
     extension: String,
 }
 
-/// The artifact of an item, and for a component that of its signature. The same item always gives the same bytes.
+/// Builds the artifact of an item, and for a component that of its signature. The same item always gives the same
+/// bytes.
 pub fn artifacts(item: &Item<'_>) -> Result<(Artifact, Option<Artifact>), NoLayer> {
     let config = &item.config;
     let mut annotations = BTreeMap::from([
@@ -271,7 +274,7 @@ pub fn artifacts(item: &Item<'_>) -> Result<(Artifact, Option<Artifact>), NoLaye
     Ok((artifact, signature))
 }
 
-/// The CNCF's configuration of a Wasm artifact.
+/// Returns the CNCF's configuration of a Wasm artifact, as JSON.
 fn wasm_config(component: &VerifiedComponent, created: Timestamp) -> String {
     let imports = component.statement().map(|statement| &statement.predicate.interfaces);
     let functions = component.statement().filter(|statement| statement.predicate.world == FUNCTIONS);
@@ -291,7 +294,7 @@ fn wasm_config(component: &VerifiedComponent, created: Timestamp) -> String {
     }))
 }
 
-/// The interface that has a function, or its name if it is exported by itself.
+/// Returns the interface of a function, or the name of the function if it is exported directly.
 fn interface_or_name(function: &str) -> &str {
     function.rsplit_once('/').map_or(function, |(interface, _)| interface)
 }
@@ -299,7 +302,7 @@ fn interface_or_name(function: &str) -> &str {
 /// The version and description that a text states.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Said {
-    /// Its version, where it has one; `1` is `1.0.0`.
+    /// The version, if the text states one; `1` is completed to `1.0.0`.
     pub version: Option<String>,
     /// A description in a sentence.
     pub description: Option<String>,
@@ -318,13 +321,13 @@ pub fn read_text(kind: Kind, id: &str, extension: &str, text: &str) -> Result<Sa
     Ok(Said { version: version.and_then(|it| whole_version(&it)), description })
 }
 
-/// `1` and `1.2` become `1.0.0` and `1.2.0`; none if the text is not a version.
+/// Completes `1` and `1.2` to `1.0.0` and `1.2.0`. Returns `None` if the text is not a version.
 fn whole_version(text: &str) -> Option<String> {
     let missing = 2_usize.saturating_sub(text.matches('.').count());
     [text.to_owned(), format!("{text}{}", ".0".repeat(missing))].into_iter().find(|it| is_version(it))
 }
 
-/// The `version` of a graph document.
+/// Returns the `version` of a graph document.
 fn version_of_graph(text: &str) -> Option<String> {
     let root = yaml::parse(text, &Problems::new())?;
     match &root.as_mapping()?.get("version")?.value {
@@ -334,7 +337,7 @@ fn version_of_graph(text: &str) -> Option<String> {
     }
 }
 
-/// Whether a text is a version (Semantic Versioning 2.0.0).
+/// Reports whether a text is a version (Semantic Versioning 2.0.0) of at most 128 bytes.
 pub fn is_version(text: &str) -> bool {
     text.len() <= 128 && semver::Version::parse(text).is_ok()
 }

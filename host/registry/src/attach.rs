@@ -1,5 +1,5 @@
-//! Statements about components that are in a registry already: a signature is an artifact of its own, whose subject is the
-//! component's manifest, so that signing changes neither the component's digest nor its tag.
+//! Signatures for components that are already in a registry. A signature is an artifact of its own, whose subject is
+//! the component's manifest, so that signing changes neither the component's digest nor its tag.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,11 @@ use crate::manifest::{Descriptor, Manifest, media};
 use crate::pull::MOST_SIGNATURES;
 use crate::transport::{Transport, TransportError};
 
-/// Why a signature was not attached. Nothing was written then, except for a failure of the transport in between.
+/// The reasons for which a signature was not attached. Nothing was written then, unless the transport failed between
+/// two writes.
 #[derive(Debug, thiserror::Error)]
 pub enum AttachError {
-    /// It has as many signatures as a pull tries.
+    /// The component has as many signatures as a pull tries.
     #[error(
         "{place} lists {found} signatures of {subject} already, and a pull tries {MOST_SIGNATURES} of them"
     )]
@@ -23,7 +24,7 @@ pub enum AttachError {
         place: String,
         /// The component's manifest.
         subject: Digest,
-        /// How many signatures there are.
+        /// Number of signatures that are listed.
         found: usize,
     },
     /// A request to the registry, or an access to the directory, failed.
@@ -36,12 +37,12 @@ pub enum AttachError {
 pub struct Attached {
     /// The digest of the signature's own manifest.
     pub signature: Digest,
-    /// The same signature was attached before.
+    /// True if the same signature was attached before.
     pub was_there: bool,
 }
 
-/// The artifact of a component's envelope. The subject is the descriptor of the component's manifest, as its bytes are
-/// stored: those of other tools are not in canonical form.
+/// Builds the artifact of a component's envelope. `subject` is the descriptor of the component's manifest as it is
+/// stored: manifests that other tools wrote are not in canonical form.
 pub fn envelope(subject: Descriptor, envelope: &str) -> Artifact {
     let manifest = Manifest {
         schema_version: 2,
@@ -55,7 +56,7 @@ pub fn envelope(subject: Descriptor, envelope: &str) -> Artifact {
     Artifact { manifest, blobs: vec![b"{}".to_vec(), envelope.as_bytes().to_vec()] }
 }
 
-/// Attaches an envelope to a component's artifact. Other signatures are kept.
+/// Attaches an envelope to a component's artifact. Existing signatures are kept.
 pub fn attach(transport: &dyn Transport, subject: Descriptor, text: &str) -> Result<Attached, AttachError> {
     let about = subject.digest;
     let artifact = envelope(subject, text);
@@ -82,7 +83,7 @@ mod tests {
     use crate::pull::{PullError, unvouched};
     use crate::reference::Reference;
 
-    /// A component as other tools push it: without annotations, and not in canonical JSON.
+    /// Stores a component as other tools do: without annotations, and not in canonical JSON.
     fn pushed(layout: &Layout, annotations: &str) -> Digest {
         layout.put_blob(b"{}").unwrap();
         layout.put_blob(b"\0asm").unwrap();
@@ -97,7 +98,7 @@ mod tests {
         Digest::of_bytes(text.as_bytes())
     }
 
-    /// Lists a manifest under a name, as another tool would.
+    /// Adds a manifest to the index under a name, as another tool would.
     fn name(folder: &std::path::Path, digest: Digest, name: &str) {
         let path = folder.join("index.json");
         let mut index = crate::manifest::Index::read(&std::fs::read(&path).unwrap()).unwrap();

@@ -1,4 +1,5 @@
-//! What a graph's artifact takes along: the cases that test the graph, the manifest that it asks for, and its picture.
+//! Companions of a graph in its artifact: the cases that test the graph, the manifest suggested for it, and its
+//! picture.
 //!
 //! They are further layers after the graph, each with a file name as its title, so that `oras pull` writes them as files:
 //!
@@ -8,10 +9,11 @@
 //! | manifest | `application/vnd.graph-host.suggested-manifest.v1+yaml` | `GRAPH.caps.yaml` | at most one |
 //! | picture | `image/svg+xml` | `GRAPH.svg` | at most one |
 //!
-//! The signature of a graph does not cover them. A further layer does, of the type [`STATEMENT`]: the publisher's statement of
-//! their names and digests ([`graph_core::trust::CompanionsStatement`]). What it does not cover is as trustworthy as the place
-//! that it is from, and runs only if the user asks for that. Nothing here is applied: the caller shows a manifest, runs cases
-//! without real items, and draws the picture again from the verified graph.
+//! The signature of the graph does not cover them. A separate layer of the type [`STATEMENT`] does: the publisher signs
+//! a statement of their names and digests ([`graph_core::trust::CompanionsStatement`]). A companion that no statement
+//! covers is only as trustworthy as the place from which it was pulled, and is executed only at the user's request.
+//! This module applies nothing: its caller shows a manifest, executes cases without real items, and draws the picture
+//! again from the verified graph.
 
 use std::collections::BTreeSet;
 
@@ -24,13 +26,13 @@ use crate::manifest::{Descriptor, Manifest, annotation, shown};
 use crate::pull::{Judge, PullError, blob};
 use crate::transport::{Transport, TransportError};
 
-/// The media type of the layer with the envelope that signs the others.
+/// The media type of the layer with the envelope that signs the companions.
 pub const STATEMENT: &str = "application/vnd.graph-host.companions.v1+json";
-/// How many layers an artifact may have besides its graph, those of unknown types included.
+/// Maximum number of layers of an artifact in addition to its graph, layers of unknown types included.
 pub const MOST_COMPANIONS: usize = 128;
-/// How many bytes the companions of a graph may have in all.
+/// Maximum total size of the companions of a graph, in bytes.
 pub const MOST_BYTES: u64 = 8 << 20;
-/// The longest title, in bytes.
+/// Maximum length of a title, in bytes.
 const LONGEST_TITLE: usize = 128;
 
 /// The kind of a companion.
@@ -38,9 +40,10 @@ const LONGEST_TITLE: usize = 128;
 pub enum CompanionKind {
     /// A case of the graph: it runs with doubles only.
     Case,
-    /// The manifest that the publisher's host suggests for the graph. It grants nothing until a user passes it to a run.
+    /// The manifest that the publisher's host suggests for the graph. It grants nothing until a user passes it to a
+    /// run.
     Manifest,
-    /// A drawing of the graph, as SVG: active content of a stranger, so that no command passes it on.
+    /// A drawing of the graph, as SVG. It is a stranger's active content, so that no command outputs it.
     Picture,
 }
 
@@ -48,7 +51,7 @@ impl CompanionKind {
     /// All kinds, in the order of their layers.
     pub const ALL: [Self; 3] = [Self::Case, Self::Manifest, Self::Picture];
 
-    /// Its name, as `--json` has it.
+    /// Returns its name, as `--json` contains it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Case => "case",
@@ -57,7 +60,7 @@ impl CompanionKind {
         }
     }
 
-    /// The media type of its layer. Those of our own formats have the format's version.
+    /// Returns the media type of its layer. The types of this project's own formats contain the version of the format.
     pub const fn media_type(self) -> &'static str {
         match self {
             Self::Case => "application/vnd.graph-host.case.v1+yaml",
@@ -66,7 +69,7 @@ impl CompanionKind {
         }
     }
 
-    /// How the name of its file ends.
+    /// Returns the suffix of its file name.
     pub const fn ending(self) -> &'static str {
         match self {
             Self::Case => ".case.yaml",
@@ -75,7 +78,7 @@ impl CompanionKind {
         }
     }
 
-    /// The largest one, in bytes.
+    /// Returns the maximum size of a companion of this kind, in bytes.
     pub const fn most(self) -> u64 {
         match self {
             Self::Case => 1 << 20,
@@ -84,7 +87,7 @@ impl CompanionKind {
         }
     }
 
-    /// The kind with a media type; `None` for a layer of another type.
+    /// Returns the kind with a media type; `None` for any other type.
     pub fn of(media_type: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.media_type() == media_type)
     }
@@ -93,7 +96,7 @@ impl CompanionKind {
 /// A companion that is published with a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Companion {
-    /// Whether it is a case, a manifest or a picture.
+    /// The kind of the companion.
     pub kind: CompanionKind,
     /// The name of its file, without a folder.
     pub title: String,
@@ -101,12 +104,12 @@ pub struct Companion {
     pub bytes: Vec<u8>,
 }
 
-/// A companion as an artifact lists it. Its title and size are within bounds; its content has not been read.
+/// A companion as an artifact lists it. Its title and size were checked; its content has not been read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// Whether it is a case, a manifest or a picture.
+    /// The kind of the companion.
     pub kind: CompanionKind,
-    /// The name of its file: no path, no control characters, unlike all others of the artifact.
+    /// The name of its file: no path, no control characters, and different from all other names in the artifact.
     pub title: String,
     /// The number of its layer; the graph is layer 0.
     pub layer: usize,
@@ -114,7 +117,8 @@ pub struct Listed {
     pub digest: Digest,
     /// The size that its content has to have, in bytes.
     pub size: u64,
-    /// A key that the trust store allows for the graph has signed it, with this name, kind and digest ([`verify`]).
+    /// True if a key that the trust store allows for the graph has signed it, with this name, kind and digest
+    /// ([`verify`]).
     pub is_signed: bool,
 }
 
@@ -123,14 +127,14 @@ pub struct Listed {
 pub struct Companions {
     /// The companions, in the order of layers.
     pub listed: Vec<Listed>,
-    /// How many layers have types that this version does not know. They are never read.
+    /// Number of layers with types that this version does not know. They are never read.
     pub unknown: usize,
     /// The layer with the statement that signs them, if there is one.
     pub statement: Option<Descriptor>,
 }
 
 impl Companions {
-    /// Marks those as signed that a statement covers, if it counts for the graph.
+    /// Marks the companions that a statement covers as signed, if the trust store accepts the statement for the graph.
     pub fn sign(&mut self, envelope: &str, graph: (&str, &Digest), judge: Judge<'_>) {
         let verified = judge.trust.verify_companions(envelope, graph, judge.at.now);
         for one in &mut self.listed {
@@ -140,23 +144,23 @@ impl Companions {
         }
     }
 
-    /// The names of the unsigned ones of a kind, or of all kinds.
+    /// Returns the names of the unsigned companions of a kind, or of all kinds.
     pub fn unsigned(&self, kind: Option<CompanionKind>) -> Vec<&str> {
         let wanted = |one: &&Listed| !one.is_signed && kind.is_none_or(|kind| one.kind == kind);
         self.listed.iter().filter(wanted).map(|one| one.title.as_str()).collect()
     }
 
-    /// The companions of a kind.
+    /// Returns the companions of a kind.
     pub fn of_kind(&self, kind: CompanionKind) -> impl Iterator<Item = &Listed> {
         self.listed.iter().filter(move |listed| listed.kind == kind)
     }
 }
 
-/// Why a layer cannot be a companion.
+/// The reasons for which a layer cannot be a companion.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum CompanionError {
-    /// There are more layers than are read.
+    /// There are more layers than the limit.
     #[error("it has {found} layers besides its graph, {MOST_COMPANIONS} at most are read")]
     TooMany { found: usize },
     /// The title is missing or is not a plain file name.
@@ -165,16 +169,16 @@ pub enum CompanionError {
     /// Another layer has the same title.
     #[error("its title `{title}` is that of another layer, too")]
     SameTitle { title: String },
-    /// There are two of a kind of which one is allowed.
+    /// There are two companions of a kind of which only one is allowed.
     #[error("it is a second {}, one at most is allowed", kind.as_str())]
     Second { kind: CompanionKind },
     /// It has the media type of a graph.
     #[error("it has the type `{found}`, which only layer 0 may have")]
     SecondItem { found: String },
-    /// It is larger than is read.
+    /// It is larger than the limit of its kind.
     #[error("the {} `{title}` has {size} bytes, {most} at most are read", kind.as_str())]
     TooLarge { kind: CompanionKind, title: String, size: u64, most: u64 },
-    /// All companions together are larger than is read.
+    /// All companions together are larger than [`MOST_BYTES`].
     #[error("with it, the layers besides the graph have more than {MOST_BYTES} bytes")]
     TooMuch,
     /// It is not a text.
@@ -182,7 +186,7 @@ pub enum CompanionError {
     NotText { kind: CompanionKind, title: String },
 }
 
-/// The statement about the companions of a graph, which its publisher signs.
+/// Returns the statement about the companions of a graph, which the publisher signs.
 pub fn statement_of(id: &str, content: Digest, companions: &[Companion]) -> CompanionsStatement {
     let file = |one: &Companion| {
         let kind = one.kind.as_str().to_owned();
@@ -191,8 +195,8 @@ pub fn statement_of(id: &str, content: Digest, companions: &[Companion]) -> Comp
     CompanionsStatement { content, files: companions.iter().map(file).collect(), id: id.to_owned() }
 }
 
-/// Adds companions to the artifact of a graph, in an order of their own, so that the same files give the same bytes, and the
-/// envelope of the statement that signs them.
+/// Adds companions to the artifact of a graph, and the envelope of the statement that signs them. The companions are
+/// sorted, so that the same files give the same bytes.
 pub fn attach(
     mut artifact: Artifact,
     mut companions: Vec<Companion>,
@@ -210,13 +214,13 @@ pub fn attach(
         artifact.blobs.push(envelope.into_bytes());
     }
     let id = artifact.manifest.annotations.get(annotation::ITEM).map_or("the graph", String::as_str);
-    // What would not be pulled is not published.
+    // An artifact that could not be pulled is not published.
     read(&shown(id), &artifact.manifest)?;
     Ok(artifact)
 }
 
 /// Reads the companions that the artifact of a graph lists, and checks titles, numbers and sizes before anything is
-/// fetched. `name`: the artifact, for messages.
+/// fetched. `name` is the reference of the artifact, for messages.
 pub fn read(name: &str, manifest: &Manifest) -> Result<Companions, PullError> {
     let wrong = |layer: usize, reason: CompanionError| PullError::Companion {
         reference: name.to_owned(),
@@ -277,8 +281,8 @@ pub fn read(name: &str, manifest: &Manifest) -> Result<Companions, PullError> {
     Ok(companions)
 }
 
-/// Finds out which companions are signed, by a key that counts for the graph. A statement that does not count signs none, and
-/// is no error: the graph itself is none the worse.
+/// Determines which companions are signed by a key that the trust store allows for the graph. A statement that is not
+/// accepted signs none. It is no error, because the graph can be used without companions.
 pub fn verify(
     transport: &dyn Transport,
     name: &str,
@@ -292,7 +296,7 @@ pub fn verify(
     Ok(())
 }
 
-/// The envelope of the statement about companions, if there is one and it can be read.
+/// Returns the envelope of the statement about companions, if there is one and it is text.
 pub fn envelope(
     transport: &dyn Transport,
     name: &str,
@@ -312,8 +316,8 @@ pub fn envelope(
     }
 }
 
-/// Whether a title is the name of a file of a kind on every system: no path, nothing hidden, nothing that is shown as
-/// something else.
+/// Checks that a title can be the name of a file of this kind on every system: no path, no hidden file, no characters
+/// that are displayed as something else. The error is the reason for which it cannot.
 pub fn check_title(kind: CompanionKind, title: &str) -> Result<(), &'static str> {
     if title.is_empty() {
         return Err("it is missing");
@@ -330,7 +334,7 @@ pub fn check_title(kind: CompanionKind, title: &str) -> Result<(), &'static str>
     if title.contains(['<', '>', '"', '|', '?', '*']) || title.starts_with([' ', '-', '.']) {
         return Err("it has characters that a file name cannot have everywhere");
     }
-    // A name of a device of Windows, such as `con.svg`.
+    // A device name of Windows, such as `con.svg`.
     let stem = title.split('.').next().unwrap_or_default().trim_end().to_lowercase();
     let is_numbered = |device: &str| {
         stem.strip_prefix(device).is_some_and(|rest| rest.chars().count() == 1 && !rest.starts_with('0'))
@@ -348,7 +352,7 @@ pub fn check_title(kind: CompanionKind, title: &str) -> Result<(), &'static str>
     Ok(())
 }
 
-/// Fetches a companion, and checks its size and its digest. `name`: the artifact, for messages.
+/// Fetches a companion, and checks its size and its digest. `name` is the reference of the artifact, for messages.
 pub fn fetch(transport: &dyn Transport, name: &str, listed: &Listed) -> Result<Vec<u8>, PullError> {
     let described = Descriptor {
         media_type: listed.kind.media_type().to_owned(),
@@ -372,20 +376,21 @@ pub fn fetch_text(transport: &dyn Transport, name: &str, listed: &Listed) -> Res
     })
 }
 
-/// How many cases an artifact states to have, for listings. Nothing about them has been checked.
+/// Returns the number of cases that an artifact claims to have, for listings. Nothing about them has been checked.
 pub fn stated_cases(manifest: &Manifest) -> usize {
     let is_case = |layer: &&Descriptor| layer.media_type == CompanionKind::Case.media_type();
     if Kind::of(manifest) == Some(Kind::Graph) { manifest.layers.iter().filter(is_case).count() } else { 0 }
 }
 
-/// Whether two manifests differ in nothing but what graph-host itself derives from a graph, the manifest and the picture,
-/// which another version of it may derive in another way.
+/// Reports whether two manifests differ only in layers that graph-host derives from the graph, which are the manifest
+/// and the picture. Another version of graph-host may derive them differently.
 pub(crate) fn differ_in_derived_only(one: &Manifest, other: &Manifest) -> bool {
     let is_derived = |layer: &Descriptor| {
         matches!(CompanionKind::of(&layer.media_type), Some(CompanionKind::Manifest | CompanionKind::Picture))
     };
     let has_derived = |manifest: &Manifest| manifest.layers.iter().any(is_derived);
-    // The statement follows from what it signs; a version that was published without one is kept, too.
+    // The statement layer is ignored because it depends on what it signs. Therefore a version that was published
+    // without one counts as the same, too.
     let rest = |manifest: &Manifest| {
         let mut rest = manifest.clone();
         rest.layers.retain(|layer| !is_derived(layer) && layer.media_type != STATEMENT);

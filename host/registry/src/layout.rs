@@ -18,13 +18,13 @@ use crate::transport::{
 
 /// The content of the file `oci-layout`.
 const VERSION: &str = r#"{"imageLayoutVersion":"1.0.0"}"#;
-/// How many bytes of lists of referrers are read in order to find all of them.
+/// Maximum number of bytes of manifests that are read in order to find referrers.
 const MOST_LISTS: usize = 16 << 20;
-/// How many manifests are read in order to find referrers.
+/// Maximum number of manifests that are read in order to find referrers.
 const MOST_LOOKED_AT: usize = 1_000;
 
-/// A directory with artifacts in it. The user has named it, and what is in it may be a stranger's: below the directory, no link
-/// is followed, so that nothing outside is read or written.
+/// A directory with artifacts in it. The user has named the directory, but its content may be a stranger's: below the
+/// directory, no link is followed, so that nothing outside is read or written.
 #[derive(Clone, Debug)]
 pub struct Layout {
     folder: FolderPlace,
@@ -35,14 +35,14 @@ pub struct Layout {
 const WRITTEN: Written = Written::with_mode(0o644);
 
 impl Layout {
-    /// A directory that need not exist: writing to it creates it.
+    /// Returns the layout in a directory, which need not exist: writing to the layout creates it.
     pub fn new(folder: &Path) -> Self {
         let folder = FolderPlace::at(folder);
         let blobs = folder.child("blobs").child("sha256");
         Self { folder, blobs }
     }
 
-    /// The `index.json` of the directory, read within a cap.
+    /// Reads the `index.json` of the directory, of at most [`MOST_MANIFEST`] bytes.
     pub fn index(&self) -> Result<Index, TransportError> {
         let marker = self.read("`oci-layout`", &self.folder.file("oci-layout"), 4096)?;
         let version = json::read::<serde_json::Value>(&marker, TreeLimit::NOTE).ok();
@@ -81,7 +81,8 @@ impl Layout {
         })
     }
 
-    /// The error of what could not be read or written: something in the directory is not what it has to be, or the system says so.
+    /// Returns the error for a file that could not be read or written: [`TransportError::Broken`] if something in the
+    /// directory is not what it has to be, [`TransportError::Io`] for any other error.
     fn failed(&self, what: &str, done: &'static str, source: io::Error) -> TransportError {
         let reason = Refusal::of(&source).map(|refusal| {
             if matches!(refusal, Refusal::NotRegular { .. }) {
@@ -97,13 +98,13 @@ impl Layout {
         }
     }
 
-    /// Writes a file that appears whole or not at all.
+    /// Writes a file that appears complete or not at all.
     fn write(&self, what: &str, file: &FilePlace, bytes: &[u8]) -> Result<(), TransportError> {
         let written = file.replace(WRITTEN, |file| file.write_all(bytes));
         written.map_err(|source| self.failed(what, "written", source))
     }
 
-    /// Writes a file like [`Self::write`], unless there is one.
+    /// Writes a file like [`Self::write`], unless it exists.
     fn write_new(&self, what: &str, name: &str, bytes: &[u8]) -> Result<(), TransportError> {
         let write = || -> io::Result<()> {
             let folder = self.folder.make()?;
@@ -128,7 +129,8 @@ impl Layout {
                 let reason = "the folder has other things in it, and no file `oci-layout`".to_owned();
                 return Err(self.broken("an image layout", reason));
             }
-            // The marker is written last: a layout with it is complete. Another process may be making it, too.
+            // The marker is written last: a layout with it is complete. Another process may be making the layout at the
+            // same time.
             self.write_new("`index.json`", "index.json", &Index::empty().to_bytes())?;
             self.write_new("`oci-layout`", "oci-layout", VERSION.as_bytes())?;
         }
@@ -137,14 +139,15 @@ impl Layout {
         Ok(file)
     }
 
-    /// The manifest of a descriptor, if it can be read.
+    /// Reads the manifest of a descriptor; `None` if it cannot be read.
     fn manifest_of(&self, listed: &Descriptor) -> Option<Manifest> {
         let bytes = self.read("a manifest", &self.blob_file(&listed.digest), MOST_MANIFEST).ok()?;
         Manifest::read(&bytes).ok()
     }
 }
 
-/// Whether a folder has anything in it that a process which was killed while it made a layout cannot have left.
+/// Reports whether a folder has anything in it, apart from files that a process may have left that was killed while it
+/// made a layout.
 fn is_used(folder: &HeldFolder) -> io::Result<bool> {
     let is_of_a_new_layout = |name: &OsStr| -> io::Result<bool> {
         if !folder.entry(name)?.is_some_and(|found| found.is_file() && found.length() <= 4096) {
@@ -204,7 +207,7 @@ impl Transport for Layout {
         let mut found: Vec<Descriptor> = Vec::new();
         let mut looked_at = 0;
         for listed in &index.manifests {
-            // Referrers that were copied from a registry without the referrers API are listed under its tag.
+            // Referrers that were copied from a registry without the referrers API are listed under the fallback tag.
             if listed.annotations.get(annotation::REF_NAME) == Some(&tag) && listed.media_type == media::INDEX
             {
                 let bytes =
@@ -269,7 +272,7 @@ impl Transport for Layout {
         self.put_blob(&bytes)?;
         let mut entry = listed(manifest, &bytes);
         let digest = entry.digest;
-        // The referrers are also listed under the tag for registries without the referrers API, so that tools which copy
+        // The referrers are also listed under the tag for registries without the referrers API, so that tools that copy
         // by name can copy them.
         let mut referrers = None;
         if let Some(subject) = &manifest.subject {
@@ -377,10 +380,10 @@ mod tests {
         assert_eq!(listed, 3, "one with a name, the referrer, and the list of referrers by its tag");
     }
 
-    /// Everything below a folder, with the bytes of files.
+    /// The paths below a folder, with the bytes of files.
     type Seen = Vec<(std::path::PathBuf, Option<Vec<u8>>)>;
 
-    /// A folder with a file in it, and the text of everything below it, links not followed.
+    /// Returns a folder with a file in it, and a function that reads everything below it without following links.
     fn other() -> (tempfile::TempDir, impl Fn() -> Seen) {
         let other = tempfile::tempdir().unwrap();
         fs::create_dir(other.path().join("sha256")).unwrap();
@@ -410,7 +413,7 @@ mod tests {
         let one = manifest(b"one", None);
         let digest = Digest::of_bytes(&one.to_bytes());
         let blob = format!("blobs/sha256/{}", digest.hex());
-        // Whatever takes the place of something in a layout, before the first and before a later version is published.
+        // A link replaces a part of a layout, before its first version and before a later version is published.
         for replaced in ["blobs", "blobs/sha256", "index.json", "oci-layout", &blob] {
             for target in ["sha256", "mine", "missing"] {
                 let (other, seen) = other();
@@ -428,7 +431,7 @@ mod tests {
                 let refused = layout.put_manifest(&one, Some("a/b:1.0.1"));
                 assert_eq!(seen(), before, "{replaced} -> {target}: {refused:?}");
                 if replaced == blob {
-                    // It is replaced by the blob, and not followed.
+                    // The blob replaces the link, which is not followed.
                     assert!(refused.is_ok() && fs::symlink_metadata(&at).unwrap().is_file());
                     continue;
                 }
@@ -443,7 +446,7 @@ mod tests {
                 ));
             }
         }
-        // A layout that is begun, and one of nothing else than a link.
+        // A layout that was not completed, and one that consists of a link only.
         for replaced in ["blobs", "index.json", "oci-layout"] {
             let (other, seen) = other();
             let before = seen();
@@ -498,7 +501,7 @@ mod tests {
         }
     }
 
-    /// A layout whose index lists many manifests that are missing.
+    /// Creates a layout whose index lists many manifests that are missing.
     fn crowded(folder: &Path, count: usize) -> Layout {
         let entry = |number: usize| {
             let name = (annotation::REF_NAME.to_owned(), format!("a/b:1.0.{number}"));

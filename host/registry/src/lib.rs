@@ -5,8 +5,8 @@
 //! artifact. A [`Transport`](transport::Transport) moves bytes; they are interpreted and checked here, in the same way
 //! for all transports.
 //!
-//! Without the feature `http`, which is on by default, there are only directories and transports of one's own, and neither an
-//! HTTP client nor TLS is compiled.
+//! Without the feature `http`, which is on by default, only directories and the caller's own transports are available,
+//! and neither an HTTP client nor TLS is compiled.
 
 pub mod answer;
 pub mod artifact;

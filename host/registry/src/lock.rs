@@ -74,11 +74,11 @@ pub struct Lock {
 /// An item that is locked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Locked {
-    /// Whether it is a component, a graph, knowledge or a directive.
+    /// The kind of the item.
     pub kind: Kind,
-    /// Where it was pulled from.
+    /// The reference by which it was pulled.
     pub reference: Reference,
-    /// The version that was pulled; an older one is refused later.
+    /// The version that was pulled. A later pull of an older one is refused.
     pub version: String,
     /// The digest of its manifest.
     pub manifest: Digest,
@@ -88,7 +88,7 @@ pub struct Locked {
     pub key: KeyId,
 }
 
-/// Why a pulled artifact may not replace the locked or installed one.
+/// The reasons for which a pulled artifact may not replace the locked or installed one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum Departure {
@@ -118,15 +118,15 @@ pub enum Departure {
         /// The version that was pulled.
         found: String,
     },
-    /// The same bytes, signed with another key.
+    /// The same bytes are signed with another key.
     #[error("`{id}` was {held} with a signature of the key {before}, and has one of {now}")]
     OtherKey {
         id: String,
         /// `locked` or `installed`.
         held: &'static str,
-        /// The key that it was admitted by.
+        /// The key whose signature was accepted before.
         before: KeyId,
-        /// The key that it is admitted by now.
+        /// The key whose signature is accepted now.
         now: KeyId,
     },
 }
@@ -134,16 +134,16 @@ pub enum Departure {
 /// The differences that the user allows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Allowed {
-    /// An older version is allowed.
+    /// True if an older version is allowed.
     pub downgrade: bool,
-    /// A tag may name a higher version now, signed with another key.
+    /// True if a tag may name a higher version now, and the same artifact may be signed with another key.
     pub higher: bool,
-    /// A tag may name other bytes of the same version.
+    /// True if a tag may name other bytes of the same version.
     pub moved: bool,
 }
 
 impl Locked {
-    /// Whether `found`, which was pulled by its own reference, may replace this entry.
+    /// Checks that `found`, which was pulled by its own reference, may replace this entry.
     pub fn succeeded_by(
         &self,
         id: &str,
@@ -189,7 +189,7 @@ impl Locked {
     }
 }
 
-/// The order of versions. Versions that differ only in their build metadata are equal.
+/// Compares two versions. Versions that differ only in their build metadata are equal.
 fn order(one: &str, other: &str) -> std::cmp::Ordering {
     match (Version::parse(one), Version::parse(other)) {
         (Ok(one), Ok(other)) => one.cmp_precedence(&other),
@@ -206,17 +206,17 @@ const fn section(item_type: ItemType) -> &'static str {
 }
 
 impl Lock {
-    /// Whether there are no entries.
+    /// Reports whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// All entries, in order of types and ids.
+    /// Returns all entries, in order of types and ids.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Locked)> {
         self.entries.iter().map(|((_, id), locked)| (id.as_str(), locked))
     }
 
-    /// The entry of an item.
+    /// Returns the entry of an item.
     pub fn get(&self, item_type: ItemType, id: &str) -> Option<&Locked> {
         self.entries.get(&(section(item_type), id.to_owned()))
     }
@@ -226,14 +226,14 @@ impl Lock {
         self.entries.insert((section(locked.kind.item_type()), id.to_owned()), locked);
     }
 
-    /// Reads a lockfile. `name` is its file name, for messages.
+    /// Parses a lockfile. `name` is its file name, for messages.
     pub fn parse(name: &str, text: &str) -> Result<Self, Box<Diagnostics>> {
         let problems = Problems::new();
         let lock = yaml::parse(text, &problems).and_then(|root| read(&root, &problems));
         problems.finish(name, text, lock).map(|(lock, _)| lock)
     }
 
-    /// Writes a lockfile. It is sorted, so that a change of one item only changes its lines.
+    /// Formats the lockfile. It is sorted, so that a change of one item changes only the lines of that item.
     pub fn to_text(&self) -> String {
         let mut text = String::from(
             "# The digest of each artifact that was pulled: written by `graph-host pull` and `graph-host lock`. Keep it under version control.\n",
@@ -324,7 +324,7 @@ fn read_entry(id: &str, item_type: ItemType, node: &Node, problems: &Problems) -
     })
 }
 
-/// The value of a required key, or the problem with it.
+/// Returns the value of a required key. A problem with it is reported.
 fn value<T>(
     fields: &mut Fields<'_>,
     key: &'static str,

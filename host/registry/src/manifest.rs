@@ -24,17 +24,17 @@ pub mod media {
     pub const ENVELOPE: &str = "application/vnd.dsse.envelope.v1+json";
 }
 
-/// Keys of annotations: those of the OCI specification, and ours.
+/// Keys of annotations: those of the OCI specification, and those of this project.
 pub mod annotation {
     /// The name of a file or an artifact.
     pub const TITLE: &str = "org.opencontainers.image.title";
-    /// The annotation with the item's version.
+    /// The version of the item.
     pub const VERSION: &str = "org.opencontainers.image.version";
     /// The time of creation, in RFC 3339.
     pub const CREATED: &str = "org.opencontainers.image.created";
     /// A description in a sentence.
     pub const DESCRIPTION: &str = "org.opencontainers.image.description";
-    /// Where the sources are.
+    /// The place of the sources.
     pub const SOURCE: &str = "org.opencontainers.image.source";
     /// The name of a manifest in an image layout.
     pub const REF_NAME: &str = "org.opencontainers.image.ref.name";
@@ -42,13 +42,14 @@ pub mod annotation {
     pub const ITEM: &str = "dev.graph-host.item.id";
 }
 
-/// The largest manifest or index, in bytes: the size that the distribution specification asks registries to accept.
+/// Maximum size of a manifest or index, in bytes: the size that the distribution specification requires registries to
+/// accept.
 pub const MOST_MANIFEST: u64 = 4 << 20;
-/// The deepest nesting of a manifest's JSON.
+/// Maximum nesting depth of a manifest's JSON.
 const DEEPEST: usize = 16;
-/// The most descriptors that a manifest or an index may list.
+/// Maximum number of descriptors in a manifest or an index.
 pub(crate) const MOST_LISTED: usize = 10_000;
-/// The most characters of a media type or an annotation that are shown.
+/// Maximum number of characters of a media type or an annotation in messages.
 const SHOWN: usize = 120;
 
 /// A reference to content, by its digest.
@@ -62,7 +63,7 @@ pub struct Descriptor {
     pub digest: Digest,
     /// Its size in bytes.
     pub size: u64,
-    /// The artifact type, of a manifest.
+    /// The artifact type, if the content is a manifest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact_type: Option<String>,
     /// Further annotations, which are kept unchanged.
@@ -76,7 +77,7 @@ pub struct Descriptor {
 pub struct Manifest {
     /// The schema version: always 2.
     pub schema_version: u32,
-    /// [`media::MANIFEST`].
+    /// The media type: [`media::MANIFEST`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
     /// The artifact type, if the manifest states one.
@@ -84,7 +85,7 @@ pub struct Manifest {
     pub artifact_type: Option<String>,
     /// The blob that describes the content.
     pub config: Descriptor,
-    /// The content: the item first, and after a graph what it takes along.
+    /// The content: the item first, and after a graph its companions.
     pub layers: Vec<Descriptor>,
     /// The manifest that this one refers to, such as the component of a signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -100,7 +101,7 @@ pub struct Manifest {
 pub struct Index {
     /// The schema version: always 2.
     pub schema_version: u32,
-    /// [`media::INDEX`].
+    /// The media type: [`media::INDEX`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
     /// The manifests that the index names, by digest.
@@ -110,10 +111,10 @@ pub struct Index {
     pub annotations: BTreeMap<String, String>,
 }
 
-/// Why bytes are not the expected manifest or index.
+/// The reasons for which bytes are not the expected manifest or index.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ManifestError {
-    /// They are not JSON, or not of the right structure.
+    /// They are not JSON, or do not have the right structure.
     #[error("it is malformed: {0}")]
     Shape(String),
     /// The media type is another one.
@@ -144,7 +145,7 @@ fn digest<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Digest, D::Error
     text.parse().map_err(serde::de::Error::custom)
 }
 
-/// A stranger's text for messages: on one line, shortened, and without control characters.
+/// Returns a stranger's text in the form for messages: on one line, shortened, and without control characters.
 pub(crate) fn shown(text: &str) -> String {
     one_line(text, SHOWN)
 }
@@ -155,7 +156,7 @@ fn value(bytes: &[u8]) -> Result<Value, ManifestError> {
         .map_err(|error| ManifestError::Shape(shown(&error.to_string())))
 }
 
-/// The checks that manifests and indexes share.
+/// Makes the checks that manifests and indexes share.
 fn check(value: &Value, expected: &'static str) -> Result<(), ManifestError> {
     if !value.is_object() {
         return Err(ManifestError::Shape("it has to be an object".to_owned()));
@@ -176,7 +177,7 @@ fn check(value: &Value, expected: &'static str) -> Result<(), ManifestError> {
     if listed > MOST_LISTED { Err(ManifestError::TooMany(listed)) } else { Ok(()) }
 }
 
-/// Canonical JSON: the same document always has the same bytes.
+/// Writes canonical JSON: the same document always has the same bytes.
 fn to_bytes(document: &impl Serialize) -> Vec<u8> {
     // A map with text keys, texts and numbers can always be written.
     let value = serde_json::to_value(document).unwrap_or_default();
@@ -184,7 +185,7 @@ fn to_bytes(document: &impl Serialize) -> Vec<u8> {
 }
 
 impl Descriptor {
-    /// A descriptor for content.
+    /// Returns the descriptor of content.
     pub fn of(media_type: &str, bytes: &[u8]) -> Self {
         Self {
             media_type: media_type.to_owned(),
@@ -209,14 +210,14 @@ impl Manifest {
         to_bytes(self)
     }
 
-    /// The artifact type: `artifactType`, or else the media type of the configuration.
+    /// Returns the artifact type: `artifactType`, or else the media type of the configuration.
     pub fn kind(&self) -> &str {
         self.artifact_type.as_deref().unwrap_or(&self.config.media_type)
     }
 }
 
 impl Index {
-    /// An index without manifests.
+    /// Returns an index without manifests.
     pub fn empty() -> Self {
         Self {
             schema_version: 2,
@@ -294,7 +295,7 @@ mod tests {
     }
 
     proptest! {
-        /// Every manifest that can be read is written in a form that reads as the same.
+        /// A manifest that can be read is written in a form that reads as the same manifest.
         #[test]
         fn no_manifest_panics(
             keys in prop::collection::vec("schemaVersion|mediaType|artifactType|config|layers|subject|manifests|annotations", 0..6),

@@ -9,7 +9,7 @@ use crate::manifest::{Manifest, shown};
 use crate::reference::version_of_tag;
 use crate::transport::{Transport, TransportError, Wanted};
 
-/// Why an artifact was not published.
+/// The reasons for which an artifact was not published.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum PublishError {
@@ -18,7 +18,7 @@ pub enum PublishError {
     Exists {
         tag: String,
         place: String,
-        /// The digest of the artifact that it names.
+        /// The digest of the artifact that the tag names.
         there: Digest,
         /// The digest of the new artifact.
         new: Digest,
@@ -33,14 +33,15 @@ pub enum PublishError {
 pub struct Published {
     /// The digest of the manifest that the tag names now.
     pub manifest: Digest,
-    /// The same artifact was published before, or one that differs only in what is derived from the graph.
+    /// True if the same artifact was published before, or one that differs only in companions that are derived from the
+    /// graph.
     pub was_there: bool,
-    /// The artifact that the tag named before.
+    /// The digest of the artifact that the tag named before, if it named another one.
     pub replaced: Option<Digest>,
 }
 
-/// Publishes an artifact and its signature under a tag. A tag that is a version can only be moved with `force`; any other
-/// tag may move.
+/// Publishes an artifact and its signature under a tag. A tag that is a version can only be moved with `force`; any
+/// other tag may be moved.
 pub fn publish(
     transport: &dyn Transport,
     artifact: &Artifact,
@@ -54,8 +55,8 @@ pub fn publish(
         Err(TransportError::NotFound { .. }) => None,
         Err(error) => return Err(error.into()),
     };
-    // Another version of this program may draw the same graph in another way. That is no reason to publish another version
-    // of the graph, and none to move what others have locked.
+    // Another version of this program may draw the same graph differently. That is no reason to publish another version
+    // of the graph, or to move a tag whose digest others have locked.
     let is_same = |bytes: &[u8]| {
         Manifest::read(bytes).is_ok_and(|there| differ_in_derived_only(&there, &artifact.manifest))
     };

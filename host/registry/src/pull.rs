@@ -1,5 +1,5 @@
-//! Pulling: nothing that arrives is trusted. Sizes are limited before and while reading, every blob must match its
-//! digest, and [`graph_core::trust`] admits the item by its signature.
+//! Pulling artifacts. Nothing that arrives is trusted: sizes are limited before and while reading, every blob must
+//! match its digest, and [`graph_core::trust`] verifies the signature of the item.
 
 use std::sync::Arc;
 
@@ -20,12 +20,12 @@ use crate::manifest::{Descriptor, Manifest, ManifestError, annotation, media, sh
 use crate::reference::{Reference, version_of_tag};
 use crate::transport::{Fetched, Transport, TransportError, Wanted};
 
-/// How many signatures of one artifact are tried.
+/// Maximum number of signatures of one artifact that are tried.
 pub(crate) const MOST_SIGNATURES: usize = 16;
-/// The deepest nesting of a configuration's JSON.
+/// Maximum nesting depth of a configuration's JSON.
 const DEEPEST: usize = 16;
 
-/// Why an artifact was not pulled. Nothing was written then.
+/// The reasons for which an artifact was not pulled. Nothing was written then.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum PullError {
@@ -35,14 +35,14 @@ pub enum PullError {
     /// Its manifest is invalid.
     #[error("the manifest of {reference} cannot be used: {reason}")]
     Manifest {
-        /// What was asked for.
+        /// The requested reference, for messages.
         reference: String,
         reason: ManifestError,
     },
-    /// The manifest has another digest than the reference.
+    /// The manifest does not have the digest of the reference.
     #[error("the manifest of {reference} has the digest {actual}, {wanted} was asked for")]
     ManifestDigest {
-        /// What was asked for.
+        /// The requested reference, for messages.
         reference: String,
         /// The digest that was asked for.
         wanted: Digest,
@@ -54,15 +54,15 @@ pub enum PullError {
         "{reference} is an artifact of the type `{found}`: neither a component nor a graph, knowledge or a directive"
     )]
     NotAnItem {
-        /// What was asked for.
+        /// The requested reference, for messages.
         reference: String,
         /// The artifact type that it states.
         found: String,
     },
-    /// It is a text, whose signature is inside of it.
+    /// It is a text, which contains its signature.
     #[error("{reference} is a {}, whose signature is a line in its text", kind.as_str())]
     NotAComponent {
-        /// What was asked for.
+        /// The requested reference, for messages.
         reference: String,
         /// The kind that it states.
         kind: Kind,
@@ -70,21 +70,21 @@ pub enum PullError {
     /// It does not have exactly one layer.
     #[error("{reference} has {found} layers, exactly one is allowed")]
     Layers {
-        /// What was asked for.
+        /// The requested reference, for messages.
         reference: String,
         /// The number of layers.
         found: usize,
     },
-    /// A layer besides the graph is not what a graph takes along.
+    /// A layer in addition to the graph cannot be a companion.
     #[error("layer {layer} of {reference} is refused: {reason}")]
     Companion {
-        /// What was asked for.
+        /// The requested reference, for messages.
         reference: String,
         /// The number of the layer; the graph is layer 0.
         layer: usize,
         reason: Box<CompanionError>,
     },
-    /// What a graph takes along could not be read.
+    /// A companion could not be read.
     #[error("layer {layer} (`{title}`): {error}")]
     OfCompanion {
         /// The number of the layer; the graph is layer 0.
@@ -96,7 +96,7 @@ pub enum PullError {
     /// The layer has another media type than the kind requires.
     #[error("the layer of {reference} is of the type `{found}`, {} is needed", expected.join(" or "))]
     LayerType {
-        /// What was asked for.
+        /// The requested reference, for messages.
         reference: String,
         found: String,
         /// The media types that are allowed.
@@ -105,7 +105,7 @@ pub enum PullError {
     /// A blob is too large.
     #[error("{what} of {reference} has {size} bytes, {most} at most are pulled")]
     TooLarge {
-        /// What was asked for.
+        /// The requested reference, for messages.
         reference: String,
         what: &'static str,
         /// The size that its descriptor states.
@@ -115,7 +115,7 @@ pub enum PullError {
     /// A blob has another size than its descriptor states.
     #[error("{what} of {reference} has {actual} bytes, its manifest states {stated}")]
     Size {
-        /// What was asked for.
+        /// The requested reference, for messages.
         reference: String,
         what: &'static str,
         /// The stated size, in bytes.
@@ -125,7 +125,7 @@ pub enum PullError {
     /// A blob has another digest than its descriptor states.
     #[error("{what} of {reference} has the digest {actual}, its manifest states {stated}")]
     BlobDigest {
-        /// What was asked for.
+        /// The requested reference, for messages.
         reference: String,
         what: &'static str,
         stated: Digest,
@@ -134,67 +134,67 @@ pub enum PullError {
     /// The artifact's configuration is invalid.
     #[error("what {reference} says about itself cannot be used: {reason}")]
     Config {
-        /// What was asked for.
+        /// The requested reference, for messages.
         reference: String,
         reason: String,
     },
     /// The id in the annotations is invalid.
     #[error("{reference} says that it is the item `{id}`, which is not an item id: {reason}")]
     Id {
-        /// What was asked for.
+        /// The requested reference, for messages.
         reference: String,
         id: String,
-        /// Why the id is invalid.
+        /// The reason for which it is invalid.
         reason: IdError,
     },
     /// It is another item than the one that was requested.
     #[error("{reference} is `{found}`, and `{wanted}` was asked for")]
     OtherItem {
-        /// What was asked for.
+        /// The requested reference, for messages.
         reference: String,
         /// The item that is locked or named.
         wanted: String,
         /// The item that it is.
         found: String,
     },
-    /// It has no signature.
+    /// It is not signed.
     #[error("{reference} is not signed, and what is pulled has to be")]
     Unsigned {
-        /// What was asked for.
+        /// The requested reference, for messages.
         reference: String,
     },
     /// A signature of the artifact is invalid, or about another artifact.
     #[error("the signature {signature} of {reference} cannot be used: {reason}")]
     Signature {
-        /// What was asked for.
+        /// The requested reference, for messages.
         reference: String,
         /// The digest of the signature's manifest.
         signature: Digest,
         reason: String,
     },
-    /// It has more signatures than are tried, and none of those that were tried is admitted.
+    /// It has more signatures than are tried, and none of those that were tried was accepted.
     #[error(
         "none of the first {tried} of {found} signatures of {reference} is admitted, and no more are tried: {first}"
     )]
     Signatures {
-        /// What was asked for.
+        /// The requested reference, for messages.
         reference: String,
         tried: usize,
         found: usize,
-        /// Why the first of them was refused.
+        /// The error of the first of them.
         first: Box<PullError>,
     },
-    /// The component was not admitted.
+    /// The component's signature was not accepted.
     #[error("{reference} is not admitted: {reason}")]
     Component {
-        /// What was asked for.
+        /// The requested reference, for messages.
         reference: String,
         reason: Box<VerifyError>,
     },
-    /// The text was not admitted.
+    /// The text's signature was not accepted.
     #[error("{reference} is not admitted: the signature of `{id}` does not hold: {reason}")]
     Text {
-        /// What was asked for.
+        /// The requested reference, for messages.
         reference: String,
         id: String,
         reason: Box<TextRefusal>,
@@ -202,7 +202,7 @@ pub enum PullError {
     /// The text is not a valid item of its kind.
     #[error("{reference} is not admitted: `{id}` is not a {} that can be used", kind.as_str())]
     Invalid {
-        /// What was asked for.
+        /// The requested reference, for messages.
         reference: String,
         id: String,
         /// The kind of item that was expected.
@@ -212,7 +212,7 @@ pub enum PullError {
     /// The manifest and the signature state different versions.
     #[error("{reference} is published as version {stated}, and its content says {actual}")]
     Version {
-        /// What was asked for.
+        /// The requested reference, for messages.
         reference: String,
         /// The version in the manifest's annotation.
         stated: String,
@@ -222,19 +222,19 @@ pub enum PullError {
     /// The tag is a version, but names an item of another version.
     #[error("{reference} is version {actual}: its tag says another one")]
     Tag {
-        /// What was asked for.
+        /// The requested reference, for messages.
         reference: String,
         /// The version that the signature covers.
         actual: String,
     },
 }
 
-/// An item that was pulled and admitted.
+/// An item that was pulled and whose signature was accepted.
 #[derive(Clone, Debug)]
 pub struct Pulled {
     /// The id that the signature covers.
     pub id: String,
-    /// Whether it is a component, a graph, knowledge or a directive.
+    /// The kind of the item.
     pub kind: Kind,
     /// The version that its signature covers.
     pub version: String,
@@ -242,18 +242,18 @@ pub struct Pulled {
     pub manifest: Digest,
     /// The digest of its content.
     pub digest: Digest,
-    /// The key by whose signature it was admitted.
+    /// The key whose signature was accepted.
     pub key: KeyName,
-    /// The content, which was admitted.
+    /// The content whose signature was accepted.
     pub content: PulledContent,
-    /// The items that it brings along.
+    /// The items that are published along with it.
     pub uses: Vec<Use>,
-    /// What the artifact of a graph lists besides it, and which of it is signed.
+    /// The companions of a graph, and which of them are signed.
     pub companions: Companions,
 }
 
 impl Pulled {
-    /// The version, as a yank is about it.
+    /// Returns the version in the form in which a yank names it.
     pub fn published(&self) -> PublishedVersion {
         let content = match &self.content {
             PulledContent::Component { .. } => self.digest,
@@ -269,12 +269,12 @@ impl Pulled {
     }
 }
 
-/// The content of an item that was admitted.
+/// The content of an item whose signature was accepted.
 #[derive(Clone, Debug)]
 pub enum PulledContent {
     /// A component, verified against the trust store.
     Component {
-        /// The component's bytes, with what its signatures prove.
+        /// The component's bytes, with the verified statements of its signatures.
         component: Box<VerifiedComponent>,
         /// The envelope with its signatures.
         envelope: String,
@@ -292,7 +292,7 @@ pub enum PulledContent {
     },
 }
 
-/// The trust store and the time that items are judged by.
+/// The trust store and the time by which signatures are verified.
 #[derive(Clone, Copy, Debug)]
 pub struct Judge<'j> {
     /// The trust store that decides which signatures count.
@@ -301,7 +301,7 @@ pub struct Judge<'j> {
     pub at: Moment,
 }
 
-/// Fetches an artifact and admits it. `item` is the id that it must have, if that is known.
+/// Fetches an artifact and verifies it. `item` is the id that it must have, if that is known.
 pub fn pull(
     transport: &dyn Transport,
     reference: &Reference,
@@ -343,7 +343,7 @@ pub fn pull(
         let (wanted, found) = (wanted.to_owned(), pulled.id);
         return Err(PullError::OtherItem { reference: name, wanted, found });
     }
-    // Otherwise, someone who may move tags could offer an old version as a new one.
+    // Otherwise, an attacker who may move tags could offer an old version as a new one.
     let tagged = reference.tag.as_deref().and_then(version_of_tag);
     if tagged.is_some_and(|tagged| tagged != pulled.version.replace('+', "_")) {
         return Err(PullError::Tag { reference: name, actual: pulled.version });
@@ -351,21 +351,21 @@ pub fn pull(
     Ok(pulled)
 }
 
-/// A component as a place has it, before anyone has vouched for it: to be signed, never to be used.
+/// A component before its signatures are verified: it may be signed, but never be executed.
 #[derive(Clone, Debug)]
 pub struct Unvouched {
     /// The bytes of the component, whose digest matches the artifact's manifest.
     pub bytes: Vec<u8>,
     /// The descriptor of the artifact's manifest, which a signature refers to.
     pub subject: Descriptor,
-    /// The id that the artifact states, if it does.
+    /// The id that the artifact states, if it states one.
     pub id: Option<String>,
     /// The version that the artifact states, or else its tag.
     pub version: Option<String>,
 }
 
-/// Fetches a component with everything that is checked about its artifact, except for its signatures. Any other artifact
-/// is [`PullError::NotAnItem`] or [`PullError::NotAComponent`].
+/// Fetches a component and makes all checks of its artifact, except for its signatures. For any other artifact, the
+/// error is [`PullError::NotAnItem`] or [`PullError::NotAComponent`].
 pub fn unvouched(transport: &dyn Transport, reference: &Reference) -> Result<Unvouched, PullError> {
     let name = shown_reference(reference);
     let fetched = fetch_manifest(transport, reference)?;
@@ -381,7 +381,7 @@ pub fn unvouched(transport: &dyn Transport, reference: &Reference) -> Result<Unv
     let stated = from.stated(Kind::Component, layer)?;
     let bytes = from.blob("the layer", layer, Kind::Component.most())?;
     let tagged = reference.tag.as_deref().and_then(version_of_tag).map(|tag| tag.replace('_', "+"));
-    // A pull compares a tag that is a version with the signed one.
+    // A pull requires that a tag that is a version is the signed version.
     if let (Some(tagged), Some(stated)) = (&tagged, &stated.version)
         && tagged != stated
     {
@@ -391,7 +391,7 @@ pub fn unvouched(transport: &dyn Transport, reference: &Reference) -> Result<Unv
     Ok(Unvouched { bytes, subject, id: stated.id, version: stated.version.or(tagged) })
 }
 
-/// The manifest of a reference. If the reference has a digest, the manifest matches it.
+/// Fetches the manifest of a reference. If the reference has a digest, the manifest has to match it.
 pub fn fetch_manifest(transport: &dyn Transport, reference: &Reference) -> Result<Fetched, PullError> {
     let wanted = match (&reference.digest, &reference.tag) {
         (Some(digest), _) => Wanted::Digest(digest),
@@ -409,12 +409,12 @@ pub fn fetch_manifest(transport: &dyn Transport, reference: &Reference) -> Resul
     }
 }
 
-/// A reference, for messages.
+/// Formats a reference for messages.
 pub(crate) fn shown_reference(reference: &Reference) -> String {
     graph_core::diagnostic::printable(&reference.to_string()).into_owned()
 }
 
-/// What an artifact states about itself; nothing of it is trusted yet.
+/// The id, version and used items that an artifact states, which are not verified yet.
 struct Stated {
     id: Option<String>,
     version: Option<String>,
@@ -434,7 +434,7 @@ impl Arriving<'_> {
         self.name.to_owned()
     }
 
-    /// The layer of the item, whose media type fits its kind. A graph may have further layers after it.
+    /// Returns the layer of the item, whose media type fits its kind. A graph may have further layers after it.
     fn layer(&self, kind: Kind) -> Result<&Descriptor, PullError> {
         let layer = match self.manifest.layers.as_slice() {
             [layer] => layer,
@@ -511,7 +511,7 @@ impl Arriving<'_> {
         }
     }
 
-    /// Admits a component by one of the signatures that refer to its manifest.
+    /// Verifies a component by one of the signatures that refer to its manifest.
     fn component(&self, bytes: Vec<u8>, stated: &Stated, judge: Judge<'_>) -> Result<Pulled, PullError> {
         let bytes: Arc<[u8]> = bytes.into();
         let listed = self.transport.referrers(&self.digest, media::ENVELOPE)?;
@@ -546,7 +546,7 @@ impl Arriving<'_> {
         })
     }
 
-    /// Admits a component by one signature; `None` if the artifact is not a signature.
+    /// Verifies a component by one signature; `None` if the listed artifact is not a signature.
     fn by_signature(
         &self,
         listed: &Descriptor,
@@ -650,8 +650,8 @@ impl Arriving<'_> {
     }
 }
 
-/// The id that the manifest states; for artifacts of other tools, the one in the signed statement. Both count only once
-/// the signature has been verified for them.
+/// Returns the id that the manifest states; for artifacts of other tools, the one in the signed statement. Neither is
+/// trusted until the signature has been verified for it.
 fn item(envelope: &str, stated: &Stated) -> Result<String, ClaimsError> {
     let id = match &stated.id {
         Some(id) => id.clone(),
@@ -660,7 +660,7 @@ fn item(envelope: &str, stated: &Stated) -> Result<String, ClaimsError> {
     Ok(stated.version.as_ref().map_or_else(|| id.clone(), |version| format!("{id}@{version}")))
 }
 
-/// Reads a blob within its descriptor's size and a cap, and checks its digest.
+/// Reads a blob whose size is that of its descriptor and at most `most`, and checks its digest.
 pub(crate) fn blob(
     transport: &dyn Transport,
     name: &str,

@@ -1,5 +1,5 @@
-//! Ranges of versions: `oci://host/acme/fetch@^1.2` and `oci-layout:DIR:acme/fetch@^1.2` select the greatest version that
-//! satisfies the range, and so does `acme/fetch@^1.2` for an item that is locked. Ranges are those of Cargo.
+//! Version ranges, with Cargo's syntax: `oci://host/acme/fetch@^1.2` and `oci-layout:DIR:acme/fetch@^1.2` select the
+//! greatest version in the range, and so does `acme/fetch@^1.2` for an item in the lockfile.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,9 +10,9 @@ use semver::{Version, VersionReq};
 use crate::manifest::shown;
 use crate::reference::{Location, Reference, ReferenceError, is_name, is_tag, version_of_tag};
 
-/// The most bytes of a range.
+/// Maximum length of a range, in bytes.
 const MOST_RANGE: usize = 200;
-/// How many available versions below and above a range are listed if none satisfies it.
+/// Number of available versions below and above a range that are listed if none satisfies it.
 const NEAREST: usize = 3;
 
 /// A range of versions, such as `^1.2` or `>=1.2, <1.5`.
@@ -22,7 +22,7 @@ pub struct Range {
     required: VersionReq,
 }
 
-/// What is requested on a command line: one artifact, or the greatest version in a range.
+/// The argument of a command that requests one artifact, or the greatest version in a range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     /// A reference without a range.
@@ -43,7 +43,7 @@ pub enum Request {
     },
 }
 
-/// Why there is no version for a range.
+/// The reasons for which there is no version for a range.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RangeError {
     /// The text is not a range.
@@ -53,13 +53,13 @@ pub enum RangeError {
         range: String,
         /// The column of the first character that cannot be read, in characters from 1.
         column: usize,
-        /// What is wrong there.
+        /// The problem at that column.
         reason: String,
     },
-    /// The range is longer than may be read.
+    /// The range is longer than 200 bytes. The field is its length in bytes.
     #[error("a range of versions has at most {MOST_RANGE} bytes, and this one has {0}")]
     TooLong(usize),
-    /// There is a range and a tag.
+    /// The text has a range and a tag or a digest.
     #[error("{0} has a tag or a digest, and a range of versions as well: one of them is enough")]
     Tagged(String),
     /// The range is not preceded by the name of an item.
@@ -80,7 +80,7 @@ pub enum RangeError {
         range: String,
         /// The available versions next to the range, in their order.
         nearest: Vec<String>,
-        /// Whether these are all versions.
+        /// True if these are all versions.
         is_all: bool,
     },
 }
@@ -107,9 +107,10 @@ impl fmt::Display for Range {
     }
 }
 
-/// The column of the first character that cannot continue a range; one after the last, if the range is incomplete.
+/// Returns the column of the first character that cannot continue a range; one after the last if the range is
+/// incomplete.
 fn column_of_error(text: &str) -> usize {
-    // What completes the beginning of a range, if anything does.
+    // True if one of these endings makes the text a range.
     let is_beginning = |part: &str| {
         ["", "0", "a", ".0", "1.0.0"].iter().any(|end| VersionReq::parse(&format!("{part}{end}")).is_ok())
     };
@@ -146,12 +147,13 @@ impl FromStr for Request {
     }
 }
 
-/// A reference, for messages.
+/// Formats a reference for messages.
 fn place_of(versions: &Reference) -> String {
     printable(&versions.to_string()).into_owned()
 }
 
-/// Splits a text at the `@` before a range. An `@` before a digest, in a path or in a name of a directory is another one.
+/// Splits a text at the `@` before a range. An `@` before a digest, in a path or in a name in a directory is not such a
+/// separator.
 fn split(text: &str) -> Option<(&str, &str)> {
     let (before, range) = text.rsplit_once('@')?;
     let is_digest = range.starts_with("sha256:");
@@ -161,7 +163,8 @@ fn split(text: &str) -> Option<(&str, &str)> {
         .then_some((before, range))
 }
 
-/// The place whose tags are the versions of a locked item: its repository, or the directory with its name.
+/// Returns the place whose tags are the versions of a locked item: its repository, or the directory with the item's
+/// name.
 pub fn versions_of(locked: &Reference) -> Reference {
     let tag = match (&locked.place, &locked.tag) {
         (Location::Layout { .. }, Some(name)) => {
@@ -172,15 +175,15 @@ pub fn versions_of(locked: &Reference) -> Reference {
     Reference { place: locked.place.clone(), tag: tag.map(str::to_owned), digest: None }
 }
 
-/// The references of all versions that satisfy a range, the greatest first: at least one. `tags` are all tags of the
-/// repository, or all names in the directory.
+/// Returns the references of all versions in a range, the greatest first. There is at least one, or the result is an
+/// error. `tags` are all tags of the repository, or all names in the directory.
 pub fn satisfying(
     versions: &Reference,
     tags: &[String],
     range: &Range,
 ) -> Result<Vec<Reference>, RangeError> {
     let prefix = versions.tag.as_ref().map(|name| format!("{name}:")).unwrap_or_default();
-    // A listing can name what no reference can.
+    // A listing may contain names that no reference can contain.
     let can_be_named = match versions.place {
         Location::Registry { .. } => is_tag,
         Location::Layout { .. } => is_name,
@@ -291,7 +294,7 @@ mod tests {
                 "no version of {AT} satisfies `~1.5`: the nearest are 1.1.0, 1.2.0, 1.2.0+b1, 1.9.3, 1.10.0, 2.0.0-rc.1"
             )
         );
-        // A version before a release is selected only by a range that names one.
+        // A pre-release is selected only by a range that names one.
         assert!(told("^2").ends_with("the nearest are 1.9.3, 1.10.0, 2.0.0-rc.1, 3.0.0"), "{}", told("^2"));
         let few = select(AT, &["1.0.0"], "^9").unwrap_err().to_string();
         assert!(few.ends_with("satisfies `^9`: it has 1.0.0"), "{few}");

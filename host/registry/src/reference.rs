@@ -19,7 +19,7 @@ const MOST_REPOSITORY: usize = 255;
 const MOST_TAG: usize = 128;
 const MOST_NAME: usize = 400;
 
-/// A reference to an artifact, or to a place below which there are artifacts.
+/// A reference to an artifact, or to a place that contains artifacts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
     /// The registry and repository, or the directory.
@@ -47,7 +47,7 @@ pub enum Location {
     },
 }
 
-/// Why a text is not a reference.
+/// The reasons for which a text is not a reference.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReferenceError {
     /// It has another prefix.
@@ -77,32 +77,32 @@ pub enum ReferenceError {
     /// The digest is invalid.
     #[error("`{0}` is not a digest: `sha256:` and 64 lower-case hexadecimal digits")]
     Digest(String),
-    /// The directory is missing.
+    /// The path of the directory is missing.
     #[error("`{LAYOUT}` is followed by the path of a directory")]
     NoFolder,
-    /// The id of an item cannot be the name of a repository.
+    /// The id of an item that cannot be the name of a repository.
     #[error("`{0}` cannot be the name of a repository: those have lower-case letters alone")]
     Item(String),
 }
 
 impl Reference {
-    /// A reference to a place as a whole.
+    /// Returns a reference to a place as a whole.
     pub const fn of_place(place: Location) -> Self {
         Self { place, tag: None, digest: None }
     }
 
-    /// Whether a text is meant as a reference, valid or not.
+    /// Reports whether a text has the prefix of a reference, so that it is read as one even if it is invalid.
     pub fn is_meant(text: &str) -> bool {
         text.starts_with("oci:") || text.starts_with(LAYOUT)
     }
 
-    /// Whether it refers to a single artifact.
+    /// Reports whether it refers to a single artifact.
     pub const fn names_one(&self) -> bool {
         self.tag.is_some() || self.digest.is_some()
     }
 
-    /// The reference of an item's artifact below this place: in a registry `base/id:version`, in a directory the name
-    /// `id:version`.
+    /// Returns the reference of an item's artifact in this place: in a registry `base/id:version`, in a directory the
+    /// name `id:version`.
     pub fn below(&self, id: &str, version: &str) -> Result<Self, ReferenceError> {
         // Tags cannot contain `+`, which is replaced by `_`, as is customary.
         let tag = version.replace('+', "_");
@@ -126,7 +126,8 @@ impl Reference {
         }
     }
 
-    /// The place below which an item's artifact is published; `None` if its repository does not end in the item's id.
+    /// Returns the place in which an item's artifact is published, without the item's id; `None` if its repository does
+    /// not end in the id.
     pub fn base_of(&self, id: &str) -> Option<Self> {
         let place = match &self.place {
             Location::Layout { .. } => self.place.clone(),
@@ -139,13 +140,13 @@ impl Reference {
         Some(Self::of_place(place))
     }
 
-    /// The same reference with a digest instead of the tag.
+    /// Returns the same reference with a digest. With a digest, the tag is ignored.
     #[must_use]
     pub fn pinned(&self, digest: Digest) -> Self {
         Self { digest: Some(digest), ..self.clone() }
     }
 
-    /// The directory, for a reference to one.
+    /// Returns the directory, for a reference to one.
     pub fn folder(&self) -> Option<&Path> {
         match &self.place {
             Location::Layout { folder } => Some(folder),
@@ -153,7 +154,7 @@ impl Reference {
         }
     }
 
-    /// The same reference with another directory, if it has one.
+    /// Returns the same reference with its directory changed, if it has one.
     #[must_use]
     pub fn in_folder(mut self, change: impl FnOnce(&Path) -> PathBuf) -> Self {
         if let Location::Layout { folder } = &mut self.place {
@@ -167,7 +168,7 @@ impl FromStr for Reference {
     type Err = ReferenceError;
 
     fn from_str(text: &str) -> Result<Self, ReferenceError> {
-        // A reference is shown in messages, and kept in a lockfile: it is one line of text.
+        // Messages and lockfiles contain references, so that a reference has to be one line of visible text.
         if text.contains(|c: char| c.is_control() || is_invisible(c)) {
             return Err(ReferenceError::Control(shown(text)));
         }
@@ -196,7 +197,7 @@ fn layout(rest: &str) -> Result<(Location, Option<String>), ReferenceError> {
     if folder.is_empty() {
         return Err(ReferenceError::NoFolder);
     }
-    // What follows such a folder would be read as a digest, in lockfiles, too.
+    // A colon and a name after such a folder would be read as a digest, also in lockfiles.
     if folder.ends_with("@sha256") {
         return Err(ReferenceError::Digest(shown(folder)));
     }
@@ -244,7 +245,7 @@ fn is_host(host: &str) -> bool {
     name.len() <= 253 && name.split('.').all(label) && port.is_none_or(is_port)
 }
 
-/// The distribution specification's `[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(\/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*`.
+/// Checks the distribution specification's `[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(\/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*`.
 pub(crate) fn is_repository(name: &str) -> bool {
     let part = |part: &str| {
         let alphanumeric = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
@@ -259,7 +260,7 @@ pub(crate) fn is_repository(name: &str) -> bool {
     name.len() <= MOST_REPOSITORY && name.split('/').all(part)
 }
 
-/// The distribution specification's `[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}`.
+/// Checks the distribution specification's `[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}`.
 pub(crate) fn is_tag(tag: &str) -> bool {
     let rest = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     tag.len() <= MOST_TAG
@@ -267,7 +268,7 @@ pub(crate) fn is_tag(tag: &str) -> bool {
         && tag.bytes().all(rest)
 }
 
-/// The image specification's grammar of `org.opencontainers.image.ref.name`.
+/// Checks the image specification's grammar of `org.opencontainers.image.ref.name`.
 pub(crate) fn is_name(name: &str) -> bool {
     let part = |part: &str| {
         let between = part.split(|c: char| c.is_ascii_alphanumeric());
@@ -281,7 +282,7 @@ pub(crate) fn is_name(name: &str) -> bool {
     name.len() <= MOST_NAME && name.split('/').all(part)
 }
 
-/// The version in a tag, or at the end of a name in a directory, unchanged; `None` for any other tag.
+/// Returns the version in a tag, or at the end of a name in a directory, unchanged; `None` for any other tag.
 pub fn version_of_tag(tag: &str) -> Option<&str> {
     let version = tag.rsplit_once(':').map_or(tag, |(_, version)| version);
     crate::artifact::is_version(&version.replace('_', "+")).then_some(version)

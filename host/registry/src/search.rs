@@ -1,4 +1,4 @@
-//! Lists what a registry or a directory offers. This is what the artifacts state, without any verification.
+//! Lists the items that a registry or a directory offers, with what their artifacts state. None of it is verified.
 
 use graph_core::digest::Digest;
 
@@ -10,7 +10,7 @@ use crate::manifest::{Manifest, annotation, media, shown};
 use crate::reference::{Location, Reference};
 use crate::transport::{Transport, TransportError, Wanted};
 
-/// How many artifacts are read.
+/// Maximum number of artifacts that are read.
 const MOST: usize = 500;
 
 /// An artifact that is offered.
@@ -28,9 +28,9 @@ pub struct Offer {
     pub version: Option<String>,
     /// The description that it states.
     pub description: Option<String>,
-    /// How many cases it states to have. None of them has been read.
+    /// Number of cases that it states to have. None of them has been read.
     pub cases: usize,
-    /// Where its sources are, as it states: any text, not only a URL.
+    /// The location of its sources, as it states: any text, not only a URL.
     pub source: Option<String>,
 }
 
@@ -39,15 +39,17 @@ pub struct Offer {
 pub struct Offers {
     /// The artifacts that were read.
     pub offers: Vec<Offer>,
-    /// Where the listing was cut off, if there is more than is read.
+    /// The error that reports at which limit the listing was cut off, if it was.
     pub cut_off: Option<TransportError>,
 }
 
-/// Lists the items of a registry, a part of it, a repository, or a directory. Other artifacts are left out.
+/// Lists the items of a registry, of a part of it, of a repository, or of a directory. Artifacts of other types are
+/// left out.
 pub fn offers(place: &Reference, options: &Options) -> Result<Offers, TransportError> {
     let mut found = Offers::default();
     let mut looked_at = 0;
-    // Whether one more artifact may be read. Those that are no items count as well: each is a request.
+    // Reports whether one more artifact may be read. Artifacts that are not items count as well, because each is a
+    // request.
     let mut look = |found: &mut Offers, host: &str| {
         if looked_at == MOST {
             let (what, place) = ("the artifacts".to_owned(), host.to_owned());
@@ -99,7 +101,7 @@ pub fn offers(place: &Reference, options: &Options) -> Result<Offers, TransportE
     Ok(found)
 }
 
-/// The repositories below a name. If a registry lists none, the repository of that name is tried.
+/// Returns the repositories below a name. If the registry lists none, the repository of that name is tried.
 fn repositories(registry: &Registry, below: &str) -> Result<Names, TransportError> {
     let is_below = |name: &String| {
         below.is_empty()
@@ -125,7 +127,7 @@ fn is_fallback(tag: &str) -> bool {
     ["sha256-", "yanks-"].iter().any(|name| tag.strip_prefix(name).is_some_and(|hex| hex.len() == 64))
 }
 
-/// The offer of an artifact; none if it is not an item, or was deleted meanwhile.
+/// Returns the offer of an artifact; `None` if it is not an item, or was deleted meanwhile.
 fn offer(
     transport: &dyn Transport,
     wanted: Wanted<'_>,

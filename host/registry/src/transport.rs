@@ -11,24 +11,24 @@ use crate::manifest::{Descriptor, Index, Manifest, ManifestError, media, shown};
 #[cfg(feature = "http")]
 use crate::reference::{Location, Reference};
 
-/// Why bytes could not be read or written.
+/// The reasons for which bytes could not be read or written.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum TransportError {
     /// It does not exist.
     #[error("there is no {what} in {place}")]
     NotFound {
-        /// What was asked for.
+        /// The requested thing.
         what: String,
         place: String,
         /// The reference that lists what there is in the place, if it is there itself.
         listing: Option<String>,
     },
-    /// The registry refuses access.
+    /// The registry denies access.
     #[error("{place} does not permit to {action}: {reason}")]
     Denied {
         place: String,
-        /// What was to be done: `read acme/fetch`.
+        /// The denied operation, such as `read acme/fetch`.
         action: String,
         /// The reason that the registry gives.
         reason: String,
@@ -38,54 +38,54 @@ pub enum TransportError {
     #[error("there are no usable credentials for {place}: {error}")]
     Credentials {
         place: String,
-        /// What is wrong with them.
+        /// The problem with the credentials.
         error: CredentialError,
     },
-    /// It is larger than may be read.
+    /// The content is larger than the limit.
     #[error("{what} from {place} is larger than {most} bytes")]
     TooLarge {
         what: String,
         place: String,
-        /// How many bytes may be read.
+        /// Number of bytes that may be read.
         most: u64,
     },
     /// All requests together exceed the limit on bytes.
     #[error("{place} sends more than {most} bytes in all")]
     TooMuch {
         place: String,
-        /// How many bytes may be read.
+        /// Number of bytes that may be read.
         most: u64,
     },
-    /// A listing has more entries than are read.
+    /// A listing has more entries than the limit.
     #[error("the listing of {what} was cut off: {place} has more than {most} {unit}, the most that are read")]
     CutOff {
-        /// What was listed.
+        /// The listed things.
         what: String,
         place: String,
-        /// How many pages or entries are read.
+        /// Number of pages, entries or the like that are read.
         most: usize,
-        /// `pages`, `entries` or `manifests`.
+        /// The unit of `most`: `pages`, `entries`, `manifests`, `artifacts` or the like.
         unit: &'static str,
     },
-    /// A list there has no room for more.
+    /// A list of statements has no room for another one.
     #[error("{what} in {place} was not changed: it would have {count} statements, more than are read")]
     Full {
         /// The list.
         what: String,
         place: String,
-        /// How many statements there would be.
+        /// Number of statements that there would be.
         count: usize,
     },
     /// The answer took too long.
     #[error("{place} has not sent {what} within {seconds} s")]
     Timeout {
-        /// What was asked for.
+        /// The requested thing.
         what: String,
         place: String,
-        /// How many seconds it was allowed to take.
+        /// Number of seconds that the command was allowed to take.
         seconds: u64,
     },
-    /// It is on this machine or in its networks, and only a file names it.
+    /// The registry is on this machine or in its networks, and it was named in a file and not by the user.
     #[error(
         "{place} is on this machine or in its networks, and a file names it, not you: it was not contacted"
     )]
@@ -93,7 +93,7 @@ pub enum TransportError {
     /// The host cannot be reached, or the connection failed.
     #[error("{place} cannot be asked for {what}: {reason}")]
     Network {
-        /// What was asked for.
+        /// The requested thing.
         what: String,
         place: String,
         reason: String,
@@ -101,23 +101,23 @@ pub enum TransportError {
     /// The answer is invalid.
     #[error("{place} answers a request for {what} with {reason}")]
     Answer {
-        /// What was asked for.
+        /// The requested thing.
         what: String,
         place: String,
-        /// What is wrong with the answer.
+        /// The problem with the answer.
         reason: String,
     },
     /// It redirects to a URL that is not followed.
     #[error("{place} redirects a request for {what} to {to}, which is not followed: {reason}")]
     Redirect {
-        /// What was asked for.
+        /// The requested thing.
         what: String,
         place: String,
         to: String,
-        /// Why it is not followed.
+        /// The reason for which it is not followed.
         reason: &'static str,
     },
-    /// It requires tokens of another host, which the user has not allowed.
+    /// It requires tokens of another host, which the user has not allowed to issue them.
     #[error("{place} wants a token that {realm} makes, which is another host: nothing was sent there")]
     Realm {
         place: String,
@@ -153,7 +153,7 @@ pub enum Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// The manifest, for messages.
+    /// Returns the name of the manifest for messages.
     pub fn shown(&self) -> String {
         match self {
             Self::Tag(tag) => format!("tag `{}`", shown(tag)),
@@ -173,21 +173,25 @@ pub struct Fetched {
 
 /// Reads and writes the bytes of one repository or directory.
 pub trait Transport {
-    /// The manifest or index of a tag or digest, at most [`crate::manifest::MOST_MANIFEST`] bytes. Its digest is computed from the bytes.
+    /// Reads the manifest or index of a tag or digest, of at most [`crate::manifest::MOST_MANIFEST`] bytes. Its digest
+    /// is computed from the bytes.
     fn manifest(&self, wanted: Wanted<'_>) -> Result<Fetched, TransportError>;
 
-    /// A blob. More than `most` bytes are [`TransportError::TooLarge`]. The caller checks the digest.
+    /// Reads a blob. If it has more than `most` bytes, the error is [`TransportError::TooLarge`]. The caller checks the
+    /// digest.
     fn blob(&self, digest: &Digest, most: u64) -> Result<Vec<u8>, TransportError>;
 
-    /// All tags, in a directory all names. If there are more than are read, the error is [`TransportError::CutOff`].
+    /// Lists all tags; in a directory, all names. If there are more than the limit, the error is
+    /// [`TransportError::CutOff`].
     fn tags(&self) -> Result<Vec<String>, TransportError>;
 
-    /// The descriptors of manifests of an artifact type whose subject is this one. Those that are listed without a type are
-    /// among them. If there are more than are read, the error is [`TransportError::CutOff`].
+    /// Lists the manifests of an artifact type whose subject is this one. Manifests that are listed without a type are
+    /// included. If there are more than the limit, the error is [`TransportError::CutOff`].
     fn referrers(&self, subject: &Digest, artifact_type: &str) -> Result<Vec<Descriptor>, TransportError>;
 
-    /// Everything of an artifact type that is attached to manifests, whether a tag names these or not, each with the manifest;
-    /// nothing where that cannot be listed. If there is more than is read, the error is [`TransportError::CutOff`].
+    /// Lists the referrers of an artifact type of all manifests, each with the digest of its subject, even if no tag
+    /// names that. The list is empty if the place cannot list them. If there are more than the limit, the error is
+    /// [`TransportError::CutOff`].
     fn all_referrers(&self, artifact_type: &str) -> Result<Vec<(Digest, Descriptor)>, TransportError> {
         let _ = artifact_type;
         Ok(Vec::new())
@@ -196,14 +200,14 @@ pub trait Transport {
     /// Stores a blob unless it exists.
     fn put_blob(&self, bytes: &[u8]) -> Result<(), TransportError>;
 
-    /// Stores a manifest, under a tag if one is given. One with a subject becomes one of its referrers.
+    /// Stores a manifest, under a tag if one is given. If it has a subject, it is added to the subject's referrers.
     fn put_manifest(&self, manifest: &Manifest, tag: Option<&str>) -> Result<Digest, TransportError>;
 
-    /// The repository or directory, for messages.
+    /// Returns the name of the repository or directory, for messages.
     fn place(&self) -> String;
 }
 
-/// The transport of a reference.
+/// Returns the transport for a reference.
 #[cfg(feature = "http")]
 pub fn open(reference: &Reference, options: &Options) -> Result<Box<dyn Transport>, TransportError> {
     Ok(match &reference.place {
@@ -214,22 +218,22 @@ pub fn open(reference: &Reference, options: &Options) -> Result<Box<dyn Transpor
     })
 }
 
-/// The tag that lists the referrers of a manifest in registries without the referrers API.
+/// Returns the tag that lists the referrers of a manifest in registries without the referrers API.
 pub fn fallback_tag(subject: &Digest) -> String {
     format!("sha256-{}", subject.hex())
 }
 
-/// The manifest whose referrers a tag lists.
+/// Returns the digest of the manifest whose referrers a tag lists.
 pub(crate) fn subject_of_tag(tag: &str) -> Option<Digest> {
     format!("sha256:{}", tag.strip_prefix("sha256-")?).parse().ok()
 }
 
-/// Whether a manifest may be of an artifact type: it is listed with that type, or without any.
+/// Reports whether a manifest may have an artifact type: it is listed with that type, or without any.
 pub(crate) fn has_type(listed: &Descriptor, artifact_type: &str) -> bool {
     listed.artifact_type.as_deref().is_none_or(|found| found == artifact_type)
 }
 
-/// The index of a tag, or an empty one.
+/// Reads the index of a tag; an empty one if the tag does not exist.
 pub(crate) fn index_of_tag(transport: &dyn Transport, tag: &str) -> Result<Index, TransportError> {
     match transport.manifest(Wanted::Tag(tag)) {
         Ok(fetched) => Index::read(&fetched.bytes).map_err(|error: ManifestError| TransportError::Answer {
@@ -242,7 +246,7 @@ pub(crate) fn index_of_tag(transport: &dyn Transport, tag: &str) -> Result<Index
     }
 }
 
-/// The descriptor under which a manifest is listed.
+/// Returns the descriptor under which a manifest is listed.
 pub(crate) fn listed(manifest: &Manifest, bytes: &[u8]) -> Descriptor {
     Descriptor {
         artifact_type: Some(manifest.kind().to_owned()),
@@ -251,7 +255,7 @@ pub(crate) fn listed(manifest: &Manifest, bytes: &[u8]) -> Descriptor {
     }
 }
 
-/// The number of bytes to read in order to notice that a limit is exceeded.
+/// Returns the number of bytes to read in order to notice that a limit is exceeded.
 pub(crate) const fn one_more(most: u64) -> u64 {
     most.saturating_add(1)
 }

@@ -1,12 +1,14 @@
 //! Yanks of published versions: signed statements, each an artifact whose subject is the manifest of the version.
 //!
-//! Type `application/vnd.graph-host.yank.v1`, an empty configuration, one layer: the DSSE envelope. Everyone who may
-//! write to a registry can attach anything to a manifest. What is read of it is bounded, and what is not a statement that counts
-//! ([`graph_core::trust::TrustStore::verify_yank`]) is ignored: it neither yanks, nor takes back a yank, nor fails a command.
+//! The artifact has the type `application/vnd.graph-host.yank.v1`, an empty configuration, and one layer: the DSSE
+//! envelope. Everyone who may write to a registry can attach anything to a manifest. So the number and size of the
+//! statements that are read are limited, and a statement that the trust store does not accept
+//! ([`graph_core::trust::TrustStore::verify_yank`]) is ignored: it neither yanks a version, nor revokes a yank, nor
+//! makes a command fail.
 //!
-//! Everyone who may write can also put the same signed item under another manifest, to which nothing is attached. Therefore
-//! the statements about an item are looked up in four places ([`read`]): attached to its manifest, under a tag of the item,
-//! attached to other manifests, and among those that the user has seen before.
+//! Everyone who may write can also store the same signed item under another manifest, to which nothing is attached.
+//! Therefore the statements about an item are looked up in four places ([`read`]): attached to its manifest, under a
+//! tag of the item, attached to other manifests, and among the statements that the user has seen before.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,29 +28,30 @@ use crate::transport::{Transport, TransportError, Wanted};
 
 /// The artifact type of a yank.
 pub const YANK_ARTIFACT: &str = "application/vnd.graph-host.yank.v1";
-/// The annotation with the id of the key that signed a yank: statements of trusted keys are read first.
+/// The annotation with the id of the key that signed a yank. It decides which statements are read first: those of
+/// trusted keys.
 const SIGNER: &str = "dev.graph-host.yank.key";
-/// How many statements about a version are read.
+/// Maximum number of statements about a version that are read.
 const MOST_STATEMENTS: usize = 64;
-/// How many bytes of manifests of statements are read.
+/// Number of bytes of statements' manifests after which no more are read.
 const MOST_BYTES: usize = 1 << 20;
-/// The largest manifest of a statement, in bytes, by what its listing says.
+/// Maximum size of a statement's manifest, in bytes, as its listing states it.
 const MOST_MANIFEST: u64 = 64 << 10;
-/// How many signatures are read in order to find out which item a component is.
+/// Maximum number of signatures that are read in order to find the id of a component.
 const MOST_CLAIMS: usize = 16;
-/// The deepest nesting of a configuration's JSON.
+/// Maximum nesting depth of a configuration's JSON.
 const DEEPEST: usize = 16;
 
-/// The statements about a version that count.
+/// The statements about a version that the trust store accepts.
 #[derive(Debug, Default)]
 pub struct Yanks {
-    /// All of them.
+    /// All of these statements.
     pub statements: Vec<Yank>,
     /// The yank that is in force.
     pub yanked: Option<Yank>,
-    /// The place does not show the yank that is in force any more: it was remembered.
+    /// True if the registry or directory no longer lists the yank in force, which was remembered.
     pub is_hidden: bool,
-    /// Why there may be others that were not read.
+    /// The reason for which there may be statements that were not read.
     pub unread: Option<TransportError>,
 }
 
@@ -57,13 +60,13 @@ pub struct Yanks {
 pub struct Described {
     /// Its id, its version and the digest of its manifest.
     pub about: PublishedVersion,
-    /// Whether it is a component, a graph, knowledge or a directive.
+    /// The kind of the item.
     pub kind: Kind,
     /// The manifest, as the subject of a statement.
     pub manifest: Descriptor,
 }
 
-/// Whether an error ends the whole command: nothing else could be read, either.
+/// Reports whether an error ends the whole command, because no further request could succeed either.
 fn is_fatal(error: &TransportError) -> bool {
     matches!(
         error,
@@ -71,21 +74,21 @@ fn is_fatal(error: &TransportError) -> bool {
     )
 }
 
-/// A statement that is to be published.
+/// A signed statement that is to be published.
 #[derive(Clone, Copy, Debug)]
 pub struct SignedYank<'y> {
     /// Its envelope.
     pub envelope: &'y str,
     /// The key that has signed it.
     pub key: KeyId,
-    /// When it was stated.
+    /// The time that it states.
     pub at: Timestamp,
 }
 
-/// What is known about yanks besides what is stored for one version.
+/// The sources of statements in addition to what the registry lists for the version.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known<'k> {
-    /// What is attached to other manifests of the place; none to look for it.
+    /// The statements that are attached to any manifests of the place; with `None`, they are read.
     pub attached: Option<&'k Attached>,
     /// The envelopes about the item that the user has seen before.
     pub remembered: &'k [String],
@@ -139,7 +142,7 @@ pub fn read(
     Ok(found)
 }
 
-/// The statements about a version, while they are read.
+/// The state of reading the statements about a version.
 struct Reading<'r> {
     transport: &'r dyn Transport,
     judge: Judge<'r>,
@@ -147,17 +150,17 @@ struct Reading<'r> {
     found: Yanks,
     /// The digests of envelopes that were read.
     seen: BTreeSet<Digest>,
-    /// The digests of the envelopes of statements that count, in their one spelling.
+    /// The digests of the envelopes of accepted statements, in canonical form.
     counted: BTreeSet<Digest>,
 }
 
 impl Reading<'_> {
-    /// The first reason why not everything was read.
+    /// Notes the first reason for which not all statements were read.
     fn unread(&mut self, error: TransportError) {
         self.found.unread.get_or_insert(error);
     }
 
-    /// Adds verified statements, each once, however often it was written down.
+    /// Adds verified statements, each only once, even if there are several copies of it.
     fn found(&mut self, verified: Vec<Yank>) {
         for yank in verified {
             if self.counted.insert(Digest::of_bytes(yank.envelope().as_bytes())) {
@@ -166,7 +169,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Adds what an envelope states about the version, as far as it counts.
+    /// Adds the statements of an envelope about the version that the trust store accepts.
     fn add(&mut self, text: &str) -> Result<(), TransportError> {
         if !self.seen.insert(Digest::of_bytes(text.as_bytes())) {
             return Ok(());
@@ -191,7 +194,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// What is attached to the manifest of the version.
+    /// Adds the statements that are attached to the manifest of the version.
     fn attached_to_it(&mut self) -> Result<(), TransportError> {
         let (trust, now) = (self.judge.trust, self.judge.at.now);
         let (transport, about) = (self.transport, self.about.clone());
@@ -204,7 +207,8 @@ impl Reading<'_> {
                 return Ok(());
             }
         };
-        // What the listing says only decides what is read first, in case that there is more than is read.
+        // The annotations in the listing are not trusted: they only decide which statements are read first if there are
+        // more than the limit.
         listed.retain(|one| one.size <= MOST_MANIFEST);
         listed.sort_by_cached_key(|one| {
             let signer = one.annotations.get(SIGNER).and_then(|key| key.parse::<KeyId>().ok());
@@ -232,7 +236,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// What is attached to other manifests, of those with the same content.
+    /// Adds the statements that are attached to other manifests with the same content.
     fn attached_to_others(&mut self, attached: &Attached) -> Result<(), TransportError> {
         let (trust, now) = (self.judge.trust, self.judge.at.now);
         let own = self.about.manifest;
@@ -249,7 +253,8 @@ impl Reading<'_> {
                 Err(_) => false,
             };
             if !names_other {
-                // What names the content is compared with it, wherever it is attached.
+                // A statement that names the content is compared with the content of the version, to whatever manifest
+                // it is attached.
                 self.add(text)?;
                 continue;
             }
@@ -281,8 +286,8 @@ impl Reading<'_> {
     }
 }
 
-/// The envelope in an artifact of a type that refers to a manifest; `None` if it is something else. `bytes` counts those of
-/// manifests.
+/// Reads the envelope in an artifact of this type that refers to a manifest; `None` if the artifact is something else.
+/// Adds the size of the artifact's manifest to `bytes`.
 fn envelope(
     transport: &dyn Transport,
     listed: &Descriptor,
@@ -308,7 +313,8 @@ fn envelope(
     Ok(String::from_utf8(content).ok().filter(|_| is_it))
 }
 
-/// A version with the digest of what its signature covers, which a statement names. That signature is not verified.
+/// Returns a version with the digest of the content that its signature covers, which a statement names. That signature
+/// is not verified.
 pub fn with_content(
     transport: &dyn Transport,
     about: PublishedVersion,
@@ -317,7 +323,8 @@ pub fn with_content(
     Ok(PublishedVersion { content, ..about })
 }
 
-/// What a published version says that it is. A tag that is a version has to be that of the item.
+/// Reads the id, version and kind that a published version states. A tag that is a version has to be the version of the
+/// item.
 pub fn describe(transport: &dyn Transport, reference: &Reference) -> Result<Described, PullError> {
     let name = || shown_reference(reference);
     let fetched = fetch_manifest(transport, reference)?;
@@ -359,7 +366,7 @@ pub fn describe(transport: &dyn Transport, reference: &Reference) -> Result<Desc
     Ok(Described { about, kind, manifest: Descriptor::of(media::MANIFEST, &fetched.bytes) })
 }
 
-/// The id and version in the configuration of a text's artifact.
+/// Reads the id and version in the configuration of a text's artifact.
 fn configured(
     transport: &dyn Transport,
     name: &str,
@@ -375,7 +382,7 @@ fn configured(
     Ok((config.id, config.version))
 }
 
-/// The id and version in the first signed statement about a component, for artifacts of other tools.
+/// Reads the id and version in the first signed statement about a component, for artifacts of other tools.
 fn claimed(transport: &dyn Transport, name: &str, manifest: &Digest) -> Result<(String, String), PullError> {
     let mut bytes = 0;
     for listed in transport.referrers(manifest, media::ENVELOPE)?.iter().take(MOST_CLAIMS) {
@@ -392,7 +399,7 @@ fn claimed(transport: &dyn Transport, name: &str, manifest: &Digest) -> Result<(
     Err(PullError::Unsigned { reference: name.to_owned() })
 }
 
-/// The artifact of a signed statement about a manifest. The same statement always has the same bytes.
+/// Builds the artifact of a signed statement about a manifest. The same statement always gives the same bytes.
 fn artifact(manifest: &Descriptor, envelope: &str, key: KeyId, at: Timestamp) -> Artifact {
     let annotations = BTreeMap::from([
         (annotation::CREATED.to_owned(), at.to_string()),
@@ -410,8 +417,9 @@ fn artifact(manifest: &Descriptor, envelope: &str, key: KeyId, at: Timestamp) ->
     Artifact { manifest, blobs: vec![b"{}".to_vec(), envelope.as_bytes().to_vec()] }
 }
 
-/// Attaches a signed statement to the manifest of its version, lists it under the tag of the item, and returns the digest of
-/// the statement's own manifest. What the user has seen before is listed again, if anyone has removed it.
+/// Attaches a signed statement to the manifest of its version, lists it under the tag of the item, and returns the
+/// digest of the statement's own manifest. Statements that the user has seen before are listed again if they were
+/// removed.
 pub fn publish(
     transport: &dyn Transport,
     to: &Described,

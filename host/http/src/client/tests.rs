@@ -6,8 +6,8 @@ use super::*;
 
 const LONG: Duration = Duration::from_secs(30);
 
-/// Answers requests, connection by connection, and hands on the head of each with the number of its connection. An answer
-/// of nothing leaves the connection open and silent.
+/// Answers requests, and sends the head of each, with the number of its connection, to the returned receiver. After an
+/// empty answer the connection stays open and silent.
 fn server(answer: impl Fn(&str) -> String + Send + 'static) -> (String, mpsc::Receiver<(usize, String)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let place = listener.local_addr().unwrap().to_string();
@@ -141,7 +141,7 @@ fn a_proxy_is_told_where_a_request_goes() {
 
 #[test]
 fn tls_goes_through_a_tunnel() {
-    // The proxy opens the tunnel and ends it: what comes then is the client's first message of TLS.
+    // The proxy opens the tunnel: the next byte that it receives is that of the client's first TLS message.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let proxy = listener.local_addr().unwrap();
     let (sender, received) = mpsc::channel();
@@ -186,7 +186,7 @@ fn only_permitted_addresses_are_connected_to() {
         assert!(matches!(refused, Error::Address(_)), "{uri}: {refused:?}");
     }
     received.try_recv().unwrap_err();
-    // A proxy may be anywhere; an address is refused through one, too.
+    // A proxy may have any address, but a request for a refused address is refused through a proxy, too.
     let (proxy, asked) = server(|_| ok("from the proxy"));
     let matcher =
         || Matcher::builder().http(format!("http://localhost:{}", proxy.split_once(':').unwrap().1));

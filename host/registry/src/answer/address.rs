@@ -8,7 +8,7 @@ use url::{Host, Url};
 
 use crate::manifest::shown;
 
-/// Why an address in an answer is not used.
+/// The reasons for which an address in an answer is not used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// The `Location` is not a URL.
@@ -16,7 +16,7 @@ pub enum AddressError {
     Location {
         /// The header field, to be shown.
         field: String,
-        /// Why it is not a URL.
+        /// The reason for which it is not a URL.
         reason: String,
     },
     /// The `Location` has a user's name or a password in it.
@@ -27,12 +27,12 @@ pub enum AddressError {
     Link {
         /// The target of the link, to be shown.
         field: String,
-        /// Why it is not followed.
+        /// The reason for which it is not followed.
         reason: String,
     },
 }
 
-/// The URL in a `Location`, which may be relative to the one that was requested.
+/// Returns the URL in a `Location`, which may be relative to the requested URL.
 pub fn location(from: &Url, field: &str) -> Result<Url, AddressError> {
     let to = from
         .join(field)
@@ -40,8 +40,8 @@ pub fn location(from: &Url, field: &str) -> Result<Url, AddressError> {
     if has_user(&to) { Err(AddressError::UserName) } else { Ok(to) }
 }
 
-/// The URL of the next page, in the value of a `Link` field; `None` if no link of it has the relation `next`. It is at the
-/// same origin as the page that links to it.
+/// Returns the URL of the next page, from the value of a `Link` field; `None` if no link in it has the relation `next`.
+/// It must have the same origin as the page that links to it.
 pub fn next_page(from: &Url, field: &str) -> Result<Option<Url>, AddressError> {
     let Some(target) = target_of_next(field) else { return Ok(None) };
     let unusable = |reason: String| AddressError::Link { field: shown(target), reason };
@@ -57,8 +57,9 @@ fn has_user(url: &Url) -> bool {
     !url.username().is_empty() || url.password().is_some()
 }
 
-/// Why a redirect from one URL to another is refused; `None` if it is followed. From TLS only TLS is followed; plain HTTP
-/// only on this machine, or with `plain_http`.
+/// Returns the reason for which a redirect from one URL to another is refused; `None` if it is followed. A redirect
+/// from https to http is always refused; any other redirect to http is followed only to this machine, or with
+/// `plain_http`.
 pub fn refuses(from: &Url, to: &Url, plain_http: bool) -> Option<&'static str> {
     match (from.scheme(), to.scheme()) {
         (_, "https") => None,
@@ -69,19 +70,20 @@ pub fn refuses(from: &Url, to: &Url, plain_http: bool) -> Option<&'static str> {
     }
 }
 
-/// Whether two URLs have the same scheme, host and port.
+/// Reports whether two URLs have the same scheme, host and port.
 pub fn same_origin(one: &Url, other: &Url) -> bool {
     one.origin() == other.origin()
 }
 
-/// Whether a host, with or without a port, is this machine.
+/// Reports whether a host, with or without a port, is this machine.
 pub(crate) fn is_loopback(host: &str) -> bool {
     let name = host.split_once(':').map_or(host, |(name, _)| name);
     name.eq_ignore_ascii_case("localhost")
         || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Whether a URL is on this machine or in its networks, however the address is written: `127.1` and `0x7f000001` are `127.0.0.1`.
+/// Reports whether the host of a URL is this machine or an address that is not public, in any notation: `127.1` and
+/// `0x7f000001` are `127.0.0.1`. Names are not resolved.
 pub(crate) fn is_local(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(address)) => !is_public(address.into()),
@@ -91,13 +93,14 @@ pub(crate) fn is_local(url: &Url) -> bool {
     }
 }
 
-/// Whether a URL is there by what its name resolves to now, too.
+/// Reports whether the host of a URL is local as by [`is_local`], or a name that resolves to an address that is not
+/// public.
 pub(crate) fn resolves_locally(url: &Url) -> bool {
     let resolved = || url.socket_addrs(|| None).is_ok_and(|all| all.iter().any(|one| !is_public(one.ip())));
     is_local(url) || resolved()
 }
 
-/// The target of the first link with `rel="next"` in the value of a `Link` field.
+/// Returns the target of the first link with `rel="next"` in the value of a `Link` field.
 fn target_of_next(field: &str) -> Option<&str> {
     let mut rest = field;
     while let Some((_, link)) = rest.split_once('<') {
@@ -111,7 +114,7 @@ fn target_of_next(field: &str) -> Option<&str> {
     None
 }
 
-/// Whether the parameters of a link, each after a `;`, have the relation `next`.
+/// Reports whether the parameters of a link, each after a `;`, have the relation `next`.
 fn is_next(parameters: &str) -> bool {
     let mut rest = parameters;
     while !rest.is_empty() {
@@ -126,7 +129,7 @@ fn is_next(parameters: &str) -> bool {
     false
 }
 
-/// Splits a text at the first separator that is not in quotes; without one, all of it comes before.
+/// Splits a text at the first separator outside of quotes. If there is none, the second part is empty.
 fn split_outside_quotes(text: &str, separator: char) -> (&str, &str) {
     let mut is_quoted = false;
     let at = text.find(|c: char| {

@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::manifest::shown;
 
-/// The most names of one listing, on all of its pages, that are kept in memory.
+/// Maximum number of names of one listing, on all of its pages, that are kept in memory.
 pub const MOST_NAMES: usize = 100_000;
 
-/// Why the body of an answer cannot be used. It is not quoted: it may contain a secret.
+/// The reasons for which the body of an answer cannot be used. The body is not quoted: it may contain a secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BodyError {
     /// It is not JSON.
@@ -17,16 +17,16 @@ pub enum BodyError {
     NotJson {
         /// The line of the first character that cannot be read, from 1.
         line: usize,
-        /// Its column.
+        /// The column of that character.
         column: usize,
     },
     /// It takes too much memory.
     #[error("JSON that is too large: {0}")]
     TooLarge(#[source] TreeTooLarge),
-    /// A token was requested, and there is none.
+    /// The answer to a request for a token contains none.
     #[error("JSON without a `token`")]
     NoToken,
-    /// A listing was requested, and there is something else in its place.
+    /// The answer to a request for a listing has something else in the place of the list.
     #[error("JSON without a list of `{0}`")]
     NoList(&'static str),
 }
@@ -38,14 +38,14 @@ fn read(body: &[u8]) -> Result<Value, BodyError> {
     })
 }
 
-/// The token in the answer of a server that issues them.
+/// Returns the token in the answer of a token server.
 pub fn token(body: &[u8]) -> Result<String, BodyError> {
     let answer = read(body)?;
     let token = ["token", "access_token"].iter().find_map(|key| answer.get(key)?.as_str());
     token.map(str::to_owned).ok_or(BodyError::NoToken)
 }
 
-/// The code and message of the first error in an error response, to be shown; `None` if there are none.
+/// Returns the code and message of the first error in an error response, escaped for display; `None` if there is none.
 pub fn explanation(body: &[u8]) -> Option<String> {
     let answer = read(body).ok()?;
     let first = answer.pointer("/errors/0")?;
@@ -54,8 +54,9 @@ pub fn explanation(body: &[u8]) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// The names on one page of a listing: `tags` or `repositories`. Entries that are no texts, and those that `is_name`
-/// refuses, are left out. `null` is what some registries write for an empty list.
+/// Returns the names on one page of a listing: `tags` or `repositories`. Entries that are not texts, and those that
+/// `is_name` refuses, are left out. A list that is missing or `null` is empty, because some registries write empty
+/// lists so.
 pub fn names(
     body: &[u8],
     key: &'static str,

@@ -1,14 +1,14 @@
-//! The authentication that a registry requires: challenges of `WWW-Authenticate` (RFC 9110, and the token authentication
-//! of the distribution project).
+//! The authentication that a registry requires: challenges in `WWW-Authenticate` (RFC 9110, and the token
+//! authentication of the distribution project).
 
 /// A challenge of a registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Challenge {
-    /// The user's name and password.
+    /// Basic authentication, with the user's name and password.
     Basic,
-    /// A token, which has to be requested first.
+    /// Bearer authentication, with a token that has to be requested first.
     Bearer {
-        /// The URL that tokens are requested from.
+        /// The URL from which tokens are requested.
         realm: String,
         /// The service that the token is for.
         service: Option<String>,
@@ -18,7 +18,7 @@ pub enum Challenge {
 }
 
 impl Challenge {
-    /// Reads the value of a field, and returns the first known challenge.
+    /// Reads the value of a `WWW-Authenticate` field, and returns its first known challenge.
     pub fn read(field: &str) -> Option<Self> {
         let (scheme, rest) = field.trim().split_once(' ').unwrap_or((field.trim(), ""));
         if scheme.eq_ignore_ascii_case("basic") {
@@ -35,7 +35,7 @@ impl Challenge {
     }
 }
 
-/// Reads `key="value", key=value`; in quotes, `\` escapes the next character.
+/// Parses parameters (`key="value", key=value`). In quotes, `\` escapes the next character.
 fn parameters(text: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut rest = text.trim_start();

@@ -1,5 +1,5 @@
-//! What registries answer, apart from manifests: challenges, tokens, listings, explanations of errors and the addresses
-//! that they send clients to. Nothing in here makes a request, and all of it is written by strangers.
+//! Parsers of registry answers, apart from manifests: challenges, tokens, listings, error messages and the addresses to
+//! which a registry sends its clients. Nothing in this module makes a request. Its input comes from strangers.
 
 mod address;
 mod body;

@@ -50,7 +50,7 @@ fn companion(kind: CompanionKind, title: &str, text: &str) -> Companion {
     Companion { kind, title: title.to_owned(), bytes: text.as_bytes().to_vec() }
 }
 
-/// Everything that a graph takes along, with two cases.
+/// Returns companions of every kind, with two cases.
 fn all() -> Vec<Companion> {
     vec![
         companion(CompanionKind::Picture, "flow.svg", "<svg/>"),
@@ -60,7 +60,7 @@ fn all() -> Vec<Companion> {
     ]
 }
 
-/// A layer as a stranger writes it.
+/// Returns a layer as a stranger might write it.
 fn layer(media_type: &str, title: Option<&str>, size: u64) -> Descriptor {
     let mut layer = Descriptor { size, ..Descriptor::of(media_type, b"x") };
     layer.annotations =
@@ -125,7 +125,7 @@ fn another_drawing_of_the_same_graph_is_no_other_version() {
     let drawn = attach(graph(), drawn, None).unwrap();
     let again = publish(&layout, &drawn, None, "t/flow:1.0.0", false).unwrap();
     assert_eq!((again.manifest, again.was_there, again.replaced), (first.digest(), true, None));
-    // Another case is, and so is a graph without anything.
+    // Another case makes another version, and so does a graph without companions.
     let mut tested = all();
     tested[1].bytes = b"c".to_vec();
     for other in [attach(graph(), tested, None).unwrap(), graph()] {
@@ -154,7 +154,7 @@ fn a_layer_that_lies_about_itself_is_not_read() {
         let error = fetch(&layout, "it", &listed(size, own)).unwrap_err().to_string();
         assert!(error.starts_with("layer 1 (`a.case.yaml`): "), "{size}: {error}");
     }
-    // Under the digest of other bytes, as a registry can answer.
+    // A blob whose name is the digest of other bytes, as a registry can answer.
     let other = Digest::of_bytes(b"other bytes");
     let blobs = folder.path().join("out/blobs/sha256");
     std::fs::write(blobs.join(other.hex()), b"changed byte").unwrap();
@@ -204,7 +204,7 @@ fn titles_are_plain_file_names() {
     for title in ["x.case.yaml", "No files, please.case.yaml", "größe.case.yaml", "a-b_c.d.case.yaml"] {
         assert!(read("it", &with([case(title)])).is_ok(), "{title}");
     }
-    // On some systems these are one file.
+    // On some systems these names are one file.
     assert!(refused(&with([case("x.case.yaml"), case("X.case.yaml")])).contains("that of another layer"));
     let mut named_like_a_case = with([case("x.case.yaml")]);
     named_like_a_case.layers[0].annotations.insert(annotation::TITLE.to_owned(), "x.case.yaml".to_owned());
@@ -219,7 +219,7 @@ fn numbers_and_sizes_are_bounded_before_anything_is_read() {
     assert!(read("it", &with((0..MOST_COMPANIONS).map(|at| case(&format!("{at}.case.yaml"))))).is_ok());
     let unknown = with((0..=MOST_COMPANIONS).map(|_| layer("text/plain", None, 1)));
     assert!(refused(&unknown).contains("129 layers"));
-    // 1 GB of spaces is not fetched.
+    // A layer of 1 GiB is refused before it is fetched.
     let large = layer(CompanionKind::Case.media_type(), Some("x.case.yaml"), 1 << 30);
     assert!(refused(&with([large])).contains("the case `x.case.yaml` has 1073741824 bytes, 1048576 at most"));
     let several = (0..9).map(|at| {
@@ -255,13 +255,14 @@ fn only_a_graph_takes_something_along() {
     };
     layout.put_manifest(&component, Some("t/flow:1.0.0")).unwrap();
     assert!(matches!(pulled(&layout, &place), Err(PullError::Layers { found: 2, .. })));
-    // And a graph with a hostile title is not pulled at all: `oras` would write the file.
+    // A graph with a hostile title is not pulled at all, because `oras` would write the file.
     layout.put_manifest(&with([case("../x.case.yaml")]), Some("t/flow:1.0.0")).unwrap();
     assert!(matches!(pulled(&layout, &place), Err(PullError::Companion { layer: 1, .. })));
 }
 
 proptest! {
-    /// Whatever titles and sizes an artifact lists, what is accepted is bounded and can be written into one folder.
+    /// The companions that are accepted are bounded in size and can be written into one folder, for all titles and
+    /// sizes that an artifact lists.
     #[test]
     fn what_is_accepted_can_be_written(
         titles in prop::collection::vec(r"[a-zA-Z./\\: \x00-\x20\u{202e}]{0,12}(\.case\.yaml)?", 0..8),
@@ -281,7 +282,7 @@ proptest! {
     }
 }
 
-/// The graph with companions that a key has signed.
+/// Returns the artifact of the graph with companions and a statement about `companions` that a key has signed.
 fn signed_by(seed: u8, companions: &[Companion]) -> Artifact {
     let content = graph_core::trust::signed_content(std::str::from_utf8(&graph().blobs[1]).unwrap());
     let statement = statement_of("t/flow", content, companions);
@@ -289,7 +290,7 @@ fn signed_by(seed: u8, companions: &[Companion]) -> Artifact {
     attach(graph(), all(), Some(envelope)).unwrap()
 }
 
-/// The names of what is signed of the graph in a directory.
+/// Publishes and pulls an artifact, and returns the names of the companions that are signed.
 fn signed_of(artifact: &Artifact) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("out");
@@ -319,7 +320,7 @@ fn what_its_publisher_has_signed_is_told_from_what_anyone_adds() {
     let other = statement_of("t/flow", Digest::of_bytes(b"other"), &all());
     let envelope = other.sign(&key()).unwrap();
     assert_eq!(signed_of(&attach(graph(), all(), Some(envelope)).unwrap()), [""; 0]);
-    // What is no statement signs nothing, and breaks nothing.
+    // A text that is not a statement signs nothing, and is no error.
     for text in ["", "{}", "\u{1b}[2J"] {
         assert_eq!(signed_of(&attach(graph(), all(), Some(text.to_owned())).unwrap()), [""; 0]);
     }

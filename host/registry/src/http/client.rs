@@ -1,4 +1,4 @@
-//! Requests to one registry: the hosts they may go to, their credentials, and limits on time and bytes.
+//! Requests to one registry, with the hosts to which they may be sent, credentials, and limits on time and bytes.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,16 +26,17 @@ use crate::manifest::shown;
 use crate::reference::REGISTRY;
 use crate::transport::TransportError;
 
-/// How long any request may take, except for that of a blob.
+/// Maximum duration of any request, except for that of a blob.
 const ANSWER: Duration = Duration::from_mins(1);
-/// How many redirects of a blob are followed.
+/// Maximum number of redirects of a blob that are followed.
 const MOST_REDIRECTS: usize = 5;
-/// The largest token, listing or error, in bytes.
+/// Maximum size of a token, a listing or an error, in bytes.
 pub(super) const MOST_ANSWER: u64 = 4 << 20;
-/// How much of an error is read, in bytes.
+/// Number of bytes that are read of an error.
 const MOST_ERROR: u64 = 16 << 10;
 
-/// How registries are accessed. All connections with the same options share one limit on time and one on bytes.
+/// Options for access to registries. All connections with clones of the same options share one limit on time and one on
+/// bytes.
 #[derive(Clone, Debug)]
 pub struct Options {
     plain_http: Option<bool>,
@@ -53,8 +54,8 @@ struct Budget {
 }
 
 impl Options {
-    /// Options with limits that begin now: a time and a number of bytes. `plain_http`: whether registries are accessed
-    /// without TLS; `None` allows that only for those on this machine.
+    /// Creates options with limits on time and bytes that begin now. `plain_http` decides whether registries are
+    /// accessed without TLS; with `None`, only those on this machine are.
     pub fn new(plain_http: Option<bool>, time: Duration, most: u64) -> Self {
         let now = Instant::now();
         let deadline = now.checked_add(time).unwrap_or(now + Duration::from_hours(24));
@@ -67,15 +68,15 @@ impl Options {
         }
     }
 
-    /// Registries that the user has named, `host` or `host:port`. Any other comes from a file, which a stranger may have written:
-    /// it is not contacted on this machine or in its networks.
+    /// Sets the registries that the user has named, as `host` or `host:port`. Any other registry is named in a file,
+    /// which a stranger may have written: it is not contacted if it is on this machine or in its networks.
     #[must_use]
     pub fn with_named(self, hosts: BTreeSet<String>) -> Self {
         Self { named: Rc::new(hosts), ..self }
     }
 
-    /// Also allows these hosts, `host` or `host:port`, to issue tokens for registries. By default a registry issues its
-    /// own: credentials are only sent to the host that they are for.
+    /// Allows these hosts, `host` or `host:port`, to issue tokens for registries. By default only the registry itself
+    /// may: credentials are only sent to the host that they are for.
     #[must_use]
     pub fn with_token_realms(self, hosts: Vec<String>) -> Self {
         Self { token_realms: hosts, ..self }
@@ -87,27 +88,27 @@ impl Options {
     }
 }
 
-/// A connection to one registry: base address, credentials, deadline and budget of bytes.
+/// A connection to one registry: base URL, credentials, deadline and byte budget.
 #[derive(Clone, Debug)]
 pub struct Registry {
     host: String,
     base: Url,
     client: Client,
-    /// Sends requests to other hosts, to which the registry redirects.
+    /// Sends requests to other hosts to which the registry redirects.
     elsewhere: Rc<OnceCell<Client>>,
     options: Options,
-    /// Authorization headers, by the scopes that they permit.
+    /// Authorization headers, by the scopes for which they are valid.
     permits: Rc<RefCell<BTreeMap<String, HeaderValue>>>,
 }
 
 /// The purpose of a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct About<'a> {
-    /// What is requested, for messages.
+    /// The requested thing, for messages.
     pub(super) what: &'a str,
     /// The token's scope: `repository:acme/fetch:pull`.
     pub(super) scope: &'a str,
-    /// Whether redirects are followed, which is done for blobs only.
+    /// True if redirects are followed, which is done for blobs only.
     pub(super) is_blob: bool,
 }
 
@@ -121,7 +122,7 @@ pub(super) struct Ask<'a> {
 }
 
 impl Registry {
-    /// A registry, `host` or `host:port`. No request is made yet.
+    /// Creates a connection to a registry, `host` or `host:port`. No request is made yet.
     pub fn new(host: &str, options: &Options) -> Result<Self, TransportError> {
         let network = |reason: String| TransportError::Network {
             what: "anything".to_owned(),
@@ -141,17 +142,17 @@ impl Registry {
         Ok(Self { host, base, client, elsewhere: Rc::default(), options, permits: Rc::default() })
     }
 
-    /// One of its repositories.
+    /// Returns one of its repositories.
     pub fn repository(&self, name: &str) -> Repository {
         Repository::new(self.clone(), name)
     }
 
-    /// `host` or `host:port`.
+    /// Returns its host, as `host` or `host:port`.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// The URL of a path below `/v2/`.
+    /// Returns the URL of a path below `/v2/`.
     pub(super) fn url(&self, path: &str) -> Result<Url, TransportError> {
         self.base.join(path).map_err(|error| self.network(path, error.to_string()))
     }
@@ -169,12 +170,12 @@ impl Registry {
         TransportError::Timeout { what: what.to_owned(), place: self.host.clone(), seconds }
     }
 
-    /// Sends a request, with authentication if the registry requires it, and follows redirects of blobs. The response is
-    /// neither a challenge nor a redirect.
+    /// Sends a request, with authentication if the registry requires it, and follows redirects of blobs. The returned
+    /// response is neither a challenge nor a redirect.
     pub(super) fn ask(&self, ask: &Ask<'_>, about: About<'_>) -> Result<Response, TransportError> {
         let mut response = self.send(ask, about, true)?;
         if response.status() == StatusCode::UNAUTHORIZED {
-            // Only once: a registry that refuses the credentials will refuse them again.
+            // The request is repeated only once: a registry that refuses the credentials will refuse them again.
             self.authenticate(&response, about)?;
             response = self.send(ask, about, true)?;
             if response.status() == StatusCode::UNAUTHORIZED {
@@ -210,13 +211,13 @@ impl Registry {
         Ok(response)
     }
 
-    /// Why a redirect is not followed. From TLS only TLS is followed; plain HTTP only on this machine, or where the user
-    /// has allowed it.
+    /// Returns the reason for which a redirect is not followed. A redirect from https to http is always refused; any
+    /// other redirect to http is followed only to this machine, or if the user has allowed plain HTTP.
     fn refuses(&self, from: &Url, to: &Url) -> Option<&'static str> {
         refuses(from, to, self.options.plain_http == Some(true))
     }
 
-    /// The URL in a response's `Location`.
+    /// Returns the URL in a response's `Location`.
     pub(super) fn location(
         &self,
         response: &Response,
@@ -228,7 +229,8 @@ impl Registry {
         location(from, field).map_err(|error| self.answer(what, error.to_string()))
     }
 
-    /// The URL of an upload: at the registry or elsewhere, but never without TLS if the registry uses it.
+    /// Returns the URL of an upload, at the registry or at another host. A URL without TLS is refused if the registry
+    /// uses TLS.
     pub(super) fn upload_location(
         &self,
         response: &Response,
@@ -300,8 +302,9 @@ impl Registry {
         })
     }
 
-    /// The client for a URL. A registry that is in the user's own networks may redirect there, and hosts that make tokens are named by
-    /// the user; a registry of the internet redirects to the internet.
+    /// Returns the client for a URL. A registry that the user has named and that is in the user's own networks may
+    /// redirect to hosts there; any other registry may redirect to public addresses only. Hosts that issue tokens are
+    /// named by the user, so that their addresses are not checked.
     fn client_for(&self, url: &Url) -> io::Result<Client> {
         if same_origin(url, &self.base) {
             return Ok(self.client.clone());
@@ -317,7 +320,7 @@ impl Registry {
         Ok(self.elsewhere.get_or_init(|| client).clone())
     }
 
-    /// The error of a request without a response, or of an incomplete body.
+    /// Returns the error for a request without a response, or with an incomplete body.
     fn failure(&self, error: graph_http::Error, what: &str) -> TransportError {
         match error {
             graph_http::Error::Timeout => self.too_late(what),
@@ -382,7 +385,7 @@ impl Registry {
                 ("service", service.unwrap_or_default()),
                 ("scope", scope),
             ];
-            // Forms are encoded like the query of a URL.
+            // The encoding of a form is that of a URL's query.
             let mut encoded = self.base.clone();
             encoded.query_pairs_mut().clear().extend_pairs(form);
             let mut request = request(Method::POST);
@@ -419,7 +422,7 @@ impl Registry {
         TransportError::Denied { place: self.host.clone(), action, reason }
     }
 
-    /// The explanation in an error response.
+    /// Returns the explanation in an error response, with its status.
     pub(super) fn reason(&self, response: Response, what: &str) -> String {
         let status = response.status();
         let text = self.body(response, what, MOST_ERROR).unwrap_or_default();
@@ -429,7 +432,7 @@ impl Registry {
         }
     }
 
-    /// The error of a response with an unexpected status.
+    /// Returns the error for a response with an unexpected status.
     pub(super) fn failed(&self, response: Response, about: About<'_>) -> TransportError {
         let what = about.what.to_owned();
         match response.status() {
@@ -453,7 +456,7 @@ impl Registry {
         }
     }
 
-    /// Reads a body up to its limit.
+    /// Reads a body of at most `most` bytes.
     pub(super) fn body(
         &self,
         mut response: Response,
@@ -488,7 +491,7 @@ impl Registry {
     }
 }
 
-/// A header value that is never shown.
+/// Returns a header value that is marked as sensitive, so that it is never logged.
 fn sensitive(text: &str) -> Option<HeaderValue> {
     let mut field = HeaderValue::from_str(text).ok()?;
     field.set_sensitive(true);
@@ -499,7 +502,7 @@ fn basic(username: &str, password: &str) -> Option<HeaderValue> {
     sensitive(&format!("Basic {}", BASE64_STANDARD.encode(format!("{username}:{password}"))))
 }
 
-/// A request without headers and content; its URL is set when it is sent.
+/// Returns a request without headers and content; its URL is set when it is sent.
 fn request(method: Method) -> Request<Bytes> {
     let mut request = Request::default();
     *request.method_mut() = method;
@@ -572,7 +575,8 @@ mod tests {
         assert_eq!(contacts("127.0.0.2"), (false, true));
     }
 
-    /// A server that sends the head of a response, and then one byte at a time, or as many as it can.
+    /// Starts a server that sends the head of a response, and then one byte after each pause; without a pause, as many
+    /// bytes as it can.
     fn server(pause: Option<Duration>) -> u16 {
         use std::io::{Read as _, Write as _};
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,5 +1,5 @@
 //! Credentials for registries: from the environment for one host, or from Docker's configuration. They are never shown,
-//! and looked up only when a registry requires them.
+//! and are looked up only when a registry requires them.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -16,10 +16,10 @@ use serde::Deserialize;
 use super::helper::{self, HelperError, Time};
 use crate::transport::one_more;
 
-/// The largest configuration of Docker that is read, in bytes.
+/// Maximum size of Docker's configuration, in bytes.
 const MOST_CONFIG: u64 = 1 << 20;
 
-/// The variable with the host that the other two variables are for.
+/// The variable with the host to which the other two variables apply.
 pub const REGISTRY_VARIABLE: &str = "GRAPH_HOST_REGISTRY";
 /// The variable with the user's name.
 pub const USERNAME_VARIABLE: &str = "GRAPH_HOST_REGISTRY_USERNAME";
@@ -31,7 +31,7 @@ pub const TOKEN_REALM_VARIABLE: &str = "GRAPH_HOST_REGISTRY_TOKEN_REALM";
 /// The credentials for one registry.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum Credentials {
-    /// No credentials: the registry's public content.
+    /// No credentials: only the registry's public content can be read.
     Anonymous,
     /// A user with a password.
     Password {
@@ -44,7 +44,7 @@ pub(super) enum Credentials {
     Identity(String),
 }
 
-/// Why configured credentials cannot be used.
+/// The reasons for which configured credentials cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialError {
     /// Only some of the variables are set.
@@ -53,12 +53,12 @@ pub enum CredentialError {
     /// Docker's configuration cannot be used.
     #[error("the credentials in Docker's configuration (config.json) cannot be used: {0}")]
     Docker(String),
-    /// The credential helper that Docker's configuration names gives none.
+    /// The credential helper that Docker's configuration names returned no credentials.
     #[error(transparent)]
     Helper(#[from] HelperError),
 }
 
-/// Docker's configuration, as far as it is about credentials.
+/// The parts of Docker's configuration that concern credentials.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct DockerConfig {
@@ -67,7 +67,7 @@ struct DockerConfig {
     cred_helpers: Option<BTreeMap<String, String>>,
 }
 
-/// The credentials for one registry, or nothing if they are elsewhere.
+/// An entry of `auths`. It is empty if a credential helper stores the credentials.
 #[derive(Clone, Default, Deserialize)]
 struct Entry {
     auth: Option<String>,
@@ -76,7 +76,7 @@ struct Entry {
     identitytoken: Option<String>,
 }
 
-/// Where the credentials for a registry are.
+/// The source of the credentials for a registry: the configuration itself, or the helper with this name.
 #[derive(Debug, PartialEq, Eq)]
 enum Source {
     Found(Credentials),
@@ -87,7 +87,7 @@ impl Credentials {
     /// Finds the credentials for a registry, `host` or `host:port`.
     pub(super) fn find(host: &str, time: Time) -> Result<Self, CredentialError> {
         let variable = |name| env::var(name).ok().filter(|text| !text.is_empty());
-        // They are for the host in the other variable, and are sent to no other host.
+        // The credentials apply to the host in the other variable, and are sent to no other host.
         if variable(REGISTRY_VARIABLE).is_some_and(|named| named.eq_ignore_ascii_case(host)) {
             let needed = |name| variable(name).ok_or(CredentialError::Incomplete(name));
             return Ok(Self::Password {
@@ -106,7 +106,8 @@ impl Credentials {
 }
 
 impl DockerConfig {
-    /// Where the credentials for a registry are. A helper for this registry comes first, one for all registries last.
+    /// Returns the source of the credentials for a registry: the helper for this registry, else the credentials in the
+    /// configuration, else the helper for all registries.
     fn source(self, host: &str) -> Result<Source, CredentialError> {
         let is_given = |text: &String| !text.is_empty();
         let helper =
@@ -143,13 +144,13 @@ fn auth_of<'a>(auths: &'a BTreeMap<String, Entry>, host: &str) -> Option<&'a Ent
     auths.get(host).or_else(|| auths.get(auths.keys().find(is_same)?))
 }
 
-/// The host in a key of `auths`, which may be a URL.
+/// Returns the host in a key of `auths`, which may be a URL.
 fn host_of(key: &str) -> &str {
     let rest = key.strip_prefix("https://").or_else(|| key.strip_prefix("http://"));
     canonical(rest.map_or(key, |rest| rest.split('/').next().unwrap_or(rest)))
 }
 
-/// Docker's own registry has several names.
+/// Returns the one name that stands for all names of Docker's own registry; any other host is unchanged.
 fn canonical(host: &str) -> &str {
     match host {
         "registry-1.docker.io" | "docker.io" => "index.docker.io",
@@ -157,7 +158,7 @@ fn canonical(host: &str) -> &str {
     }
 }
 
-/// Decodes `user:password`.
+/// Decodes Base64 of `user:password`.
 fn decoded(encoded: &str) -> Option<Credentials> {
     let bytes = BASE64_STANDARD_NO_PAD.decode(encoded.trim_end_matches('=')).ok()?;
     let text = String::from_utf8(bytes).ok()?;
@@ -165,7 +166,7 @@ fn decoded(encoded: &str) -> Option<Credentials> {
     Some(Credentials::Password { username: username.to_owned(), password: password.to_owned() })
 }
 
-/// Reads a configuration within a cap; `None` if there is no such file.
+/// Reads a configuration of at most [`MOST_CONFIG`] bytes; `None` if there is no such file.
 fn read(path: &Path) -> Result<Option<DockerConfig>, CredentialError> {
     let wrong = CredentialError::Docker;
     match fs::metadata(path) {
@@ -190,9 +191,10 @@ fn read(path: &Path) -> Result<Option<DockerConfig>, CredentialError> {
     })
 }
 
-/// The path of Docker's configuration: in the folder that `DOCKER_CONFIG` names, or in `.docker` of the user's home.
+/// Returns the path of Docker's configuration: in the folder that `DOCKER_CONFIG` names, or in `.docker` in the user's
+/// home.
 ///
-/// A home that is no absolute path counts for nothing: in a stranger's project, it would be a folder of the stranger.
+/// A `HOME` that is not an absolute path is ignored: in a stranger's project, it would be a folder of the stranger.
 fn config_file() -> Option<PathBuf> {
     let folder = env::var_os("DOCKER_CONFIG").map(PathBuf::from);
     let home = || env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
@@ -226,7 +228,7 @@ mod tests {
 
     #[test]
     fn the_credentials_of_a_host_are_found() {
-        // `me:s3cret`, with padding and without.
+        // `me:s3cret` in Base64, with padding and without.
         let auth = |host: &str, text: &str| format!(r#"{{"auths":{{"{host}":{{"auth":"{text}"}}}}}}"#);
         for text in ["bWU6czNjcmV0", "bWU6czNjcmV0===="] {
             assert_eq!(source(&auth("a.example", text), "a.example"), Ok(password("me", "s3cret")));

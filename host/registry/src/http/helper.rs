@@ -1,5 +1,6 @@
 //! Credential helpers of Docker: `docker-credential-NAME get` reads the name of a registry from its standard input and
-//! writes JSON with a user's name and a secret. A helper has the time that the command has, and little room for its output.
+//! writes JSON with a user name and a secret. A helper has to end within the time limit of the command, and its output
+//! is limited in size.
 
 use std::io::{self, Read, Write as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -14,18 +15,18 @@ use super::credentials::Credentials;
 use crate::manifest::shown;
 use crate::transport::one_more;
 
-/// The most bytes that are read of each output of a helper.
+/// Maximum number of bytes that are read of each output of a helper.
 const MOST_OUTPUT: usize = 64 << 10;
-/// How often it is checked whether a helper has ended.
+/// Interval at which the host checks whether a helper has ended.
 const POLL: Duration = Duration::from_millis(20);
-/// How long the outputs may stay open after a helper has ended, by a process that it started.
+/// Time for which an output may stay open after the helper has ended, because a process that it started still holds it.
 const GRACE: Duration = Duration::from_secs(1);
-/// The user's name with which a helper marks an identity token.
+/// The user name with which a helper marks an identity token.
 const IDENTITY: &str = "<token>";
-/// What a helper writes if it has no credentials for a registry.
+/// The text in the output of a helper that has no credentials for a registry.
 const NONE: &str = "credentials not found";
 
-/// Why a credential helper gives no credentials.
+/// The reasons for which a credential helper gives no credentials.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HelperError {
     /// The name in the configuration is not a part of a program's name.
@@ -36,17 +37,17 @@ pub enum HelperError {
     Start {
         /// The helper.
         program: String,
-        /// Why it cannot be started.
+        /// The system's reason.
         reason: String,
-        /// Whether there is no such program.
+        /// True if there is no such program.
         is_absent: bool,
     },
-    /// It was stopped when the time of the command was over.
+    /// It was stopped when the time limit of the command had passed.
     #[error("the credential helper `{program}` did not answer within {seconds} s and was stopped")]
     Timeout {
         /// The helper.
         program: String,
-        /// How many seconds all requests together may take.
+        /// Number of seconds that all requests together may take.
         seconds: u64,
     },
     /// It was stopped because it wrote too much.
@@ -60,9 +61,9 @@ pub enum HelperError {
     Failed {
         /// The helper.
         program: String,
-        /// How it ended.
+        /// Its exit status.
         status: String,
-        /// What it wrote to its standard error, escaped and shortened.
+        /// Its standard error, escaped and shortened.
         stderr: String,
     },
     /// Its output is not what the protocol of helpers defines.
@@ -73,7 +74,7 @@ pub enum HelperError {
     Answer {
         /// The helper.
         program: String,
-        /// What it wrote to its standard error, escaped and shortened.
+        /// Its standard error, escaped and shortened.
         stderr: String,
     },
 }
@@ -90,16 +91,16 @@ struct Answer {
     secret: String,
 }
 
-/// The time that a helper has.
+/// The time limit of a helper.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Time {
-    /// When it is stopped.
+    /// The time at which it is stopped.
     pub(super) deadline: Instant,
-    /// How many seconds the command was allowed to take, for messages.
+    /// Number of seconds that the command was allowed to take, for messages.
     pub(super) seconds: u64,
 }
 
-/// Asks the helper `docker-credential-NAME` for the credentials of a registry.
+/// Requests the credentials for a registry from the helper `docker-credential-NAME`.
 pub(super) fn credentials(name: &str, host: &str, time: Time) -> Result<Credentials, HelperError> {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     if name.is_empty() || !name.bytes().all(is_part) {
@@ -113,7 +114,7 @@ pub(super) fn credentials(name: &str, host: &str, time: Time) -> Result<Credenti
 
 fn ask(mut command: Command, program: String, host: &str, time: Time) -> Result<Credentials, HelperError> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // A group of its own, so that the processes that it starts can be stopped with it.
+    // The helper gets its own process group, so that the processes that it starts can be stopped with it.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let failed = |error: &io::Error| HelperError::Start {
@@ -122,7 +123,7 @@ fn ask(mut command: Command, program: String, host: &str, time: Time) -> Result<
         is_absent: error.kind() == io::ErrorKind::NotFound,
     };
     let mut child = command.spawn().map_err(|error| failed(&error))?;
-    // The name of a host fits into a pipe, so that this does not block. A helper that does not read it is not an error.
+    // The name of a host fits into a pipe, so that this does not block. It is no error if a helper does not read it.
     if let Some(mut stdin) = child.stdin.take() {
         let _ = stdin.write_all(host.as_bytes());
     }
@@ -152,12 +153,12 @@ fn ask(mut command: Command, program: String, host: &str, time: Time) -> Result<
     }
 }
 
-/// The text of a helper, escaped and shortened.
+/// Returns the output of a helper as text, escaped and shortened.
 fn text(bytes: &[u8]) -> String {
     shown(String::from_utf8_lossy(bytes).trim())
 }
 
-/// How the execution of a helper ended.
+/// The outcome of executing a helper.
 enum Ended {
     Late,
     Flooded,
@@ -170,7 +171,7 @@ enum Output {
     Error,
 }
 
-/// The outputs of a helper, which are read by one thread each.
+/// The outputs of a helper. One thread reads each of them.
 struct Outputs {
     arriving: Receiver<(Output, Vec<u8>)>,
 }
@@ -187,7 +188,8 @@ impl Outputs {
         Ok(Self { arriving })
     }
 
-    /// Waits until the helper has ended and its outputs are read, it writes too much, or its time is over.
+    /// Waits until the helper has ended and its outputs were read, it has written too much, or its time limit has
+    /// passed.
     fn wait(&self, child: &mut Child, deadline: Instant) -> io::Result<Ended> {
         let (mut stdout, mut stderr) = (None, None);
         let mut exited = None;
@@ -197,7 +199,7 @@ impl Outputs {
                 Ok((Output::Standard, bytes)) => stdout = Some(bytes),
                 Ok((Output::Error, bytes)) => stderr = Some(bytes),
                 Err(RecvTimeoutError::Timeout) => {}
-                // Both outputs are closed, and the process is about to end.
+                // Both outputs are closed, so that the process is about to end.
                 Err(RecvTimeoutError::Disconnected) => thread::sleep(POLL),
             }
             let now = Instant::now();
@@ -206,7 +208,7 @@ impl Outputs {
             }
             if let Some((status, since)) = exited {
                 let is_over = now.duration_since(since) >= GRACE;
-                // A process that stays in the background may keep an output open for ever.
+                // A background process may keep an output open forever.
                 if is_over && stdout.is_none() {
                     stop_group(child);
                 }
@@ -229,7 +231,7 @@ fn read_on_a_thread(
 ) -> io::Result<()> {
     let read = move || {
         let mut bytes = Vec::new();
-        // What has arrived before an error is used.
+        // The bytes that arrived before an error are used.
         let _ = output.take(one_more(MOST_OUTPUT as u64)).read_to_end(&mut bytes);
         let _ = send.send((which, bytes));
     };
@@ -248,7 +250,7 @@ fn stop_group(child: &Child) {
     {
         use rustix::process::{Pid, Signal, kill_process_group};
         let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        // It may have ended meanwhile.
+        // The process group may have ended meanwhile.
         let _ = group.map(|group| kill_process_group(group, Signal::KILL));
     }
     #[cfg(not(unix))]
@@ -260,7 +262,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    /// Asks a helper that is a script of the shell.
+    /// Executes a shell script as a helper.
     fn helper(script: &str, seconds: u64) -> Result<Credentials, HelperError> {
         let mut command = Command::new("sh");
         command.args(["-c", script, "helper", "get"]);
@@ -279,7 +281,7 @@ mod tests {
         let expected =
             Credentials::Password { username: "me".to_owned(), password: "for registry.example".to_owned() };
         assert_eq!(helper(script, 60), Ok(expected));
-        // It need not read the name of the host.
+        // A helper need not read the name of the host.
         let identity = r#"echo '{"Username":"<token>","Secret":"s"}'"#;
         assert_eq!(helper(identity, 60), Ok(Credentials::Identity("s".to_owned())));
         let none = "echo credentials not found in native keychain; exit 1";

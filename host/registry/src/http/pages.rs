@@ -8,7 +8,7 @@ use super::client::{About, Ask, Registry};
 use crate::answer::next_page;
 use crate::transport::TransportError;
 
-/// How many pages of a listing are read.
+/// Maximum number of pages of a listing that are read.
 pub(super) const MOST_PAGES: usize = 20;
 
 /// The pages of a listing, requested one after the other.
@@ -30,8 +30,8 @@ impl<'r> Pages<'r> {
         Self { registry, about, accept, next: Some(first), read: Vec::new() }
     }
 
-    /// The response with the next page, of any status; `None` after the last page. If there are more pages than are read,
-    /// the error is [`TransportError::CutOff`].
+    /// Requests the next page and returns the response, of any status; `None` after the last page. If there are more
+    /// than [`MOST_PAGES`] pages, the error is [`TransportError::CutOff`].
     pub(super) fn next(&mut self) -> Result<Option<Response>, TransportError> {
         let Some(url) = self.next.take() else { return Ok(None) };
         let what = self.about.what;

@@ -14,7 +14,7 @@ use crate::transport::{
     Fetched, Transport, TransportError, Wanted, fallback_tag, has_type, index_of_tag, listed,
 };
 
-/// How many entries of a listing are requested for each page.
+/// Number of entries of a listing that are requested for each page.
 const PAGE: usize = 200;
 
 /// The names in a listing.
@@ -22,7 +22,7 @@ const PAGE: usize = 200;
 pub(crate) struct Names {
     /// The names that were read.
     pub(crate) names: Vec<String>,
-    /// The error that says where the listing was cut off, if it has more pages than are read.
+    /// The error that reports at which limit the listing was cut off, if it was.
     pub(crate) cut_off: Option<TransportError>,
 }
 
@@ -59,7 +59,7 @@ impl Repository {
         self.registry.ask(&ask, about)
     }
 
-    /// The tags, as far as their pages are read.
+    /// Returns the tags on the pages that are read.
     pub(crate) fn listed_tags(&self) -> Result<Names, TransportError> {
         let what = format!("the tags of {}", self.name);
         let first = self.url(&format!("tags/list?n={PAGE}"))?;
@@ -156,14 +156,15 @@ impl Transport for Repository {
                     })?;
                     found.extend(index.manifests);
                 }
-                // A registry without the referrers API: they are listed under a tag.
+                // The registry has no referrers API: the referrers are listed under a tag.
                 StatusCode::NOT_FOUND if is_first => {
                     found = index_of_tag(self, &fallback_tag(subject))?.manifests;
                 }
                 _ => return Err(self.registry.failed(response, about)),
             }
             is_first = false;
-            // Registries need not filter, and those that do say so in `OCI-Filters-Applied`: filtering again is harmless.
+            // Registries need not filter, and those that do report it in `OCI-Filters-Applied`: filtering again is
+            // harmless.
             found.retain(|listed| has_type(listed, artifact_type));
             if found.len() > MOST_LISTED {
                 let place = self.place();
@@ -216,7 +217,8 @@ impl Transport for Repository {
         if response.headers().contains_key("oci-subject") {
             return Ok(digest);
         }
-        // A registry without the referrers API: they have to be listed under the tag that the specification defines.
+        // The registry has no referrers API: the referrers have to be listed under the tag that the specification
+        // defines.
         let tag = fallback_tag(&subject.digest);
         let mut index = index_of_tag(self, &tag)?;
         if !index.manifests.iter().any(|listed| listed.digest == digest) {
@@ -233,7 +235,7 @@ impl Transport for Repository {
 }
 
 impl Registry {
-    /// The repositories that the registry lists, as far as the pages of its catalog are read.
+    /// Returns the repositories on the pages of the registry's catalog that are read.
     pub(crate) fn listed_repositories(&self) -> Result<Names, TransportError> {
         let about = About { what: "the catalog", scope: "registry:catalog:*", is_blob: false };
         let first = self.url(&format!("_catalog?n={PAGE}"))?;
@@ -241,7 +243,7 @@ impl Registry {
     }
 }
 
-/// Reads the names in a listing, page by page, up to a number of pages and of names.
+/// Reads the names in a listing, page by page, up to the maximum numbers of pages and names.
 fn names(
     registry: &Registry,
     first: Url,
@@ -286,7 +288,8 @@ mod tests {
     use super::super::test_server::{Answer, TestServer};
     use super::*;
 
-    /// A page of a listing that links to the next one, of `pages` in all. The path of a page ends in its number.
+    /// Returns a page of a listing of `pages` pages, with a link to the next one. The path of a page ends in its
+    /// number.
     fn page(path: &str, pages: usize, body: impl Fn(usize) -> Value) -> Answer {
         let (rest, number) = path.rsplit_once("page=").unwrap_or((path, "1"));
         let number: usize = number.parse().unwrap();

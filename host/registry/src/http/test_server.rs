@@ -1,4 +1,4 @@
-//! A registry for tests: it answers each request as a function says.
+//! A registry for tests: a function answers each request.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{Read as _, Write as _};
@@ -51,7 +51,7 @@ impl TestServer {
         Self { registry: Registry::new(&host, &options).unwrap(), asked }
     }
 
-    /// What was requested, in order.
+    /// Returns the requested paths, in order.
     pub(super) fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }

@@ -1,5 +1,5 @@
-//! The statements about an item's versions under a tag of their own, which is found whatever manifest a version has, and
-//! those that are attached to manifests which no tag names any more.
+//! Statements about an item's versions that are listed under a tag of the item, which does not depend on the versions'
+//! manifests, and statements that are attached to manifests that no tag names any more.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,22 +14,23 @@ use crate::manifest::{Descriptor, Manifest, media, shown};
 use crate::pull::Judge;
 use crate::transport::{Transport, TransportError, Wanted};
 
-/// The media type of the layer of that tag: a JSON list of envelopes, each a text.
+/// The media type of the layer of that tag: a JSON list of envelopes, each a string.
 const LIST: &str = "application/vnd.graph-host.yanks.v1+json";
-/// How many statements about an item's versions are listed and read.
+/// Maximum number of statements about an item's versions that are listed and read.
 const MOST_LISTED: usize = 256;
-/// The longest list of them, in bytes.
+/// Maximum length of a list, in bytes.
 pub const MOST_LIST: usize = 4 << 20;
-/// How many statements are read that are attached to any manifest, and how many bytes of their own manifests.
+/// Maximum number of statements attached to any manifest that are read, and the number of bytes of their own manifests
+/// after which no more are read.
 const MOST_ATTACHED: usize = 1_000;
 const MOST_ATTACHED_BYTES: usize = 8 << 20;
 
-/// The tag under which the statements about all versions of an item are listed.
+/// Returns the tag under which the statements about all versions of an item are listed.
 pub fn tag_of(id: &str) -> String {
     format!("yanks-{}", Digest::of_bytes(id.as_bytes()).hex())
 }
 
-/// Reads a list of at most `most` envelopes.
+/// Reads a list of at most `most` envelopes; `None` if it is malformed or exceeds a limit.
 pub fn read_list(bytes: &[u8], most: usize) -> Option<Vec<String>> {
     let envelopes: Vec<String> =
         (bytes.len() <= MOST_LIST).then(|| json::read(bytes, TreeLimit::ANSWER).ok()).flatten()?;
@@ -37,24 +38,26 @@ pub fn read_list(bytes: &[u8], most: usize) -> Option<Vec<String>> {
     fits.then_some(envelopes)
 }
 
-/// Writes a list of at most `most` envelopes; `None` if it would be longer than what is read. Nothing is left out.
+/// Writes a list of at most `most` envelopes; `None` if the list exceeds a limit. No envelope is left out.
 pub fn write_list(envelopes: &[&str], most: usize) -> Option<Vec<u8>> {
     let bytes = serde_json::to_vec(envelopes).ok()?;
     (envelopes.len() <= most && bytes.len() <= MOST_LIST).then_some(bytes)
 }
 
-/// The envelopes about the versions of an item, sorted by whether a key that counts now has signed them.
+/// The envelopes about the versions of an item, in two lists: those that a key that is valid now has signed, and all
+/// others.
 #[derive(Clone, Debug, Default)]
 pub struct SortedYanks {
-    /// The statements that decide, each once, in one spelling.
+    /// The statements in force, each once, in canonical form.
     pub deciding: Vec<String>,
-    /// Statements about the item that do not count now, each once: they may count for others, and are not verified. Those that
-    /// claim to be of the future come last, the others before them, the newest first.
+    /// Statements about the item that this trust store does not accept now, each once, in canonical form. They may be
+    /// valid for other users, and are not verified. They are sorted from the newest to the oldest; those with a time in
+    /// the future come last.
     pub others: Vec<String>,
 }
 
 impl SortedYanks {
-    /// Sorts envelopes. What is no statement about the item is left out.
+    /// Sorts envelopes into the two lists. An envelope that is not a statement about the item is left out.
     pub fn of<'t>(envelopes: impl IntoIterator<Item = &'t str>, item: &str, judge: Judge<'_>) -> Self {
         let now = judge.at.now;
         let (mut verified, mut others) = (Vec::new(), BTreeSet::new());
@@ -72,15 +75,16 @@ impl SortedYanks {
         Self { deciding, others: others.into_iter().map(|(.., text)| text).collect() }
     }
 
-    /// Both, those that decide first.
+    /// Returns both lists, the statements in force first.
     pub fn all(&self) -> Vec<&str> {
         self.deciding.iter().chain(&self.others).map(String::as_str).collect()
     }
 }
 
-/// The list for a registry. Everyone who may write there can add what does not count here, which is cut off first.
+/// Returns the list for a registry. Statements that the trust store does not accept are dropped first if there is no
+/// room, because everyone who may write there can add them.
 fn list_of(sorted: &SortedYanks) -> Option<Vec<u8>> {
-    // With half of it, there is room in bytes as well.
+    // With at most half of the maximum number, the size is within its limit, too.
     let room = sorted.deciding.len().max(MOST_LISTED / 2);
     let mut shown = sorted.all();
     shown.truncate(room);
@@ -90,7 +94,8 @@ fn list_of(sorted: &SortedYanks) -> Option<Vec<u8>> {
     })
 }
 
-/// The envelopes that are listed under the tag of an item; an error if there is something else.
+/// Reads the envelopes that are listed under the tag of an item. The error is [`TransportError::Answer`] if the tag
+/// names something else.
 pub(super) fn listed(transport: &dyn Transport, id: &str) -> Result<Vec<String>, TransportError> {
     let tag = tag_of(id);
     let fetched = match transport.manifest(Wanted::Tag(&tag)) {
@@ -114,8 +119,9 @@ pub(super) fn listed(transport: &dyn Transport, id: &str) -> Result<Vec<String>,
     read_list(&bytes, MOST_LISTED).filter(|_| is_it).ok_or_else(broken)
 }
 
-/// Adds statements to the list under the tag of their item. Anything else under that tag is replaced; a registry that does not
-/// answer is an error, so that no list is lost, and so is one in which no more statements of keys that count have room.
+/// Adds statements to the list under the tag of their item. Anything else under that tag is replaced. If the registry
+/// does not answer, the result is an error, so that no list is lost; and so it is if the accepted statements have no
+/// room in the list.
 pub(super) fn add(
     transport: &dyn Transport,
     id: &str,
@@ -148,17 +154,16 @@ pub(super) fn add(
     transport.put_manifest(&manifest, Some(&tag_of(id))).map(|_| ())
 }
 
-/// Statements that are attached to manifests of a place, whether a tag names these or not.
+/// Statements that are attached to manifests of a place, even if no tag names the manifests.
 #[derive(Debug, Default)]
 pub struct Attached {
     /// The manifest, the item that the statement claims to be about, and its envelope.
     pub(super) statements: Vec<(Digest, String, String)>,
-    /// Why there may be others.
+    /// The reason for which there may be other statements.
     pub(super) unread: Option<TransportError>,
 }
 
-/// Reads everything that is attached as a yank to any manifest of a place, as far as the place lists such manifests:
-/// directories do.
+/// Reads the statements that are attached to any manifest of a place, if the place lists them, as directories do.
 pub fn attached(transport: &dyn Transport, trust: &TrustStore) -> Attached {
     let mut found = Attached::default();
     if trust.keys().is_empty() {
@@ -184,7 +189,8 @@ pub fn attached(transport: &dyn Transport, trust: &TrustStore) -> Attached {
     found
 }
 
-/// The digest of what the signature of a published item covers, by its manifest; `None` if it is no item.
+/// Returns the digest of the content that the signature of a published item covers, by the item's manifest; `None` if
+/// the manifest is not that of an item.
 pub(super) fn content_of(
     transport: &dyn Transport,
     manifest: &Digest,

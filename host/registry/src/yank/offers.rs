@@ -1,4 +1,4 @@
-//! The yanks of what a place offers.
+//! The yanks of the items that a place offers.
 
 use graph_core::trust::PublishedVersion;
 
@@ -11,7 +11,7 @@ use crate::reference::{Location, Reference};
 use crate::search::Offer;
 use crate::transport::TransportError;
 
-/// The statements about each of these offers of a place; none about an offer that does not say what it is.
+/// Reads the statements about each of these offers of a place. An offer without id or version gets none.
 pub fn of_offers(
     place: &Reference,
     offers: &[Offer],
@@ -19,12 +19,13 @@ pub fn of_offers(
     judge: Judge<'_>,
     remembered: &dyn Fn(&str) -> Vec<String>,
 ) -> Result<Vec<Yanks>, TransportError> {
-    // One connection for all of them.
+    // All offers share one connection.
     let registry = match &place.place {
         Location::Registry { host, .. } => Some(Registry::new(host, options)?),
         Location::Layout { .. } => None,
     };
-    // One look at what is attached to manifests of a directory; registries do not list that.
+    // The statements that are attached to manifests of a directory are read once for all offers; registries do not list
+    // them.
     let attached = match &place.place {
         Location::Layout { folder } => attached(&Layout::new(folder), judge.trust),
         Location::Registry { .. } => Attached::default(),

@@ -1,4 +1,4 @@
-//! What is attached to a published version, honestly or not, and which of it counts.
+//! Statements attached to a published version, honestly or not, and which of them are accepted.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,13 +15,13 @@ use crate::transport::{Fetched, fallback_tag};
 
 const NOW: Timestamp = Timestamp(1_900_000_000_000);
 
-/// A repository in memory, which counts what is read.
+/// A repository in memory, which counts the manifests and blobs that are read.
 #[derive(Debug, Default)]
 struct Memory {
     blobs: RefCell<BTreeMap<Digest, Vec<u8>>>,
     tags: RefCell<BTreeMap<String, Digest>>,
     listed: RefCell<Vec<Descriptor>>,
-    /// The error of a listing of referrers.
+    /// The error with which a listing of referrers fails.
     broken: Option<fn() -> TransportError>,
     read: RefCell<usize>,
 }
@@ -90,7 +90,7 @@ fn key(seed: u8) -> SigningKey {
     SigningKey::from_seed(&[seed; 32])
 }
 
-/// Key 1, for `a/*`.
+/// Returns a trust store with key 1, for `a/*`.
 fn store() -> TrustStore {
     TrustStore::new(vec![TrustedKey {
         name: "me".to_owned(),
@@ -104,7 +104,7 @@ fn store() -> TrustStore {
     }])
 }
 
-/// A manifest as that of a text: `a/b` 1.0.0, unless annotations are changed.
+/// Returns the manifest of a text: `a/b` 1.0.0, unless annotations are changed.
 fn manifest(changes: &[(&str, &str)]) -> Manifest {
     let mut annotations: BTreeMap<String, String> =
         [(annotation::ITEM, "a/b"), (annotation::VERSION, "1.0.0")]
@@ -146,7 +146,7 @@ fn envelope_by(seed: u8, about: &PublishedVersion, at: u64, is_yanked: bool) -> 
     YankStatement { at, id, version, subject, reason, is_yanked }.sign(&key(seed)).unwrap()
 }
 
-/// In the first format, about the manifest.
+/// Returns a statement in the first format, which names the manifest.
 fn first_format(about: &PublishedVersion, at: u64, is_yanked: bool) -> String {
     let PublishedVersion { id, version, manifest, .. } = about.clone();
     let (at, subject) = (Timestamp(at), YankSubject::Manifest(manifest));
@@ -154,7 +154,7 @@ fn first_format(about: &PublishedVersion, at: u64, is_yanked: bool) -> String {
     YankStatement { at, id, version, subject, reason, is_yanked }.sign(&key(1)).unwrap()
 }
 
-/// Attaches a statement to the manifest alone, as earlier versions do.
+/// Attaches a statement to the manifest only, without listing it, as earlier versions do.
 fn attach_alone(transport: &dyn Transport, to: &Described, envelope: &str) {
     let artifact = artifact(&to.manifest, envelope, key(1).id(), Timestamp(5));
     for blob in &artifact.blobs {
@@ -163,7 +163,7 @@ fn attach_alone(transport: &dyn Transport, to: &Described, envelope: &str) {
     transport.put_manifest(&artifact.manifest, None).unwrap();
 }
 
-/// The same content under the same tag, with one more annotation in its manifest.
+/// Stores the same content under the same tag, with one more annotation in its manifest.
 fn moved(transport: &dyn Transport, tag: &str) -> Described {
     let moved = manifest(&[("x", "y")]);
     transport.put_manifest(&moved, Some(tag)).unwrap();
@@ -178,7 +178,7 @@ fn yank(transport: &dyn Transport, to: &Described, seed: u8, at: u64, is_yanked:
     list(transport, to, &envelope, seed, at, &store()).unwrap()
 }
 
-/// Publishes an envelope by someone with this trust store.
+/// Publishes an envelope as a user with this trust store does.
 fn list(
     transport: &dyn Transport,
     to: &Described,
@@ -191,7 +191,7 @@ fn list(
     publish(transport, to, signed, Judge { trust, at: Moment::from(NOW) }, Known::default())
 }
 
-/// The list under the tag of `a/b`, as anyone who may write there can put it.
+/// Stores a list under the tag of `a/b`, as anyone who may write there can.
 fn put_list(transport: &dyn Transport, envelopes: &[String]) {
     let bytes = serde_json::to_vec(envelopes).unwrap();
     transport.put_blob(&bytes).unwrap();
@@ -206,14 +206,14 @@ fn listed_now(transport: &dyn Transport) -> Vec<String> {
     listed::listed(transport, "a/b").unwrap()
 }
 
-/// Another content of `a/b`, and what its signature covers.
+/// Returns a version of `a/b` with another content.
 fn other_version(number: usize) -> PublishedVersion {
     let content = Digest::of_bytes(&number.to_le_bytes());
     let about = published(&Memory::default(), "1.0.0").about;
     PublishedVersion { content: Some(content), version: format!("2.0.{number}"), ..about }
 }
 
-/// An envelope in another spelling.
+/// Returns an envelope with other white space.
 fn spaced(envelope: &str, number: usize) -> String {
     format!("{}{envelope}", " ".repeat(number + 1))
 }
@@ -248,7 +248,7 @@ fn a_yank_is_read_where_it_was_attached_until_it_is_taken_back() {
         let yanked = read.yanked.unwrap();
         assert_eq!((yanked.reason().as_str(), yanked.key().name.as_str()), ("it leaks", "me"));
         assert!(read.unread.is_none());
-        // The same statement again is the same artifact.
+        // Publishing the same statement again gives the same artifact.
         yank(transport, &item, 1, 5, true);
         yank(transport, &item, 1, 6, false);
         assert!(!is_yanked(transport, &item.about));
@@ -306,7 +306,7 @@ fn another_manifest_under_the_same_tag_takes_no_yank_back() {
         assert_ne!(moved.about.manifest, item.about.manifest);
         let unknown = PublishedVersion { content: None, ..moved.about.clone() };
         assert!(is_yanked(transport, &moved.about) && is_yanked(transport, &unknown));
-        // The publisher can take it back there.
+        // The publisher can revoke the yank there.
         yank(transport, &moved, 1, 6, false);
         assert!(!is_yanked(transport, &moved.about));
     }
@@ -321,7 +321,7 @@ fn a_yank_of_the_first_format_is_found_at_another_manifest_of_a_directory() {
     assert!(is_yanked(&layout, &item.about));
     let moved = moved(&layout, "a/b:1.0.0");
     assert!(is_yanked(&layout, &moved.about));
-    // Not at another content.
+    // A manifest with another content is not affected.
     layout.put_blob(b"other").unwrap();
     let other = Manifest { layers: vec![Descriptor::of("application/yaml", b"other")], ..manifest(&[]) };
     let digest = layout.put_manifest(&other, Some("a/b:1.0.0")).unwrap();
@@ -336,7 +336,7 @@ fn what_the_user_has_seen_is_not_hidden() {
     yank(&memory, &item, 1, 5, true);
     let seen = found(&memory, &item.about);
     assert!(!seen.is_hidden);
-    // Who may write removes everything but the version.
+    // An attacker who may write removes everything but the version.
     let later = Memory::default();
     published(&later, "1.0.0");
     let trust = store();
@@ -345,7 +345,7 @@ fn what_the_user_has_seen_is_not_hidden() {
     let known = Known { attached: None, remembered: &envelopes };
     let read_again = read(&later, &item.about, judge, known).unwrap();
     assert!(read_again.yanked.is_some() && read_again.is_hidden);
-    // It counts as it did: the key is judged now.
+    // A remembered statement is verified again: without a trusted key it is not accepted.
     let nobody = TrustStore::default();
     let judge = Judge { trust: &nobody, at: Moment::from(NOW) };
     assert!(read(&later, &item.about, judge, known).unwrap().yanked.is_none());
@@ -401,7 +401,7 @@ fn forged_statements_push_no_yank_out_of_the_list() {
         assert!(is_yanked(&memory, &item.about), "{number}");
         let there = listed_now(&memory);
         assert!(there.len() <= 128, "{number}: {}", there.len());
-        // And it stays there, whoever writes next.
+        // The yank stays in the list when other statements are written.
         for at in 7..10 {
             let other = envelope_by(1, &other_version(at), 6, true);
             list(&memory, &item, &other, 1, 6, &store()).unwrap();
@@ -415,7 +415,7 @@ fn statements_of_other_publishers_stay_in_the_list() {
     let memory = Memory::default();
     let item = published(&memory, "1.0.0");
     yank(&memory, &item, 1, 5, true);
-    // Someone who does not know key 1.
+    // This user does not trust key 1.
     list(&memory, &item, &envelope_by(9, &item.about, 6, true), 9, 6, &TrustStore::default()).unwrap();
     assert_eq!(listed_now(&memory).len(), 2);
     assert!(is_yanked(&memory, &item.about));
@@ -432,7 +432,7 @@ fn a_list_without_room_is_left_as_it_is() {
     assert!(matches!(full, TransportError::Full { count: 257, .. }), "{full}");
     assert_eq!(listed_now(&memory), all);
     assert!(is_yanked(&memory, &item.about), "it is attached to its version all the same");
-    // A later statement about one of them takes the place of the earlier one.
+    // A later statement about a version replaces the earlier one.
     list(&memory, &item, &envelope_by(1, &other_version(3), 6, true), 1, 6, &store()).unwrap();
     assert_eq!(listed_now(&memory).len(), 256);
 }
@@ -471,7 +471,7 @@ fn junk_is_ignored() {
         Manifest { layers: vec![Descriptor::of("text/html", b"{}")], ..honest.clone() },
         Manifest { layers: [layer(b"{}"), layer(b"{}")].concat(), ..honest.clone() },
         Manifest { artifact_type: None, ..honest.clone() },
-        // It would be asked for with its stated size.
+        // Its layer claims a size that must never be requested.
         Manifest { layers: vec![Descriptor { size: u64::MAX, ..layer(b"{}")[0].clone() }], ..honest.clone() },
         honest,
     ];
@@ -479,7 +479,7 @@ fn junk_is_ignored() {
     for manifest in &junk {
         memory.put_manifest(manifest, None).unwrap();
     }
-    // Listed, and something else or nothing at all.
+    // Listed blobs that are no manifest, and one that is missing.
     for bytes in [&b"<html>"[..], b"\xff"] {
         memory.put_blob(bytes).unwrap();
         memory.listed.borrow_mut().push(Descriptor::of(media::MANIFEST, bytes));
@@ -490,7 +490,7 @@ fn junk_is_ignored() {
     *memory.read.borrow_mut() = 0;
     let read = found(&memory, &item.about);
     assert!(read.yanked.is_none() && read.unread.is_none(), "{read:?}");
-    // And the tag of the item, which is not there.
+    // One more read is that of the item's tag, which does not exist.
     assert_eq!(*memory.read.borrow(), junk.len() + 3 + 1);
     yank(&memory, &item, 1, 5, true);
     assert!(is_yanked(&memory, &item.about));
@@ -511,7 +511,7 @@ fn a_bounded_number_is_read_and_those_of_trusted_keys_first() {
     let told = read.unread.unwrap().to_string();
     assert!(told.contains("more than 64 statements"), "{told}");
 
-    // The same one, listed many times, is read once.
+    // A statement that is listed many times is read once.
     let one = memory.listed.borrow().last().cloned().unwrap();
     *memory.listed.borrow_mut() = vec![one; 2 * MOST_STATEMENTS];
     *memory.read.borrow_mut() = 0;
@@ -523,7 +523,7 @@ fn a_bounded_number_is_read_and_those_of_trusted_keys_first() {
 fn a_bounded_number_of_bytes_is_read() {
     let memory = Memory::default();
     let item = published(&memory, "1.0.0");
-    // The listing says that they are small.
+    // The listing claims that they are small.
     for number in 0..8 {
         let mut large = artifact(&item.manifest, "{}", key(1).id(), Timestamp(number)).manifest;
         large.annotations.insert("more".to_owned(), "x".repeat(MOST_BYTES / 2));
@@ -576,7 +576,7 @@ fn what_is_yanked_is_an_item_of_one_version() {
     assert!(matches!(put("x", &statement), Err(PullError::NotAnItem { .. })));
     assert!(matches!(described("nothing"), Err(PullError::Transport(TransportError::NotFound { .. }))));
 
-    // Without annotations, its configuration says what it is.
+    // Without annotations, the configuration of the artifact states its id and version.
     let config = br#"{"id":"a/c","kind":"graph","version":"3.0.0"}"#;
     memory.put_blob(config).unwrap();
     let plain = Manifest {
@@ -605,7 +605,7 @@ fn offers_are_shown_as_yanked() {
     };
     assert_eq!(by(&store()), [true]);
     assert_eq!(by(&TrustStore::default()), [false]);
-    // A layout whose referrers are listed under their tag alone, as other tools copy them.
+    // A layout whose referrers are listed under their tag only, as other tools copy them.
     let mut index = layout.index().unwrap();
     index.manifests.retain(|listed| !listed.annotations.is_empty());
     assert!(index.manifests.len() == 3);
