@@ -1,15 +1,16 @@
 //! Commands that messages print do what the messages say: each is typed in the state in which it was printed.
 
+use std::path::Path;
 use std::process::Command;
 
 use graph_core::diagnostic::Problems;
 use graph_core::yaml;
 use serde_json::Value;
 
-use crate::place::{Place, Ran};
+use crate::place::{Place, Ran, kit};
 
 /// A text of a hint's fixture.
-fn text<'v>(hint: &'v Value, key: &str) -> Option<&'v str> {
+pub(crate) fn text<'v>(hint: &'v Value, key: &str) -> Option<&'v str> {
     hint.get(key).and_then(Value::as_str)
 }
 
@@ -17,22 +18,70 @@ fn words(list: &Value) -> Vec<&str> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// Types a line at a shell.
-fn type_line(place: &Place, line: &str) -> Ran {
+/// The fixtures of a file in `tests/hints`.
+pub(crate) fn read(name: &str) -> Vec<Value> {
+    let file = format!("{}/../../tests/hints/{name}.yaml", env!("CARGO_MANIFEST_DIR"));
+    let read = std::fs::read_to_string(file).unwrap();
+    let hints = yaml::parse(&read, &Problems::new()).unwrap().to_json();
+    hints.as_array().unwrap().clone()
+}
+
+/// Types a line at a shell that finds this program.
+pub(crate) fn type_line(place: &Place, line: &str) -> Ran {
     let program = place.command(&[]);
+    let folder = Path::new(program.get_program()).parent().unwrap();
     let mut shell = Command::new("sh");
-    let binary = program.get_program().to_string_lossy().into_owned();
-    shell.args(["-c", &line.replacen("graph-host ", &format!("'{binary}' "), 1)]);
-    if let Some(folder) = program.get_current_dir() {
-        shell.current_dir(folder);
-    }
+    shell.args(["-c", line]).current_dir(place.path(""));
     for (name, value) in program.get_envs() {
         match value {
             Some(value) => shell.env(name, value),
             None => shell.env_remove(name),
         };
     }
+    let path = std::env::var("PATH").unwrap_or_default();
+    shell.env("PATH", format!("{}:{path}", folder.display()));
     place.ran(&shell.stdin(std::process::Stdio::null()).output().unwrap())
+}
+
+/// Where a command ends that a text begins with: at the closing backtick, or where a sentence continues outside of quotes.
+pub(crate) fn end_of_command(text: &str, is_in_backticks: bool) -> usize {
+    let mut quote = None;
+    let mut is_escaped = false;
+    for (at, c) in text.char_indices() {
+        // A quote in an argument is written as '\''.
+        if std::mem::take(&mut is_escaped) {
+            continue;
+        }
+        match quote {
+            Some(open) if c == open => quote = None,
+            Some(_) => {}
+            None if c == '\\' => is_escaped = true,
+            None if c == '`' || c == '\n' => return at,
+            None if is_in_backticks => {}
+            None if c == '\'' || c == '"' => quote = Some(c),
+            None => {
+                let ends = ["; ", ", ", ". ", ": ", " (", ") ", " or ", " and ", " to ", " with ", "    "];
+                if ends.iter().any(|end| text[at..].starts_with(end)) {
+                    return at;
+                }
+            }
+        }
+    }
+    text.len()
+}
+
+/// The command that is printed behind a text.
+fn printed(shown: &str, after: &str) -> Option<String> {
+    let rest = &shown[shown.find(after)? + after.len()..];
+    let at = rest.find("graph-host ")?;
+    // What a shell does before it belongs to it.
+    let begin = rest[..at].rfind("cd ").filter(|cd| rest[*cd..at].ends_with(" && ")).unwrap_or(at);
+    let command = &rest[begin..];
+    Some(
+        command[..end_of_command(command, rest[..begin].ends_with('`'))]
+            .trim_end_matches([' ', '.', ','])
+            .to_owned(),
+    )
 }
 
 fn check(name: &str, wanted: &Value, ran: &Ran) {
@@ -50,10 +99,7 @@ fn check(name: &str, wanted: &Value, ran: &Ran) {
 
 #[test]
 fn commands_that_messages_print_do_what_they_say() {
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/hints/hints.yaml");
-    let read = std::fs::read_to_string(file).unwrap();
-    let hints = yaml::parse(&read, &Problems::new()).unwrap().to_json();
-    for hint in hints.as_array().unwrap() {
+    for hint in &read("hints") {
         let name = text(hint, "name").unwrap();
         let place = Place::new();
         place.graph("graph.yaml", text(hint, "graph").unwrap());
@@ -95,4 +141,67 @@ fn commands_that_messages_print_do_what_they_say() {
         assert!(!line.contains("ANSWER"), "{name}: {line}");
         check(name, &hint["then"], &type_line(&place, &line));
     }
+}
+
+/// Writes what is there before the first line of a hint is typed.
+fn prepare(place: &Place, hint: &Value) {
+    let all = |key: &str| hint.get(key).and_then(Value::as_object).into_iter().flatten();
+    let folder_of = |file: &str| {
+        std::fs::create_dir_all(place.path(file).parent().unwrap()).unwrap();
+    };
+    for (id, component) in all("kit") {
+        let file = format!(".ai/tools/{id}.wasm");
+        folder_of(&file);
+        std::fs::copy(kit(component.as_str().unwrap()), place.path(&file)).unwrap();
+    }
+    for (file, config) in all("graphs") {
+        folder_of(file);
+        place.graph(file, config.as_str().unwrap());
+    }
+    for (file, content) in all("files") {
+        folder_of(file);
+        place.write(file, content.as_str().unwrap());
+    }
+}
+
+#[test]
+fn commands_about_keys_and_items_do_what_they_say() {
+    let mut wrong = Vec::new();
+    for hint in &read("commands") {
+        let name = text(hint, "name").unwrap();
+        let place = if hint.get("kit").is_some() { Place::with_compiled_testkit() } else { Place::new() };
+        prepare(&place, hint);
+        let lines = words(&hint["typed"]);
+        let mut last = None;
+        for (number, line) in lines.iter().enumerate() {
+            let ran = type_line(&place, line);
+            let is_last = number + 1 == lines.len();
+            let code = hint.get("code").and_then(Value::as_i64).filter(|_| is_last).unwrap_or(0);
+            assert!(i64::from(ran.code) == code, "{name}: {line}: {}", ran.shown());
+            last = Some(ran);
+        }
+        let last = last.unwrap();
+        let shown = format!("{}\n{}", last.stdout, last.stderr);
+        if let Some(never) = text(hint, "never") {
+            assert!(!shown.contains(never), "{name}: {never} in {shown}");
+        }
+        let Some(after) = text(hint, "after") else { continue };
+        let Some(line) = printed(&shown, after) else {
+            wrong.push(format!("{name}: no command behind {after} in {shown}"));
+            continue;
+        };
+        let mut line = line.replace("[folder]", &place.path("").to_string_lossy());
+        for (word, value) in hint.get("fill").and_then(Value::as_object).into_iter().flatten() {
+            assert!(line.contains(word), "{name}: {word} is not in {line}");
+            line = line.replace(word, value.as_str().unwrap());
+        }
+        let ran = type_line(&place, &line);
+        let wanted = &hint["then"];
+        let code = wanted.get("code").and_then(Value::as_i64).unwrap_or(0);
+        let contained = text(wanted, "contains").unwrap_or_default();
+        if i64::from(ran.code) != code || !ran.shown().contains(contained) {
+            wrong.push(format!("{name}: {line}: {}\nwanted: {wanted}", ran.shown()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }

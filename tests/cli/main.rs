@@ -22,6 +22,7 @@ mod dialect;
 mod forged_lines;
 mod formats;
 mod gc_and_verify;
+mod hint_sources;
 mod hints;
 mod hooks;
 mod hostile;

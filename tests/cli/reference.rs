@@ -256,6 +256,25 @@ fn paths_and_links_lead_somewhere() {
 
 /// How long the pages that people read first may be.
 #[test]
+fn every_interface_of_the_host_has_its_row() {
+    let folder = repository().join("wit/host");
+    let page = std::fs::read_to_string(folder.join("README.md")).unwrap();
+    let mut found = 0;
+    for file in std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()) {
+        if file.extension().is_none_or(|extension| extension != "wit") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&file).unwrap();
+        for name in text.lines().filter_map(|line| line.strip_prefix("interface ")?.strip_suffix(" {")) {
+            let row = format!("| `graph-host:host/{name}` |");
+            assert!(page.contains(&row), "wit/host/README.md has no row of {name}, of {}", file.display());
+            found += 1;
+        }
+    }
+    assert!(found >= 6, "{found} interfaces were found");
+}
+
+#[test]
 fn pages_that_are_read_first_are_short() {
     for (page, most) in [("README.md", 150), ("host/ARCHITECTURE.md", 200)] {
         let lines = std::fs::read_to_string(repository().join(page)).unwrap().lines().count();

@@ -62,7 +62,9 @@ impl Over {
 
 /// The line that raises a ceiling.
 fn raised_by(budget: &str) -> String {
-    format!("`run: {{ {budget}: … }}` in the manifest that `graph-host test --caps FILE` names raises it")
+    format!(
+        "`run: {{ {budget}: … }}` in the manifest that `graph-host test PATH --caps FILE` names raises it"
+    )
 }
 
 /// The limits of each run of a case: those of its `budgets`, and for keys that it leaves out the ceiling itself.

@@ -6,9 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use graph_core::graph::Durability;
 use graph_core::json::canonical_string;
 use graph_core::question::Question;
-use graph_core::record::InterruptRecord;
+use graph_core::record::{InterruptRecord, StopLimit};
 use graph_core::time::Timestamp;
-use graph_core::walker::TIME_LIMIT;
 use graph_driver::Clock as _;
 use serde_json::{Map, Value, json};
 
@@ -29,7 +28,7 @@ pub(crate) struct Undisturbed {
 
 impl Undisturbed {
     fn is_out_of_time(&self) -> bool {
-        self.actual.error.as_ref().is_some_and(|error| error.message.starts_with(TIME_LIMIT))
+        self.actual.error.as_ref().is_some_and(|error| error.limit == Some(StopLimit::Timeout))
     }
 
     /// Whether it asked a question whose deadline is over `now`.

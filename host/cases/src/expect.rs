@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use graph_core::diagnostic::Problems;
+use graph_core::record::StopLimit;
 use graph_core::yaml::{Fields, Node};
 use serde_json::{Map, Value, json};
 
@@ -67,6 +68,8 @@ pub struct ActualError {
     pub message: String,
     /// A budget of the run is used up.
     pub used_up: bool,
+    /// The limit at which the run stopped, where that is no budget.
+    pub limit: Option<StopLimit>,
     /// The operation was refused, and the run is unchanged.
     pub refused: bool,
 }
@@ -306,6 +309,7 @@ mod tests {
                 code: "node_failed".into(),
                 message: "node `a` failed: boom".into(),
                 used_up: false,
+                limit: None,
                 refused: false,
             }),
             events: Vec::new(),
@@ -367,6 +371,7 @@ mod tests {
             code: "finished".into(),
             message: "it has ended".into(),
             used_up: false,
+            limit: None,
             refused: true,
         });
         assert_eq!(wrong("{ status: failed }", &actual), ["error"]);

@@ -152,7 +152,7 @@ impl HttpDoubles for CaseServers {
         }
         let message = one_line(&message, SHOWN);
         DoubledAnswer::Missing(format!(
-            "{message}; add one, or have it written with `graph-host test --record`"
+            "{message}; add one, or have it written with `graph-host test PATH --record`"
         ))
     }
 

@@ -235,7 +235,7 @@ fn nearest_project(file: &Path) -> Option<PathBuf> {
 /// The refusal, with advice for a case.
 fn explained(refused: &Error) -> Error {
     let advice = match refused.kind() {
-        Kind::Denied => "grants for components come from a manifest: graph-host test --caps FILE",
+        Kind::Denied => "grants for components come from a manifest: graph-host test PATH --caps FILE",
         Kind::NotFound => "give it a double under `items`, or name its folder with --items DIR",
         Kind::Integrity => "give it a double under `items`, or trust who signed it with --trust FILE",
         _ => "give it a double under `items`, or correct the node",

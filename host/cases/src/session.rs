@@ -288,10 +288,17 @@ impl<'c> Session<'c> {
             code: error.code.as_str().to_owned(),
             message: error.message.clone(),
             used_up: error.budget.is_some(),
+            limit: error.limit,
             refused: false,
         });
         let error = refusal
-            .map(|Refusal { code, message }| ActualError { code, message, used_up: false, refused: true })
+            .map(|Refusal { code, message }| ActualError {
+                code,
+                message,
+                used_up: false,
+                limit: None,
+                refused: true,
+            })
             .or(of_run);
         Ok(Actual {
             result,

@@ -39,7 +39,10 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
     }
-    let parsed = command::help::command().try_get_matches().and_then(|found| Cli::from_arg_matches(&found));
+    let parsed = command::help::command().try_get_matches().and_then(|found| {
+        graph_host::terminal::typed::name_files(&found);
+        Cli::from_arg_matches(&found)
+    });
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => return usage(&error),

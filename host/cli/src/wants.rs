@@ -35,6 +35,14 @@ pub fn offered(word: &str) -> Result<Provision, String> {
     }
 }
 
+/// The kind of capability that a key has to be allowed for an interface; none for those that are always available.
+pub fn kind(interface: &str) -> Option<CapabilityKind> {
+    match offered(interface) {
+        Ok(Provision::Kinds { own: Some(own), .. }) if own != CapabilityKind::Log => Some(own),
+        _ => None,
+    }
+}
+
 /// The interface of a kind that a node names. The types of requests alone send none.
 fn own_interface(kind: CapabilityKind) -> Option<&'static str> {
     if kind == CapabilityKind::Http {

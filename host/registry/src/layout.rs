@@ -11,6 +11,7 @@ use graph_core::json::{self, TreeLimit};
 use graph_held::{DRAFT, DRAFT_END, FilePlace, FolderPlace, HeldFolder, Opening, Refusal, Written};
 
 use crate::manifest::{Descriptor, Index, MOST_MANIFEST, Manifest, annotation, media};
+use crate::reference::LAYOUT;
 use crate::transport::{
     Fetched, Transport, TransportError, Wanted, fallback_tag, has_type, index_of_tag, listed, subject_of_tag,
 };
@@ -58,6 +59,11 @@ impl Layout {
         TransportError::Broken { what: what.to_owned(), place: self.place(), reason }
     }
 
+    fn not_found(&self, what: String) -> TransportError {
+        let place = self.place();
+        TransportError::NotFound { what, listing: Some(format!("{LAYOUT}{place}")), place }
+    }
+
     fn blob_file(&self, digest: &Digest) -> FilePlace {
         self.blobs.file(digest.hex())
     }
@@ -65,7 +71,7 @@ impl Layout {
     fn read(&self, what: &str, file: &FilePlace, most: u64) -> Result<Vec<u8>, TransportError> {
         file.read(most).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-                TransportError::NotFound { what: what.to_owned(), place: self.place() }
+                TransportError::NotFound { what: what.to_owned(), place: self.place(), listing: None }
             }
             io::ErrorKind::FileTooLarge => {
                 TransportError::TooLarge { what: what.to_owned(), place: self.place(), most }
@@ -177,8 +183,7 @@ impl Transport for Layout {
             }
         };
         let what = wanted.shown();
-        let digest =
-            found.ok_or_else(|| TransportError::NotFound { what: what.clone(), place: self.place() })?;
+        let digest = found.ok_or_else(|| self.not_found(what.clone()))?;
         let bytes = self.read(&what, &self.blob_file(&digest), MOST_MANIFEST)?;
         let actual = Digest::of_bytes(&bytes);
         if actual != digest {

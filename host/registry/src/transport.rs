@@ -21,6 +21,8 @@ pub enum TransportError {
         /// The requested thing.
         what: String,
         place: String,
+        /// The reference that lists what there is in the place, if it is there itself.
+        listing: Option<String>,
     },
     /// The registry denies access.
     #[error("{place} does not permit to {action}: {reason}")]

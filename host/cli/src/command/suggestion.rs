@@ -1,5 +1,6 @@
 //! The manifest that a graph asks for: the smallest one under which it would run.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use graph_core::capability::{
@@ -13,11 +14,15 @@ use graph_core::host_item::HostItem;
 use graph_core::id::{function_of, without_version};
 use graph_core::schema::texts_of_format;
 use graph_core::walker::Graphs;
+use graph_core::work::{Meter, rates};
 use graph_runtime::error::Result;
 use graph_runtime::items::subgraphs::Subgraphs;
 use graph_runtime::plan::admission::{Admitted, Components};
 use graph_runtime::trust::describe::ComponentDescription;
 use serde_json::Value;
+
+/// The most that the search for names in the params of all nodes costs: about five seconds.
+const SEARCH: u64 = 50 * rates::STEP;
 
 /// A suggested manifest, and what is not known about it.
 pub(crate) struct Suggested {
@@ -132,6 +137,7 @@ fn of_params<'a>(graphs: &'a [Arc<Graph>], known: &Graphs) -> Vec<DispatchUse<'a
     let nodes = graphs.iter().flat_map(|graph| &graph.nodes);
     let actions = nodes.filter_map(|node| Some((node.action.as_ref()?, node.name.as_str())));
     let mut named: Vec<DispatchUse<'a>> = Vec::new();
+    let meter = Meter::new(SEARCH);
     for (action, node) in actions {
         let Some(id) = action.item_id.literal().and_then(Value::as_str) else { continue };
         let Some(schema) = known.get(&*without_version(id)).and_then(|graph| graph.input_schema.as_ref())
@@ -139,7 +145,7 @@ fn of_params<'a>(graphs: &'a [Arc<Graph>], known: &Graphs) -> Vec<DispatchUse<'a
             continue;
         };
         for (format, item_type) in [(ITEM_FORMAT, ItemType::Tool), (DIRECTIVE_FORMAT, ItemType::Directive)] {
-            let ids = texts_of_format(schema, action.params.source(), format).into_iter();
+            let ids = texts_of_format(schema, action.params.source(), format, &meter).into_iter();
             let ids = ids.filter(|id| !id.is_empty() && !id.contains("${"));
             named.extend(ids.map(|item_id| DispatchUse {
                 primary: Primary::Execute,
@@ -157,12 +163,13 @@ fn models_of<'a, 's>(
     actions: impl Iterator<Item = &'a Dispatch>,
     schema: impl Fn(&str) -> Option<&'s Value>,
 ) -> Vec<(&'a str, &'a str)> {
-    let mut models = Vec::new();
+    let (mut models, mut known) = (Vec::new(), HashSet::new());
+    let meter = Meter::new(SEARCH);
     for action in actions {
         let Some(item) = action.item_id.literal().and_then(Value::as_str) else { continue };
         let Some(schema) = schema(item) else { continue };
-        for name in texts_of_format(schema, action.params.source(), MODEL_FORMAT) {
-            if !models.contains(&(item, name)) {
+        for name in texts_of_format(schema, action.params.source(), MODEL_FORMAT, &meter) {
+            if known.insert((item, name)) {
                 models.push((item, name));
             }
         }

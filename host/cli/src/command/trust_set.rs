@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use graph_core::capability::CapabilityKind;
-use graph_core::diagnostic::printable;
+use graph_core::diagnostic::{printable, shell_quoted};
 use graph_core::time::Timestamp;
 use graph_core::trust::{EditError, KeyChange, LogEvent, TrustStore, TrustedKey};
 use graph_host::context::Context;
@@ -81,8 +81,10 @@ pub(super) fn set(args: Set, context: &Context) -> Result<()> {
         && not_before.is_none()
         && not_after.is_none();
     if changes_nothing {
-        return Err(Error::usage("nothing is said of the key")
-            .help("such as: graph-host trust set NAME --also-may filesystem,http"));
+        return Err(Error::usage("nothing is said of the key").help(format!(
+            "such as: graph-host trust set {} --also-may filesystem,http",
+            shell_quoted(&name)
+        )));
     }
     let items = if items.is_empty() { None } else { Some(patterns(&items)?) };
     let change = |source: &str, text: &str| {

@@ -6,10 +6,11 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use graph_core::capability::Ceiling;
-use graph_core::diagnostic::printable;
+use graph_core::diagnostic::{printable, shell_quoted};
 use graph_core::id::ItemId;
 use graph_core::trust::{
-    KeyId, Standing, TextKind, TextStanding, TrustStore, VerifiedComponent, VerifyError, verify_text,
+    KeyId, Standing, TextKind, TextStanding, TrustStore, VerifiedComponent, VerifyError, sign_command,
+    verify_text,
 };
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
@@ -42,6 +43,13 @@ pub(crate) struct Args {
     /// Trust the keys of this file too
     #[arg(long, value_name = "FILE")]
     trust: Vec<PathBuf>,
+}
+
+/// The advice to sign a text.
+fn sign_it(file: &str, args: &Args) -> String {
+    let kind = args.kind.map(|kind| format!(" --kind {}", kind.as_str()));
+    let id = args.id.as_ref().map(|id| format!(" --id {}", shell_quoted(id)));
+    format!("sign it: {}", sign_command(file, &[kind, id].map(Option::unwrap_or_default).concat()))
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
@@ -151,12 +159,12 @@ fn text_item(args: &Args, store: &TrustStore, id: &ItemId, text: &str) -> Result
             interfaces: None,
         }),
         TextStanding::Unsigned | TextStanding::BuiltIn => {
-            Err(Error::integrity(format!("{name} is not signed")).help("sign it with `graph-host sign`"))
+            Err(Error::integrity(format!("{name} is not signed")).help(sign_it(&name, args)))
         }
         TextStanding::Legacy { fingerprint } => Err(Error::integrity(format!(
             "{name} carries a signature line of Rye's, by `{fingerprint}`; it does not cover the whole file and proves nothing here"
         ))
-        .help("sign it with `graph-host sign`")),
+        .help(sign_it(&name, args))),
         TextStanding::Invalid(refusal) => {
             let error = Error::integrity(format!("{name}: {refusal}"));
             Err(match refusal.help(&name) {

@@ -186,7 +186,7 @@ impl Output {
     pub fn note(self, text: impl Display) {
         // If stderr is closed, the line is lost.
         live_line::above(|| {
-            let _ = writeln!(anstream::stderr().lock(), "{text}");
+            let _ = writeln!(anstream::stderr().lock(), "{}", in_named_project(&text.to_string()));
         });
     }
 

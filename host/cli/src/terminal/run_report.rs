@@ -7,8 +7,8 @@ use std::time::Duration;
 use graph_core::diagnostic::{printable, printable_lines};
 use graph_core::node::{Category, Failure};
 use graph_core::question::Question;
-use graph_core::record::{HookSummary, InterruptRecord, RunError, Status};
-use graph_core::walker::{ChannelChange, StoppingLimit, Summary, has_expired};
+use graph_core::record::{HookSummary, InterruptRecord, RunError, Status, StopLimit};
+use graph_core::walker::{ChannelChange, StoppingLimit, Summary};
 use serde_json::Value;
 use textwrap::core::display_width;
 
@@ -332,7 +332,8 @@ fn may_lack_a_permission(error: &RunError) -> bool {
 
 /// Whether the run has failed since a question of it has expired: to resume it fails in the same way.
 fn is_unanswered(summary: &Summary) -> bool {
-    summary.status == Status::Failed && summary.error.as_ref().is_some_and(has_expired)
+    let limit = summary.error.as_ref().and_then(|error| error.limit);
+    summary.status == Status::Failed && limit == Some(StopLimit::Deadline)
 }
 
 /// The open questions, without pauses.
@@ -356,7 +357,7 @@ pub fn resume_command(run: &str, summary: &Summary) -> Option<String> {
         (Status::Limit, Some(StoppingLimit::Work | StoppingLimit::OfGraph), _) => {
             format!("{base} --accept-changes  # once you have changed the graph")
         }
-        (Status::Limit, Some(StoppingLimit::Steps), _) => {
+        (Status::Limit, Some(StoppingLimit::Run(StopLimit::MaxSteps)), _) => {
             format!("{base} --max-steps {}", summary.steps.saturating_mul(2).max(1))
         }
         (Status::Failed, ..) if is_unanswered(summary) => format!("graph-host runs fork {run} --go"),

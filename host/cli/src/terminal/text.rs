@@ -61,13 +61,16 @@ fn of_item(path: &str, item: Option<ItemPlace>) -> Cow<'_, str> {
 pub struct TerminalNotices {
     /// Where they are shown.
     pub output: Output,
-    /// Whether what components write and emit is left out, as far as it is no warning.
+    /// Whether what components write and emit is left out, as far as it is no warning, and a warning about a file is one line.
     pub quiet: bool,
 }
 
 impl NoticeObserver for TerminalNotices {
     fn notice(&self, notice: Notice<'_>) {
         match notice {
+            Notice::Doubtful(diagnostics) if self.quiet => {
+                self.output.warn(format_args!("{diagnostics}; without --quiet, they are shown"));
+            }
             Notice::Doubtful(diagnostics) => self.output.report(diagnostics),
             Notice::Compiling { id, bytes } => live_line::compiling(id, bytes),
             Notice::Compiled { id } => live_line::compiled(id),

@@ -1,54 +1,105 @@
-//! Commands that are shown to be typed: about a run, they name the project that this command was given.
+//! Commands that are shown to be typed: they name the project and the files that this command was given, so that they work on the same.
 
 use std::borrow::Cow;
-use std::path::Path;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use clap::ArgMatches;
 use graph_core::diagnostic::shell_quoted;
 
 use crate::terminal::width::end_of_command;
 
 /// The project that this command was given, where it is not the one of the current folder. A process works on one.
-static NAMED: OnceLock<String> = OnceLock::new();
+static NAMED: OnceLock<PathBuf> = OnceLock::new();
+
+/// The files of trust and the folders of items that this command was given.
+static GIVEN: OnceLock<Given> = OnceLock::new();
+
+/// Options that a shown command repeats, as they are typed.
+#[derive(Clone, Debug, Default)]
+struct Given {
+    /// The project.
+    project: Option<String>,
+    /// The trust files, `--trust`.
+    trust: Vec<String>,
+    /// The folders of items, `--items`.
+    items: Vec<String>,
+    /// The trust store that a command about trust was to work on in place of the user's.
+    file: Option<String>,
+}
 
 /// Notes the project that this command was given.
 pub fn name_project(folder: &Path) {
     // A process has one project: a second call has no effect.
-    let _ = NAMED.set(project_option(folder));
+    let _ = NAMED.set(folder.to_path_buf());
+}
+
+/// Notes the files and folders of a command line.
+pub fn name_files(line: &ArgMatches) {
+    let is_about_trust = line.subcommand_name() == Some("trust");
+    let mut leaf = line;
+    while let Some((_, below)) = leaf.subcommand() {
+        leaf = below;
+    }
+    let all = |id: &str| -> Vec<String> {
+        let found = leaf.try_get_many::<PathBuf>(id).ok().flatten();
+        found.into_iter().flatten().map(|path| typed(path)).collect()
+    };
+    let file = if is_about_trust { all("file").pop() } else { None };
+    // A pattern of the items of a key is no folder.
+    let items = if is_about_trust { Vec::new() } else { all("items") };
+    let _ = GIVEN.set(Given { project: None, trust: all("trust"), items, file });
+}
+
+/// A path as a command takes it.
+fn typed(path: &Path) -> String {
+    shell_quoted(&path.display().to_string())
 }
 
 /// The option that names a project.
 pub fn project_option(folder: &Path) -> String {
-    format!(" --project {}", shell_quoted(&folder.display().to_string()))
+    format!(" --project {}", typed(folder))
 }
 
-/// The text with the project that this command was given in each command of it that is about runs.
+/// The text with the project and the files that this command was given in each command of it that works on them.
 pub fn in_named_project(text: &str) -> Cow<'_, str> {
-    NAMED.get().map_or(Cow::Borrowed(text), |option| with_option(text, option))
+    let project = NAMED.get().map(|folder| typed(folder));
+    with_options(text, &Given { project, ..GIVEN.get().cloned().unwrap_or_default() })
 }
 
-/// The text with an option at the end of each command about runs that names no project.
-fn with_option<'t>(text: &'t str, option: &str) -> Cow<'t, str> {
+/// The text with the options at the end of each command that takes them and does not have them.
+fn with_options<'t>(text: &'t str, given: &Given) -> Cow<'t, str> {
     const PROGRAM: &str = "graph-host ";
     if !text.contains(PROGRAM) {
         return Cow::Borrowed(text);
     }
-    let mut shown = String::with_capacity(text.len() + option.len());
+    let mut shown = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(PROGRAM) {
         let (before, from) = rest.split_at(at);
         shown.push_str(before);
         let line = &from[..from.find('\n').unwrap_or(from.len())];
         let command = &line[..end_of_command(line, before.ends_with('`'))];
-        // A comment after the command is not part of it.
-        let command = command.split("  #").next().unwrap_or(command).trim_end_matches([' ', '.']);
-        shown.push_str(command);
+        // A comment after the command is not part of it, nor is the file that its output is written to.
+        let command = command.split("  #").next().unwrap_or(command);
+        let command = command.split(" > ").next().unwrap_or(command).trim_end_matches([' ', '.']);
         let is_typed = before.is_empty() || before.ends_with([' ', '`', '\n', '(']);
+        let words = &command[PROGRAM.len().min(command.len())..];
         if is_typed
-            && is_about_runs(&command[PROGRAM.len().min(command.len())..])
-            && !command.contains(" --project ")
+            && words == "pull"
+            && let Some(folder) = &given.project
         {
-            shown.push_str(option);
+            // It restores what the lockfile of the current folder names.
+            let _ = write!(shown, "cd {folder} && ");
+        }
+        shown.push_str(command);
+        if is_typed {
+            for option in options(words, given) {
+                if !command.contains(option.split_inclusive(' ').take(2).collect::<String>().as_str()) {
+                    shown.push_str(&option);
+                }
+            }
         }
         // An empty command still consumes the program's name, so that the loop advances.
         let passed = command.len().max(PROGRAM.len());
@@ -59,13 +110,27 @@ fn with_option<'t>(text: &'t str, option: &str) -> Cow<'t, str> {
     Cow::Owned(shown)
 }
 
-/// Returns true for the words of a command about runs of a project. `runs import` is excluded: it writes into another project.
-fn is_about_runs(command: &str) -> bool {
+/// The options that a command takes of those that were given. A command that is only mentioned, without what it works on, takes none.
+fn options(command: &str, given: &Given) -> Vec<String> {
     let mut words = command.split(' ');
-    match (words.next(), words.next()) {
-        (Some("resume" | "replay"), Some(_)) => true,
-        (Some("runs"), Some(about)) => about != "import",
-        _ => false,
+    let all = |option: &str, values: &[String]| -> Vec<String> {
+        values.iter().map(|value| format!(" --{option} {value}")).collect()
+    };
+    let project = all("project", given.project.as_slice());
+    let (trust, items) = (all("trust", &given.trust), all("items", &given.items));
+    match (words.next(), words.next(), words.next()) {
+        (Some("resume" | "replay"), Some(_), _) | (Some("migrate"), ..) => project,
+        // `runs import` writes into another project.
+        (Some("runs"), Some(about), _) if about != "import" => project,
+        (Some("inspect"), Some(_), _) | (Some("caps"), Some("suggest"), Some(_)) => {
+            [project, trust, items].concat()
+        }
+        (Some("trust"), Some("list"), _) => [trust, all("trust", given.file.as_slice())].concat(),
+        (Some("trust"), Some("add" | "set" | "revoke" | "remove" | "rotate"), Some(_)) => {
+            all("file", given.file.as_slice())
+        }
+        (Some("pull" | "lock" | "search" | "yank" | "publish" | "verify"), Some(_), _) => trust,
+        _ => Vec::new(),
     }
 }
 
@@ -89,8 +154,42 @@ mod tests {
             ("to `graph-host resume`", "to `graph-host resume`"),
             ("see graph-host explain rye; graph-host runs", "see graph-host explain rye; graph-host runs"),
             ("graph-host is a program", "graph-host is a program"),
+            ("see: graph-host inspect t/kit", "see: graph-host inspect t/kit --project p"),
+            ("`graph-host inspect` lists them", "`graph-host inspect` lists them"),
+            ("`graph-host pull` restores it", "`cd p && graph-host pull` restores it"),
+            (
+                "graph-host caps suggest g.yaml > caps.yaml",
+                "graph-host caps suggest g.yaml --project p > caps.yaml",
+            ),
         ] {
-            assert_eq!(with_option(text, " --project p"), shown, "{text}");
+            let given = Given { project: Some("p".to_owned()), ..Given::default() };
+            assert_eq!(with_options(text, &given), shown, "{text}");
+        }
+    }
+
+    #[test]
+    fn commands_name_the_files_that_were_given() {
+        let given = Given {
+            trust: vec!["t.yaml".to_owned(), "'u v.yaml'".to_owned()],
+            items: vec!["i".to_owned()],
+            file: Some("f.yaml".to_owned()),
+            ..Given::default()
+        };
+        for (text, shown) in [
+            (
+                "graph-host trust set me --also-may http",
+                "graph-host trust set me --also-may http --file f.yaml",
+            ),
+            ("graph-host trust set me --file g.yaml", "graph-host trust set me --file g.yaml"),
+            ("`graph-host trust add`, or", "`graph-host trust add`, or"),
+            (
+                "`graph-host trust list` shows them",
+                "`graph-host trust list --trust t.yaml --trust 'u v.yaml' --trust f.yaml` shows them",
+            ),
+            ("graph-host inspect a/b", "graph-host inspect a/b --trust t.yaml --trust 'u v.yaml' --items i"),
+            ("graph-host resume r", "graph-host resume r"),
+        ] {
+            assert_eq!(with_options(text, &given), shown, "{text}");
         }
     }
 }

@@ -132,11 +132,17 @@ fn with_joined_commands(line: &str) -> String {
 /// Where a command ends that a text begins with: at the closing backtick, or where a sentence continues outside of quotes.
 pub(crate) fn end_of_command(text: &str, is_in_backticks: bool) -> usize {
     let mut quote = None;
+    let mut is_escaped = false;
     for (at, c) in text.char_indices() {
+        // A quote in an argument is written as '\''.
+        if std::mem::take(&mut is_escaped) {
+            continue;
+        }
         let rest = &text[at..];
         match quote {
             Some(open) if c == open => quote = None,
             Some(_) => {}
+            None if c == '\\' => is_escaped = true,
             None if c == '`' => return at,
             None if is_in_backticks => {}
             None if c == '\'' || c == '"' => quote = Some(c),
@@ -215,6 +221,10 @@ mod tests {
             (
                 "see `graph-host runs show r1 --all --json` for more of it",
                 "graph-host runs show r1 --all --json",
+            ),
+            (
+                r"run graph-host trust set 'it'\''s me' --also-may http; or not",
+                r"graph-host trust set 'it'\''s me' --also-may http",
             ),
             (
                 "graph-host trust add me --key me --items 'me/*'",

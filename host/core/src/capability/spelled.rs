@@ -1,7 +1,7 @@
 //! Finds a secret value in a response, in the forms in which servers send values back.
 //!
-//! A form is a sequence of bytes, each of which may be written plainly, percent-encoded or escaped as in JSON: the value
-//! itself, its bytes in hexadecimal digits, and its Base64 in either alphabet, at any offset in a longer text. A
+//! A form is a sequence of bytes, each of which may be written plainly, percent-encoded, escaped as in JSON, or as a character
+//! reference of HTML: the value itself, its bytes in hexadecimal digits, and its Base64 in either alphabet, at any offset in a longer text. A
 //! malicious server can always find another form; these are the forms of honest ones.
 
 use base64::Engine as _;
@@ -178,9 +178,29 @@ fn spellings(text: &[u8], at: usize) -> impl Iterator<Item = (u8, usize)> {
         [b'%', high, low, ..] => digits(*high, *low).map(|byte| (byte, at + 3)),
         [b'\\', b'u' | b'U', b'0', b'0', high, low, ..] => digits(*high, *low).map(|byte| (byte, at + 6)),
         [b'\\', byte @ (b'"' | b'\\' | b'/' | b'\''), ..] => Some((*byte, at + 2)),
+        [b'&', reference @ ..] => character(reference).map(|(byte, length)| (byte, at + 1 + length)),
         _ => None,
     };
     [plain, other].into_iter().flatten()
+}
+
+/// The most bytes of a character reference after its `&`, with the `;`.
+const LONGEST_REFERENCE: usize = 8;
+
+/// The byte that a character reference of HTML means, and its length; `reference` begins after the `&`.
+fn character(reference: &[u8]) -> Option<(u8, usize)> {
+    let length = reference.iter().take(LONGEST_REFERENCE).position(|byte| *byte == b';')?;
+    let byte = match &reference[..length] {
+        b"amp" => b'&',
+        b"lt" => b'<',
+        b"gt" => b'>',
+        b"quot" => b'"',
+        b"apos" => b'\'',
+        [b'#', b'x' | b'X', digits @ ..] => u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?,
+        [b'#', digits @ ..] => std::str::from_utf8(digits).ok()?.parse().ok()?,
+        _ => return None,
+    };
+    Some((byte, length + 1))
 }
 
 /// Whether a text can be the beginning of a spelling of a byte: it is empty, or an escape without its end.
@@ -188,6 +208,7 @@ fn ends_within_spelling(rest: &[u8], alphabet: Alphabet) -> bool {
     match rest {
         [] | [b'%' | b'\\'] | [b'%', _] => true,
         [b'\\', b'u' | b'U', digits @ ..] => digits.len() < 4,
+        [b'&', reference @ ..] => reference.len() < LONGEST_REFERENCE && !reference.contains(&b';'),
         [b'\r'] => alphabet == Alphabet::Base64,
         _ => false,
     }
@@ -220,7 +241,10 @@ mod tests {
         let unicode = spelt(|byte| format!("\\u00{byte:02X}"));
         let percent = spelt(|byte| format!("%{byte:02x}"));
         let some = VALUE.replace('%', "%25").replace(' ', "+").replace('"', "%22");
-        for text in [VALUE, &json, &slashes, &unicode, &percent, &some] {
+        let decimal = spelt(|byte| format!("&#{byte:03};"));
+        let references = spelt(|byte| format!("&#x{byte:X};"));
+        let html = VALUE.replace('"', "&quot;").replace('>', "&gt;");
+        for text in [VALUE, &json, &slashes, &unicode, &percent, &some, &decimal, &references, &html] {
             let shown = taken(&format!("<{text}>"));
             assert!(shown == "<*>" || shown == "<\"*\">", "{text}: {shown}");
         }

@@ -293,24 +293,22 @@ impl<'n> Reader<'n> {
         let Some(name) = path.first_key().filter(|name| self.is_graph && !name.starts_with('_')) else {
             return;
         };
-        let (what, known) = match path.root() {
-            "state" if !self.keys.contains(name) => {
-                let known: Vec<&str> = self.keys.iter().copied().collect();
-                (format!("nothing in the graph writes `state.{}`", excerpt(name)), known)
-            }
-            "inputs" => match &self.inputs {
-                Some(inputs) if !inputs.contains(name) => {
-                    let known: Vec<&str> = inputs.iter().map(String::as_str).collect();
-                    (format!("`config_schema` has no input `{}`", excerpt(name)), known)
-                }
-                _ => return,
-            },
-            _ => return,
+        let leads_nowhere = match path.root() {
+            "state" => !self.keys.contains(name),
+            "inputs" => self.inputs.as_ref().is_some_and(|inputs| !inputs.contains(name)),
+            _ => false,
         };
         let mut told = self.told.borrow_mut();
-        if told.len() >= MOST_TOLD || !told.insert(format!("{}.{name}", path.root())) {
+        if !leads_nowhere || told.len() >= MOST_TOLD || !told.insert(format!("{}.{name}", path.root())) {
             return;
         }
+        let (what, known): (_, Vec<&str>) = if path.root() == "state" {
+            let what = format!("nothing in the graph writes `state.{}`", excerpt(name));
+            (what, self.keys.iter().copied().collect())
+        } else {
+            let what = format!("`config_schema` has no input `{}`", excerpt(name));
+            (what, self.inputs.iter().flatten().map(String::as_str).collect())
+        };
         let problem = Diagnostic::warning(codes::READS_NOTHING, place(), format!("{what}: it reads as null"));
         self.problems.push(problem.help(match nearest(name, known) {
             Some(near) => format!("did you mean `{}.{near}`?", path.root()),

@@ -3,6 +3,8 @@
 //! A checkpoint and a status record each hold a fixed list of entries, which follows from their text alone. The numbers
 //! follow from the order in which a store has received the records; nothing but the records is stored for them.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -191,13 +193,9 @@ impl Checkpoint {
 
     /// The nodes that wrote, each once, in the order of channels and then of tasks.
     fn writers(&self) -> Vec<&str> {
-        let mut writers: Vec<&str> = Vec::new();
-        for (node, _) in self.updates.values().flatten() {
-            if !writers.contains(&node.as_str()) {
-                writers.push(node);
-            }
-        }
-        writers
+        let mut known = BTreeSet::new();
+        let all = self.updates.values().flatten().map(|(node, _)| node.as_str());
+        all.filter(|node| known.insert(*node)).collect()
     }
 }
 

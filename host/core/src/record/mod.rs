@@ -43,7 +43,7 @@ pub use model_delta::{ModelDelta, ModelPart};
 pub use pruning::{Pruning, PruningError, SignedPruning};
 pub use selector::{CheckpointSelector, Landmarks, NoSuchCheckpoint};
 pub use signed::{DecodeError, EncodeError, SignedRecord, UnsignedRecord};
-pub use status::{End, EndedBy, ErrorCode, RunError, Status, StatusRecord};
+pub use status::{End, EndedBy, ErrorCode, RunError, Status, StatusRecord, StopLimit};
 pub use stretch::{ChainReader, CheckpointLink, Stretch, Trusted};
 pub use task::{
     AnswersRecord, InterruptRecord, PendingOutcome, Reserved, ShortRecord, TaskRecord, TaskSummary, TaskUse,

@@ -12,6 +12,7 @@ use super::task::{InterruptRecord, TaskUse};
 use super::value::Canonical;
 use crate::digest::Digest;
 use crate::limits::{Budget, HostUse};
+use crate::node::Category;
 use crate::time::Timestamp;
 
 /// How a run ended.
@@ -137,23 +138,84 @@ impl fmt::Display for ErrorCode {
     }
 }
 
-/// Why a run stopped.
+/// The limit at which a run stopped, where that is no budget of the manifest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopLimit {
+    /// `timeout`, the time of the run: a resumed run has as much again.
+    Timeout,
+    /// `max_steps`: a resumed run may be given a larger total.
+    MaxSteps,
+    /// The deadline of a question without a default: to resume the run fails in the same way.
+    Deadline,
+}
+
+impl StopLimit {
+    /// The limit in a record that does not state it: earlier builds recorded a message alone.
+    fn of_earlier(code: ErrorCode, message: &str) -> Option<Self> {
+        if code != ErrorCode::Limit {
+            None
+        } else if message.starts_with("the run's time limit of ") {
+            Some(Self::Timeout)
+        } else if message.contains(" supersteps have run, which is `max_steps`,") {
+            Some(Self::MaxSteps)
+        } else {
+            None
+        }
+    }
+}
+
+/// The reason why a run stopped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(from = "StoredRunError")]
 pub struct RunError {
     /// The budget of the run that is used up, if that is the reason.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
     /// The failure's category, if a node failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub category: Option<crate::node::Category>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub category: Option<Category>,
     /// The code, which stays the same when the message is worded differently.
     pub code: ErrorCode,
-    /// What happened, for a person.
+    /// The limit that was reached, if that is the reason and it is no budget.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<StopLimit>,
+    /// The description for a person.
     pub message: String,
     /// The node that caused it, if one did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+}
+
+impl RunError {
+    /// An error of no node, no category and no limit.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { budget: None, category: None, code, limit: None, message: message.into(), node: None }
+    }
+}
+
+/// A [`RunError`] as any build has recorded it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredRunError {
+    #[serde(default)]
+    budget: Option<Budget>,
+    #[serde(default)]
+    category: Option<Category>,
+    code: ErrorCode,
+    #[serde(default)]
+    limit: Option<StopLimit>,
+    message: String,
+    #[serde(default)]
+    node: Option<String>,
+}
+
+impl From<StoredRunError> for RunError {
+    fn from(stored: StoredRunError) -> Self {
+        let StoredRunError { budget, category, code, limit, message, node } = stored;
+        let limit = limit.or_else(|| StopLimit::of_earlier(code, &message).filter(|_| budget.is_none()));
+        Self { budget, category, code, limit, message, node }
+    }
 }
 
 /// The end of a run.
@@ -224,4 +286,38 @@ pub struct StatusRecord {
     /// Warnings since the checkpoint.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::{from_value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_stated_limit_counts_whatever_the_message_says() {
+        let reworded = json!({ "code": "limit", "limit": "timeout", "message": "time is up" });
+        assert_eq!(from_value::<RunError>(reworded).unwrap().limit, Some(StopLimit::Timeout));
+        let error =
+            RunError { limit: Some(StopLimit::MaxSteps), ..RunError::new(ErrorCode::Limit, "enough") };
+        assert_eq!(from_value::<RunError>(serde_json::to_value(&error).unwrap()).unwrap(), error);
+    }
+
+    #[test]
+    fn earlier_records_stated_it_in_the_message() {
+        let timeout = "the run's time limit of 3 s is over (`timeout` of the graph); a resumed run has as much time again";
+        let steps =
+            "7 supersteps have run, which is `max_steps`, and something is next; resume with a larger total";
+        for (code, budget, message, limit) in [
+            ("limit", None, timeout, Some(StopLimit::Timeout)),
+            ("limit", None, steps, Some(StopLimit::MaxSteps)),
+            ("limit", Some("fuel"), timeout, None),
+            ("node_failed", None, timeout, None),
+            ("limit", None, "`max_fan_out` is 3", None),
+        ] {
+            let stored = json!({ "budget": budget, "code": code, "message": message });
+            assert_eq!(from_value::<RunError>(stored).unwrap().limit, limit, "{code} {message}");
+        }
+    }
 }

@@ -1,6 +1,10 @@
 //! Finds the parts of a value that a schema's `format` describes.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
+
+use crate::work::{Exhausted, Meter, rates};
 
 /// The most places of a schema that are looked at. Real schemas have hundreds.
 const MOST_PLACES: u32 = 10_000;
@@ -9,17 +13,25 @@ const DEEPEST: u32 = 64;
 
 /// The written-out texts of a value at the places that the schema gives this `format`, in document order, each once. Texts with templates
 /// are left out. `format` is an annotation, so this looks at `properties`, `additionalProperties`, `items`, `allOf`, `anyOf`, `oneOf` and
-/// references within the schema, and at no condition. Of a schema with more than 10,000 places, or deeper than 64, the rest is left out.
-pub fn texts_of_format<'v>(schema: &Value, value: &'v Value, format: &str) -> Vec<&'v str> {
-    let mut found = every_text_of_format(schema, value, format);
+/// references within the schema, and at no condition. Of a schema with more than 10,000 places, or deeper than 64, the rest is left out, and
+/// so is what the meter does not suffice for.
+pub fn texts_of_format<'v>(schema: &Value, value: &'v Value, format: &str, meter: &Meter) -> Vec<&'v str> {
+    let mut found = every_text_of_format(schema, value, format, meter);
     found.retain(|text| !text.contains("${"));
     found
 }
 
 /// Like [`texts_of_format`], with the texts that have templates.
-pub fn every_text_of_format<'v>(schema: &Value, value: &'v Value, format: &str) -> Vec<&'v str> {
-    let mut search = Search { root: schema, format, left: MOST_PLACES, found: Vec::new() };
-    search.look(schema, value, DEEPEST);
+pub fn every_text_of_format<'v>(
+    schema: &Value,
+    value: &'v Value,
+    format: &str,
+    meter: &Meter,
+) -> Vec<&'v str> {
+    let (found, known) = (Vec::new(), BTreeSet::new());
+    let mut search = Search { root: schema, format, left: MOST_PLACES, meter, found, known };
+    // What was found until then is of use.
+    let _ = search.look(schema, value, DEEPEST);
     search.found
 }
 
@@ -27,45 +39,51 @@ struct Search<'s, 'v> {
     root: &'s Value,
     format: &'s str,
     left: u32,
+    meter: &'s Meter,
     found: Vec<&'v str>,
+    known: BTreeSet<&'v str>,
 }
 
 impl<'v> Search<'_, 'v> {
-    fn look(&mut self, schema: &Value, value: &'v Value, deep: u32) {
-        let Some(keywords) = schema.as_object() else { return };
-        let (Some(left), Some(deep)) = (self.left.checked_sub(1), deep.checked_sub(1)) else { return };
+    fn look(&mut self, schema: &Value, value: &'v Value, deep: u32) -> Result<(), Exhausted> {
+        self.meter.charge(rates::LOOKUP)?;
+        let Some(keywords) = schema.as_object() else { return Ok(()) };
+        let (Some(left), Some(deep)) = (self.left.checked_sub(1), deep.checked_sub(1)) else { return Ok(()) };
         self.left = left;
         if let (Some(Value::String(format)), Value::String(text)) = (keywords.get("format"), value)
             && format == self.format
-            && !self.found.contains(&text.as_str())
+            && self.known.insert(text)
         {
             self.found.push(text);
         }
         let reference = keywords.get("$ref").and_then(Value::as_str).and_then(|name| name.strip_prefix('#'));
         if let Some(target) = reference.and_then(|pointer| self.root.pointer(pointer)) {
-            self.look(target, value, deep);
+            self.look(target, value, deep)?;
         }
         for name in ["allOf", "anyOf", "oneOf"] {
             for part in keywords.get(name).and_then(Value::as_array).into_iter().flatten() {
-                self.look(part, value, deep);
+                self.look(part, value, deep)?;
             }
         }
         match value {
             Value::Object(fields) => {
                 let (properties, others) = (keywords.get("properties"), keywords.get("additionalProperties"));
+                self.meter.charge_each(fields.len(), rates::LOOKUP)?;
                 for (name, field) in fields {
                     if let Some(schema) = properties.and_then(|known| known.get(name)).or(others) {
-                        self.look(schema, field, deep);
+                        self.look(schema, field, deep)?;
                     }
                 }
             }
             Value::Array(items) => {
-                for (schema, item) in items.iter().filter_map(|item| Some((keywords.get("items")?, item))) {
-                    self.look(schema, item, deep);
+                let schema = keywords.get("items");
+                for (schema, item) in items.iter().filter_map(|item| Some((schema?, item))) {
+                    self.look(schema, item, deep)?;
                 }
             }
             _ => {}
         }
+        Ok(())
     }
 }
 
@@ -74,6 +92,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    fn texts_of_format<'v>(schema: &Value, value: &'v Value, format: &str) -> Vec<&'v str> {
+        super::texts_of_format(schema, value, format, &Meter::new(rates::STEP))
+    }
+
+    #[test]
+    fn a_search_ends_with_its_meter() {
+        let parts: Vec<Value> = (0..5000).map(|_| json!({ "type": "object" })).collect();
+        let value: Value = (0..10_000).map(|key| (key.to_string(), Value::Null)).collect();
+        let meter = Meter::new(1 << 20);
+        assert!(super::texts_of_format(&json!({ "anyOf": parts }), &value, "model", &meter).is_empty());
+        assert!(meter.charge(1 << 20).is_err());
+    }
 
     #[test]
     fn texts_are_found_in_every_part_of_a_value() {

@@ -64,7 +64,7 @@ impl<'p> Run<'p> {
         match (keyword, value) {
             (Keyword::Ref(node), _) => self.errors(*node, value, path, sink),
             (Keyword::DynamicRef(reference), _) => {
-                self.errors(self.dynamic_target(reference), value, path, sink)
+                self.errors(self.dynamic_target(reference)?, value, path, sink)
             }
             (Keyword::AllOf(nodes), _) => self.each(nodes, |run, node| run.errors(*node, value, path, sink)),
             (Keyword::OneOf(nodes), _) => match self.fitting(nodes, value, None)? {
@@ -225,7 +225,7 @@ impl<'p> Run<'p> {
                 (Keyword::UnevaluatedProperties(_), _) => seen.all_fields = true,
                 (Keyword::Ref(node), _) => self.collect_in([*node], value, seen)?,
                 (Keyword::DynamicRef(reference), _) => {
-                    self.collect_in([self.dynamic_target(reference)], value, seen)?;
+                    self.collect_in([self.dynamic_target(reference)?], value, seen)?;
                 }
                 (Keyword::AllOf(nodes) | Keyword::AnyOf(nodes) | Keyword::OneOf(nodes), _) => {
                     self.collect_in(nodes.iter().copied(), value, seen)?;

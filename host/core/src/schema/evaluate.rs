@@ -125,7 +125,7 @@ impl<'p> Run<'p> {
     ) -> Result<bool, EvaluationError> {
         match keyword {
             Keyword::Ref(node) => self.fits(*node, value, seen),
-            Keyword::DynamicRef(reference) => self.fits(self.dynamic_target(reference), value, seen),
+            Keyword::DynamicRef(reference) => self.fits(self.dynamic_target(reference)?, value, seen),
             Keyword::AllOf(nodes) => {
                 for node in nodes {
                     if !self.fits(*node, value, seen.as_deref_mut())? {
@@ -262,11 +262,14 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// The node that a dynamic reference means: what the outermost resource on the way declares under its name.
-    pub(super) fn dynamic_target(&self, reference: &DynamicRef) -> NodeId {
-        let Some(anchor) = &reference.anchor else { return reference.initial };
+    /// Finds the node that a dynamic reference means: what the outermost resource on the way declares under its name. The name
+    /// may be compared with those of every resource on the way.
+    pub(super) fn dynamic_target(&self, reference: &DynamicRef) -> Result<NodeId, EvaluationError> {
+        let Some(anchor) = &reference.anchor else { return Ok(reference.initial) };
+        let lookup = rates::LOOKUP.saturating_add(anchor.len() as u64);
+        self.meter.charge_each(self.scope.len(), lookup)?;
         let declared = |resource| self.program.dynamic.get(resource)?.get(anchor).copied();
-        self.scope.iter().find_map(declared).unwrap_or(reference.initial)
+        Ok(self.scope.iter().find_map(declared).unwrap_or(reference.initial))
     }
 
     fn fields<'v>(

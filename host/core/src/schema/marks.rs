@@ -60,8 +60,10 @@ fn inputs_of_format(schema: &Value, format: &str) -> Result<Vec<String>, Vec<Str
     let mut seen = BTreeSet::new();
     // Parts of the schema, each with the input that it is about, or about all inputs together.
     let mut parts: Vec<(&Value, Option<&str>)> = vec![(schema, None)];
+    let mut steps = 0;
     while let Some((part, input)) = parts.pop() {
-        if seen.len() > MOST_STEPS {
+        steps += 1;
+        if steps > MOST_STEPS || parts.len() > MOST_STEPS {
             return Err(Vec::new());
         }
         let Some(keywords) = part.as_object() else { continue };

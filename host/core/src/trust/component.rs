@@ -120,10 +120,10 @@ impl VerifyError {
         match self {
             Self::NotAComponent { .. } => "build it again with `graph-host build`, or fetch it again",
             Self::Unsigned { .. } => {
-                "sign it with `graph-host sign`; while developing it yourself, run with `--allow-unsigned`"
+                "sign it with `graph-host sign FILE --key KEY`; while developing it yourself, run with `--allow-unsigned`"
             }
             Self::UnknownKey { .. } => {
-                "if you know the signer, add the public key with `graph-host trust add`, or name a trust file with `--trust`"
+                "if you know the signer, add the public key with `graph-host trust add NAME --key FILE --items PATTERN`, or name a trust file with `--trust`"
             }
             Self::Refused { refusal, .. } => match refusal.as_ref() {
                 KeyRefusal::Revoked { .. } => "get a version that is signed with another key",
@@ -138,10 +138,10 @@ impl VerifyError {
                 }
             },
             Self::Required { .. } => {
-                "have one of these keys sign it with `graph-host sign`; `graph-host trust list` shows what is required"
+                "have one of these keys sign it with `graph-host sign FILE --key KEY`; `graph-host trust list` shows what is required"
             }
             Self::TooFew { .. } => {
-                "have more of the keys sign it with `graph-host sign --add`; `graph-host trust list` shows what is required"
+                "have more of the keys sign it with `graph-host sign FILE --key KEY --add`; `graph-host trust list` shows what is required"
             }
             Self::BuiltIn { .. } => {
                 "name the item without a version, or put one of your own into .ai/tools and sign it"

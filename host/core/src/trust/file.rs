@@ -336,7 +336,7 @@ impl TrustStore {
             }
         }
         keys.extend(more);
-        Self { keys, requirements }.rewritten("")
+        Self { keys, requirements, ..Self::default() }.rewritten("")
     }
 
     /// The store in a form of our own, below the comments that stand at the top of the text.

@@ -94,9 +94,11 @@ impl SigningKey {
                     "ENCRYPTED PRIVATE KEY" => "decrypt it first, `openssl pkey -in KEY -out PLAIN`",
                     "PUBLIC KEY" => "this is the public half, signing needs the private one",
                     "OPENSSH PRIVATE KEY" => {
-                        "make one with `graph-host keys generate`, SSH keys are not read"
+                        "make one with `graph-host keys generate NAME`, SSH keys are not read"
                     }
-                    _ => "make one with `graph-host keys generate` or `openssl genpkey -algorithm ed25519`",
+                    _ => {
+                        "make one with `graph-host keys generate NAME` or `openssl genpkey -algorithm ed25519`"
+                    }
                 },
             }),
             None => Err(KeyError::NotAKey { expected: EXPECTED, hint: "" }),
@@ -180,7 +182,7 @@ impl VerifyingKey {
                     "PRIVATE KEY" | "ENCRYPTED PRIVATE KEY" => {
                         "this is the private half; write the public one with `openssl pkey -pubout -in KEY`"
                     }
-                    _ => "make one with `graph-host keys generate` or `openssl pkey -pubout`",
+                    _ => "make one with `graph-host keys generate NAME` or `openssl pkey -pubout`",
                 },
             }),
             None => match format!("sha256:{}", text.trim().to_ascii_lowercase()).parse::<Digest>() {

@@ -35,8 +35,8 @@ pub use statement::{
 pub use store::{KeyName, KeyRefusal, Moment, Revocation, TrustStore, TrustedKey};
 pub use structure::NotAComponent;
 pub use text::{
-    CommentMark, TextFormatVersion, TextKind, TextRefusal, TextStanding, built_in_text, sign_text,
-    signature_line, unsigned_text, verify_text,
+    CommentMark, TextFormatVersion, TextKind, TextRefusal, TextStanding, built_in_text, sign_command,
+    sign_text, signature_line, unsigned_text, verify_text,
 };
 pub use transcript::{MAX_TRANSCRIPT_ENVELOPE, TRANSCRIPT_TYPE, TranscriptError, TranscriptStatement};
 pub use yank::{

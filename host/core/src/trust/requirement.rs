@@ -177,7 +177,7 @@ mod tests {
         keys[3].succeeds = Some(name(1));
         let items = vec![ItemPattern::parse("acme/*").unwrap()];
         let rule = Requirement { items, threshold, keys: vec![name(1), name(2), name(3)], place: None };
-        TrustStore { keys, requirements: vec![rule] }
+        TrustStore { keys, requirements: vec![rule], ..TrustStore::default() }
     }
 
     fn signed(seeds: &[u8]) -> Vec<Counted> {

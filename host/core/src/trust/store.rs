@@ -1,5 +1,6 @@
 //! The trust store: whose signatures count, for which items, how far and how long.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
@@ -171,12 +172,26 @@ fn patterns_text(patterns: &[ItemPattern]) -> String {
 pub struct TrustStore {
     pub(super) keys: Vec<TrustedKey>,
     pub(super) requirements: Vec<Requirement>,
+    /// The files of the keys that are not in the user's own.
+    pub(super) files: BTreeMap<KeyId, String>,
 }
 
 impl TrustStore {
     /// A store of these keys.
     pub fn new(keys: Vec<TrustedKey>) -> Self {
-        Self { keys, requirements: Vec::new() }
+        Self { keys, ..Self::default() }
+    }
+
+    /// Notes the file that the keys are from, where it is not the user's own.
+    #[must_use]
+    pub fn in_file(mut self, file: &str) -> Self {
+        self.files = self.keys.iter().map(|key| (key.id(), file.to_owned())).collect();
+        self
+    }
+
+    /// The file that a key is from, where it is not the user's own.
+    pub fn file_of(&self, id: KeyId) -> Option<&str> {
+        self.files.get(&id).map(String::as_str)
     }
 
     /// The keys, in the order of the files that contain them.
@@ -188,6 +203,12 @@ impl TrustStore {
     /// several entries for a key, the first one that allows something counts. What either requires is required.
     #[must_use]
     pub fn merge(mut self, other: Self) -> Self {
+        for (id, file) in other.files {
+            // Of several entries for a key, commands change the first one.
+            if self.entries(id).next().is_none() {
+                self.files.insert(id, file);
+            }
+        }
         self.keys.extend(other.keys);
         self.requirements.extend(other.requirements);
         self

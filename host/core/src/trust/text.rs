@@ -252,24 +252,29 @@ impl TextRefusal {
 
     /// Specific advice for the user, if there is any. `file` is the path of the text.
     pub fn help(&self, file: &str) -> Option<String> {
-        let file = shell_quoted(file);
+        let signed_as = |kind: TextKind| sign_command(file, &format!(" --kind {}", kind.as_str()));
         match self {
             Self::Required(_) | Self::TooFew(_) => Some(format!(
-                "have it signed with one of these keys: graph-host sign {file} --key KEY; `graph-host trust list` shows \
-                 what is required"
+                "have it signed with one of these keys: {}; `graph-host trust list` shows what is required",
+                sign_command(file, "")
             )),
             Self::OtherKind { used, .. } => Some(format!(
-                "fetch it again from where it came; if it is yours and is meant to be {used}, sign it as that: \
-                 graph-host sign {file} --kind {} --key KEY",
-                used.as_str()
+                "fetch it again from where it came; if it is yours and is meant to be {used}, sign it as that: {}",
+                signed_as(*used)
             )),
-            Self::AnyKind { used, .. } => Some(format!(
-                "have it signed again by its owner: graph-host sign {file} --kind {} --key KEY",
-                used.as_str()
-            )),
+            Self::AnyKind { used, .. } => {
+                Some(format!("have it signed again by its owner: {}", signed_as(*used)))
+            }
             _ => None,
         }
     }
+}
+
+/// The command that signs a file, with these options. An id that neither they nor the path say is to be filled in.
+pub fn sign_command(file: &str, options: &str) -> String {
+    let says_id = options.contains(" --id ") || file.split(['/', '\\']).any(|part| part == ".ai");
+    let id = if says_id { "" } else { " --id ID" };
+    format!("graph-host sign {}{options}{id} --key KEY", shell_quoted(file))
 }
 
 /// A signature line that was read.
@@ -654,7 +659,9 @@ mod tests {
                 panic!("{kind:?}: {:?}", standing(kind, &text))
             };
             let help = refusal.help("f.yaml").unwrap();
-            assert!(help.ends_with(&format!("graph-host sign f.yaml --kind {} --key KEY", kind.as_str())));
+            assert!(
+                help.ends_with(&format!("graph-host sign f.yaml --kind {} --id ID --key KEY", kind.as_str()))
+            );
         }
         let changed = standing(TextKind::Knowledge, &format!("{text}x"));
         assert!(matches!(changed, TextStanding::Invalid(TextRefusal::Changed { .. })));

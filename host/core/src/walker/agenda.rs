@@ -224,17 +224,18 @@ impl Agenda {
 
     /// Adds activations to the next or to the deferred ones.
     fn schedule(&mut self, graph: &Graph, steps: impl IntoIterator<Item = Step>) {
+        // The nodes that are deferred without an argument: another activation of one merges with it.
+        let mut merging: Option<BTreeSet<NodeIndex>> = None;
         for step in steps {
             if !graph.node(step.node).defer {
                 self.next.push(step);
                 continue;
             }
-            let merges = step.kind != ActivationKind::Send
-                && self
-                    .deferred
-                    .iter()
-                    .any(|other| other.node == step.node && other.kind != ActivationKind::Send);
-            if !merges {
+            let without_argument = |step: &Step| step.kind != ActivationKind::Send;
+            let merging = merging.get_or_insert_with(|| {
+                self.deferred.iter().filter(|step| without_argument(step)).map(|step| step.node).collect()
+            });
+            if !without_argument(&step) || merging.insert(step.node) {
                 self.deferred.push(step);
             }
         }

@@ -75,7 +75,7 @@ pub(super) fn answered(
 
 /// The failure of a node whose question has expired without a default.
 pub(super) fn timeout() -> Failure {
-    Failure::new(Category::Timeout, super::machine::UNANSWERED)
+    Failure::new(Category::Timeout, "no answer was given in time")
 }
 
 impl From<FormError> for Trouble {

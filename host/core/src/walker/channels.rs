@@ -488,7 +488,7 @@ impl Channels {
 
     /// What lives for one superstep only, and is not written in it.
     fn passing(&self, folded: &[Folded]) -> impl Iterator<Item = (&String, &Slot)> {
-        let lives_on = |channel: &String| folded.iter().any(|written| written.channel == *channel);
+        let written: BTreeSet<&str> = folded.iter().map(|written| written.channel.as_str()).collect();
         self.passing
             .iter()
             .filter_map(|channel| self.slots.get_key_value(channel))
@@ -497,7 +497,7 @@ impl Channels {
                 Reducer::Topic => slot.value.as_array().is_none_or(|list| !list.is_empty()),
                 _ => false,
             })
-            .filter(move |(channel, _)| !lives_on(channel))
+            .filter(move |(channel, _)| !written.contains(channel.as_str()))
     }
 
     fn insert(&mut self, channel: String, slot: Slot) {

@@ -19,7 +19,7 @@ use super::writes::{Writes, item_result};
 use crate::graph::{NodeIndex, NodeKind};
 use crate::limits::Budget;
 use crate::node::Failure;
-use crate::record::{Checkpoint, ErrorCode, RunError, Source, Status, TaskSummary};
+use crate::record::{Checkpoint, ErrorCode, RunError, Source, Status, StopLimit, TaskSummary};
 use crate::time::Timestamp;
 use crate::work::{Exhausted, Meter, size};
 
@@ -97,7 +97,10 @@ impl Walker {
     pub(super) fn settle(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
         let Some(superstep) = &self.superstep else { return };
         let failed = superstep.tasks().iter().find_map(|task| match task.state() {
-            TaskState::Failed(failure) => Some((superstep.node_of(task), failure.clone())),
+            TaskState::Failed(failure) => {
+                let limit = task.answers().has_timed_out().then_some(StopLimit::Deadline);
+                Some(RunError { limit, ..self.node_error(superstep.node_of(task), failure) })
+            }
             _ => None,
         });
         let asks = superstep
@@ -111,9 +114,8 @@ impl Walker {
             return self.begin_commit();
         }
         let open = self.questions(superstep);
-        let error = failed.map(|(node, failure)| self.node_error(node, &failure));
-        let status = if error.is_some() { Status::Failed } else { Status::Interrupted };
-        self.stop_to_ask(now, status, error, &open, fx);
+        let status = if failed.is_some() { Status::Failed } else { Status::Interrupted };
+        self.stop_to_ask(now, status, failed, &open, fx);
     }
 
     fn node_error(&self, node: NodeIndex, failure: &Failure) -> RunError {
@@ -122,12 +124,11 @@ impl Walker {
             Some(within) => format!("{name}/{within}"),
             None => name.clone(),
         };
+        let message = format!("{}{}", failed_at(&path, failure.category), failure.message);
         RunError {
-            budget: None,
             category: Some(failure.category),
-            code: code_of(failure),
-            message: format!("{}{}", failed_at(&path, failure.category), failure.message),
             node: Some(path),
+            ..RunError::new(code_of(failure), message)
         }
     }
 
@@ -136,31 +137,27 @@ impl Walker {
         let name = |node: NodeIndex| self.graph.node(node).name.as_str();
         let ApplyError { channel, reducer, error } = error;
         match error {
-            FoldError::Conflict(first, second) => RunError {
-                budget: None,
-                category: None,
-                code: ErrorCode::ConflictingWrite,
-                message: format!(
+            FoldError::Conflict(first, second) => {
+                let message = format!(
                     "tasks of `{}` and `{}` both write `{channel}` in one superstep, and a `{}` channel takes one \
                      write; declare a reducer for it, or let one of them write",
                     name(*first),
                     name(*second),
                     reducer.as_str()
-                ),
-                node: Some(name(*second).to_owned()),
-            },
+                );
+                let node = Some(name(*second).to_owned());
+                RunError { node, ..RunError::new(ErrorCode::ConflictingWrite, message) }
+            }
             FoldError::Exhausted(exhausted) => self.exhausted(*exhausted, None).1,
-            FoldError::Invalid { node, reason } => RunError {
-                budget: None,
-                category: None,
-                code: ErrorCode::InvalidUpdate,
-                message: format!(
+            FoldError::Invalid { node, reason } => {
+                let message = format!(
                     "node `{}` writes to `{channel}`, a `{}` channel: {reason}",
                     name(*node),
                     reducer.as_str()
-                ),
-                node: Some(name(*node).to_owned()),
-            },
+                );
+                let node = Some(name(*node).to_owned());
+                RunError { node, ..RunError::new(ErrorCode::InvalidUpdate, message) }
+            }
         }
     }
 

@@ -122,19 +122,14 @@ fn hook_error(record: &HookRecord) -> RunError {
             None if denied => ErrorCode::Denied,
             None => ErrorCode::NodeFailed,
         },
+        limit: None,
         message: format!("hook `{}` ({}) is required and failed: {reason}", record.hook, record.event),
         node: None,
     }
 }
 
 fn aborted(event: &str, hook: &str) -> RunError {
-    RunError {
-        budget: None,
-        category: None,
-        code: ErrorCode::NodeFailed,
-        message: format!("hook `{hook}` ({event}) aborts the run"),
-        node: None,
-    }
+    RunError::new(ErrorCode::NodeFailed, format!("hook `{hook}` ({event}) aborts the run"))
 }
 
 impl Walker {

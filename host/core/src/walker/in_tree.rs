@@ -8,7 +8,6 @@ use super::Walker;
 use super::allowance::TaskAllowance;
 use super::children::{ChildStop, ChildUse};
 use super::event::{Effect, Event};
-use super::machine::TIME_LIMIT;
 use super::pending::PendingTask;
 use super::resume::GivenAnswers;
 use super::setup::{HandleError, Setup};
@@ -17,7 +16,7 @@ use super::superstep::Superstep;
 use crate::capability::Manifest;
 use crate::graph::Graph;
 use crate::limits::{HostUse, ModelUse};
-use crate::record::{Accepted, CacheEntry, End, InterruptRecord, RunError, Status};
+use crate::record::{Accepted, CacheEntry, End, InterruptRecord, RunError, Status, StopLimit};
 use crate::time::Timestamp;
 
 /// A child run that its task dispatches.
@@ -212,7 +211,7 @@ impl Walker {
 
     /// Whether it has stopped because its time was over.
     pub(super) fn has_run_out_of_time(&self) -> bool {
-        self.stop.error().is_some_and(|error| error.message.starts_with(TIME_LIMIT))
+        self.stop.error().is_some_and(|error| error.limit == Some(StopLimit::Timeout))
     }
 
     /// A resume has begun for it, or for a run below: it continues without another answer.

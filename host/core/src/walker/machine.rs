@@ -32,49 +32,33 @@ use crate::digest::{Digest, DomainHasher};
 use crate::graph::{Durability, Graph, ItemType, Node, NodeIndex, NodeKind, Primary};
 use crate::host_item::HostItem;
 use crate::limits::{Budget, HostUse};
-use crate::node::Category;
-use crate::record::{Canonical, InterruptRecord, RunError, Status, result_hasher};
+use crate::record::{Canonical, InterruptRecord, RunError, Status, StopLimit, result_hasher};
 use crate::time::Timestamp;
 use crate::work::rates;
 
-/// The beginning of the message of a run that has exceeded its time.
-pub const TIME_LIMIT: &str = "the run's time limit";
-/// What the message about a run at its limit of supersteps contains.
-const STEP_LIMIT: &str = "supersteps have run, which is `max_steps`";
-/// How the message of a node ends whose question has expired without a default.
-pub(super) const UNANSWERED: &str = "no answer was given in time";
-
-/// The limit that has stopped a run. Records have only its message.
+/// The limit that has stopped a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoppingLimit {
     /// A budget of the manifest, which a larger one raises.
     Budget,
     /// The host's own work for one step, which nothing raises.
     Work,
-    /// The time of the run: a resumed run has as much again.
-    Time,
-    /// `max_steps`.
-    Steps,
+    /// The time of the run, its supersteps, or the deadline of a question.
+    Run(StopLimit),
     /// One of the graph, such as `max_fan_out`.
     OfGraph,
 }
 
 impl StoppingLimit {
     /// The limit that the error of a run is about.
-    pub fn of(error: &RunError) -> Self {
-        match error.budget {
-            Some(Budget::Work) => Self::Work,
-            Some(_) => Self::Budget,
-            None if error.message.starts_with(TIME_LIMIT) => Self::Time,
-            None if error.message.contains(STEP_LIMIT) => Self::Steps,
-            None => Self::OfGraph,
+    pub const fn of(error: &RunError) -> Self {
+        match (error.budget, error.limit) {
+            (Some(Budget::Work), _) => Self::Work,
+            (Some(_), _) => Self::Budget,
+            (None, Some(limit)) => Self::Run(limit),
+            (None, None) => Self::OfGraph,
         }
     }
-}
-
-/// Whether a run has failed because a question of it has expired without a default: to resume it fails in the same way.
-pub fn has_expired(error: &RunError) -> bool {
-    error.category == Some(Category::Timeout) && error.message.ends_with(UNANSWERED)
 }
 
 /// Walks a graph in supersteps.
@@ -361,10 +345,11 @@ impl Walker {
     fn step_limit(&self) -> Option<(LimitCode, RunError)> {
         if self.line.step() >= self.allowance.max_steps() {
             let message = format!(
-                "{} {STEP_LIMIT}, and something is next; resume with a larger total",
+                "{} supersteps have run, which is `max_steps`, and something is next; resume with a larger total",
                 self.line.step()
             );
-            return Some((LimitCode::MaxSteps, limit(None, message)));
+            let error = RunError { limit: Some(StopLimit::MaxSteps), ..limit(None, message) };
+            return Some((LimitCode::MaxSteps, error));
         }
         self.tree_limit()
     }
@@ -433,9 +418,9 @@ impl Walker {
         let whose =
             if self.graph.timeout <= self.budgets().timeout { "of the graph" } else { "of the manifest" };
         let message = format!(
-            "{TIME_LIMIT} of {seconds} s is over (`timeout` {whose}); a resumed run has as much time again"
+            "the run's time limit of {seconds} s is over (`timeout` {whose}); a resumed run has as much time again"
         );
-        let error = limit(None, message);
+        let error = RunError { limit: Some(StopLimit::Timeout), ..limit(None, message) };
         self.stop_at_limit(now, LimitCode::Timeout, error, fx);
     }
 

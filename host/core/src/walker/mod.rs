@@ -147,7 +147,7 @@ pub use event::{
     RecordedAnswer, Resume, TaskReport, TaskSpec, TimerId, Timing, Update,
 };
 pub use hooks::HookSpec;
-pub use machine::{StoppingLimit, TIME_LIMIT, Walker, has_expired};
+pub use machine::{StoppingLimit, Walker};
 pub(crate) use reduce::fold_fuel;
 pub use setup::{
     CheckpointRef, Graphs, HandleError, Identity, RestoreError, Restored, Setup, Summary, inputs_digest,

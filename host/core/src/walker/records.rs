@@ -114,13 +114,7 @@ impl Walker {
         }
         self.abort_all(fx);
         self.superstep = None;
-        let error = RunError {
-            budget: None,
-            category: None,
-            code: ErrorCode::Storage,
-            message: format!("the run could not be stored: {message}"),
-            node: None,
-        };
+        let error = RunError::new(ErrorCode::Storage, format!("the run could not be stored: {message}"));
         fx.push(Effect::Emit(Notice::Stopped(error.clone())));
         self.stop.break_down(error);
         fx.push(Effect::Suspend(Status::Failed));
@@ -231,13 +225,7 @@ impl Walker {
     }
 
     pub(super) fn unwritable(&mut self, error: &EncodeError, fx: &mut Vec<Effect>) {
-        self.stop.break_down(RunError {
-            budget: None,
-            category: None,
-            code: ErrorCode::Storage,
-            message: error.to_string(),
-            node: None,
-        });
+        self.stop.break_down(RunError::new(ErrorCode::Storage, error.to_string()));
         fx.push(Effect::Suspend(Status::Failed));
     }
 

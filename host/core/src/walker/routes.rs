@@ -56,11 +56,9 @@ impl Walker {
             let value = self.evaluate(argument, &scope, node, &mut warnings, meter);
             let value = value.map_err(|trouble| match trouble {
                 Trouble::Failed(failure) => RunError {
-                    budget: None,
                     category: Some(failure.category),
-                    code: ErrorCode::NodeFailed,
-                    message: failure.message,
                     node: Some(node.name.clone()),
+                    ..RunError::new(ErrorCode::NodeFailed, failure.message)
                 },
                 Trouble::Exhausted(exhausted) => self.exhausted(exhausted, Some(node.name.clone())).1,
             })?;
@@ -176,12 +174,10 @@ impl Walker {
         }
         let candidates = self.candidates(edges, meter)?;
         if self.graph.on_no_match == OnNoMatch::Fail {
+            let message = format!("no edge of node `{}` matches: {candidates}", node.name);
             return Err(RouteError::Failed(RunError {
-                budget: None,
-                category: None,
-                code: ErrorCode::NoEdgeMatched,
-                message: format!("no edge of node `{}` matches: {candidates}", node.name),
                 node: Some(node.name.clone()),
+                ..RunError::new(ErrorCode::NoEdgeMatched, message)
             }));
         }
         routes.fire(from, None, Via::NoMatch);
@@ -252,13 +248,10 @@ impl Walker {
 
     pub(super) fn stalled(&self) -> RunError {
         let barrier = self.agenda.part_open().next().map(|(barrier, _)| barrier);
-        RunError {
-            budget: None,
-            category: None,
-            code: ErrorCode::StalledBarrier,
-            message: barrier.map_or_else(|| "nothing is next".to_owned(), |barrier| self.stall_text(barrier)),
-            node: barrier.map(|barrier| self.graph.node(barrier).name.clone()),
-        }
+        let message =
+            barrier.map_or_else(|| "nothing is next".to_owned(), |barrier| self.stall_text(barrier));
+        let node = barrier.map(|barrier| self.graph.node(barrier).name.clone());
+        RunError { node, ..RunError::new(ErrorCode::StalledBarrier, message) }
     }
 }
 

@@ -411,7 +411,7 @@ fn held_in_flight(dispatch: &Dispatch, params: &Value) -> u64 {
 }
 
 pub(super) fn limit(node: Option<String>, message: String) -> RunError {
-    RunError { budget: None, code: ErrorCode::Limit, category: Some(Category::Limit), message, node }
+    RunError { category: Some(Category::Limit), node, ..RunError::new(ErrorCode::Limit, message) }
 }
 
 /// How long to wait before the attempt after `attempt`. Jitter is a draw from the run's seed between half and all of

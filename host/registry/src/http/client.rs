@@ -23,6 +23,7 @@ use crate::answer::{
     Challenge, explanation, is_local, is_loopback, location, refuses, resolves_locally, same_origin, token,
 };
 use crate::manifest::shown;
+use crate::reference::REGISTRY;
 use crate::transport::TransportError;
 
 /// Maximum duration of any request, except for that of a blob.
@@ -435,7 +436,11 @@ impl Registry {
     pub(super) fn failed(&self, response: Response, about: About<'_>) -> TransportError {
         let what = about.what.to_owned();
         match response.status() {
-            StatusCode::NOT_FOUND => TransportError::NotFound { what, place: self.host.clone() },
+            StatusCode::NOT_FOUND => TransportError::NotFound {
+                what,
+                listing: Some(format!("{REGISTRY}{}", self.host)),
+                place: self.host.clone(),
+            },
             StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED => {
                 let reason = self.reason(response, about.what);
                 self.denied(about, reason)

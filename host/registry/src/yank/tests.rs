@@ -27,7 +27,7 @@ struct Memory {
 }
 
 fn missing() -> TransportError {
-    TransportError::NotFound { what: "it".to_owned(), place: "memory".to_owned() }
+    TransportError::NotFound { what: "it".to_owned(), place: "memory".to_owned(), listing: None }
 }
 
 fn denied() -> TransportError {

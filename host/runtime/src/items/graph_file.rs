@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graph_core::builder::BuiltGraph;
-use graph_core::diagnostic::{Diagnostics, printable};
+use graph_core::diagnostic::{Diagnostics, printable, shell_quoted};
 use graph_core::digest::Digest;
 use graph_core::graph::{Graph, ItemType};
 use graph_core::trust::{TextRefusal, TextStanding, TrustStore};
@@ -105,7 +105,7 @@ pub fn locate(name: &str, places: &ItemLocator) -> Result<ItemFile> {
             "`{}` is in a registry, a file or an item id is needed",
             printable(name)
         ))
-        .help("fetch it first: graph-host pull REF"));
+        .help(format!("fetch it first: graph-host pull {}", shell_quoted(name))));
     }
     let path = Path::new(name);
     let looks_like_a_file =
@@ -114,7 +114,10 @@ pub fn locate(name: &str, places: &ItemLocator) -> Result<ItemFile> {
         if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("wasm")) && path.is_file()
         {
             return Err(Error::usage(format!("`{}` is a component, a graph is needed", printable(name)))
-                .help("a graph is a YAML file whose nodes name components; `graph-host inspect` shows what this one is"));
+                .help(format!(
+                    "a graph is a YAML file whose nodes name components; `graph-host inspect {}` shows what this one is",
+                    shell_quoted(name)
+                )));
         }
         return Ok(ItemFile::named(&id_of_graph(path), path));
     }
@@ -146,7 +149,7 @@ pub(crate) fn wrongly_signed(path: &Path, refusal: &TextRefusal) -> Error {
     }
     let help = match refusal {
         TextRefusal::UnknownKey(_) => {
-            "if you know the signer, add the key with `graph-host trust add`, or name a trust file with --trust; without its signature line the graph runs as unsigned"
+            "if you know the signer, add the key with `graph-host trust add NAME --key FILE --items PATTERN`, or name a trust file with --trust; without its signature line the graph runs as unsigned"
         }
         _ => {
             "fetch it again from where it came; if you changed it yourself, sign it again or take the signature line out"

@@ -84,7 +84,7 @@ impl TextError {
                 Error::integrity(message).help(help)
             }
             Self::Refused { refusal, .. } if matches!(*refusal, TextRefusal::UnknownKey(_)) => Error::integrity(message).help(
-                "if you know the signer, add the key with `graph-host trust add`, or name a trust file with --trust; without its signature line it is used as unsigned",
+                "if you know the signer, add the key with `graph-host trust add NAME --key FILE --items PATTERN`, or name a trust file with --trust; without its signature line it is used as unsigned",
             ),
             Self::Refused { .. } => Error::integrity(message).help(
                 "fetch it again from where it came; if you changed it yourself, sign it again or take the signature line out",

@@ -264,7 +264,11 @@ impl Components {
         let bounded = signers.filter_map(|key| self.trust.find(&key.id.to_string()));
         let bounded: Vec<_> = bounded
             .filter(|key| !key.ceiling.kinds.contains(&kind))
-            .map(|key| format!("graph-host trust set {} --also-may {kind}", shell_quoted(&key.name)))
+            .map(|key| {
+                let file = self.trust.file_of(key.id());
+                let option = file.map(|file| format!(" --file {}", shell_quoted(file))).unwrap_or_default();
+                format!("graph-host trust set {} --also-may {kind}{option}", shell_quoted(&key.name))
+            })
             .collect();
         if bounded.is_empty() {
             format!("its signature itself leaves `{kind}` out: sign it again with --may {kind}")

@@ -7,6 +7,8 @@ use graph_core::graph::Action;
 use graph_core::schema::texts_of_format;
 use serde_json::Value;
 
+use super::work::PlanWork;
+
 /// The models that the params of an action name and that nothing can ask under this manifest. `schema` is that of the params. `item` is
 /// the component that asks; of a graph, any item may be the one that does.
 pub(super) fn warnings(
@@ -14,9 +16,10 @@ pub(super) fn warnings(
     action: &Action,
     manifest: &Manifest,
     item: Option<&str>,
+    work: &PlanWork,
 ) -> Vec<String> {
     let Some(schema) = schema else { return Vec::new() };
-    let named = texts_of_format(schema, action.params.source(), MODEL_FORMAT);
+    let named = work.step(|meter| texts_of_format(schema, action.params.source(), MODEL_FORMAT, meter));
     named.into_iter().filter_map(|name| warning(name, manifest, item)).collect()
 }
 

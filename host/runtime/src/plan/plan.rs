@@ -68,6 +68,11 @@ pub struct PlannedNode {
     pub warnings: Vec<String>,
 }
 
+/// The most graphs that a plan has, each counted once for every manifest under which it runs.
+const MOST_SCOPES: usize = 4096;
+/// The most nodes and hooks that a plan has before it adds the nodes of another graph.
+const MOST_NODES: usize = 200_000;
+
 /// A graph under a manifest: a child graph gets what its parents leave of theirs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Scope {
@@ -132,19 +137,17 @@ impl Plan {
         let work = PlanWork::default();
         let (mut nodes, mut hooks) = (Vec::new(), Vec::new());
         let mut seen = HashSet::new();
-        let mut waiting = VecDeque::from([Inside {
+        let (depth, mut is_too_wide) = (components.manifest.run_limits().depth, false);
+        let top = Inside {
             graph: Arc::clone(graph),
             manifest: Arc::clone(&components.manifest),
             path: String::new(),
             level: 0,
-        }]);
+        };
+        seen.insert(top.scope());
+        let mut waiting = VecDeque::from([top]);
         while let Some(inside) = waiting.pop_front() {
-            let scope = inside.scope();
             let inside = Arc::new(inside);
-            // A graph that is named again under the same manifest adds nothing.
-            if !seen.insert(scope.clone()) {
-                continue;
-            }
             for (index, node) in inside.graph.indexed() {
                 let Some(action) = node.action.as_ref() else { continue };
                 if let Some(item) = HostItem::of_action(action) {
@@ -158,14 +161,23 @@ impl Plan {
                     planned.is_graph = true;
                     planned.problems.extend(param_problems(action, &child.graph, &work));
                     let schema = child.graph.input_schema.as_ref();
-                    planned.warnings.extend(models::warnings(schema, action, &inside.manifest, None));
+                    planned.warnings.extend(models::warnings(schema, action, &inside.manifest, None, &work));
                     if node.cache.is_some() {
                         let refused = Error::invalid("`cache` is on a node that runs a graph: the result of a run is not kept for others")
                             .help("take `cache` out, or write it at the nodes inside that graph");
                         planned.problems.push(refused.into());
                     }
-                    if planned.dispatch != Some(false) {
-                        waiting.push_back(child);
+                    // A graph that is nested more deeply is never started, and one that is named again under the same manifest adds
+                    // nothing.
+                    let is_new = planned.dispatch != Some(false) && child.level <= depth;
+                    if is_new && !seen.contains(&child.scope()) {
+                        if seen.len() < MOST_SCOPES && nodes.len() + hooks.len() < MOST_NODES {
+                            seen.insert(child.scope());
+                            waiting.push_back(child);
+                        } else if !is_too_wide {
+                            is_too_wide = true;
+                            planned.problems.push(too_wide().into());
+                        }
                     }
                     nodes.push(planned);
                     continue;
@@ -223,6 +235,15 @@ impl Plan {
         }
         Self { nodes, hooks, items, texts }
     }
+}
+
+/// The error of a graph whose nested graphs cannot all be planned.
+fn too_wide() -> Error {
+    Error::limit(format!(
+        "the graphs within graphs cannot all be planned: {MOST_SCOPES} graphs, each counted once for every list of capabilities under which it \
+         runs, with {MOST_NODES} nodes, are the most"
+    ))
+    .help("give nodes that run the same graph the same `capabilities` and `memory`, or nest fewer graphs")
 }
 
 /// The items that are refused at a node that may dispatch them, and those that no node may dispatch.

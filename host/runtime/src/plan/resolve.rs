@@ -155,9 +155,9 @@ pub(super) async fn check_node(
     if let Some(Some(schema)) = schemas.get(id) {
         if planned.grant.as_ref().is_some_and(|grant| !grant.models.is_empty()) {
             let written = Some(&schema.written);
-            planned.warnings.extend(models::warnings(written, action, used.manifest, Some(id)));
+            planned.warnings.extend(models::warnings(written, action, used.manifest, Some(id), work));
         }
-        let scripts = scripts::check(&schema.written, action);
+        let scripts = scripts::check(&schema.written, action, work);
         planned.problems.extend(scripts.problems);
         planned.warnings.extend(scripts.warnings);
         let help = format!("see what it takes: graph-host inspect {}", path_of(id));

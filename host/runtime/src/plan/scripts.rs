@@ -11,6 +11,7 @@ use graph_core::template::script_templates;
 use serde_json::Value;
 
 use super::PlanProblem;
+use super::work::PlanWork;
 use crate::error::Error;
 use crate::items::built_in;
 
@@ -27,9 +28,11 @@ pub struct ScriptReport {
 }
 
 /// Checks the scripts in the params of an action. `schema` is that of the params.
-pub(super) fn check(schema: &Value, action: &Action) -> ScriptReport {
+pub(super) fn check(schema: &Value, action: &Action, work: &PlanWork) -> ScriptReport {
     let mut report = ScriptReport::default();
-    for script in every_text_of_format(schema, action.params.source(), SHELL_FORMAT) {
+    let scripts =
+        work.step(|meter| every_text_of_format(schema, action.params.source(), SHELL_FORMAT, meter));
+    for script in scripts {
         for template in script_templates(script) {
             let written = printable(template.written);
             if template.is_parameter {
@@ -57,9 +60,10 @@ pub fn of_built_in(graph: &Graph) -> Vec<(String, &str, ScriptReport)> {
         HookAction::Item(action) => Some(("hook", &*hook.name, action)),
         _ => None,
     });
+    let work = PlanWork::default();
     let checked = nodes.chain(hooks).filter_map(|(kind, name, action)| {
         let schema = built_in::params_schema(action.item_id.literal()?.as_str()?)?;
-        Some((format!("{kind} `{}`", printable(name)), name, check(&schema, action)))
+        Some((format!("{kind} `{}`", printable(name)), name, check(&schema, action, &work)))
     });
     checked.filter(|(.., report)| !report.problems.is_empty() || !report.warnings.is_empty()).collect()
 }

@@ -182,7 +182,7 @@ fn refused(project: &Project, why: &str) -> Error {
         .help(
             "it can be shown and verified; to resume here after you have moved or copied the project yourself, or with \
              state from before markers: graph-host runs adopt. Of a stranger's project, take single runs over with \
-             graph-host runs export and, in a project of your own, graph-host runs import",
+             `graph-host runs export` and, in a project of your own, `graph-host runs import`",
         )
 }
 

@@ -35,6 +35,7 @@ use crate::registry::companions::{CompanionSource, graph_title};
 use crate::registry::pull::Puller;
 use crate::trust::signing::Target;
 use graph_core::diagnostic::printable;
+use graph_core::trust::sign_command;
 
 /// Sets the time that artifacts say they were created at, in seconds since 1970.
 pub const EPOCH_VARIABLE: &str = "SOURCE_DATE_EPOCH";
@@ -468,8 +469,12 @@ pub fn named(graph: &Graph) -> BTreeSet<(ItemType, String)> {
 }
 
 fn not_signed(path: &Path) -> Error {
-    Error::integrity(format!("{} is not signed, and what is published has to be", project::shown(path)))
-        .help("sign it with `graph-host sign`")
+    let file = project::shown(path);
+    let is_component = path.extension().is_some_and(|extension| extension == "wasm");
+    // A text says its version itself.
+    let help =
+        format!("sign it: {}", sign_command(&file, if is_component { " --version VERSION" } else { "" }));
+    Error::integrity(format!("{file} is not signed, and what is published has to be")).help(help)
 }
 
 fn too_large(path: &Path, most: u64) -> Error {

@@ -89,13 +89,18 @@ impl From<RangeError> for Error {
             RangeError::NoName(_) => Self::usage(message)
                 .help("name a repository, `oci://host/repository@^1.2`, or an item, `oci-layout:DIR:acme/fetch@^1.2`"),
             RangeError::Reference(error) => invalid(&error),
-            RangeError::NoVersions(_) => {
-                Self::not_found(message).help("see what is available with `graph-host search`")
-            }
+            RangeError::NoVersions(place) => Self::not_found(message).help(listing_of(&place)),
             RangeError::NoneSatisfies { .. } => Self::not_found(message)
                 .help("choose another range; a pre-release is selected only by a range that names one of its release"),
         }
     }
+}
+
+/// The advice to list what there is in the place of a reference.
+pub(super) fn listing_of(reference: &str) -> String {
+    let place = reference.parse::<Reference>().map(|named| Reference::of_place(named.place).to_string());
+    let place = place.unwrap_or_else(|_| reference.to_owned());
+    format!("see what there is: graph-host search {}", shell_quoted(&place))
 }
 
 impl From<TransportError> for Error {
@@ -103,8 +108,11 @@ impl From<TransportError> for Error {
         use TransportError as Trouble;
         let message = error.to_string();
         match error {
-            Trouble::NotFound { .. } => {
-                Self::not_found(message).help("see what is there with `graph-host search`")
+            Trouble::NotFound { ref listing, .. } => {
+                Self::not_found(message).help(match listing {
+                    Some(listing) => format!("see what is there: graph-host search {}", shell_quoted(listing)),
+                    None => "name a directory that has an image layout, as `publish` writes it".to_owned(),
+                })
             }
             Trouble::Denied { .. } => Self::denied(message).help(
                 "log in with `docker login`, or set GRAPH_HOST_REGISTRY to the registry's host, and \
@@ -204,7 +212,7 @@ impl From<PullError> for Error {
                 "have its author sign it and publish it again; `--allow-unsigned` is for what you develop yourself",
             ),
             PullError::Text { .. } => Self::integrity(message).help(
-                "if you know the signer, add the public key with `graph-host trust add`, or name a trust file with `--trust`",
+                "if you know the signer, add the public key with `graph-host trust add NAME --key FILE --items PATTERN`, or name a trust file with `--trust`",
             ),
             PullError::OfCompanion { error, .. } => {
                 let inner = Self::from(*error);
@@ -233,7 +241,7 @@ impl From<Box<Departure>> for Error {
                 "--allow-downgrade takes the older version, if you mean it".to_owned()
             }
             Departure::OtherKey { .. } => {
-                "ask its publisher why; `graph-host lock` takes the other key over".to_owned()
+                "ask its publisher why; `graph-host lock REF` takes the other key over".to_owned()
             }
         };
         Self::integrity(error.to_string()).help(help)
@@ -306,9 +314,10 @@ impl Puller<'_> {
     /// Brings one item. `id`: the item that it has to be.
     pub fn one(&self, reference: &Reference, id: Option<&str>) -> Result<Brought> {
         if !reference.names_one() {
-            return Err(Error::usage(format!("{reference} names no artifact")).help(
-                "add a tag or a digest: `:1.0.0`, `@sha256:…`; `graph-host search` lists what there is",
-            ));
+            return Err(Error::usage(format!("{reference} names no artifact")).help(format!(
+                "add a tag or a digest: `:1.0.0`, `@sha256:…`; {}",
+                listing_of(&reference.to_string())
+            )));
         }
         let transport = self.open(reference)?;
         let judge = Judge { trust: self.trust, at: judged(None) };

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::items::locate::judged;
 use crate::notice::{Notice, NoticeObserver};
-use crate::registry::pull::{Brought, Puller};
+use crate::registry::pull::{Brought, Puller, listing_of};
 use crate::registry::yank_memory::{remember, remembered};
 
 /// How many versions in a range are looked at until one is found that is not yanked.
@@ -227,7 +227,7 @@ impl Puller<'_> {
                     named(&about),
                     key.id().short(),
                 ))
-                .help("add it with `graph-host trust add`, or name a trust file with `--trust`; users need it there, too"));
+                .help("add it with `graph-host trust add NAME --key FILE --items PATTERN`, or name a trust file with `--trust`; users need it there, too"));
             }
         }
         let mut yanks = self.yanks_at(&*transport, &about, notices)?;
@@ -277,8 +277,10 @@ fn check_name(reference: &Reference) -> Result<()> {
     if reference.names_one() {
         return Ok(());
     }
-    Err(Error::usage(format!("{reference} names no version"))
-        .help("add a version or a digest: `:1.0.0`, `@sha256:…`; `graph-host search` lists what there is"))
+    Err(Error::usage(format!("{reference} names no version")).help(format!(
+        "add a version or a digest: `:1.0.0`, `@sha256:…`; {}",
+        listing_of(&reference.to_string())
+    )))
 }
 
 impl<'c> YankCheck<'c> {
@@ -397,7 +399,7 @@ fn refusal(one: &Brought, yank: &Yank, first: &Brought, way: Override) -> Error 
         let range = format!("{versions}@>{version}");
         format!("`graph-host pull {}` selects a newer version, if there is one", shell_quoted(&range))
     } else {
-        "choose another version: `graph-host search` lists them".to_owned()
+        format!("choose another version; {}", listing_of(&first.reference.to_string()))
     };
     let anyway = match way {
         Override::Option => "`--allow-yanked` takes this one nevertheless".to_owned(),

@@ -7,11 +7,11 @@ use graph_core::digest::Digest;
 use graph_core::limits::ModelUse;
 use graph_core::record::{
     AttemptJournal, CacheHit, Canonical, ChannelValue, Checkpoint, HookSummary, Record, RecordKind, Source,
-    Status, StatusRecord, TaskCache, TaskUse,
+    Status, StatusRecord, StopLimit, TaskCache, TaskUse,
 };
 use graph_core::time::Timestamp;
 use graph_core::trust::VerifyingKey;
-use graph_core::walker::{TIME_LIMIT, is_child_of};
+use graph_core::walker::is_child_of;
 use graph_store::{CheckpointStore, RunRow};
 
 use crate::error::{Error, Result};
@@ -329,9 +329,8 @@ fn stops(store: &dyn CheckpointStore, run: &str, key: &VerifyingKey) -> Result<S
         let Record::Status(status) = opened else { return Ok(()) };
         let ended = status.tasks.iter().filter(|(_, used)| used.ended || used.settled);
         found.ended.extend(ended.map(|(task, used)| (task.clone(), used.dispatches)));
-        let error = status.error.as_ref();
-        if status.status == Status::Limit && error.is_some_and(|error| error.message.starts_with(TIME_LIMIT))
-        {
+        let limit = status.error.as_ref().and_then(|error| error.limit);
+        if status.status == Status::Limit && limit == Some(StopLimit::Timeout) {
             found.overdue.push(status);
         }
         Ok(())

@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use graph_core::capability::{Ceiling, ItemPattern};
+use graph_core::diagnostic::shell_quoted;
 use graph_core::trust::{EditError, TrustStore, TrustedKey};
 
 use crate::error::{Error, Result};
@@ -28,7 +29,7 @@ pub fn load(home: &Home, named: &[PathBuf], notices: &dyn NoticeObserver) -> Res
             return Err(Error::invalid(format!("the trust file {} is empty", project::shown(path)))
                 .help("leave --trust out, or write `keys: []` where no key is to be trusted"));
         }
-        store = store.merge(parse(path, &text, notices)?);
+        store = store.merge(parse(path, &text, notices)?.in_file(&project::shown(path)));
     }
     Ok(store.merge(own(home)?))
 }
@@ -90,12 +91,13 @@ pub fn edit<T>(
         EditError::Exists(_) => Error::usage(error.to_string()).help(
             "`graph-host trust set NAME` changes what it may sign, how far and how long; `graph-host trust list` shows it",
         ),
-        EditError::Needed { .. } => Error::usage(error.to_string()).help(format!(
-            "revoke it, which keeps the entry: graph-host trust revoke NAME; or edit {} first",
+        EditError::Needed { ref name, .. } => Error::usage(error.to_string()).help(format!(
+            "revoke it, which keeps the entry: graph-host trust revoke {}; or edit {} first",
+            shell_quoted(name),
             path.display()
         )),
         EditError::Unbelieved(_) => Error::integrity(error.to_string()).help(
-            "get the new public key from its owner in another way, and add it with `graph-host trust add`",
+            "get the new public key from its owner in another way, and add it with `graph-host trust add NAME --key FILE --items PATTERN`",
         ),
         EditError::NotFound(_) => {
             Error::not_found(error.to_string()).help("`graph-host trust list` shows the keys and their ids")

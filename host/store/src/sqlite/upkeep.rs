@@ -85,9 +85,10 @@ impl SqliteStore {
 
     pub(super) fn read_pruning(&self, run: &str, namespace: &str) -> Result<Option<String>, ReadError> {
         let database = self.lock();
-        // A file that was opened for reading only may be older than the table.
-        let read = || match database.connection.prepare_cached(sql::PRUNING) {
-            Err(error) if error.to_string().contains("no such table") => Ok(None),
+        let connection = &database.connection;
+        let read = || match connection.prepare_cached(sql::PRUNING) {
+            // A file that was opened for reading only may be older than the table.
+            Err(_) if !connection.table_exists(None, "prunings")? => Ok(None),
             statement => statement?.query_row([run, namespace], |row| row.get(0)).optional(),
         };
         read().map_err(|error: rusqlite::Error| self.fault(&error).into())

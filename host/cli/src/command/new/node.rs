@@ -7,11 +7,17 @@ mod rust;
 
 use std::path::{Path, PathBuf};
 
+use graph_core::capability::CapabilityKind;
+use graph_core::diagnostic::shell_quoted;
+use graph_core::trust::{TrustStore, VerifyingKey};
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
 use graph_host::wants;
 use graph_runtime::error::{Error, Result};
+use graph_runtime::host::now;
+use graph_runtime::project::key_pairs::Pairs;
+use graph_runtime::trust::trusted_keys;
 use serde_json::json;
 
 use super::folder::{self, typed};
@@ -139,14 +145,16 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
         // pip reads paths from the current folder on.
         Language::Python => next.push(format!("(cd {} && {})", typed(&place), python::INSTALL)),
     }
-    next.extend([
-        "graph-host keys generate me".to_owned(),
-        format!(
-            "graph-host build {} --id me/{name} --out .ai/tools/me/{name}.wasm --sign-with me",
-            typed(&place)
-        ),
-        "graph-host trust add me --key me --items 'me/*'".to_owned(),
-    ]);
+    let key = Pairs::of(&context.host.home).get(KEY).ok().map(|pair| pair.public);
+    if key.is_none() {
+        next.push(format!("graph-host keys generate {KEY}"));
+    }
+    next.push(format!(
+        "graph-host build {} --id me/{name} --out .ai/tools/me/{name}.wasm --sign-with {KEY}",
+        typed(&place)
+    ));
+    let store = trusted_keys::read_store(&context.host.home.trust_file())?;
+    next.extend(trust(&store, key.as_ref(), &format!("me/{name}"), &args.wants));
     // What a node uses, its case has to grant by a manifest.
     if args.wants.is_empty() {
         next.push(format!("graph-host test {}", typed(&place)));
@@ -173,6 +181,30 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
         context.output.line(styled(output::DIM, command))?;
     }
     Ok(Exit::Ok)
+}
+
+/// The key that the printed commands sign with.
+const KEY: &str = "me";
+
+/// The command after which a key counts for an item that uses these interfaces, if one is needed.
+fn trust(store: &TrustStore, key: Option<&VerifyingKey>, item: &str, wants: &[String]) -> Option<String> {
+    let mut kinds: Vec<CapabilityKind> =
+        wants.iter().filter_map(|interface| wants::kind(interface)).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let listed =
+        |kinds: &[CapabilityKind]| kinds.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(",");
+    if let Some(Ok(trusted)) = key.and_then(|key| store.allow(key.id(), item, now())) {
+        kinds.retain(|kind| !trusted.ceiling.kinds.contains(kind));
+        let also =
+            || format!("graph-host trust set {} --also-may {}", shell_quoted(&trusted.name), listed(&kinds));
+        return (!kinds.is_empty()).then(also);
+    }
+    // The name may be that of another key: of one that was rotated, or of another person.
+    let free = (1..).map(|n| if n == 1 { KEY.to_owned() } else { format!("{KEY}-{n}") });
+    let name = free.into_iter().find(|name| store.keys().iter().all(|key| key.name != *name))?;
+    let may = if kinds.is_empty() { String::new() } else { format!(" --may {}", listed(&kinds)) };
+    Some(format!("graph-host trust add {name} --key {KEY} --items 'me/*'{may}"))
 }
 
 /// The absolute path of a folder that holds an SDK of the language.

@@ -47,6 +47,29 @@ fn references_that_double_are_charged_for_each_visit() {
 }
 
 #[test]
+fn a_dynamic_reference_is_charged_for_the_resources_on_its_way() {
+    let name = "x".repeat(1000);
+    let schema = |resources: usize| {
+        let mut defs: Map<String, Value> = (0..resources)
+            .map(|at| {
+                let other = json!({ "$dynamicAnchor": format!("{name}y") });
+                let to = format!("r{}", at + 1);
+                (at.to_string(), json!({ "$id": format!("r{at}"), "$ref": to, "$defs": { "other": other } }))
+            })
+            .collect();
+        let own = json!({ "$dynamicAnchor": name });
+        let items = json!({ "$dynamicRef": format!("#{name}") });
+        let last = json!({ "$id": format!("r{resources}"), "items": items, "$defs": { "own": own } });
+        defs.insert("last".to_owned(), last);
+        json!({ "$ref": "r0", "$defs": defs })
+    };
+    let spent = |resources| check(&schema(resources), json!([1, 2, 3])).1;
+    assert!(spent(200) - spent(100) >= 3 * 100 * 1000, "{} {}", spent(200), spent(100));
+    let (result, _) = check(&schema(500), Value::Array(vec![json!(0); 10_000]));
+    assert!(is_exhausted(&result), "{result:?}");
+}
+
+#[test]
 fn alternatives_that_double_with_each_level_of_a_value_are_charged() {
     let next = json!({"properties": {"a": {"$ref": "#"}}, "required": ["b"]});
     let schema = json!({"anyOf": [next, next, {"type": "integer"}]});

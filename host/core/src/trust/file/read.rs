@@ -60,7 +60,7 @@ pub(super) fn read(source_name: &str, root: &Node, problems: &Problems) -> Optio
         Some(Requirement { place: Some(place), ..read_requirement(node, &keys, &named, problems)? })
     });
     let requirements = requirements.collect();
-    Some(TrustStore { keys, requirements })
+    Some(TrustStore { keys, requirements, ..TrustStore::default() })
 }
 
 fn requirement_problem(node: &Node, message: &str, label: &str, problems: &Problems) {

@@ -1,5 +1,7 @@
 //! Which hooks are due when something happens, with their conditions evaluated and their templates filled in.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::graph::Action;
@@ -49,6 +51,7 @@ impl Walker {
     ) -> Vec<PlannedHook> {
         let scope = self.hook_scope(context);
         let mut planned = Vec::new();
+        let mut known: BTreeSet<String> = warnings.iter().cloned().collect();
         for hook in self.hooks_at(event) {
             let mut raised = Vec::new();
             let holds = hook.condition.evaluate(&scope, &mut raised, meter);
@@ -66,7 +69,7 @@ impl Walker {
             };
             for warning in raised {
                 let warning = format!("hook `{}`: {warning}", hook.name);
-                if !warnings.contains(&warning) {
+                if known.insert(warning.clone()) {
                     warnings.push(warning);
                 }
             }

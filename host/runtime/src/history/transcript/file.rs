@@ -198,7 +198,7 @@ pub fn verify(
     let beside = envelope.map_or_else(|| envelope_path(path), Path::to_path_buf);
     let text = read_envelope(&beside)?.ok_or_else(|| {
         Error::integrity(format!("{named} is not signed: {} does not exist", shown(&beside)))
-            .help("graph-host runs transcript RUN --out FILE writes a transcript with its signature")
+            .help("`graph-host runs transcript RUN --out FILE` writes a transcript with its signature")
     })?;
     let (statement, key) = TranscriptStatement::verify(&text, key).map_err(|error| {
         let refused = Error::integrity(format!("{}: {error}", shown(&beside)));
