@@ -192,6 +192,7 @@ impl FilePlace {
         self.folder.make()?.replace(&self.name, written, fill)
     }
 
+    /// Removes the file. One that is missing is an error.
     pub fn remove(&self) -> io::Result<()> {
         self.folder.get()?.remove(&self.name)
     }
