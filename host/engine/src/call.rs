@@ -19,7 +19,7 @@ use crate::classify::classify;
 use crate::convert::{self, ActivationText};
 use crate::engine::EngineInner;
 use crate::functions::FunctionEntry;
-use crate::host::output::{EventRecord, Level, LogLine, Observer, Output};
+use crate::host::output::{EventRecord, LogLine, Observer, Output};
 use crate::journal::{Journal, SharedJournal};
 use crate::limiter::LimitReached;
 use crate::prepare::{Entry, PreparedNode};
@@ -182,10 +182,6 @@ impl PreparedNode {
             }
             Err(error) => {
                 let (classification, failure) = classify(&error);
-                if classification == Classification::Fuel {
-                    // The failure itself is recorded, and a replay compares it with those of earlier builds.
-                    state.output.host_line(Level::Warn, &used_up(limits.fuel));
-                }
                 // Waiting takes time and no fuel, and an attempt that asks for more of a budget of models begins again. Any other end is charged
                 // in full: a manifest may be changed after it, and with it what the component reads of the budget in a replay.
                 let is_known = match classification {
@@ -209,11 +205,6 @@ impl PreparedNode {
         let (logs, events) = state.output.finish();
         CallReport { result, fuel_used, work, classification, logs, events, journal, difference }
     }
-}
-
-/// The line about a call that used up its fuel. The page has the same one.
-fn used_up(fuel: u64) -> String {
-    format!("it had {fuel} fuel: `limits: {{ fuel: … }}` of the node or in the manifest gives it more")
 }
 
 /// What is called, and what is passed to it.

@@ -1,7 +1,7 @@
 // A worker that calls components: every call in a fresh instance, metered by the instance itself. As `host/engine/src/call.rs` and, for
 // components that call others, `host/runtime/src/executor/component_calls.rs`.
 
-import { classify, Fault, usedUp } from "./fault";
+import { classify, Fault } from "./fault";
 import { cli } from "./interfaces/cli";
 import { Files, filesystem } from "./interfaces/filesystem";
 import { http } from "./interfaces/http";
@@ -134,7 +134,6 @@ export class Executor {
       return { outcome, fuel: counted.used(limit), late: false, waited: waits.spent(), output, journal };
     } catch (error) {
       const failure = classify(error, { stop: meter?.stop.value ?? 0, wanted: meter?.fuel.value ?? 0n, pages: meter?.pages.value ?? 0n }, limits.memory);
-      if (meter?.stop.value === 1 && !(error instanceof Fault)) output.hostLine("warn", usedUp(limit));
       // Waiting takes time and no fuel, and an attempt that asks for more of a budget of models begins again. Any other end is charged in full.
       const late = error instanceof Fault && error.category === "timeout";
       const isKnown = late || (error instanceof Fault && error.isOfModels() && limits.model_asks === true);

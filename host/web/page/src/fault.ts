@@ -58,9 +58,6 @@ const MAX_TABLE_ELEMENTS = 100_000;
 /** The refusal of more memory than a call may have. */
 export const tooMuchMemory = (wanted: bigint, memory: number): string => `it asked for ${wanted} bytes of memory; ${memory} are allowed`;
 
-/** The line about a call that used up its fuel. The engine has the same one. */
-export const usedUp = (fuel: bigint): string => `it had ${fuel} fuel: \`limits: { fuel: … }\` of the node or in the manifest gives it more`;
-
 /** The failure that an error of a call becomes. `memory` is the limit in bytes. */
 export function classify(error: unknown, { stop, wanted, pages }: Stopped, memory: number): Failure {
   const over = (message: string): Failure => ({ category: "limit", message });
