@@ -108,7 +108,7 @@ fn all(verbs: &BTreeSet<String>) -> BTreeSet<String> {
             let name = path.file_name().unwrap().to_str().unwrap().to_owned();
             if path.is_dir() && !matches!(name.as_str(), "tests" | "benches" | "node_modules" | "target") {
                 folders.push(path);
-            } else if name.ends_with(".rs") && name != "tests.rs" {
+            } else if path.extension().is_some_and(|extension| extension == "rs") && name != "tests.rs" {
                 let file = path.strip_prefix(&host).unwrap().to_str().unwrap().to_owned();
                 let source = std::fs::read_to_string(&path).unwrap();
                 for text in literals(&source) {

@@ -136,17 +136,13 @@ impl Plan {
         let mut schemas = HashMap::new();
         let work = PlanWork::default();
         let (mut nodes, mut hooks) = (Vec::new(), Vec::new());
-        let mut seen = HashSet::new();
-        let (depth, mut is_too_wide) = (components.manifest.run_limits().depth, false);
-        let top = Inside {
+        let mut waiting = WaitingGraphs::of(Inside {
             graph: Arc::clone(graph),
             manifest: Arc::clone(&components.manifest),
             path: String::new(),
             level: 0,
-        };
-        seen.insert(top.scope());
-        let mut waiting = VecDeque::from([top]);
-        while let Some(inside) = waiting.pop_front() {
+        });
+        while let Some(inside) = waiting.graphs.pop_front() {
             let inside = Arc::new(inside);
             for (index, node) in inside.graph.indexed() {
                 let Some(action) = node.action.as_ref() else { continue };
@@ -167,17 +163,9 @@ impl Plan {
                             .help("take `cache` out, or write it at the nodes inside that graph");
                         planned.problems.push(refused.into());
                     }
-                    // A graph that is nested more deeply is never started, and one that is named again under the same manifest adds
-                    // nothing.
-                    let is_new = planned.dispatch != Some(false) && child.level <= depth;
-                    if is_new && !seen.contains(&child.scope()) {
-                        if seen.len() < MOST_SCOPES && nodes.len() + hooks.len() < MOST_NODES {
-                            seen.insert(child.scope());
-                            waiting.push_back(child);
-                        } else if !is_too_wide {
-                            is_too_wide = true;
-                            planned.problems.push(too_wide().into());
-                        }
+                    if planned.dispatch != Some(false) {
+                        let too_wide = waiting.add(child, nodes.len() + hooks.len());
+                        planned.problems.extend(too_wide.map(PlanProblem::from));
                     }
                     nodes.push(planned);
                     continue;
@@ -237,13 +225,41 @@ impl Plan {
     }
 }
 
-/// The error of a graph whose nested graphs cannot all be planned.
-fn too_wide() -> Error {
-    Error::limit(format!(
-        "the graphs within graphs cannot all be planned: {MOST_SCOPES} graphs, each counted once for every list of capabilities under which it \
-         runs, with {MOST_NODES} nodes, are the most"
-    ))
-    .help("give nodes that run the same graph the same `capabilities` and `memory`, or nest fewer graphs")
+/// The graphs within graphs that are still to be planned.
+struct WaitingGraphs {
+    graphs: VecDeque<Inside>,
+    /// Those that were ever added: one that is named again under the same manifest adds nothing.
+    seen: HashSet<Scope>,
+    /// The most levels that a run starts graphs within graphs.
+    depth: u32,
+    is_too_wide: bool,
+}
+
+impl WaitingGraphs {
+    fn of(top: Inside) -> Self {
+        let (seen, depth) = (HashSet::from([top.scope()]), top.manifest.run_limits().depth);
+        Self { graphs: VecDeque::from([top]), seen, depth, is_too_wide: false }
+    }
+
+    /// Adds a graph, next to `planned` nodes and hooks. Gives the error of the first one for which there is no room.
+    fn add(&mut self, graph: Inside, planned: usize) -> Option<Error> {
+        let scope = graph.scope();
+        if graph.level > self.depth || self.seen.contains(&scope) {
+            return None;
+        }
+        if self.seen.len() < MOST_SCOPES && planned < MOST_NODES {
+            self.seen.insert(scope);
+            self.graphs.push_back(graph);
+            return None;
+        }
+        (!std::mem::replace(&mut self.is_too_wide, true)).then(|| {
+            Error::limit(format!(
+                "the graphs within graphs cannot all be planned: {MOST_SCOPES} graphs, each counted once for every list of capabilities \
+                 under which it runs, with {MOST_NODES} nodes, are the most"
+            ))
+            .help("give nodes that run the same graph the same `capabilities` and `memory`, or nest fewer graphs")
+        })
+    }
 }
 
 /// The items that are refused at a node that may dispatch them, and those that no node may dispatch.
