@@ -488,6 +488,8 @@ impl Channels {
 
     /// What lives for one superstep only, and is not written in it.
     fn passing(&self, folded: &[Folded]) -> impl Iterator<Item = (&String, &Slot)> {
+        // Most graphs have no such channel, and every superstep comes here.
+        let folded = if self.passing.is_empty() { &[] } else { folded };
         let written: BTreeSet<&str> = folded.iter().map(|written| written.channel.as_str()).collect();
         self.passing
             .iter()
