@@ -128,7 +128,7 @@ struct State {
 
 impl Memory {
     fn missing(what: String) -> TransportError {
-        TransportError::NotFound { what, place: REPOSITORY.to_owned() }
+        TransportError::NotFound { what, place: REPOSITORY.to_owned(), listing: None }
     }
 }
 
