@@ -40,7 +40,6 @@ const REFUSED = [
   ["echo/echo-units", '{"v": [{"ok": 1}, {"ok": 1}, {"err": 2}]}'],
   ["forms/echo-deep", '{"v": {"some": 7}}'],
   ["forms/echo-counts", '{"v": {"toString": "s", "HTTP-status": 1, "a1": 1}}'],
-  ["things/take", '{"of": 1}'],
 ];
 /** How a value of each function of the component of JavaScript is asked for. */
 const WORDS = [
@@ -55,6 +54,23 @@ const WORDS = [
   ["acme:texts/words/number", '{"text": ""}'],
   ["acme:texts/words/number", '{"text": 7}'],
 ];
+
+/** What no node can call is refused where a bundle is made, in the words of a run. */
+function refusedAlike({ native, tree, scratch }, node) {
+  const folder = join(tree, "functions/refused");
+  mkdirSync(join(folder, ".ai/tools/me"), { recursive: true });
+  for (const end of ["", ".dsse.json"]) cpSync(`${node}${end}`, join(folder, `.ai/tools/me/types.wasm${end}`));
+  const [graph, caps] = ["graph.yaml", "caps.yaml"].map((name) => join(folder, name));
+  for (const [name, words] of [["acme:types/things/take", "its parameter `of` is or holds a resource"], ["acme:types/echo/echo-u7", "did you mean"]]) {
+    writeFileSync(graph, chain("me/types", [[name, "{}"]]));
+    writeFileSync(caps, manifest("me/types", [name], "{ random: true }"));
+    for (const command of [["run", graph, "--caps", caps, "--plan"], ["bundle", graph, "--caps", caps, "-o", join(scratch, "sites/functions/refused")]]) {
+      const { stderr } = native.call([1, 2, 3, 4, 5, 6, 7, 8], ...command);
+      const flat = stderr.replace(/\s+/g, " ");
+      assert.ok(flat.includes(words) && flat.includes(name.split("/").at(-1)), `${command[0]} says of ${name}:\n${stderr}`);
+    }
+  }
+}
 
 const full = (name) => (name.includes(":") || !name.includes("/") ? name : `acme:types/${name}`);
 
@@ -224,6 +240,9 @@ export async function functions(given, nodes) {
     console.log(`${language.padEnd(11)} typed exports: ${count} calls, fuel, native and page: ${fuels.join(" ")}`);
   }
   const rust = join(nodes, "rust-functions/node.wasm");
-  if (existsSync(rust)) differences.push(...(await agent(given, rust)));
+  if (existsSync(rust)) {
+    refusedAlike(given, rust);
+    differences.push(...(await agent(given, rust)));
+  }
   return differences;
 }

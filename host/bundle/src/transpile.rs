@@ -48,6 +48,12 @@ pub enum TranspileError {
     /// It exports a function of that name itself.
     #[error("it exports a function `then`, and JavaScript would wait for what has one")]
     Then,
+    /// A name of it means something else in the generated code.
+    #[error("`{name}`, which it exports, is no name of a function in JavaScript")]
+    Reserved {
+        /// The name.
+        name: &'static str,
+    },
     /// The generator gave up.
     #[error("it cannot be translated to JavaScript: {reason}")]
     Generator {
@@ -72,6 +78,9 @@ const AS_THE_ENGINE: [(&str, &str); 6] = [
         "i = min === 0 ? i & max : ((i - min) & (max - min)) + min;",
     ),
 ];
+
+/// Names that a function cannot have in the generated code, which uses them, and that the generator gives to one nevertheless.
+const RESERVED: [&str; 4] = ["arguments", "undefined", "JSON", "console"];
 
 /// Makes JavaScript of a component. `name` is the beginning of all its files. `imports` are the interfaces that it imports, `functions` those
 /// that are called besides the node action. A component with a name that would be code is refused: the generator writes names as they are.
@@ -143,6 +152,12 @@ pub fn transpile<'f>(
         .remove(&format!("{name}.js"))
         .and_then(|script| String::from_utf8(script).ok())
         .ok_or_else(|| TranspileError::Generator { reason: "no module was generated".to_owned() })?;
+    let is_defined = |name: &&&str| {
+        script.contains(&format!("function {name}(")) || script.contains(&format!("const {name} = "))
+    };
+    if let Some(name) = RESERVED.iter().find(is_defined) {
+        return Err(TranspileError::Reserved { name });
+    }
     let script = AS_THE_ENGINE.iter().fold(script, |script, (written, meant)| script.replace(written, meant));
     let cores = std::iter::once(format!("{name}.core.wasm"))
         .chain((2..).map(|number: u32| format!("{name}.core{number}.wasm")))
@@ -204,6 +219,22 @@ mod tests {
             assert!(!script.contains(written), "{written}");
             // No text of this component is in UTF-16.
             assert!(meant.contains("utf-16") || script.contains(meant), "{meant}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_the_generated_code_uses_is_refused() {
+        for name in RESERVED {
+            let text =
+                ECHO.replace("(export \"byte\") (param \"v\"", &format!("(export \"{name}\") (param \"v\""));
+            let refused = transpile("c", &wat::parse_str(text).unwrap(), &[], []);
+            assert_eq!(refused.unwrap_err(), TranspileError::Reserved { name });
+        }
+        // The generator gives these another name.
+        for name in ["eval", "await", "static", "fetch"] {
+            let text =
+                ECHO.replace("(export \"byte\") (param \"v\"", &format!("(export \"{name}\") (param \"v\""));
+            assert!(transpile("c", &wat::parse_str(text).unwrap(), &[], []).is_ok(), "{name}");
         }
     }
 

@@ -35,7 +35,7 @@ impl Call {
     }
 
     /// The arguments, as JSON that loses nothing; they are given once.
-    pub fn arguments(&mut self) -> String {
+    pub fn values(&mut self) -> String {
         let arguments = std::mem::take(&mut self.arguments);
         Value::Array(arguments.into_iter().map(written).collect()).to_string()
     }
@@ -225,7 +225,7 @@ mod tests {
         let types = format!(r#"{{"params": [["v", {ty}]], "result": {ty}}}"#);
         match Call::open(&types, &format!(r#"{{"v": {given}}}"#)) {
             Ok(mut call) => {
-                let mut arguments: Vec<Value> = serde_json::from_str(&call.arguments()).unwrap();
+                let mut arguments: Vec<Value> = serde_json::from_str(&call.values()).unwrap();
                 call.answer(&arguments.remove(0).to_string(), 1000).unwrap()
             }
             Err(refused) => refused,

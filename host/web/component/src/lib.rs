@@ -239,8 +239,8 @@ impl functions_of::GuestFunctionCall for FunctionCall {
         Ok(functions_of::FunctionCall::new(Self(RefCell::new(opened))))
     }
 
-    fn arguments(&self) -> String {
-        self.0.borrow_mut().arguments()
+    fn values(&self) -> String {
+        self.0.borrow_mut().values()
     }
 
     fn answer(&self, given: String, output: u64) -> Result<String, Problem> {

@@ -150,7 +150,7 @@ export class Executor {
       counted.begin(limit);
       const ended = { late: false, output, journal };
       if (called && opened) {
-        const given = await callFunction(instance, called, opened.arguments(), limits.output);
+        const given = await callFunction(instance, called, opened.values(), limits.output);
         const fuel = counted.used(limit);
         return { ...outcomeOf(answerOf(opened, given, limits.output)), fuel, waited: waits.spent(), ...ended };
       }

@@ -68,7 +68,7 @@ export interface Provider {
 /** One call of a function that a component exports. */
 export interface FunctionCall {
   [DISPOSE](): void;
-  arguments(): string;
+  values(): string;
   answer(given: string, output: bigint): string;
   work(): bigint;
 }
