@@ -1,11 +1,12 @@
 //! Components as JavaScript that instantiates core modules: what a browser can run.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use graph_core::wasm_name::WasmNameError;
 use js_component_bindgen::{AsyncMode, InstantiationMode, TranspileOpts, transpile as generate};
-use wasmparser::{Parser, Payload};
+use wasmparser::{BinaryReader, Parser, Payload};
 
 use crate::function_names::own_name;
 use crate::site::FunctionDocument;
@@ -141,8 +142,9 @@ pub fn transpile<'f>(
         asmjs: false,
         supports_wasm_exnref: false,
     };
+    let component = without_documentation(component).unwrap_or(Cow::Borrowed(component));
     // The generator gives up on shapes of components that it does not know.
-    let transpiled = catch_unwind(AssertUnwindSafe(|| generate(component, options)))
+    let transpiled = catch_unwind(AssertUnwindSafe(|| generate(&component, options)))
         .map_err(|_| TranspileError::Generator {
             reason: "the generator does not know its shape".to_owned(),
         })?
@@ -164,6 +166,26 @@ pub fn transpile<'f>(
         .map_while(|file| files.remove_entry(&file))
         .collect();
     Ok(Transpiled { script: script.into_bytes(), cores, waits })
+}
+
+/// A component without what its WIT says about it: the generator would look for the world there, whose name components do not have. `None` if it
+/// cannot be read.
+fn without_documentation(component: &[u8]) -> Option<Cow<'_, [u8]>> {
+    const SECTION: &str = "package-docs";
+    const HEADER: usize = 8;
+    let (header, sections) = component.split_at_checked(HEADER)?;
+    let mut reader = BinaryReader::new(sections, 0);
+    let mut kept = header.to_vec();
+    while !reader.eof() {
+        let start = sections.len() - reader.bytes_remaining();
+        let is_custom = reader.read_u8().ok()? == 0;
+        let size = reader.read_var_u32().ok()?;
+        let content = reader.read_bytes(size as usize).ok()?;
+        if !is_custom || BinaryReader::new(content, 0).read_string().ok()? != SECTION {
+            kept.extend_from_slice(sections.get(start..sections.len() - reader.bytes_remaining())?);
+        }
+    }
+    Some(if kept.len() == component.len() { Cow::Borrowed(component) } else { Cow::Owned(kept) })
 }
 
 /// Whether a component exports a function itself that makes its instance one that is waited for, as a promise is.
@@ -220,6 +242,23 @@ mod tests {
             // No text of this component is in UTF-16.
             assert!(meant.contains("utf-16") || script.contains(meant), "{meant}");
         }
+    }
+
+    #[test]
+    fn what_the_wit_of_a_component_says_is_left_out() {
+        let text = format!(
+            "{} (@custom \"package-docs\" \"\\01{{\\22worlds\\22:{{\\22w\\22:{{}}}}}}\"))",
+            ECHO.strip_suffix(')').unwrap()
+        );
+        let component = wat::parse_str(text).unwrap();
+        let (plain, documented) = (wat::parse_str(ECHO).unwrap(), without_documentation(&component).unwrap());
+        assert_eq!(documented, plain);
+        assert_eq!(
+            transpile("c", &component, &[], []).unwrap().script,
+            transpile("c", &plain, &[], []).unwrap().script
+        );
+        assert_eq!(without_documentation(&plain), Some(Cow::Borrowed(&plain[..])));
+        assert_eq!(without_documentation(&component[..component.len() - 1]), None);
     }
 
     #[test]

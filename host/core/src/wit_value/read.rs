@@ -10,6 +10,7 @@ use super::{
     can_be_null,
 };
 use crate::diagnostic::{excerpt, nearest};
+use crate::json::canonical_string;
 use crate::work::{Exhausted, Meter, rates};
 
 /// How many values one call may have: each takes 40 bytes or more in memory, and as JSON perhaps two.
@@ -417,7 +418,8 @@ fn shown(json: &Value) -> String {
     match json {
         Value::Null => "null".to_owned(),
         Value::Bool(value) => value.to_string(),
-        Value::Number(value) => value.to_string(),
+        // As records have it: the words do not depend on whether the run was restored in between.
+        number @ Value::Number(_) => canonical_string(number),
         Value::String(text) => format!("the text `{}`", excerpt(text)),
         Value::Array(values) => format!("a list of {} values", values.len()),
         Value::Object(_) => "an object".to_owned(),
