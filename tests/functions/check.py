@@ -44,7 +44,12 @@ shown = graph_host("inspect", ".ai/tools/me/types.wasm").stdout
 check("me/types#acme:types/echo/echo-u8" in shown, shown)
 
 # What the WIT of the crate says about its functions is in the component that `build` has made.
-DESCRIBED = {"add": "Adds two numbers.", "acme:types/echo/echo-u8": "Gives back a byte."}
+DESCRIBED = {
+    "add": "Adds two numbers.",
+    "acme:types/echo/echo-u8": "Gives back a byte.",
+    "acme:types/forms/join": "So many parameters are passed in memory.",
+    "acme:types/forms/look-again": "The type of its result has a name from elsewhere.",
+}
 for function in inspected["functions"]:
     described = (function.get("summary"), function["params"].get("description"))
     check(described == (DESCRIBED.get(function["name"]),) * 2, function)
