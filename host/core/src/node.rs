@@ -121,7 +121,7 @@ impl OutputBudget {
         Self { limit, left: limit }
     }
 
-    /// How many bytes there were.
+    /// The bytes that it began with.
     pub const fn limit(&self) -> u64 {
         self.limit
     }

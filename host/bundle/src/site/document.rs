@@ -143,7 +143,7 @@ pub struct FunctionDocument {
     /// The interface that has it, with its version; absent for one that the component exports itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<String>,
-    /// What it takes and gives.
+    /// The types of its parameters and its result.
     pub types: Signature,
 }
 

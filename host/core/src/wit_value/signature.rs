@@ -14,7 +14,7 @@ use crate::work::{Meter, size};
 pub struct Signature {
     /// The parameters.
     pub params: Vec<(String, WitType)>,
-    /// What it gives, if it gives anything.
+    /// The type of its result, if it gives one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<WitType>,
 }

@@ -77,10 +77,8 @@ fn random_type(random: &mut Random, depth: usize) -> WitType {
 #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "any bits will do")]
 fn random_value(random: &mut Random, ty: &WitType) -> WitValue {
     let is_edge = random.below(4) == 0;
-    let bits = match is_edge {
-        true => [0, 1, u64::MAX, 1 << 53, (1 << 53) + 1, i64::MAX as u64, 1 << 63][random.below(7)],
-        false => random.next(),
-    };
+    let edges = [0, 1, u64::MAX, 1 << 53, (1 << 53) + 1, i64::MAX as u64, 1 << 63];
+    let bits = if is_edge { edges[random.below(edges.len())] } else { random.next() };
     let doubles = [0.0, -0.0, 0.1, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 5e-324, f64::MAX];
     let singles = [0.0, -0.0, 0.1, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MIN_POSITIVE, f32::MAX];
     match ty {

@@ -32,6 +32,6 @@ pub enum WitType {
     Enum(Vec<String>),
     Flags(Vec<String>),
     Option(Box<WitType>),
-    /// What it gives, and what it fails with.
+    /// The types of its result and of its error.
     Result(Option<Box<WitType>>, Option<Box<WitType>>),
 }

@@ -326,7 +326,7 @@ pub struct ExportedFunction {
     pub interface: Option<String>,
     /// Its own name.
     pub name: String,
-    /// What it takes and gives.
+    /// The types of its parameters and its result.
     pub signature: Signature,
 }
 
