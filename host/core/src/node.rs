@@ -116,7 +116,7 @@ pub struct OutputBudget {
 }
 
 impl OutputBudget {
-    /// A budget of so many bytes.
+    /// A budget in bytes.
     pub const fn new(limit: u64) -> Self {
         Self { limit, left: limit }
     }

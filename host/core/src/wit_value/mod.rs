@@ -1,8 +1,8 @@
 //! Values of functions that components export, and the JSON that stands for them.
 //!
 //! `host/docs/reference/functions.md` has the mapping. `types` has the types, `value` the values, `schema` writes JSON Schemas of types,
-//! `read` makes values of JSON, `write` makes JSON of values, `signature` puts both together for a call. Whoever executes the component turns
-//! these values into its own, so that each executes with the same values, the same messages and the same charges.
+//! `read` makes values of JSON, `write` makes JSON of values, `signature` puts both together for a call. The engine and the
+//! page turn these values into their own, so that both call a function with the same values, messages and charges.
 //!
 //! ```
 //! use graph_core::wit_value::{Signature, WitType, WitValue};

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A type of the component model whose values have JSON. It is written out: a type that is used twice is there twice, so that whoever makes
-/// it of a component bounds it.
+/// A type of the component model whose values have JSON. It is written out: a type that is used twice is there twice, so that the
+/// size of the types of a component has to be bounded where they are read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "the names are those of the component model")]
