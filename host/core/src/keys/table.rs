@@ -41,7 +41,15 @@ impl Key {
     /// An optional key without a default.
     #[must_use]
     pub const fn new(name: &'static str, shape: Shape, about: &'static str) -> Self {
-        Self { name, shape, is_required: false, may_be_blank: false, default: "", only_for: &[], about: described(about) }
+        Self {
+            name,
+            shape,
+            is_required: false,
+            may_be_blank: false,
+            default: "",
+            only_for: &[],
+            about: described(about),
+        }
     }
 
     /// The same key, required.
