@@ -6,6 +6,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node
 import { join } from "node:path";
 
 import { walk } from "./bundle.mjs";
+import { functions } from "./check_functions.mjs";
 import { loopback } from "./loopback.mjs";
 import { Page } from "./page.mjs";
 import { bundleGraph } from "./prepare.mjs";
@@ -112,7 +113,7 @@ async function compare({ native, browser, root, tree, scratch }, language, node,
   return { differences, fuels, bytes, opened, again, first };
 }
 
-/** `LANGUAGE_NODES` is a folder with the built nodes: `LANGUAGE/node.wasm`, signed. */
+/** `LANGUAGE_NODES` is a folder with the built nodes, `LANGUAGE/node.wasm`, and components with typed exports, `LANGUAGE-functions/node.wasm`, signed. */
 export async function languages(given) {
   const nodes = process.env.LANGUAGE_NODES;
   const found = LANGUAGES.filter((language) => nodes && existsSync(join(nodes, language, "node.wasm")));
@@ -134,6 +135,7 @@ export async function languages(given) {
   } finally {
     server.close();
   }
+  differences.push(...(await functions(given, nodes)));
   assert.deepEqual(differences, [], differences.join("\n\n"));
   console.log(`${found.length} languages: equal results, digests and fuel`);
 }

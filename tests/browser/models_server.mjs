@@ -3,7 +3,8 @@
 //
 // It does what the last message says, which is JSON: {"input": I, "output": O, "errors": [STATUS, ...], "hold": MS, "tell": true}: first it
 // fails with each of these errors, then it answers, and says that it has used I tokens of the request and O tokens of the answer, or as many
-// as the request allows; it waits so many milliseconds before that; it tells the key.
+// as the request allows; it waits so many milliseconds before that; it tells the key; with "calls": [{"id", "name", "arguments"}, ...] it calls these tools. What is
+// no such JSON, as what tools have given, it just answers.
 
 import { fork } from "node:child_process";
 import { createServer } from "node:http";
@@ -25,13 +26,17 @@ export async function provider(key) {
 /** The last message of a request of any of the three APIs. */
 function questionOf(body) {
   const { content } = (body.messages ?? body.input).at(-1);
-  return JSON.parse(typeof content === "string" ? content : content[0].text);
+  try {
+    return JSON.parse(typeof content === "string" ? content : content[0].text) ?? {};
+  } catch {
+    return {};
+  }
 }
 
 function obey(asked, key) {
   return (request) => {
     const question = questionOf(request);
-    const { input = 0, output = 0, errors = [], tell } = question;
+    const { input = 0, output = 0, errors = [], tell, calls } = question;
     const id = JSON.stringify(question);
     const times = (asked.get(id) ?? 0) % (errors.length + 1);
     asked.set(id, times + 1);
@@ -39,6 +44,7 @@ function obey(asked, key) {
     const most = request.max_completion_tokens ?? request.max_tokens ?? request.max_output_tokens ?? output;
     const used = Math.min(output, most);
     return {
+      ...(calls && { toolCalls: calls }),
       content: tell ? `The key is ${key}, as you know.` : `answer of ${used} tokens`,
       finishReason: used < output ? "length" : undefined,
       usage: { prompt_tokens: input, completion_tokens: used, total_tokens: input + used, input_tokens: input, output_tokens: used },

@@ -223,3 +223,67 @@ fn granted_files_are_packed_within_bounds() {
     let ran = place.run(&["bundle", "--verify", "site"]);
     assert_eq!(ran.code, 0, "the older bundle is as it was: {}", ran.stderr);
 }
+
+/// A component that exports functions of these names, which add two numbers.
+fn adder(names: &[&str]) -> Vec<u8> {
+    let function = |name: &&str| {
+        format!(
+            r#"(func (export "{name}") (param "a" u32) (param "b" u32) (result u32) (canon lift (core func $i "f")))"#
+        )
+    };
+    let functions: String = names.iter().map(function).collect();
+    let core = r#"(core module $m (func (export "f") (param i32 i32) (result i32) local.get 0 local.get 1 i32.add))"#;
+    wat::parse_str(format!("(component {core} (core instance $i (instantiate $m)) {functions})")).unwrap()
+}
+
+#[test]
+fn functions_of_components_are_bundled_with_their_types() {
+    let place = Place::new();
+    fs::create_dir_all(place.path(".ai/tools/t")).unwrap();
+    let bundled = |names: &[&str], item: &str| {
+        fs::write(place.path(".ai/tools/t/lib.wasm"), adder(names)).unwrap();
+        let action = format!("item_id: \"{item}\", params: \"${{inputs.params}}\"");
+        place.graph("graph.yaml", &format!("start: a\nnodes:\n  a: {{ action: {{ {action} }} }}\n"));
+        place.run(&["bundle", "graph.yaml", "--caps", "caps.yaml", "--allow-unsigned", "-o", "site"])
+    };
+    place.write(
+        "caps.yaml",
+        "dispatch: ['execute.tool.t.*#add', 'execute.tool.t.lib#sum', 'execute.tool.t.*#none']\n",
+    );
+    let function = |name: &str| {
+        let types = serde_json::json!({ "params": [["a", "u32"], ["b", "u32"]], "result": "u32" });
+        serde_json::json!({ "name": name, "types": types })
+    };
+    // The function that a node names, and those that the manifest permits where a run may name others.
+    for (item, functions) in [("t/lib#add", &["add"][..]), ("${inputs.item}", &["add", "sum"])] {
+        let ran = bundled(&["add", "sum", "other"], item);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let is_told = ran.stderr.contains("`t/lib#none` is not in the bundle");
+        assert_eq!(is_told, functions.len() == 2, "{}", ran.stderr);
+        let document = document(&place.path("site"));
+        assert_eq!(document["components"].as_array().unwrap().len(), 1);
+        let functions: Vec<_> = functions.iter().map(|name| function(name)).collect();
+        assert_eq!(document["components"][0]["functions"], Value::from(functions));
+        assert_eq!(place.run(&["bundle", "--verify", "site"]).code, 0);
+    }
+    // Names that are one in JavaScript, or mean something else there.
+    for (names, message) in [
+        (
+            &["add", "a1", "a-1"][..],
+            "`t/lib#add` cannot run in a page: its names `a1` and `a-1` are one name",
+        ),
+        (&["add", "then"], "exports a function `then`"),
+        (&["add", "arguments"], "`arguments`, which it exports, is no name of a function"),
+    ] {
+        let ran = bundled(names, "t/lib#add");
+        assert_eq!(ran.code, 4, "{}", ran.stderr);
+        let said = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(message), "{said}");
+    }
+    // What a run is refused for is refused in the same words.
+    place.write("caps.yaml", "dispatch: ['execute.tool.t.lib#ad']\n");
+    let ran = bundled(&["add"], "t/lib#ad");
+    let native = place.run(&["run", "graph.yaml", "--caps", "caps.yaml", "--allow-unsigned"]);
+    assert_eq!((ran.code, &ran.stderr), (native.code, &native.stderr));
+    assert!(ran.stderr.contains("did you mean `add`?"), "{}", ran.stderr);
+}

@@ -2,61 +2,21 @@
 
 import json
 import subprocess
+import sys
 
 from steps import GRAPH_HOST, check, graph_host, write
 
-ECHO = "me/types#acme:types/echo/echo-"
 ENDS = "me/types#acme:types/ends/"
-FUNCTIONS_IN_ALL = 35
+FUNCTIONS_IN_ALL = 44
 
 # The component imports `wasi:random`, so each of its functions needs the grant.
 RANDOM = {"random": True}
 
-# Every value comes back as it was given.
-VALUES = {
-    "u8": [0, 255],
-    "u16": [65535],
-    "u32": [4294967295],
-    "u64": [0, 2**53 + 1, 2**64 - 1],
-    "s8": [-128, 127],
-    "s16": [-32768],
-    "s32": [-2147483648],
-    "s64": [-(2**63), 2**63 - 1, -(2**53) - 1],
-    "f32": [0.5, "NaN", "Infinity", "-Infinity", "-0", 3.4028234663852886e38],
-    "f64": [0.1, 5e-324, "NaN", "-0", 1.7976931348623157e308],
-    "bool": [True, False],
-    "char": ["a", "ä", "😀", "\u0000", '"'],
-    "string": ["", "null", "a\nb\u0000", "日本語"],
-    "bytes": [[], [0, 255], list(range(256))],
-    "texts": [[], ["", "a"]],
-    "lists": [[[]], [[1], [], [2, 3]]],
-    "record": [{"x": 0.5, "y": -1.5, "label": None}, {"x": "NaN", "y": 0, "label": "a"}],
-    "tuple": [[1, "a", True]],
-    "variant": ["empty", {"circle": 2.5}, {"polygon": [{"x": 1, "y": 2, "label": None}]}],
-    "enum": ["red", "dark-blue"],
-    "flags": [[], ["read", "run"], ["read", "write", "run"]],
-    "option": [None, "", "null"],
-    "nested": [None, {"some": None}, {"some": 7}],
-    "result": [[{"ok": 1}, {"err": "no"}]],
-    "units": [[{"ok": None}, {"ok": 1}, {"err": 2}], [{"err": None}, {"err": None}, {"ok": None}]],
-}
-
-# What a call fails with: category, a part of the message, details.
-FAILURES = [
-    (ENDS + "divide", {"a": 1, "b": 0}, "permanent", "1 cannot be divided by 0", None),
-    (ENDS + "look", {"how": 1}, "permanent", "there is none", {"not-found": "there is none"}),
-    (ENDS + "look", {"how": 2}, "rate-limited", 'it failed with {"rate-limited":30}', {"rate-limited": 30}),
-    (ENDS + "look", {"how": 3}, "invalid-input", 'it failed with "invalid-input"', "invalid-input"),
-    (ENDS + "look", {"how": 9}, "permanent", 'it failed with {"odd":9}', {"odd": 9}),
-    (ENDS + "told", {}, "timeout", "it took too long", {"category": "timeout", "message": "it took too long", "code": 7}),
-    (ENDS + "silent", {}, "permanent", "it failed and does not say why", None),
-    (ENDS + "stop", {}, "internal", "unreachable", None),
-    (ENDS + "spin", {}, "limit", "it used up its fuel", None),
-    (ENDS + "large", {"bytes": 8_000_000}, "limit", "more", None),
-    (ECHO + "u8", {"v": 256}, "invalid-input", "an integer from 0 to 255", None),
-    (ECHO + "char", {"v": "ab"}, "invalid-input", "a text of one character", None),
-    (ECHO + "record", {"v": {"x": 1}}, "invalid-input", "`y` is missing", None),
-]
+# Every value comes back as it was given: JSON texts by function. And what a call fails with: category, a part of the message, details.
+with open(sys.argv[2], encoding="utf-8") as file:
+    CALLS = json.load(file)
+VALUES = {item: [json.loads(text) for text in texts] for item, texts in CALLS["values"].items()}
+FAILURES = [("me/types#" + function, *failure) for function, *failure in CALLS["failures"]]
 
 
 def graph(name, nodes, start):
@@ -84,7 +44,12 @@ shown = graph_host("inspect", ".ai/tools/me/types.wasm").stdout
 check("me/types#acme:types/echo/echo-u8" in shown, shown)
 
 # What the WIT of the crate says about its functions is in the component that `build` has made.
-DESCRIBED = {"add": "Adds two numbers.", "acme:types/echo/echo-u8": "Gives back a byte."}
+DESCRIBED = {
+    "add": "Adds two numbers.",
+    "acme:types/echo/echo-u8": "Gives back a byte.",
+    "acme:types/forms/join": "So many parameters are passed in memory.",
+    "acme:types/forms/look-again": "The type of its result has a name from elsewhere.",
+}
 for function in inspected["functions"]:
     described = (function.get("summary"), function["params"].get("description"))
     check(described == (DESCRIBED.get(function["name"]),) * 2, function)
@@ -109,15 +74,17 @@ for name, reason in LEFT_OUT.items():
 
 # Every value, in one graph, permitted function by function.
 nodes, expected = {}, {}
-for kind, values in VALUES.items():
+for function, values in VALUES.items():
     for at, value in enumerate(values):
-        key = f"{kind}-{at}"
-        nodes[key] = {"action": {"item_id": ECHO + kind, "params": {"v": value}}, "assign": {key: "${result}"}}
+        key = f"{function.rsplit('/')[-1]}-{at}"
+        nodes[key] = {"action": {"item_id": f"me/types#{function}", "params": {"v": value}}, "assign": {key: "${result}"}}
         expected[key] = value
 nodes["add"] = {"action": {"item_id": "me/types@1.2.0#add", "params": {"a": 1, "b": 2}}, "assign": {"add": "${result}"}}
 nodes["nothing"] = {"action": {"item_id": ENDS + "nothing", "params": {}}, "assign": {"nothing": "${result}"}}
+joined = {"a": "a", "b": 1, "c": -2, "d": 0.5, "e": ["", "b"], "f": None, "g": [3, "c"], "h": True, "i": "d", "j": 1.5, "k": 2**64 - 1}
+nodes["join"] = {"action": {"item_id": "me/types#acme:types/forms/join", "params": joined}, "assign": {"join": "${result}"}}
 nodes["roll"] = {"action": {"item_id": "me/types#acme:types/chance/roll", "params": {}}, "assign": {"roll": "${result}"}}
-expected |= {"add": 3, "nothing": None}
+expected |= {"add": 3, "nothing": None, "join": '"a" 1 -2 0.5 ["", "b"] None (3, "c") true \'d\' 1.5 18446744073709551615'}
 everything = graph("every-value.yaml", nodes, sorted(nodes))
 with open("caps.yaml", "w", encoding="utf-8") as file:
     file.write(graph_host("caps", "suggest", everything).stdout)

@@ -9,10 +9,12 @@
 //! # Ok::<(), graph_bundle::InstrumentError>(())
 //! ```
 
+mod function_names;
 mod instrument;
 mod names;
 pub mod site;
 mod transpile;
 
+pub use function_names::{NameClash, check_exports, check_types};
 pub use instrument::{InstrumentError, Instrumented, METER, Stop, instrument, instrument_cores};
 pub use transpile::{TranspileError, Transpiled, transpile};

@@ -114,9 +114,9 @@ mod tests {
     fn refusal(text: &str) -> Option<WasmNameError> {
         let component = wat::parse_str(text).unwrap_or_else(|error| panic!("{text}: {error}"));
         let refused = check(&component).err();
-        match transpile("component", &component, &[]) {
+        match transpile("component", &component, &[], []) {
             Err(TranspileError::Name(error)) => assert_eq!(Some(&error), refused.as_ref(), "{text}"),
-            Err(TranspileError::Generator { reason }) => assert!(refused.is_none(), "{text}: {reason}"),
+            Err(error) => assert!(refused.is_none(), "{text}: {error}"),
             Ok(_) => assert!(refused.is_none(), "{text}"),
         }
         refused
@@ -196,7 +196,7 @@ mod tests {
                 let text = format!("(component (type $t {part}) (import \"t\" (type (eq $t))))");
                 let Ok(component) = wat::parse_str(&text) else { continue };
                 assert!(instrument_cores(&component, []).is_err(), "{text}");
-                assert!(transpile("component", &component, &[]).is_err(), "{text}");
+                assert!(transpile("component", &component, &[], []).is_err(), "{text}");
             }
         }
     }

@@ -1,10 +1,15 @@
 //! Components as JavaScript that instantiates core modules: what a browser can run.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use graph_core::wasm_name::WasmNameError;
 use js_component_bindgen::{AsyncMode, InstantiationMode, TranspileOpts, transpile as generate};
+use wasmparser::{BinaryReader, Parser, Payload};
+
+use crate::function_names::own_name;
+use crate::site::FunctionDocument;
 
 /// Functions of the host that keep a component waiting in a page: the interface without its version, and the function.
 const WAITING: [(&str, &str); 8] = [
@@ -41,6 +46,15 @@ pub enum TranspileError {
     /// A name in it would be code.
     #[error("it cannot be translated to JavaScript: {0}")]
     Name(#[from] WasmNameError),
+    /// It exports a function of that name itself.
+    #[error("it exports a function `then`, and JavaScript would wait for what has one")]
+    Then,
+    /// A name of it means something else in the generated code.
+    #[error("`{name}`, which it exports, is no name of a function in JavaScript")]
+    Reserved {
+        /// The name.
+        name: &'static str,
+    },
     /// The generator gave up.
     #[error("it cannot be translated to JavaScript: {reason}")]
     Generator {
@@ -49,10 +63,38 @@ pub enum TranspileError {
     },
 }
 
-/// Makes JavaScript of a component. `name` is the beginning of all its files. `imports` are the interfaces that it imports. A component
-/// with a name that would be code is refused: the generator writes names as they are.
-pub fn transpile(name: &str, component: &[u8], imports: &[String]) -> Result<Transpiled, TranspileError> {
+/// Where the generator reads and writes values otherwise than the engine: what it writes, and what takes its place. No name in a component
+/// has such characters.
+const AS_THE_ENGINE: [(&str, &str); 6] = [
+    // Texts keep a byte order mark, and what is no text ends the call.
+    ("new TextDecoder()", "new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })"),
+    ("new TextDecoder('utf-16')", "new TextDecoder('utf-16', { fatal: true, ignoreBOM: true })"),
+    // An empty text is allocated, too, which takes fuel.
+    ("if (s.length === 0) { return { ptr: 1, len: 0 }; }", ""),
+    // Bits that mean nothing are left out.
+    ("throw new TypeError('flags have extraneous bits set');", ""),
+    ("throw new TypeError('invalid variant discriminant for bool');", "return true;"),
+    (
+        "throw new TypeError(`must be between ${min} and ${max}`);",
+        "i = min === 0 ? i & max : ((i - min) & (max - min)) + min;",
+    ),
+];
+
+/// Names that a function cannot have in the generated code, which uses them, and that the generator gives to one nevertheless.
+const RESERVED: [&str; 4] = ["arguments", "undefined", "JSON", "console"];
+
+/// Makes JavaScript of a component. `name` is the beginning of all its files. `imports` are the interfaces that it imports, `functions` those
+/// that are called besides the node action. A component with a name that would be code is refused: the generator writes names as they are.
+pub fn transpile<'f>(
+    name: &str,
+    component: &[u8],
+    imports: &[String],
+    functions: impl IntoIterator<Item = &'f FunctionDocument>,
+) -> Result<Transpiled, TranspileError> {
     crate::names::check(component)?;
+    if exports_then(component) {
+        return Err(TranspileError::Then);
+    }
     let path =
         |interface: &str| interface.split_once('@').map_or(interface.to_owned(), |(path, _)| path.to_owned());
     let waiting: Vec<_> = imports
@@ -65,9 +107,13 @@ pub fn transpile(name: &str, component: &[u8], imports: &[String]) -> Result<Tra
         })
         .collect();
     let waits = !waiting.is_empty();
-    let exports = OF_NODES.iter().flat_map(|(interface, function)| {
+    let actions = OF_NODES.iter().flat_map(|(interface, function)| {
         [format!("{interface}#{function}"), format!("{interface}@0.1.0#{function}")]
     });
+    let exports = actions.chain(functions.into_iter().map(|function| {
+        let own = own_name(&function.name);
+        function.interface.as_ref().map_or_else(|| own.to_owned(), |interface| format!("{interface}#{own}"))
+    }));
     let async_mode = waits
         .then(|| AsyncMode::JavaScriptPromiseIntegration { imports: waiting, exports: exports.collect() });
     let options = TranspileOpts {
@@ -81,7 +127,8 @@ pub fn transpile(name: &str, component: &[u8], imports: &[String]) -> Result<Tra
         tla_compat: false,
         valid_lifting_optimization: false,
         tracing: false,
-        no_component_error_wrapping: false,
+        // What a function fails with is thrown as it is.
+        no_component_error_wrapping: true,
         no_namespaced_exports: true,
         // An adapter has the memories of both components, and is then the one that the engine has.
         multi_memory: true,
@@ -95,8 +142,9 @@ pub fn transpile(name: &str, component: &[u8], imports: &[String]) -> Result<Tra
         asmjs: false,
         supports_wasm_exnref: false,
     };
+    let component = without_documentation(component).unwrap_or(Cow::Borrowed(component));
     // The generator gives up on shapes of components that it does not know.
-    let transpiled = catch_unwind(AssertUnwindSafe(|| generate(component, options)))
+    let transpiled = catch_unwind(AssertUnwindSafe(|| generate(&component, options)))
         .map_err(|_| TranspileError::Generator {
             reason: "the generator does not know its shape".to_owned(),
         })?
@@ -104,10 +152,136 @@ pub fn transpile(name: &str, component: &[u8], imports: &[String]) -> Result<Tra
     let mut files: BTreeMap<_, _> = transpiled.files.into_iter().collect();
     let script = files
         .remove(&format!("{name}.js"))
+        .and_then(|script| String::from_utf8(script).ok())
         .ok_or_else(|| TranspileError::Generator { reason: "no module was generated".to_owned() })?;
+    let is_defined = |name: &&&str| {
+        script.contains(&format!("function {name}(")) || script.contains(&format!("const {name} = "))
+    };
+    if let Some(name) = RESERVED.iter().find(is_defined) {
+        return Err(TranspileError::Reserved { name });
+    }
+    let script = AS_THE_ENGINE.iter().fold(script, |script, (written, meant)| script.replace(written, meant));
     let cores = std::iter::once(format!("{name}.core.wasm"))
         .chain((2..).map(|number: u32| format!("{name}.core{number}.wasm")))
         .map_while(|file| files.remove_entry(&file))
         .collect();
-    Ok(Transpiled { script, cores, waits })
+    Ok(Transpiled { script: script.into_bytes(), cores, waits })
+}
+
+/// A component without what its WIT says about it: the generator would look for the world there, whose name components do not have. `None` if it
+/// cannot be read.
+fn without_documentation(component: &[u8]) -> Option<Cow<'_, [u8]>> {
+    const SECTION: &str = "package-docs";
+    const HEADER: usize = 8;
+    let (header, sections) = component.split_at_checked(HEADER)?;
+    let mut reader = BinaryReader::new(sections, 0);
+    let mut kept = header.to_vec();
+    while !reader.eof() {
+        let start = sections.len() - reader.bytes_remaining();
+        let is_custom = reader.read_u8().ok()? == 0;
+        let size = reader.read_var_u32().ok()?;
+        let content = reader.read_bytes(size as usize).ok()?;
+        if !is_custom || BinaryReader::new(content, 0).read_string().ok()? != SECTION {
+            kept.extend_from_slice(sections.get(start..sections.len() - reader.bytes_remaining())?);
+        }
+    }
+    Some(if kept.len() == component.len() { Cow::Borrowed(component) } else { Cow::Owned(kept) })
+}
+
+/// Whether a component exports a function itself that makes its instance one that is waited for, as a promise is.
+fn exports_then(component: &[u8]) -> bool {
+    let mut depth = 0_usize;
+    Parser::new(0).parse_all(component).map_while(Result::ok).any(|payload| {
+        match payload {
+            Payload::Version { .. } => depth += 1,
+            Payload::End(_) => depth = depth.saturating_sub(1),
+            Payload::ComponentExportSection(section) if depth == 1 => {
+                return section
+                    .into_iter()
+                    .map_while(Result::ok)
+                    .any(|export| export.name.name.eq_ignore_ascii_case("then"));
+            }
+            _ => {}
+        }
+        false
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    /// A component that gives back a text, a truth value and bytes.
+    const ECHO: &str = r#"(component
+        (core module $m
+            (memory (export "memory") 1)
+            (func (export "realloc") (param i32 i32 i32 i32) (result i32) i32.const 0)
+            (func (export "text") (param i32 i32) (result i32) i32.const 0)
+            (func (export "byte") (param i32) (result i32) local.get 0)
+            (func (export "small") (param i32) (result i32) local.get 0)
+            (func (export "flag") (param i32) (result i32) local.get 0))
+        (core instance $i (instantiate $m))
+        (func (export "text") (param "v" string) (result string)
+            (canon lift (core func $i "text") (memory (core memory $i "memory")) (realloc (core func $i "realloc"))))
+        (func (export "byte") (param "v" u8) (result u8) (canon lift (core func $i "byte")))
+        (func (export "small") (param "v" s8) (result s8) (canon lift (core func $i "small")))
+        (func (export "flag") (param "v" bool) (result bool) (canon lift (core func $i "flag"))))"#;
+
+    #[test]
+    fn values_are_read_and_written_as_the_engine_does() {
+        let script = transpile("c", &wat::parse_str(ECHO).unwrap(), &[], []).unwrap().script;
+        let script = String::from_utf8(script).unwrap();
+        for (written, meant) in AS_THE_ENGINE {
+            assert!(!script.contains(written), "{written}");
+            // No text of this component is in UTF-16.
+            assert!(meant.contains("utf-16") || script.contains(meant), "{meant}");
+        }
+    }
+
+    #[test]
+    fn what_the_wit_of_a_component_says_is_left_out() {
+        let text = format!(
+            "{} (@custom \"package-docs\" \"\\01{{\\22worlds\\22:{{\\22w\\22:{{}}}}}}\"))",
+            ECHO.strip_suffix(')').unwrap()
+        );
+        let component = wat::parse_str(text).unwrap();
+        let (plain, documented) = (wat::parse_str(ECHO).unwrap(), without_documentation(&component).unwrap());
+        assert_eq!(documented, plain);
+        assert_eq!(
+            transpile("c", &component, &[], []).unwrap().script,
+            transpile("c", &plain, &[], []).unwrap().script
+        );
+        assert_eq!(without_documentation(&plain), Some(Cow::Borrowed(&plain[..])));
+        assert_eq!(without_documentation(&component[..component.len() - 1]), None);
+    }
+
+    #[test]
+    fn a_name_that_the_generated_code_uses_is_refused() {
+        // One in capital letters, which is no name of a function beside interfaces for the generator, is refused by it.
+        for name in RESERVED.into_iter().filter(|name| *name != "JSON") {
+            let text =
+                ECHO.replace("(export \"byte\") (param \"v\"", &format!("(export \"{name}\") (param \"v\""));
+            let refused = transpile("c", &wat::parse_str(text).unwrap(), &[], []);
+            assert_eq!(refused.unwrap_err(), TranspileError::Reserved { name });
+        }
+        // The generator gives these another name.
+        for name in ["eval", "await", "static", "fetch"] {
+            let text =
+                ECHO.replace("(export \"byte\") (param \"v\"", &format!("(export \"{name}\") (param \"v\""));
+            assert!(transpile("c", &wat::parse_str(text).unwrap(), &[], []).is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_function_that_makes_a_promise_of_its_component_is_refused() {
+        for name in ["then", "THEN"] {
+            let text =
+                ECHO.replace("(export \"byte\") (param \"v\"", &format!("(export \"{name}\") (param \"v\""));
+            assert_ne!(text, ECHO);
+            let refused = transpile("c", &wat::parse_str(text).unwrap(), &[], []);
+            assert_eq!(refused.unwrap_err(), TranspileError::Then);
+        }
+    }
 }

@@ -55,6 +55,7 @@ pub mod topology;
 pub mod trust;
 pub mod walker;
 pub mod wasm_name;
+pub mod wit_value;
 pub mod work;
 pub mod written_graph;
 pub mod yaml;

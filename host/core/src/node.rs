@@ -6,6 +6,8 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
+use crate::diagnostic::escape;
+
 /// Why a node action failed. Documents and components may write `-` or `_`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -90,6 +92,46 @@ impl Failure {
     /// A failure without details.
     pub fn new(category: Category, message: impl Into<String>) -> Self {
         Self { category, message: message.into(), details: None, within: None }
+    }
+}
+
+/// The longest failure message of a component that is kept, in bytes.
+const LONGEST_MESSAGE: usize = 8 << 10;
+
+/// A message of a component, cut to the longest that a failure may have, its control characters escaped.
+pub fn shortened(message: &str) -> String {
+    let end = message.floor_char_boundary(LONGEST_MESSAGE);
+    let mut shown = escape(&message[..end]);
+    if end < message.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// The bytes of JSON that are left for the answer of a component.
+#[derive(Clone, Debug)]
+pub struct OutputBudget {
+    limit: u64,
+    left: u64,
+}
+
+impl OutputBudget {
+    /// A budget in bytes.
+    pub const fn new(limit: u64) -> Self {
+        Self { limit, left: limit }
+    }
+
+    /// The bytes that it began with.
+    pub const fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Takes bytes from it, before they are written.
+    pub fn spend(&mut self, bytes: usize) -> Result<(), Failure> {
+        self.left = self.left.checked_sub(bytes as u64).ok_or_else(|| {
+            Failure::new(Category::Limit, format!("what it answered has more than {} bytes", self.limit))
+        })?;
+        Ok(())
     }
 }
 

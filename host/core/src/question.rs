@@ -191,6 +191,10 @@ impl<'p> Question<'p> {
             }
             Err(_) => return self.fit(Value::from(text)),
         };
+        // A number that records would have otherwise, such as the version 1.10, is a number only where no text is taken.
+        if read.is_number() && json::canonical_string(&read) != text {
+            return self.fit(Value::from(text)).or_else(|_| self.fit(read));
+        }
         self.fit(read).or_else(|refused| self.fit(Value::from(text)).map_err(|_| refused))
     }
 
@@ -217,10 +221,13 @@ impl<'p> Question<'p> {
         }
     }
 
-    /// The choice that a text is, or is the number of.
+    /// The choice that a text is, or is the number of, as that is shown.
     fn choice(&self, text: &str) -> Option<&'p Value> {
         let by_text = self.choices.iter().find(|choice| shown(choice) == text);
-        let by_number = || self.choices.get(text.parse::<usize>().ok()?.checked_sub(1)?);
+        let by_number = || {
+            let number = text.parse::<usize>().ok().filter(|number| number.to_string() == text)?;
+            self.choices.get(number.checked_sub(1)?)
+        };
         by_text.or_else(by_number).copied()
     }
 

@@ -9,7 +9,8 @@ use graph_core::limits::TaskLimits;
 use graph_core::node::{Activation, Category, Failure, Outcome};
 use graph_core::record::{JournalDifference, JournalEntry};
 use graph_core::time::Timestamp;
-use graph_core::work::{Meter, size};
+use graph_core::wit_value::charged;
+use graph_core::work::Meter;
 use serde_json::Value;
 use wasmtime::component::Val;
 use wasmtime::{Store, UpdateDeadline};
@@ -145,7 +146,7 @@ impl PreparedNode {
             Entry::Action(pre) => PreparedCall::Action(pre, convert::text(&params)),
             Entry::Function(function) => {
                 let arguments = function.arguments(&params, &meter);
-                work = beyond(meter.spent(), &params);
+                work = charged(meter.spent(), &params);
                 match arguments {
                     Ok(arguments) => PreparedCall::Function(function, arguments),
                     Err(failure) => return refused(failure, work),
@@ -241,27 +242,13 @@ impl PreparedCall<'_> {
                 let meter = Meter::new(left);
                 let (classification, answer) = function.answer(value, limits.output, &meter);
                 let written = match &answer {
-                    Ok(Outcome::Result(answer)) => beyond(meter.spent(), answer),
-                    _ => beyond(meter.spent(), &Value::Null),
+                    Ok(Outcome::Result(answer)) => charged(meter.spent(), answer),
+                    _ => charged(meter.spent(), &Value::Null),
                 };
                 Ok((classification, answer, written))
             }
         }
     }
-}
-
-/// How many times its size to make a value may cost before that is charged: what a run pays for params and answers anyway covers it.
-const COVERED: u64 = 8;
-/// What a call costs anyway.
-const COVERED_BY_CALL: u64 = 50_000;
-
-/// The part of some work for a value that is charged: what is far more than the size of the value. That is so only where the names in a
-/// type are much longer than what is written with them.
-fn beyond(spent: u64, value: &Value) -> u64 {
-    if spent <= COVERED_BY_CALL {
-        return 0;
-    }
-    spent.saturating_sub(COVERED_BY_CALL.saturating_add(size::of(value).saturating_mul(COVERED)))
 }
 
 /// A call whose params were refused before anything was executed.

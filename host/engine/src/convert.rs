@@ -1,16 +1,12 @@
 //! Converts host types to the contract's and back. What a component returns is checked: strict JSON, within the output
 //! limit.
 
-use graph_core::diagnostic::escape;
 use graph_core::json::{MAX_DEPTH, TreeLimit, parse_strict, write_canonical};
-use graph_core::node::{Activation, Category, Failure, Goto, Outcome};
+use graph_core::node::{Activation, Category, Failure, Goto, Outcome, OutputBudget, shortened};
 use serde_json::Value;
 
 use crate::bindings::graph_host::node::types as wit;
 use crate::call::Classification;
-
-/// The longest failure message that is kept, in bytes.
-const MAX_MESSAGE: usize = 8 << 10;
 
 /// The JSON text of a value, as records have it: a component may answer `0.0`, which a record keeps as `0`, and what another component is given must
 /// not depend on whether the run was restored in between. Memory for its whole length is reserved at once, as a growing string may end
@@ -87,7 +83,7 @@ pub(crate) fn answer(
 }
 
 fn read(answer: Result<wit::Outcome, wit::Failure>, limit: u64) -> Result<Result<Outcome, Failure>, Failure> {
-    let mut budget = Budget::new(limit);
+    let mut budget = Budget(OutputBudget::new(limit));
     Ok(match answer {
         Ok(wit::Outcome::Result(text)) => Ok(Outcome::Result(budget.json(&text, "its result")?)),
         Ok(wit::Outcome::Interrupt(text)) => Ok(Outcome::Interrupt(budget.json(&text, "its question")?)),
@@ -100,27 +96,13 @@ fn read(answer: Result<wit::Outcome, wit::Failure>, limit: u64) -> Result<Result
 /// [`TreeLimit::CALL`].
 const VALUES_OF_A_BYTE: u64 = 16;
 
-/// The bytes of JSON that are left for an answer.
-pub(crate) struct Budget {
-    limit: u64,
-    left: u64,
-}
+/// What is left for an answer of a node action.
+struct Budget(OutputBudget);
 
 impl Budget {
-    pub(crate) fn new(limit: u64) -> Self {
-        Self { limit, left: limit }
-    }
-
-    pub(crate) fn spend(&mut self, bytes: usize) -> Result<(), Failure> {
-        self.left = self.left.checked_sub(bytes as u64).ok_or_else(|| {
-            Failure::new(Category::Limit, format!("what it answered has more than {} bytes", self.limit))
-        })?;
-        Ok(())
-    }
-
     fn json(&mut self, text: &str, what: &str) -> Result<Value, Failure> {
-        self.spend(text.len())?;
-        let limit = TreeLimit::CALL.or(self.limit.saturating_mul(VALUES_OF_A_BYTE));
+        self.0.spend(text.len())?;
+        let limit = TreeLimit::CALL.or(self.0.limit().saturating_mul(VALUES_OF_A_BYTE));
         parse_strict(text, MAX_DEPTH, limit).map_err(|error| match error.too_large {
             Some(_) => Failure::new(Category::Limit, format!("{what} is too large: {error}")),
             None => Failure::new(Category::Internal, format!("{what} is not valid JSON: {error}")),
@@ -133,7 +115,7 @@ impl Budget {
         };
         let mut goto = Vec::with_capacity(command.goto.len());
         for target in command.goto {
-            self.spend(target.node.len().saturating_add(1))?;
+            self.0.spend(target.node.len().saturating_add(1))?;
             let argument = match target.argument {
                 Some(text) => Some(self.json(&text, "an argument in its command")?),
                 None => None,
@@ -151,16 +133,6 @@ impl Budget {
         let message = shortened(&failure.message);
         Ok(Failure { category: category(failure.category), message, details, within: None })
     }
-}
-
-/// A message of a component, cut to the longest that a failure may have, its control characters escaped.
-pub(crate) fn shortened(message: &str) -> String {
-    let end = message.floor_char_boundary(MAX_MESSAGE);
-    let mut shown = escape(&message[..end]);
-    if end < message.len() {
-        shown.push('…');
-    }
-    shown
 }
 
 fn category(category: wit::Category) -> Category {

@@ -15,7 +15,7 @@ use crate::call::new_store;
 use crate::classify::classify;
 use crate::engine::Engine;
 use crate::error::{DescribeError, LoadError};
-use crate::functions::ExportedFunctions;
+use crate::functions::{self, ExportedFunction, ExportedFunctions, UncallableFunction};
 use crate::host::output::Output;
 use crate::journal::{Journal, SharedJournal};
 use crate::prepare::linker;
@@ -80,6 +80,17 @@ impl Engine {
     pub fn functions(&self, component: &VerifiedComponent) -> Result<ExportedFunctions, LoadError> {
         let loaded = self.load(component)?;
         ExportedFunctions::read(&self.inner.wasmtime, loaded.component(), component.bytes())
+            .map_err(|full| LoadError::Functions { id: component.id().to_owned(), full })
+    }
+
+    /// The types of the function with that name in item ids, or why nodes cannot call it; `None` if there is none.
+    pub fn function(
+        &self,
+        component: &VerifiedComponent,
+        name: &str,
+    ) -> Result<Option<Result<ExportedFunction, UncallableFunction>>, LoadError> {
+        let loaded = self.load(component)?;
+        functions::exported(&self.inner.wasmtime, loaded.component(), name)
             .map_err(|full| LoadError::Functions { id: component.id().to_owned(), full })
     }
 }

@@ -89,7 +89,7 @@ pub use compile::{
 pub use config::EngineConfig;
 pub use engine::{Engine, LoadedComponent, Opens};
 pub use error::{DescribeError, EngineError, LoadError, MissingInterface, PrepareError};
-pub use functions::{DocumentationError, ExportedFunctions, NoRoom, UncallableFunction};
+pub use functions::{DocumentationError, ExportedFunction, ExportedFunctions, NoRoom, UncallableFunction};
 /// Requests to language models and their answers, as [`ModelDoubles`] see them.
 pub use graph_model;
 pub use host::http::{Resolver, Resolving, SecretError, SystemResolver};

@@ -55,6 +55,7 @@
 
 pub mod digests;
 pub mod documents;
+pub mod functions;
 pub mod host;
 pub mod models;
 mod problem;

@@ -1,5 +1,6 @@
 //! Whose signatures count, and what components may do.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use graph_core::capability::{
@@ -78,6 +79,8 @@ pub struct Component {
     verified: VerifiedComponent,
     /// What it may import: what its statement declares, or what it imports while it is under development.
     declared: Vec<InterfaceName>,
+    /// The function of it that is used, in place of its node action.
+    function: Option<String>,
 }
 
 impl Component {
@@ -113,12 +116,18 @@ impl Component {
     fn of(verified: VerifiedComponent, declared: &[String]) -> Result<Self, Problem> {
         let declared = declared.iter().map(|name| InterfaceName::parse(name)).collect::<Result<_, _>>();
         let declared = declared.map_err(|error| Problem::new("invalid_document", error.to_string()))?;
-        Ok(Self { verified, declared })
+        Ok(Self { verified, declared, function: None })
+    }
+
+    /// The same component, for uses of one of its functions, which are granted what the manifest grants to that function.
+    #[must_use]
+    pub fn function(&self, name: &str) -> Self {
+        Self { function: Some(name.to_owned()), ..self.clone() }
     }
 
     /// What was verified, as JSON: the statement, the signers and the expiry.
     pub fn report(&self) -> String {
-        let Self { verified, declared } = self;
+        let Self { verified, declared, .. } = self;
         let not_after = match verified.standing() {
             Standing::Signed { not_after, .. } => *not_after,
             Standing::BuiltIn | Standing::Unsigned => None,
@@ -174,8 +183,10 @@ impl Component {
             Standing::Signed { key, .. } => Some(key.name.as_str()),
             Standing::BuiltIn | Standing::Unsigned => None,
         };
+        let id = self.verified.id();
+        let id = self.function.as_ref().map_or(Cow::Borrowed(id), |name| Cow::Owned(format!("{id}#{name}")));
         let request = GrantRequest {
-            item_id: self.verified.id(),
+            item_id: &id,
             declared: &self.declared,
             ceiling: &self.verified.ceiling(),
             signer,

@@ -63,7 +63,7 @@ fn write(folder: &Path, seed: &str, count: &str, components: &[String]) -> Resul
         let bytes = wat::parse_file(component)?;
         let name = format!("component-{}", whole.len());
         std::fs::write(folder.join(format!("{name}.wasm")), &bytes)?;
-        let transpiled = graph_bundle::transpile("component", &bytes, &[])?;
+        let transpiled = graph_bundle::transpile("component", &bytes, &[], [])?;
         let cores: Vec<_> = transpiled.cores.iter().map(|(_, core)| &core[..]).collect();
         std::fs::create_dir_all(folder.join(&name))?;
         std::fs::write(folder.join(&name).join("component.mjs"), &transpiled.script)?;

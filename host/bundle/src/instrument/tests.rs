@@ -192,7 +192,7 @@ fn tasks_of_adapters_are_free_and_nothing_else_of_them() {
 
 /// The core modules of a component after its translation, as a page has them.
 fn cores(component: &[u8]) -> Vec<Vec<u8>> {
-    let transpiled = transpile("component", component, &[]).unwrap();
+    let transpiled = transpile("component", component, &[], []).unwrap();
     let cores: Vec<_> = transpiled.cores.iter().map(|(_, core)| &core[..]).collect();
     let instrumented = instrument_cores(component, cores.iter().copied()).unwrap();
     assert_eq!(instrumented.len(), cores.len());

@@ -27,7 +27,7 @@ mod tests {
     #[ignore = "tests/bundle builds the walker for it"]
     fn the_walker_is_what_its_sources_build() {
         let component = std::fs::read(std::env::var_os("GRAPH_WALKER").unwrap()).unwrap();
-        let transpiled = transpile("walker", &component, &[]).unwrap();
+        let transpiled = transpile("walker", &component, &[], []).unwrap();
         let mut built: BTreeMap<_, _> = transpiled.cores.into_iter().collect();
         built.insert("walker.js".to_owned(), transpiled.script);
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets");

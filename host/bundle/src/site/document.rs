@@ -1,6 +1,7 @@
 //! `bundle.json`: everything that a page needs for runs of one graph.
 
 use graph_core::digest::Digest;
+use graph_core::wit_value::Signature;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -128,6 +129,22 @@ pub struct ComponentDocument {
     pub cores: Vec<CoreDocument>,
     /// Whether it is instantiated with JavaScript Promise Integration.
     pub waits: bool,
+    /// The functions of it that are called in place of its node action.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub functions: Vec<FunctionDocument>,
+}
+
+/// A function that a component exports.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FunctionDocument {
+    /// Its name after `#` in item ids.
+    pub name: String,
+    /// The interface that has it, with its version; absent for one that the component exports itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface: Option<String>,
+    /// The types of its parameters and its result.
+    pub types: Signature,
 }
 
 /// A core module of a component, which counts its fuel.

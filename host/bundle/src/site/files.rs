@@ -9,7 +9,7 @@ use graph_core::digest::Digest;
 use graph_core::trust::SigningKey;
 
 use super::assets::ASSETS;
-use super::document::{CoreDocument, DOCUMENT, Document};
+use super::document::{CoreDocument, DOCUMENT, Document, FunctionDocument};
 use super::manifest::{BundleManifest, ENVELOPE, MANIFEST, ManifestError};
 use crate::instrument::{InstrumentError, instrument_cores};
 use crate::transpile::{TranspileError, transpile};
@@ -52,10 +52,16 @@ impl Site {
         Self { files: ASSETS.iter().map(|(path, bytes)| ((*path).to_owned(), bytes.to_vec())).collect() }
     }
 
-    /// Transpiles and instruments a component, and adds it with its signed bytes. `imports` are the interfaces that it imports.
-    pub fn add_component(&mut self, bytes: &[u8], imports: &[String]) -> Result<Component, ComponentError> {
+    /// Transpiles and instruments a component, and adds it with its signed bytes. `imports` are the interfaces that it imports, `functions` those
+    /// that are called in place of its node action.
+    pub fn add_component<'f>(
+        &mut self,
+        bytes: &[u8],
+        imports: &[String],
+        functions: impl IntoIterator<Item = &'f FunctionDocument>,
+    ) -> Result<Component, ComponentError> {
         let path = format!("components/{}", Digest::of_bytes(bytes).hex());
-        let transpiled = transpile("component", bytes, imports)?;
+        let transpiled = transpile("component", bytes, imports, functions)?;
         let instrumented = instrument_cores(bytes, transpiled.cores.iter().map(|(_, core)| &core[..]))?;
         let mut cores = Vec::new();
         for ((name, _), core) in transpiled.cores.into_iter().zip(instrumented) {

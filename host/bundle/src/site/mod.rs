@@ -44,7 +44,8 @@ pub const INTERFACES: [&str; 29] = [
 pub use assets::ASSETS;
 pub use document::{
     ComponentDocument, CoreDocument, DOCUMENT, Document, EntryDocument, FileDocument, FolderDocument,
-    GraphDocument, HookDocument, HooksDocument, KeptText, ManifestDocument, MissingCheck, TextDocument,
+    FunctionDocument, GraphDocument, HookDocument, HooksDocument, KeptText, ManifestDocument, MissingCheck,
+    TextDocument,
 };
 pub use files::{Component, ComponentError, Site};
 pub use manifest::{BundleManifest, ENVELOPE, MANIFEST, ManifestError, PAYLOAD_TYPE};

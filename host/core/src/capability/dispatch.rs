@@ -135,6 +135,11 @@ impl DispatchPattern {
         !self.compiled.as_str().contains(['*', '?', '['])
     }
 
+    /// The function of a component that the pattern names after `#`.
+    pub fn function(&self) -> Option<&str> {
+        self.function.as_deref()
+    }
+
     /// The pattern as it was written.
     pub fn as_str(&self) -> &str {
         &self.written

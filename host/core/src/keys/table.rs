@@ -32,11 +32,24 @@ pub struct Key {
     pub about: &'static str,
 }
 
+/// Text for people who read the reference, a JSON Schema or `explain`. The walker of a page shows none of them, and is smaller without.
+const fn described(text: &'static str) -> &'static str {
+    if cfg!(target_family = "wasm") { "" } else { text }
+}
+
 impl Key {
     /// An optional key without a default.
     #[must_use]
     pub const fn new(name: &'static str, shape: Shape, about: &'static str) -> Self {
-        Self { name, shape, is_required: false, may_be_blank: false, default: "", only_for: &[], about }
+        Self {
+            name,
+            shape,
+            is_required: false,
+            may_be_blank: false,
+            default: "",
+            only_for: &[],
+            about: described(about),
+        }
     }
 
     /// The same key, required.
@@ -48,7 +61,7 @@ impl Key {
     /// The same key with a default.
     #[must_use]
     pub const fn or(self, default: &'static str) -> Self {
-        Self { default, ..self }
+        Self { default: described(default), ..self }
     }
 
     /// The same key, which may be written without a value.

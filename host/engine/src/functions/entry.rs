@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use graph_core::node::{Category, Failure, Outcome};
+use graph_core::wit_value::Signature;
 use graph_core::work::Meter;
 use serde_json::Value;
 use wasmtime::Store;
-use wasmtime::component::{ComponentExportIndex, InstancePre, Type, Val};
+use wasmtime::component::{ComponentExportIndex, InstancePre, Val};
 
-use super::list::{self, Signature};
-use super::read::{self, Mismatch};
-use super::write;
+use super::{list, values};
 use crate::call::Classification;
 use crate::state::TaskState;
 
@@ -32,15 +31,8 @@ impl FunctionEntry {
 
     /// The arguments of a call.
     pub(crate) fn arguments(&self, params: &Value, meter: &Meter) -> Result<Vec<Val>, Failure> {
-        read::arguments(&self.signature, params, meter).map_err(|mismatch| match mismatch {
-            Mismatch::Exhausted(exhausted) => {
-                let message = format!("its params cannot be made values of its types: {exhausted}");
-                Failure::new(Category::Limit, message)
-            }
-            mismatch @ Mismatch::Value { .. } => {
-                Failure::new(Category::InvalidInput, format!("its params are not what it takes: {mismatch}"))
-            }
-        })
+        let arguments = self.signature.arguments(params, meter)?;
+        Ok(arguments.into_iter().map(values::to_wasmtime).collect())
     }
 
     /// Calls the function in a fresh instance.
@@ -70,8 +62,14 @@ impl FunctionEntry {
         limit: u64,
         meter: &Meter,
     ) -> (Classification, Result<Outcome, Failure>) {
-        let ty: Option<&Type> = self.signature.result.as_ref();
-        let (classification, answer) = write::answer(value, ty, limit, meter);
-        (classification, answer.map(Outcome::Result))
+        let answer = match value.map(values::from_wasmtime) {
+            Some(None) => Err(Failure::new(Category::Internal, "its result has a type that has no JSON")),
+            Some(value) => self.signature.answer(value, limit, meter),
+            None => self.signature.answer(None, limit, meter),
+        };
+        match answer {
+            Ok(answer) => (Classification::Returned, answer.map(Outcome::Result)),
+            Err(failure) => (Classification::InvalidResult, Err(failure)),
+        }
     }
 }

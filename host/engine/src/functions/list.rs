@@ -6,12 +6,13 @@ use std::fmt;
 use graph_core::diagnostic::{excerpt, nearest};
 use graph_core::id::is_function;
 use graph_core::node::FunctionDescription;
-use serde_json::{Map, Value, json};
+use graph_core::wit_value::{Signature, WitType, of_params, of_type};
+use serde_json::json;
 use wasmtime::component::types::{self, ComponentFunc, ComponentItem};
 use wasmtime::component::{Component, ComponentExportIndex, Type};
 
 use super::documentation::{Documentation, DocumentationError};
-use super::schema::{NoRoom, Room, Schemas, TooLarge};
+use super::types::{NoRoom, Room, TooLarge, Types};
 
 /// How many functions a message names.
 const MOST_SHOWN: usize = 20;
@@ -29,8 +30,8 @@ pub struct UncallableFunction {
     pub reason: String,
 }
 
-/// A function that a component exports, by what it takes and gives; or why it cannot be called.
-pub(crate) type Function = Result<FunctionDescription, UncallableFunction>;
+/// A function that a component exports, or why it cannot be called.
+pub(crate) type Function<F = FunctionDescription> = Result<F, UncallableFunction>;
 
 /// All functions that a component exports besides the node action.
 #[derive(Clone, Debug, Default)]
@@ -74,19 +75,6 @@ impl ExportedFunctions {
             Err(error) => exported.undocumented = Some(error),
         }
         Ok(exported)
-    }
-}
-
-/// The types of a function.
-pub(super) struct Signature {
-    pub(super) params: Vec<(String, Type)>,
-    pub(super) result: Option<Type>,
-}
-
-impl Signature {
-    pub(super) fn of(function: &ComponentFunc, room: &mut Room) -> Result<Self, NoRoom> {
-        let params = function.params().map(|(name, ty)| room.name(name, 1).map(|()| (name.to_owned(), ty)));
-        Ok(Self { params: params.collect::<Result<_, _>>()?, result: function.results().next() })
     }
 }
 
@@ -256,11 +244,8 @@ pub(super) enum Undescribed {
     Room(NoRoom),
 }
 
-pub(super) fn describe(
-    function: &ComponentFunc,
-    name: &str,
-    room: &mut Room,
-) -> Result<FunctionDescription, Undescribed> {
+/// The types of a function, written out.
+pub(super) fn signature(function: &ComponentFunc, room: &mut Room) -> Result<Signature, Undescribed> {
     if function.async_() {
         return Err(Undescribed::Uncallable("it is asynchronous".to_owned()));
     }
@@ -269,31 +254,44 @@ pub(super) fn describe(
         other => Undescribed::Uncallable(format!("{what} {other}")),
     };
     let of_result = |error: TooLarge| because(&"its result", error);
-    let signature = Signature::of(function, room).map_err(Undescribed::Room)?;
-    let mut schemas = Schemas::new(room);
-    let mut properties = Map::new();
-    let mut required = Vec::new();
-    for (param, ty) in &signature.params {
-        let of_param = |error| because(&format_args!("its parameter `{}`", excerpt(param)), error);
-        schemas.param(param).map_err(of_param)?;
-        properties.insert(param.clone(), schemas.of(ty).map_err(of_param)?);
-        if !matches!(ty, Type::Option(_)) {
-            required.push(Value::from(param.clone()));
-        }
+    let given: Vec<_> = function.params().collect();
+    for (name, _) in &given {
+        room.name(name, 1).map_err(Undescribed::Room)?;
     }
-    let params = json!({
-        "type": "object", "properties": properties, "required": required, "additionalProperties": false,
-    });
-    let mut given = |ty: &Type| schemas.of(ty).map_err(of_result);
-    let result = match &signature.result {
-        None => json!({ "type": "null" }),
+    let mut types = Types::new(room);
+    let mut params = Vec::with_capacity(given.len());
+    for (name, ty) in given {
+        let of_param = |error| because(&format_args!("its parameter `{}`", excerpt(name)), error);
+        types.param(name).map_err(of_param)?;
+        params.push((name.to_owned(), types.of(&ty).map_err(of_param)?));
+    }
+    let mut written = |ty: Type| types.of(&ty).map_err(of_result);
+    let result = match function.results().next() {
+        // What it fails with becomes a failure, and has to be written as well.
         Some(Type::Result(result)) => {
-            // What it fails with becomes a failure, and has to be written as well.
-            result.err().map(|ty| given(&ty)).transpose()?;
-            result.ok().map_or(Ok(json!({ "type": "null" })), |ty| given(&ty))?
+            let err = result.err().map(&mut written).transpose()?;
+            let ok = result.ok().map(&mut written).transpose()?;
+            Some(WitType::Result(ok.map(Box::new), err.map(Box::new)))
         }
-        Some(ty) => given(ty)?,
+        Some(ty) => Some(written(ty)?),
+        None => None,
     };
+    Ok(Signature { params, result })
+}
+
+/// A function as nodes can call it, without documentation.
+pub(super) fn describe(
+    function: &ComponentFunc,
+    name: &str,
+    room: &mut Room,
+) -> Result<FunctionDescription, Undescribed> {
+    let signature = signature(function, room)?;
+    let given = match &signature.result {
+        Some(WitType::Result(ok, _)) => ok.as_deref(),
+        other => other.as_ref(),
+    };
+    let result = given.map_or_else(|| json!({ "type": "null" }), of_type);
+    let params = of_params(&signature);
     Ok(FunctionDescription { name: name.to_owned(), summary: String::new(), params, result })
 }
 
@@ -305,15 +303,47 @@ pub(super) fn find(
 ) -> Option<(ComponentExportIndex, Signature)> {
     let types = component.component_type();
     let exports = exports(engine, &types).ok()?;
-    let mut found = exports.into_iter().filter(|export| export.is(name));
-    let export = found.next()?;
-    if found.next().is_some() {
-        return None;
-    }
+    let export = only(exports, name)?;
     let interface = match export.interface {
         Some(interface) => Some(component.get_export_index(None, interface)?),
         None => None,
     };
     let index = component.get_export_index(interface.as_ref(), &export.name)?;
-    Some((index, Signature::of(&export.function, &mut Room::of_one_component()).ok()?))
+    Some((index, signature(&export.function, &mut Room::of_one_component()).ok()?))
+}
+
+/// The function of that name in item ids, unless there are several.
+fn only<'t>(exports: Vec<Export<'t>>, name: &str) -> Option<Export<'t>> {
+    let mut found = exports.into_iter().filter(|export| export.is(name));
+    let export = found.next()?;
+    found.next().is_none().then_some(export)
+}
+
+/// A function that a component exports, by what a host of another kind needs to call it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExportedFunction {
+    /// The interface that has it, with its version; `None` for one that the component exports itself.
+    pub interface: Option<String>,
+    /// Its own name.
+    pub name: String,
+    /// The types of its parameters and its result.
+    pub signature: Signature,
+}
+
+/// The function of that name in item ids, or why nodes cannot call it; `None` if there is none.
+pub(crate) fn exported(
+    engine: &wasmtime::Engine,
+    component: &Component,
+    name: &str,
+) -> Result<Option<Function<ExportedFunction>>, NoRoom> {
+    match look_up(engine, component, name)? {
+        Named::Unknown { .. } => return Ok(None),
+        Named::Uncallable(uncallable) => return Ok(Some(Err(uncallable))),
+        Named::Callable => {}
+    }
+    let types = component.component_type();
+    let Some(export) = only(exports(engine, &types)?, name) else { return Ok(None) };
+    let Ok(signature) = signature(&export.function, &mut Room::of_one_component()) else { return Ok(None) };
+    let interface = export.interface.map(str::to_owned);
+    Ok(Some(Ok(ExportedFunction { interface, name: export.name, signature })))
 }

@@ -7,17 +7,17 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use graph_core::json::{MAX_DEPTH, TreeLimit, canonical_string, parse_strict};
 use graph_core::schema::InputSchema;
+use graph_core::wit_value::Signature;
 use graph_core::work::Meter;
 use serde_json::{Value as Json, json};
 use wasm_wave::value::{Type as WaveType, Value as WaveValue};
 use wasm_wave::wasm::{WasmType as _, WasmTypeKind, WasmValue as _};
 use wasmtime::component::types::ComponentItem;
-use wasmtime::component::{Component, Type, Val};
+use wasmtime::component::{Component, Val};
 
-use super::list::{Signature, describe};
-use super::read::arguments;
-use super::schema::Room;
-use super::write::answer;
+use super::list::{describe, signature};
+use super::types::Room;
+use super::values::{from_wasmtime, to_wasmtime};
 
 /// A type, as it is generated.
 #[derive(Clone, Debug)]
@@ -292,22 +292,21 @@ fn taking(engine: &wasmtime::Engine, shape: &Shape) -> (Signature, Json) {
     let item = ty.get_import(engine, "f").unwrap().ty;
     let ComponentItem::ComponentFunc(function) = item else { panic!("no function") };
     let mut room = Room::of_one_component();
-    let signature = Signature::of(&function, &mut room).unwrap();
+    let signature = signature(&function, &mut room).unwrap();
     (signature, describe(&function, "f", &mut room).unwrap().params)
 }
 
+/// A function that gives what another one takes.
+fn giving(taking: &Signature) -> Signature {
+    Signature { params: Vec::new(), result: Some(taking.params[0].1.clone()) }
+}
+
 /// JSON of a value that is inside of another one, so that a result at its top stays one.
-fn written(value: Val, ty: &Type) -> Json {
-    let (_, json) = match (&value, ty) {
-        (Val::Result(Ok(inner)), _) => {
-            let (classification, json) =
-                answer(Some(value.clone()), Some(ty), u64::MAX, &Meter::of_one_step());
-            assert!(inner.is_some() || json.as_ref().is_ok_and(Json::is_null));
-            (classification, json.map(|json| json!({ "ok": json })))
-        }
-        _ => answer(Some(value), Some(ty), u64::MAX, &Meter::of_one_step()),
-    };
-    json.unwrap()
+fn written(value: Val, signature: &Signature) -> Json {
+    let is_ok = matches!(value, Val::Result(Ok(_)));
+    let value = from_wasmtime(value).unwrap();
+    let json = giving(signature).answer(Some(value), u64::MAX, &Meter::of_one_step()).unwrap().unwrap();
+    if is_ok { json!({ "ok": json }) } else { json }
 }
 
 #[test]
@@ -318,7 +317,6 @@ fn random_values_are_kept() {
     for _ in 0..500 {
         let shape = shape(&mut rng, 4);
         let (signature, schema) = taking(&engine, &shape);
-        let ty = &signature.params[0].1;
         let wave_type = wave_type(&shape);
         let schema = InputSchema::compile(&schema, &Meter::of_one_step()).unwrap();
         for _ in 0..20 {
@@ -326,13 +324,15 @@ fn random_values_are_kept() {
             let value = std::iter::repeat_with(|| value(&mut rng, &shape))
                 .find(|value| !matches!(value, Val::Result(Err(_))))
                 .unwrap();
-            let json = json!({ "v": written(value.clone(), ty) });
+            let json = json!({ "v": written(value.clone(), &signature) });
             let text = canonical_string(&json);
             let read = parse_strict(&text, MAX_DEPTH, TreeLimit::VALUE).unwrap();
             let checked = schema.validate_and_fill(read.clone(), &Meter::of_one_step());
             assert!(checked.is_ok(), "{text} is not what the schema says");
-            let again = arguments(&signature, &read, &Meter::of_one_step())
+            let again = signature
+                .arguments(&read, &Meter::of_one_step())
                 .unwrap_or_else(|error| panic!("{text}: {error}"));
+            let again: Vec<_> = again.into_iter().map(to_wasmtime).collect();
             let spelled = wasm_wave::to_string(&wave(&value, &wave_type)).unwrap();
             assert_eq!(wasm_wave::to_string(&wave(&again[0], &wave_type)).unwrap(), spelled, "{text}");
             let parsed: WaveValue = wasm_wave::from_str(&wave_type, &spelled).unwrap();
@@ -343,141 +343,8 @@ fn random_values_are_kept() {
     assert_eq!(count, 10_000);
 }
 
-/// What a parameter of the type `wit` makes of JSON: the value in the notation of `wasm-wave`, or why it is refused.
-fn reads(shape: &Shape, json: &Json) -> Result<String, String> {
-    let engine = wasmtime::Engine::default();
-    let (signature, _) = taking(&engine, shape);
-    let values = arguments(&signature, &json!({ "v": json }), &Meter::of_one_step())
-        .map_err(|error| error.to_string())?;
-    Ok(wasm_wave::to_string(&wave(&values[0], &wave_type(shape))).unwrap())
-}
-
-fn simple(text: &str) -> Shape {
-    let (kind, text) = SIMPLE.iter().find(|(_, known)| *known == text).unwrap();
-    Shape::Simple(*kind, text)
-}
-
+/// What one value of wasmtime takes up: `host/web/page/src/functions.ts` counts with it what a component hands over.
 #[test]
-fn what_is_no_value_is_refused_with_its_place() {
-    let option = |inner| Shape::Option(Box::new(inner));
-    for (shape, json, expected) in [
-        (simple("u8"), json!(256), Err("`v`: expected an integer from 0 to 255, found 256")),
-        (simple("u8"), json!(-1), Err("`v`: expected an integer from 0 to 255, found -1")),
-        (simple("u8"), json!(3.0), Ok("3")),
-        (simple("u8"), json!(3.5), Err("`v`: expected an integer from 0 to 255, found 3.5")),
-        (simple("u64"), json!(u64::MAX), Ok("18446744073709551615")),
-        (simple("s64"), json!(i64::MIN), Ok("-9223372036854775808")),
-        (
-            simple("s64"),
-            json!(1e19),
-            Err("`v`: expected an integer from -9223372036854775808 to 9223372036854775807, found 1e+19"),
-        ),
-        (simple("f32"), json!(1e300), Err("`v`: expected a number that 32 bits hold, found 1e+300")),
-        (simple("f64"), json!("Infinity"), Ok("inf")),
-        (
-            simple("f64"),
-            json!("inf"),
-            Err(
-                "`v`: expected a number, \"NaN\", \"Infinity\", \"-Infinity\" or \"-0\", found the text `inf`",
-            ),
-        ),
-        (simple("char"), json!("ab"), Err("`v`: expected a text of one character, found the text `ab`")),
-        (simple("char"), json!(""), Err("`v`: expected a text of one character, found the text ``")),
-        (simple("bool"), json!(1), Err("`v`: expected true or false, found 1")),
-        (
-            Shape::List(Box::new(simple("u8"))),
-            json!([1, "2"]),
-            Err("`v[1]`: expected an integer from 0 to 255, found the text `2`"),
-        ),
-        (
-            Shape::Tuple(vec![simple("u8"); 2]),
-            json!([1]),
-            Err("`v`: expected a list of 2 values, found 1 values"),
-        ),
-        (Shape::Record(vec![simple("u8")]), json!({}), Err("`v`: `name-a` is missing")),
-        (Shape::Record(vec![option(simple("u8"))]), json!({}), Ok("{:}")),
-        (
-            Shape::Record(vec![simple("u8")]),
-            json!({ "name_a": 1 }),
-            Err("`v`: `name_a` is unknown; did you mean `name-a`?"),
-        ),
-        (Shape::Enum(2), json!("name-c"), Err("`v`: `name-c` is unknown; did you mean `name-a`?")),
-        (Shape::Flags(2), json!(["name-a", "name-a"]), Err("`v`: `name-a` is there twice")),
-        (
-            Shape::Variant(vec![None]),
-            json!({ "name-a": 1 }),
-            Err("`v`: the case `name-a` has no value: write `\"name-a\"`"),
-        ),
-        (
-            Shape::Variant(vec![Some(simple("u8"))]),
-            json!("name-a"),
-            Err("`v`: the case `name-a` has a value: write {\"name-a\": ..}"),
-        ),
-        (
-            Shape::Variant(vec![Some(simple("u8"))]),
-            json!({ "name-a": "x" }),
-            Err("`v.name-a`: expected an integer from 0 to 255, found the text `x`"),
-        ),
-        (option(option(simple("u8"))), json!({ "some": null }), Ok("some(none)")),
-        (option(option(simple("u8"))), json!(null), Ok("none")),
-        (option(option(simple("u8"))), json!(1), Err("`v`: expected {\"some\": ..}, found 1")),
-        (
-            Shape::Result(None, Some(Box::new(simple("u8")))),
-            json!({ "ok": 1 }),
-            Err("`v.ok`: expected null, found 1"),
-        ),
-        (
-            Shape::Result(None, None),
-            json!({ "ok": null, "err": null }),
-            Err("`v`: expected {\"ok\": ..} or {\"err\": ..}, found an object"),
-        ),
-    ] {
-        let read = reads(&shape, &json);
-        assert_eq!(read.as_deref().map_err(String::as_str), expected, "{json}");
-    }
-}
-
-#[test]
-fn values_are_counted_before_they_are_made() {
-    let shape = Shape::List(Box::new(simple("u8")));
-    let refused = reads(&shape, &Json::Array(vec![json!(0); 1 << 20]));
-    assert_eq!(refused, Err("`v`: there are more than 1048576 values".to_owned()));
-}
-
-#[test]
-fn errors_become_failures() {
-    let failure = |error: Option<Val>, ty: &Shape| {
-        let engine = wasmtime::Engine::default();
-        let side = Some(Box::new(ty.clone()));
-        let (signature, _) = taking(&engine, &Shape::Result(None, side));
-        let value = Val::Result(Err(error.map(Box::new)));
-        let (_, answer) = answer(Some(value), Some(&signature.params[0].1), 1 << 20, &Meter::of_one_step());
-        let failure = answer.unwrap_err();
-        (failure.category.as_str(), failure.message, failure.details)
-    };
-    assert_eq!(
-        failure(Some(Val::String("no such file".to_owned())), &simple("string")),
-        ("permanent", "no such file".to_owned(), None)
-    );
-    assert_eq!(
-        failure(Some(Val::U32(7)), &simple("u32")),
-        ("permanent", "it failed with 7".to_owned(), Some(json!(7)))
-    );
-    assert_eq!(
-        failure(Some(Val::Enum("name-a".to_owned())), &Shape::Enum(1)),
-        ("permanent", "it failed with \"name-a\"".to_owned(), Some(json!("name-a")))
-    );
-}
-
-#[test]
-fn an_answer_is_bounded() {
-    let engine = wasmtime::Engine::default();
-    let (signature, _) = taking(&engine, &Shape::List(Box::new(simple("u8"))));
-    let (_, answer) = answer(
-        Some(Val::List(vec![Val::U8(0); 2000])),
-        Some(&signature.params[0].1),
-        1000,
-        &Meter::of_one_step(),
-    );
-    assert!(answer.unwrap_err().message.contains("more than 1000 bytes"));
+fn a_value_takes_up_what_pages_count_for_it() {
+    assert_eq!(size_of::<Val>(), 40);
 }

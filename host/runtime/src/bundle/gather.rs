@@ -1,24 +1,28 @@
 //! What belongs to a bundle: documents, components, texts, the keys that signed them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::path::Path;
 
 use graph_bundle::site::{
-    Component, ComponentDocument, Document, EntryDocument, FolderDocument, GraphDocument, HooksDocument,
-    INTERFACES, KeptText, ManifestDocument, ManifestError, Site, TextDocument,
+    Component, ComponentDocument, Document, EntryDocument, FolderDocument, FunctionDocument, GraphDocument,
+    HooksDocument, INTERFACES, KeptText, ManifestDocument, ManifestError, Site, TextDocument,
 };
-use graph_core::capability::{Access, CapabilityKind, Ceiling, EffectiveGrant, ItemPattern, KnowledgeRule};
+use graph_bundle::{check_exports, check_types};
+use graph_core::capability::{
+    Access, CapabilityKind, Ceiling, DispatchPattern, EffectiveGrant, ItemPattern, KnowledgeRule,
+};
 use graph_core::diagnostic::printable;
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::document::load;
 use graph_core::graph::{Action, Graph, ItemType, NodeLimits, Primary};
 use graph_core::hook::HookAction;
 use graph_core::host_item::HostItem;
-use graph_core::id::{function_of, path_of};
+use graph_core::id::{function_of, path_of, without_function};
 use graph_core::trust::{
     KeyId, SigningKey, Standing, TextStanding, TrustStore, TrustedKey, sign_component, sign_document,
 };
+use graph_engine::ExportedFunction;
 use serde_json::Value;
 
 use super::native_run::{manifest_text, pinned};
@@ -29,7 +33,7 @@ use crate::host::Host;
 use crate::items::graph_file::GraphFile;
 use crate::items::locate::{ItemFile, LocatedItem};
 use crate::items::text_items::Text;
-use crate::plan::admission::{AdmitError, Admitted, cannot_load};
+use crate::plan::admission::{Admitted, cannot_load};
 use crate::plan::{Plan, PlannedId};
 use crate::project;
 use crate::project::text_file;
@@ -195,13 +199,6 @@ fn check_for_page(context: &RunContext, plan: &Plan) -> Result<()> {
     for node in plan.nodes.iter().chain(&plan.hooks).filter(|node| node.is_function) {
         refuse(node.subject(), page::no_functions());
     }
-    for node in plan.nodes.iter().chain(&plan.hooks) {
-        if let PlannedId::Literal(item) = &node.item
-            && function_of(item).is_some()
-        {
-            refuse(node.subject(), page::no_exported_functions(item));
-        }
-    }
     for graph in graphs_of(context) {
         let nodes = graph
             .nodes
@@ -272,6 +269,12 @@ fn file_name(path: &Path) -> String {
     path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
+/// Whether the signed statement about a component leaves out the function that an item id names. Nothing of it is compiled to know that.
+fn states_otherwise(item: &str, admitted: &Admitted) -> bool {
+    let Some((name, statement)) = function_of(item).zip(admitted.verified.statement()) else { return false };
+    !statement.predicate.functions.iter().any(|function| function.name == name)
+}
+
 struct Gatherer<'c> {
     context: &'c RunContext,
     site: Site,
@@ -333,22 +336,33 @@ impl Gatherer<'_> {
     fn permitted(&mut self) {
         let components = &self.context.components;
         let dispatch = components.manifest.dispatch();
+        // A pattern covers only the function that it names.
+        let functions: BTreeSet<_> = dispatch.iter().filter_map(DispatchPattern::function).collect();
         for file in components.places.list(ItemType::Tool) {
-            let id = file.id;
-            if self.items.contains_key(&id) || !dispatch.permits(Primary::Execute, ItemType::Tool, &id) {
-                continue;
-            }
-            if !matches!(components.places.find(&id), Ok(LocatedItem::Component { .. })) {
-                continue;
-            }
-            match components.examine(&id, components.recorded) {
-                Ok(admitted) => {
-                    let limits = NodeLimits::default();
-                    self.grants.extend(components.grant(&id, &admitted, &components.manifest, None, limits));
-                    self.optional.insert(id.clone());
-                    self.items.insert(id, admitted);
+            let named = functions.iter().map(|function| format!("{}#{function}", file.id));
+            for id in std::iter::once(file.id.clone()).chain(named) {
+                if self.items.contains_key(&id) || !dispatch.permits(Primary::Execute, ItemType::Tool, &id) {
+                    continue;
                 }
-                Err(error) => self.leave_out(&id, error),
+                if !matches!(components.places.find(&id), Ok(LocatedItem::Component { .. })) {
+                    continue;
+                }
+                match components.examine(&id, components.recorded) {
+                    Ok(admitted) if states_otherwise(&id, &admitted) => {}
+                    Ok(admitted) => {
+                        let limits = NodeLimits::default();
+                        self.grants.extend(components.grant(
+                            &id,
+                            &admitted,
+                            &components.manifest,
+                            None,
+                            limits,
+                        ));
+                        self.optional.insert(id.clone());
+                        self.items.insert(id, admitted);
+                    }
+                    Err(error) => self.leave_out(&id, &error.into_error()),
+                }
             }
         }
         let texts = components.primaries().texts;
@@ -367,36 +381,53 @@ impl Gatherer<'_> {
                         self.texts.insert(key, text);
                     }
                     Err(error) => {
-                        let error = error.into_error();
-                        self.left_out.push(format!(
-                            "`{}` is not in the bundle: {}",
-                            printable(&key.1),
-                            error.message()
-                        ));
+                        self.leave_out(&key.1, &error.into_error());
                     }
                 }
             }
         }
     }
 
-    fn leave_out(&mut self, id: &str, error: AdmitError) {
-        let error = error.into_error();
+    fn leave_out(&mut self, id: &str, error: &Error) {
         self.left_out.push(format!("`{}` is not in the bundle: {}", printable(id), error.message()));
     }
 
     fn components(&mut self) -> Result<Vec<ComponentDocument>> {
-        let mut documents = Vec::new();
+        // Each component once, whichever of its functions are called.
+        let mut called: BTreeMap<String, (Admitted, Vec<FunctionDocument>, bool)> = BTreeMap::new();
         for (id, admitted) in self.items.clone() {
-            match self.component(&id, &admitted) {
-                Ok(document) => documents.push(document),
-                // No node names it by its id: in the page it is missing, as every other item that is not in the bundle.
-                Err(error) if self.optional.contains(&id) => {
-                    self.left_out.push(format!(
-                        "`{}` is not in the bundle: {}",
-                        printable(&id),
-                        error.message()
-                    ));
-                    self.items.remove(&id);
+            let is_optional = self.optional.contains(&id);
+            let function = match function_of(&id) {
+                Some(name) => match self.function(&id, name, &admitted) {
+                    Ok(function) => Some(function),
+                    // No node names it by its id: in the page it is missing, as every other item that is not in the bundle.
+                    Err(error) if is_optional => {
+                        self.leave_out(&id, &error);
+                        self.items.remove(&id);
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                },
+                None => None,
+            };
+            let known = called.entry(without_function(&id).to_owned());
+            let (_, functions, optional) = known.or_insert_with(|| (admitted, Vec::new(), true));
+            functions.extend(function);
+            *optional &= is_optional;
+        }
+        // The same bytes are packed once, for all items that have them.
+        let mut functions: HashMap<Digest, Vec<FunctionDocument>> = HashMap::new();
+        for (admitted, of_item, _) in called.values() {
+            functions.entry(*admitted.verified.digest()).or_default().extend(of_item.iter().cloned());
+        }
+        let mut documents = Vec::new();
+        for (id, (admitted, of_item, is_optional)) in called {
+            let of_bytes = functions.get(admitted.verified.digest()).map_or(&[][..], Vec::as_slice);
+            match self.component(&id, &admitted, of_bytes) {
+                Ok(document) => documents.push(ComponentDocument { functions: of_item, ..document }),
+                Err(error) if is_optional => {
+                    self.leave_out(&id, &error);
+                    self.items.retain(|item, _| without_function(item) != id);
                 }
                 Err(error) => return Err(error),
             }
@@ -404,7 +435,35 @@ impl Gatherer<'_> {
         Ok(documents)
     }
 
-    fn component(&mut self, item: &str, admitted: &Admitted) -> Result<ComponentDocument> {
+    /// A function that is called in place of the node action of its component.
+    fn function(&self, item: &str, name: &str, admitted: &Admitted) -> Result<FunctionDocument> {
+        let (engine, verified) = (&self.context.components.engine, &admitted.verified);
+        let cannot = |reason: &dyn fmt::Display| {
+            Error::denied(format!("function `{}` cannot run in a page: {reason}", printable(item)))
+                .help("run the graph natively: graph-host run")
+        };
+        let exported = engine.function(verified, name).map_err(|error| cannot_load(&error))?;
+        let exported = match exported {
+            Some(Ok(exported)) => exported,
+            Some(Err(uncallable)) => return Err(cannot(&uncallable)),
+            None => return Err(cannot(&"the component does not export it")),
+        };
+        let all = engine.functions(verified).map_err(|error| cannot_load(&error))?;
+        let callable = all.callable.iter().map(|function| function.name.as_str());
+        let uncallable = all.uncallable.iter().map(|function| function.name.as_str());
+        check_exports(callable.chain(uncallable))
+            .and_then(|()| check_types(&exported.signature))
+            .map_err(|clash| cannot(&clash))?;
+        let ExportedFunction { interface, signature, .. } = exported;
+        Ok(FunctionDocument { name: name.to_owned(), interface, types: signature })
+    }
+
+    fn component(
+        &mut self,
+        item: &str,
+        admitted: &Admitted,
+        functions: &[FunctionDocument],
+    ) -> Result<ComponentDocument> {
         let verified = &admitted.verified;
         let imports = match &admitted.loaded {
             Some(loaded) => loaded.imports().to_vec(),
@@ -429,7 +488,7 @@ impl Gatherer<'_> {
         }
         let packed = match self.packed.get(verified.digest()) {
             Some(packed) => packed.clone(),
-            None => self.site.add_component(verified.bytes(), &imports).map_err(|error| {
+            None => self.site.add_component(verified.bytes(), &imports, functions).map_err(|error| {
                 Error::denied(format!("component `{}` cannot run in a page: {error}", printable(item)))
                     .help("run the graph natively: graph-host run")
             })?,
@@ -457,6 +516,7 @@ impl Gatherer<'_> {
             imports,
             cores,
             waits,
+            functions: Vec::new(),
         })
     }
 

@@ -15,15 +15,6 @@ pub(super) fn no_functions() -> Error {
         .help("use a component in place of it")
 }
 
-/// The refusal of a function of a component, which only the native host can call.
-pub(super) fn no_exported_functions(item: &str) -> Error {
-    Error::denied(format!(
-        "a page calls node actions only, not functions of components such as `{}`",
-        printable(item)
-    ))
-    .help("run the graph natively: graph-host run GRAPH")
-}
-
 /// The refusal of an action that signs.
 pub(super) fn no_signing() -> Error {
     Error::denied("it signs an item, and a page has neither your keys nor your items")

@@ -124,13 +124,12 @@ impl TypedAnswers {
         let mut by_id = BTreeMap::new();
         for asked in &open {
             let is_for = |text: &String| {
-                let name = text.split_once('=').map(|(name, _)| name);
-                name.is_some_and(|name| run.open_named(name).contains(&asked.id))
+                name_and_answer(text).is_some_and(|(name, _)| run.open_named(name).contains(&asked.id))
             };
-            let is_bare = |text: &String| !text.split_once('=').is_some_and(|(name, _)| is_name(name, run));
+            let is_bare = |text: &String| !name_and_answer(text).is_some_and(|(name, _)| is_name(name, run));
             let found = self.0.iter().position(is_for).or_else(|| self.0.iter().position(is_bare));
             let Some(text) = found.and_then(|at| self.0.remove(at)) else { continue };
-            let answer = match text.split_once('=') {
+            let answer = match name_and_answer(&text) {
                 Some((_, answer)) if is_for(&text) => answer,
                 _ => &text,
             };
@@ -155,13 +154,18 @@ enum Name {
     Later,
 }
 
+/// The parts of `NAME=ANSWER`. No name begins or ends with a blank, and a text with one is no answer to another question for it.
+fn name_and_answer(text: &str) -> Option<(&str, &str)> {
+    text.split_once('=').map(|(name, answer)| (name.trim(), answer))
+}
+
 /// The question that `NAME=ANSWER` is for, and the answer; `None` for a text without a name.
 fn named<'t>(
     text: &'t str,
     run: &RunTree,
     committed: &AnsweredLookup<'_>,
 ) -> Result<Option<(Name, &'t str)>> {
-    let Some((name, answer)) = text.split_once('=') else { return Ok(None) };
+    let Some((name, answer)) = name_and_answer(text) else { return Ok(None) };
     let ids = run.open_named(name);
     match &ids[..] {
         [id] => return Ok(Some((Name::Open(id.clone()), answer))),

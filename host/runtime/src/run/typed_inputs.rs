@@ -25,17 +25,15 @@ pub fn read(schema: Option<&Value>, typed: &[(String, String)]) -> Result<Map<St
 fn read_one(schema: Option<&Value>, key: &str, text: &str) -> Result<Value> {
     let declared = schema.and_then(|schema| {
         let of_key = schema.get("properties")?.get(key)?;
-        Some(declared_type(of_key, schema, REFERENCES))
+        Some(declared_types(of_key, schema, REFERENCES))
     });
-    let declared = declared.unwrap_or(DeclaredType::Any);
-    match declared {
-        DeclaredType::Text => return Ok(Value::from(text)),
-        DeclaredType::TextOrNull if text.trim() != "null" => return Ok(Value::from(text)),
-        _ => {}
+    let declared = declared.unwrap_or(DeclaredTypes::ANY);
+    if declared.text && !declared.other && (!declared.null || text.trim() != "null") {
+        return Ok(Value::from(text));
     }
     let is_canonical = |value: &Value| !value.is_number() || canonical_string(value) == text;
     match json::parse_strict(text.trim(), MAX_DEPTH, TreeLimit::INPUTS) {
-        Ok(value) if declared != DeclaredType::Any || is_canonical(&value) => Ok(value),
+        Ok(value) if !declared.text || is_canonical(&value) => Ok(value),
         Err(error) if json::is_json(text.trim()) => {
             let message = format!("`{key}` is JSON that cannot be used unchanged: {error}");
             Err(Error::usage(message).help(AS_TEXT))
@@ -45,38 +43,57 @@ fn read_one(schema: Option<&Value>, key: &str, text: &str) -> Result<Value> {
     }
 }
 
-/// The type that a schema declares, as far as it matters for a typed value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum DeclaredType {
-    /// Texts alone.
-    Text,
-    /// Texts, and null.
-    TextOrNull,
-    /// No texts.
-    Other,
-    /// Texts and other values, or nothing is declared.
-    Any,
+/// The kinds of values that a schema declares, as far as they matter for a typed value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct DeclaredTypes {
+    text: bool,
+    null: bool,
+    other: bool,
 }
 
-fn declared_type(schema: &Value, root: &Value, left: usize) -> DeclaredType {
-    let Some(left) = left.checked_sub(1) else { return DeclaredType::Any };
-    let below = |schema: &Value| declared_type(schema, root, left);
-    if let Some(names) = schema.get("type") {
-        let names: Vec<&str> = match names {
-            Value::Array(list) => list.iter().filter_map(Value::as_str).collect(),
-            name => name.as_str().into_iter().collect(),
+impl DeclaredTypes {
+    /// Nothing is declared.
+    const ANY: Self = Self { text: true, null: true, other: true };
+
+    const fn of_name(name: &str) -> Self {
+        match name.as_bytes() {
+            b"string" => Self { text: true, null: false, other: false },
+            b"null" => Self { text: false, null: true, other: false },
+            _ => Self { text: false, null: false, other: true },
+        }
+    }
+
+    const fn of_value(value: &Value) -> Self {
+        match value {
+            Value::String(_) => Self::of_name("string"),
+            Value::Null => Self::of_name("null"),
+            _ => Self::of_name("object"),
+        }
+    }
+
+    /// The kinds that one of the alternatives has.
+    fn of_any(alternatives: impl Iterator<Item = Self>) -> Self {
+        let either = |one: Self, two: Self| Self {
+            text: one.text || two.text,
+            null: one.null || two.null,
+            other: one.other || two.other,
         };
-        return of_values(names.into_iter().map(|name| match name {
-            "string" => DeclaredType::Text,
-            "null" => DeclaredType::TextOrNull,
-            _ => DeclaredType::Other,
-        }));
+        alternatives.reduce(either).unwrap_or(Self::ANY)
+    }
+}
+
+fn declared_types(schema: &Value, root: &Value, left: usize) -> DeclaredTypes {
+    let Some(left) = left.checked_sub(1) else { return DeclaredTypes::ANY };
+    let below = |schema: &Value| declared_types(schema, root, left);
+    if let Some(names) = schema.get("type") {
+        let names = names.as_array().map_or(std::slice::from_ref(names), Vec::as_slice);
+        return DeclaredTypes::of_any(names.iter().filter_map(Value::as_str).map(DeclaredTypes::of_name));
     }
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
-        return of_values(values.iter().map(of_value));
+        return DeclaredTypes::of_any(values.iter().map(DeclaredTypes::of_value));
     }
     if let Some(value) = schema.get("const") {
-        return of_values(std::iter::once(of_value(value)));
+        return DeclaredTypes::of_value(value);
     }
     let reference = schema.get("$ref").and_then(Value::as_str).and_then(|name| name.strip_prefix('#'));
     if let Some(found) = reference.and_then(|pointer| root.pointer(pointer)) {
@@ -84,39 +101,11 @@ fn declared_type(schema: &Value, root: &Value, left: usize) -> DeclaredType {
     }
     for key in ["anyOf", "oneOf"] {
         if let Some(list) = schema.get(key).and_then(Value::as_array) {
-            let mut types = list.iter().map(below);
-            let first = types.next().unwrap_or(DeclaredType::Any);
-            return if types.all(|one| one == first) { first } else { DeclaredType::Any };
+            return DeclaredTypes::of_any(list.iter().map(below));
         }
     }
     let all = schema.get("allOf").and_then(Value::as_array).into_iter().flatten();
-    all.map(below).find(|one| *one != DeclaredType::Any).unwrap_or(DeclaredType::Any)
-}
-
-fn of_value(value: &Value) -> DeclaredType {
-    match value {
-        Value::String(_) => DeclaredType::Text,
-        Value::Null => DeclaredType::TextOrNull,
-        _ => DeclaredType::Other,
-    }
-}
-
-/// The type of a choice of values; null alone is no text.
-fn of_values(types: impl Iterator<Item = DeclaredType>) -> DeclaredType {
-    let (mut text, mut null, mut other) = (false, false, false);
-    for one in types {
-        match one {
-            DeclaredType::Text => text = true,
-            DeclaredType::TextOrNull => null = true,
-            _ => other = true,
-        }
-    }
-    match (text, null, other) {
-        (true, false, false) => DeclaredType::Text,
-        (true, true, false) => DeclaredType::TextOrNull,
-        (false, _, _) if null || other => DeclaredType::Other,
-        _ => DeclaredType::Any,
-    }
+    all.map(below).find(|one| *one != DeclaredTypes::ANY).unwrap_or(DeclaredTypes::ANY)
 }
 
 #[cfg(test)]
@@ -149,6 +138,11 @@ mod tests {
         }
         let optional = root(json!({ "type": ["string", "null"] }));
         assert_eq!((typed(&optional, "7"), typed(&optional, "null")), (json!("7"), Value::Null));
+        let nullable = root(json!({ "anyOf": [{ "type": "string" }, { "type": "null" }] }));
+        for text in ["123", "12e5", "true"] {
+            assert_eq!(typed(&nullable, text), json!(text));
+        }
+        assert_eq!(typed(&nullable, "null"), Value::Null);
         let circle = json!({ "properties": { "v": { "$ref": "#/properties/v" } } });
         assert_eq!(typed(&circle, "1.10"), json!("1.10"));
     }

@@ -2,10 +2,10 @@
 
 use std::cell::RefCell;
 
-use graph_web::{digests, documents, host, models, run, trust};
+use graph_web::{digests, documents, functions, host, models, run, trust};
 
 use bindings::exports::graph_host::walker::{
-    digests as digests_of, documents as documents_of, host as host_of, models as models_of, runs as runs_of,
+    digests as digests_of, documents as documents_of, functions as functions_of, host as host_of, models as models_of, runs as runs_of,
     trust as trust_of,
 };
 use bindings::graph_host::walker::types::Problem;
@@ -98,6 +98,10 @@ impl trust_of::GuestComponent for Component {
         trust::Component::under_development(bytes, &store, &item, &imports)
             .map(|taken| trust_of::Component::new(Self(taken)))
             .map_err(problem)
+    }
+
+    fn function(&self, name: String) -> trust_of::Component {
+        trust_of::Component::new(Self(self.0.function(&name)))
     }
 
     fn report(&self) -> String {
@@ -220,6 +224,31 @@ impl host_of::GuestRandom for Random {
 
     fn number(&self) -> u64 {
         self.0.borrow_mut().number()
+    }
+}
+
+impl functions_of::Guest for Walker {
+    type FunctionCall = FunctionCall;
+}
+
+struct FunctionCall(RefCell<functions::Call>);
+
+impl functions_of::GuestFunctionCall for FunctionCall {
+    fn open(types: String, params: String) -> Result<functions_of::FunctionCall, String> {
+        let opened = functions::Call::open(&types, &params)?;
+        Ok(functions_of::FunctionCall::new(Self(RefCell::new(opened))))
+    }
+
+    fn values(&self) -> String {
+        self.0.borrow_mut().values()
+    }
+
+    fn answer(&self, given: String, output: u64) -> Result<String, Problem> {
+        self.0.borrow().answer(&given, output).map_err(problem)
+    }
+
+    fn work(&self) -> u64 {
+        self.0.borrow().work()
     }
 }
 

@@ -1,5 +1,6 @@
 // `bundle.json`: everything that a run needs.
 
+import type { BundledFunction } from "./functions";
 import { fields, Refused } from "./verify";
 
 export interface TextFile {
@@ -19,6 +20,8 @@ export interface BundledComponent {
   cores: { name: string; pages: number }[];
   /** It was transpiled for imports that wait. */
   waits: boolean;
+  /** The functions of it that are called in place of its node action. */
+  functions?: BundledFunction[];
 }
 
 export interface Bundle {

@@ -2,6 +2,7 @@
 // components that call others, `host/runtime/src/executor/component_calls.rs`.
 
 import { classify, Fault } from "./fault";
+import { callFunction, outcomeOf } from "./functions";
 import { cli } from "./interfaces/cli";
 import { Files, filesystem } from "./interfaces/filesystem";
 import { http } from "./interfaces/http";
@@ -18,7 +19,7 @@ import { counts, Meter } from "./meter";
 import { failed, reported, run, type Instance, type Outcome } from "./outcome";
 import type { Call, Done, Grant, KnowledgeQuestion, Limits, LoadedComponent, LogLine, Question, RequestTold, Setup, Told, ToolTold } from "./protocol";
 import { Waits } from "./waiting_time";
-import { load, type Budget, type Walker } from "./walker";
+import { errorOf, load, words, type Budget, type FunctionCall, type Walker } from "./walker";
 
 /** The walker words the failure of a call that was too late: its entry says what it may have used. */
 const LATE_MODEL = "it ran past its deadline while it waited for a model";
@@ -33,6 +34,8 @@ interface Ready {
 /** One component that is called: that of a task, or one that another component calls. */
 interface Frame {
   component: string;
+  /** The function that is called in place of the node action. */
+  called?: string | undefined;
   activation: string;
   params: string;
   seed: Uint8Array;
@@ -49,6 +52,8 @@ interface Frame {
 interface Ended {
   outcome: Outcome;
   fuel: bigint;
+  /** Host fuel for the values of a function. */
+  work: bigint;
   /** Its time was over while it waited. */
   late: boolean;
   /** How many milliseconds it has waited. */
@@ -99,7 +104,7 @@ export class Executor {
     const deadline = played && deadlineOf(played);
     if (deadline) return { id: call.id, logs: [], report: object({ failure: failed(deadline), fuel: String(call.limits.fuel) }) };
     const budget = this.walker.models.Budget.open(call.budgets);
-    const { outcome, fuel, output, journal } = await this.perform({ ...call, played, seed: seedOf(call.seed), budget, depth: 0 });
+    const { outcome, fuel, work, output, journal } = await this.perform({ ...call, played, seed: seedOf(call.seed), budget, depth: 0 });
     budget[DISPOSE]();
     journal.finish();
     const { difference } = journal;
@@ -108,6 +113,7 @@ export class Executor {
     const report = object({
       ...answer,
       fuel: String(fuel),
+      work: work === 0n ? undefined : String(work),
       events: `[${output.events.map(({ name, payload }) => object({ name: JSON.stringify(name), payload })).join(",")}]`,
       journal: canonical(entries),
     });
@@ -120,25 +126,44 @@ export class Executor {
     const output = new Output(limits.log, (text) => this.walker.host.readJson(text));
     const limit = BigInt(limits.fuel);
     let meter: Meter | undefined;
+    let opened: FunctionCall | undefined;
     const waits = new Waits(limits.timeout);
     try {
       const ready = this.ready.get(frame.component);
       if (!ready) throw new Error(`component ${frame.component} is not in the bundle`);
       if (ready.component.waits && !hasJspi()) throw new Fault("denied", "it waits for the host, which takes JavaScript Promise Integration: this browser has none");
+      const called = frame.called === undefined ? undefined : ready.component.functions[frame.called];
+      if (frame.called !== undefined && called === undefined) throw new Error(`its function ${frame.called} is not in the bundle`);
+      if (called) {
+        try {
+          opened = this.walker.functions.FunctionCall.open(JSON.stringify(called.types), frame.params);
+        } catch (error) {
+          const refused = errorOf(error);
+          if (typeof refused !== "string") throw error;
+          return { ...outcomeOf(refused), fuel: 0n, late: false, waited: 0, output, journal };
+        }
+      }
       const grant = JSON.parse(frame.grant) as Grant;
       const counted = (meter = new Meter(limits.memory, ready.begins));
       const imports = this.imports(frame, grant, journal, output, waits, () => counted);
       const instance = await ready.instantiate(imports, counted);
       counted.begin(limit);
+      const ended = { late: false, output, journal };
+      if (called && opened) {
+        const given = await callFunction(instance, called, opened.values(), limits.output);
+        const fuel = counted.used(limit);
+        return { ...outcomeOf(answerOf(opened, given, limits.output)), fuel, waited: waits.spent(), ...ended };
+      }
       const outcome = await run(instance, frame.activation, frame.params, limits.output, (text) => this.walker.host.readJson(text));
-      return { outcome, fuel: counted.used(limit), late: false, waited: waits.spent(), output, journal };
+      return { outcome, fuel: counted.used(limit), work: 0n, waited: waits.spent(), ...ended };
     } catch (error) {
       const failure = classify(error, { stop: meter?.stop.value ?? 0, wanted: meter?.fuel.value ?? 0n, pages: meter?.pages.value ?? 0n }, limits.memory);
       // Waiting takes time and no fuel, and an attempt that asks for more of a budget of models begins again. Any other end is charged in full.
       const late = error instanceof Fault && error.category === "timeout";
       const isKnown = late || (error instanceof Fault && error.isOfModels() && limits.model_asks === true);
-      return { outcome: { failure }, fuel: isKnown && meter ? meter.used(limit) : limit, late, waited: waits.spent(), output, journal };
+      return { outcome: { failure }, fuel: isKnown && meter ? meter.used(limit) : limit, work: opened?.work() ?? 0n, late, waited: waits.spent(), output, journal };
     } finally {
+      opened?.[DISPOSE]();
       output.finish();
     }
   }
@@ -210,7 +235,7 @@ export class Executor {
     const given = { ...Object.fromEntries(activation), answers: "[]", idempotency_key: JSON.stringify(`${key}/${number}`) };
     const seed = this.walker.host.callSeed(caller.seed, BigInt(number), item);
     const budget = shared.inside(members(told.grant).get("limits") ?? "{}");
-    const ended = await this.perform({ component: told.component, activation: object(given), params, seed, clock: caller.clock, limits, grant: told.grant, budget, depth });
+    const ended = await this.perform({ component: told.component, called: told.called, activation: object(given), params, seed, clock: caller.clock, limits, grant: told.grant, budget, depth });
     const host = ended.journal.used();
     budget[DISPOSE]();
     waits.spend(ended.waited);
@@ -220,11 +245,21 @@ export class Executor {
       shared.charge(host.model);
       throw lateCall(host.model);
     }
-    const used = { fuel: ended.fuel, host, events: ended.output.events };
+    // The host's work for the callee is paid by the caller.
+    const used = { fuel: ended.fuel + ended.work, host, events: ended.output.events };
     const refused = (what: string): ToolReport => ({ result: { failure: { category: "invalid-input", message: `\`${item}\` ${what}` } }, ...used });
     if ("interrupt" in ended.outcome) return refused("asks a question, which cannot be answered inside of a call");
     if ("command" in ended.outcome) return refused("routes the graph, which it cannot do inside of a call");
-    return { result: "failure" in ended.outcome ? ended.outcome : { value: ended.outcome.result }, ...used };
+    return { result: "failure" in ended.outcome ? ended.outcome : { value: this.walker.digests.canonical(ended.outcome.result) }, ...used };
+  }
+}
+
+/** The report about what a function has given. */
+function answerOf(opened: FunctionCall, given: string, output: number): string {
+  try {
+    return opened.answer(given, BigInt(output));
+  } catch (error) {
+    throw new Error(words(error));
   }
 }
 

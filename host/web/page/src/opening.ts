@@ -108,7 +108,11 @@ export async function openBundle(base: string, tell: (news: FetchNews) => void):
       const verified = verify(BigInt(Date.now()));
       const report = JSON.parse(verified.report()) as { digest: string; not_after: number | null };
       if (report.digest !== bundled.digest) throw new Refused(`\`${bundled.item}\` is ${report.digest}, and bundle.json names ${bundled.digest}`);
-      items.set(bundled.item, { bundled, verified, notAfter: report.not_after ?? undefined, again: (recorded) => void verify(recorded) });
+      const item = { bundled, verified, notAfter: report.not_after ?? undefined, again: (recorded: bigint) => void verify(recorded) };
+      // Actions may name its version, too.
+      const ids = [bundled.item, ...(bundled.version === undefined ? [] : [`${bundled.item}@${bundled.version}`])];
+      const called = (bundled.functions ?? []).map(({ name }) => ({ ...item, verified: verified.function(name), called: name }));
+      for (const id of ids) for (const of of [item, ...called]) items.set("called" in of ? `${id}#${of.called}` : id, of);
     } catch (error) {
       problems.push(words(error));
       continue;
@@ -118,11 +122,16 @@ export async function openBundle(base: string, tell: (news: FetchNews) => void):
       problems.push(`\`${bundled.item}\` needs ${lacking.map((name) => `\`${name}\``).join(", ")}, which a page cannot give`);
       continue;
     }
-    if (components.has(bundled.digest)) continue;
+    const functions = Object.fromEntries((bundled.functions ?? []).map((one) => [one.name, one]));
+    const known = components.get(bundled.digest);
+    if (known) {
+      Object.assign(known.functions, functions);
+      continue;
+    }
     const script = text(await opened.read(`${bundled.path}/component.js`));
     const cores = await compile(opened, `${bundled.path}/`, bundled.cores.map(({ name }) => name));
     const pages = Object.fromEntries(bundled.cores.map(({ name, pages }) => [name, pages]));
-    components.set(bundled.digest, { digest: bundled.digest, script, cores, pages, waits: bundled.waits });
+    components.set(bundled.digest, { digest: bundled.digest, script, cores, pages, waits: bundled.waits, functions });
   }
   const files = new Map<string, Blob>();
   const empty = bundle.folders.map(({ host }) => host);
@@ -199,7 +208,8 @@ function planOf(bundle: Bundle, walker: Walker, items: Map<string, Item>, grants
       }
       const item = items.get(action.item_id);
       if (!item) {
-        if (!bundle.components.some(({ item: known }) => known === action.item_id)) problems.push(`\`${action.item_id}\` is not in the bundle`);
+        const path = action.item_id.replace(/[@#].*$/, "");
+        if (!bundle.components.some(({ item: known }) => known === path)) problems.push(`\`${action.item_id}\` is not in the bundle`);
         continue;
       }
       try {
@@ -239,5 +249,5 @@ function planOf(bundle: Bundle, walker: Walker, items: Map<string, Item>, grants
 
 function entryOf(item: Item, folders: string[]): PlannedItem {
   const report = JSON.parse(item.verified.report()) as { id: string; digest: string; keys: { name: string }[]; interfaces: string[] };
-  return { item: report.id, nodes: [], digest: report.digest, signers: report.keys.map(({ name }) => name), interfaces: report.interfaces, folders };
+  return { item: item.called === undefined ? report.id : `${report.id}#${item.called}`, nodes: [], digest: report.digest, signers: report.keys.map(({ name }) => name), interfaces: report.interfaces, folders };
 }

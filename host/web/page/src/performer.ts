@@ -11,6 +11,8 @@ import { problem, words, type Run, type VerifiedComponent } from "./walker";
 export interface Item {
   bundled: BundledComponent;
   verified: VerifiedComponent;
+  /** The function of the component that is meant. */
+  called?: string;
   /** When its signature ends to count, in milliseconds; none if it does not. */
   notAfter: number | undefined;
   /** Verifies it again for the recorded time of a superstep. */
@@ -80,6 +82,7 @@ export class Performer {
     const given: Call = {
       id: call,
       component: item.bundled.digest,
+      called: item.called,
       activation: effect.get("activation") ?? "{}",
       params: effect.get("params") ?? "null",
       seed: value("seed"),

@@ -1,5 +1,6 @@
 // What the page, the worker of the run and the workers of its calls tell each other.
 
+import type { BundledFunction } from "./functions";
 import type { Code } from "./walker";
 import type { Failure } from "./fault";
 import type { Plain } from "./json";
@@ -57,6 +58,8 @@ export interface LoadedComponent extends Code {
   pages: Record<string, number>;
   /** It takes JavaScript Promise Integration. */
   waits: boolean;
+  /** The functions of it that are called in place of its node action, by their names in item ids. */
+  functions: Record<string, BundledFunction>;
 }
 
 /** Sets a worker of calls up. */
@@ -74,6 +77,8 @@ export interface Setup {
 export interface Call {
   id: number;
   component: string;
+  /** The function that is called in place of the node action. */
+  called?: string | undefined;
   activation: string;
   params: string;
   seed: string;
@@ -148,7 +153,7 @@ export type Question =
   | { ask: "tool"; caller: string; item: string; depth: number };
 
 /** The component of an item that another one calls, and what it is granted; or why it is not called. */
-export type ToolTold = { component: string; grant: string } | { failure: Failure };
+export type ToolTold = { component: string; called?: string | undefined; grant: string } | { failure: Failure };
 
 export type RequestTold = { response: HttpAnswer } | { problem: HttpProblem };
 

@@ -170,7 +170,7 @@ export class Services {
     try {
       const grant = members(run.grantCall(task, item.verified, caller)).get("grant") ?? "{}";
       if (item.notAfter !== undefined && item.notAfter <= clock) item.again(BigInt(clock));
-      return { component: item.bundled.digest, grant };
+      return { component: item.bundled.digest, called: item.called, grant };
     } catch (error) {
       return refused("denied", (problem(error)?.message ?? words(error)).split("\n").join("; "));
     }

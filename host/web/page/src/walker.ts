@@ -11,6 +11,7 @@ export interface Problem {
 }
 
 export interface VerifiedComponent {
+  function(name: string): VerifiedComponent;
   report(): string;
   grant(name: string, id: string, text: string, node: string | undefined, manifest: string, folder: string): string;
 }
@@ -64,6 +65,14 @@ export interface Provider {
   failed(error: string, message: string, sent: boolean): string;
 }
 
+/** One call of a function that a component exports. */
+export interface FunctionCall {
+  [DISPOSE](): void;
+  values(): string;
+  answer(given: string, output: bigint): string;
+  work(): bigint;
+}
+
 export interface Random {
   bytes(length: number): Uint8Array;
   number(): bigint;
@@ -90,6 +99,7 @@ export interface Walker {
     Random: new (seed: Uint8Array) => Random;
     Outgoing: { open(grant: string, secrets: [string, string][]): Outgoing };
   };
+  functions: { FunctionCall: { open(types: string, params: string): FunctionCall } };
   models: {
     usedIn(entry: string): string;
     Budget: { open(limits: string[]): Budget };

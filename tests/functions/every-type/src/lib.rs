@@ -2,7 +2,7 @@
 
 wit_bindgen::generate!({ world: "library", path: "wit", generate_all });
 
-use exports::acme::types::{chance, echo, ends, things};
+use exports::acme::types::{chance, echo, ends, forms, things};
 
 struct Library;
 
@@ -86,6 +86,56 @@ impl ends::Guest for Library {
 
     fn large(bytes: u32) -> Vec<u8> {
         vec![0; bytes as usize]
+    }
+}
+
+impl forms::Guest for Library {
+    fn echo_counts(v: forms::Counts) -> forms::Counts {
+        v
+    }
+
+    fn echo_many(v: forms::Many) -> forms::Many {
+        v
+    }
+
+    fn echo_deep(v: Option<Option<Option<u8>>>) -> Option<Option<Option<u8>>> {
+        v
+    }
+
+    fn echo_arrays(v: forms::Arrays) -> forms::Arrays {
+        v
+    }
+
+    fn echo_choices(v: Vec<forms::Choice>) -> Vec<forms::Choice> {
+        v
+    }
+
+    fn join(
+        a: String,
+        b: u8,
+        c: i64,
+        d: f32,
+        e: Vec<String>,
+        f: Option<u8>,
+        g: (u8, String),
+        h: bool,
+        i: char,
+        j: f64,
+        k: u64,
+    ) -> String {
+        format!("{a:?} {b} {c} {d:?} {e:?} {f:?} {g:?} {h} {i:?} {j:?} {k}")
+    }
+
+    fn fail() -> Result<u8, forms::Counts> {
+        Err(forms::Counts { to_string: "a text".to_owned(), http_status: 404, a1: u64::MAX, constructor: None })
+    }
+
+    fn fail_silently() -> Result<u8, ()> {
+        Err(())
+    }
+
+    fn look_again(how: u8) -> forms::Looked {
+        <Self as ends::Guest>::look(how)
     }
 }
 

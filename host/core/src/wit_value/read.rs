@@ -1,16 +1,17 @@
-//! Values of WIT types, made of JSON.
+//! Values, made of JSON.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use graph_core::diagnostic::{excerpt, nearest};
-use graph_core::work::{Exhausted, Meter, rates};
 use serde_json::{Map, Number, Value};
-use wasmtime::component::types::{Field, Flags, Record, Variant};
-use wasmtime::component::{Type, Val};
 
-use super::list::Signature;
-use super::{ERR, INFINITY, NEGATIVE_INFINITY, NEGATIVE_ZERO, NOT_A_NUMBER, OK, SOME, can_be_null};
+use super::{
+    ERR, INFINITY, NEGATIVE_INFINITY, NEGATIVE_ZERO, NOT_A_NUMBER, OK, SOME, Signature, WitType, WitValue,
+    can_be_null,
+};
+use crate::diagnostic::{excerpt, nearest};
+use crate::json::canonical_string;
+use crate::work::{Exhausted, Meter, rates};
 
 /// How many values one call may have: each takes 40 bytes or more in memory, and as JSON perhaps two.
 const MOST_VALUES: usize = 1 << 20;
@@ -45,7 +46,11 @@ impl fmt::Display for Place {
 
 /// The arguments of a function, from an object with its parameters by name. A parameter that is an option may be left out. Each value is
 /// charged before it is made, with the names that are looked at for it and that it gets.
-pub(super) fn arguments(signature: &Signature, params: &Value, meter: &Meter) -> Result<Vec<Val>, Mismatch> {
+pub(super) fn arguments(
+    signature: &Signature,
+    params: &Value,
+    meter: &Meter,
+) -> Result<Vec<WitValue>, Mismatch> {
     let mut reader = Reader { place: Place::default(), left: MOST_VALUES, meter };
     let empty = Map::new();
     let members = match params {
@@ -118,103 +123,106 @@ impl Reader<'_> {
         self.meter.charge_each(name.len(), 2 * rates::BYTE)
     }
 
-    fn member(&mut self, members: &Map<String, Value>, name: &str, ty: &Type) -> Result<Val, Mismatch> {
+    fn member(
+        &mut self,
+        members: &Map<String, Value>,
+        name: &str,
+        ty: &WitType,
+    ) -> Result<WitValue, Mismatch> {
         // The name is written into the place, too.
         self.name(name)?;
         self.meter.charge(rates::LOOKUP)?;
         match (members.get(name), ty) {
             (Some(value), _) => self.inside(self.key(name), |reader| reader.value(value, ty)),
-            (None, Type::Option(_)) => Ok(Val::Option(None)),
+            (None, WitType::Option(_)) => Ok(WitValue::Option(None)),
             (None, _) => Err(self.wrong(format!("`{}` is missing", excerpt(name)))),
         }
     }
 
-    fn value(&mut self, json: &Value, ty: &Type) -> Result<Val, Mismatch> {
+    fn value(&mut self, json: &Value, ty: &WitType) -> Result<WitValue, Mismatch> {
         self.left = self
             .left
             .checked_sub(1)
             .ok_or_else(|| self.wrong(format!("there are more than {MOST_VALUES} values")))?;
         self.meter.charge(rates::VALUE)?;
         Ok(match ty {
-            Type::List(list) => Val::List(self.elements(json, &list.ty())?),
-            Type::FixedLengthList(list) => {
-                let count = list.len() as usize;
-                self.counted(json, count)?;
-                Val::FixedLengthList(self.elements(json, &list.ty())?)
+            WitType::List(element) => WitValue::List(self.elements(json, element)?),
+            WitType::FixedLengthList(element, count) => {
+                self.counted(json, *count as usize)?;
+                WitValue::FixedLengthList(self.elements(json, element)?)
             }
-            Type::Tuple(tuple) => {
-                let values = self.counted(json, tuple.types().len())?;
-                let each = values.iter().zip(tuple.types()).enumerate();
+            WitType::Tuple(types) => {
+                let values = self.counted(json, types.len())?;
+                let each = values.iter().zip(types).enumerate();
                 let each = each.map(|(at, (value, ty))| {
-                    self.inside(format_args!("[{at}]"), |reader| reader.value(value, &ty))
+                    self.inside(format_args!("[{at}]"), |reader| reader.value(value, ty))
                 });
-                Val::Tuple(each.collect::<Result<_, _>>()?)
+                WitValue::Tuple(each.collect::<Result<_, _>>()?)
             }
-            Type::Record(record) => Val::Record(self.record(json, record)?),
-            Type::Variant(variant) => self.variant(json, variant)?,
-            Type::Enum(cases) => {
+            WitType::Record(fields) => WitValue::Record(self.record(json, fields)?),
+            WitType::Variant(cases) => self.variant(json, cases)?,
+            WitType::Enum(cases) => {
                 let name = self.text(json)?;
                 self.name(name)?;
-                self.position(cases.names(), name)?.ok_or_else(|| self.unknown_case(name, cases.names()))?;
-                Val::Enum(name.to_owned())
+                self.position(names(cases), name)?.ok_or_else(|| self.unknown_case(name, names(cases)))?;
+                WitValue::Enum(name.to_owned())
             }
-            Type::Flags(flags) => self.flags(json, flags)?,
-            Type::Option(option) => {
-                let ty = option.ty();
-                match json {
-                    Value::Null => Val::Option(None),
-                    json if can_be_null(&ty) => {
-                        let inner = self.only_member(json, &[SOME])?.1;
-                        let value = self.inside(self.key(SOME), |reader| reader.value(inner, &ty))?;
-                        Val::Option(Some(Box::new(value)))
-                    }
-                    json => Val::Option(Some(Box::new(self.value(json, &ty)?))),
+            WitType::Flags(flags) => self.flags(json, flags)?,
+            WitType::Option(ty) => match json {
+                Value::Null => WitValue::Option(None),
+                json if can_be_null(ty) => {
+                    let inner = self.only_member(json, &[SOME])?.1;
+                    let value = self.inside(self.key(SOME), |reader| reader.value(inner, ty))?;
+                    WitValue::Option(Some(Box::new(value)))
                 }
-            }
-            Type::Result(result) => {
+                json => WitValue::Option(Some(Box::new(self.value(json, ty)?))),
+            },
+            WitType::Result(ok, err) => {
                 let (key, inner) = self.only_member(json, &[OK, ERR])?;
-                let ty = if key == OK { result.ok() } else { result.err() };
+                let ty = if key == OK { ok } else { err };
                 let value = self.inside(self.key(key), |reader| match ty {
-                    Some(ty) => reader.value(inner, &ty).map(|value| Some(Box::new(value))),
+                    Some(ty) => reader.value(inner, ty).map(|value| Some(Box::new(value))),
                     None if inner.is_null() => Ok(None),
                     None => Err(reader.expected("null", inner)),
                 })?;
-                Val::Result(if key == OK { Ok(value) } else { Err(value) })
+                WitValue::Result(if key == OK { Ok(value) } else { Err(value) })
             }
             scalar => return self.scalar(json, scalar),
         })
     }
 
-    fn scalar(&self, json: &Value, ty: &Type) -> Result<Val, Mismatch> {
+    fn scalar(&self, json: &Value, ty: &WitType) -> Result<WitValue, Mismatch> {
         Ok(match ty {
-            Type::Bool => Val::Bool(json.as_bool().ok_or_else(|| self.expected("true or false", json))?),
-            Type::S8 => Val::S8(self.signed(json, i8::MIN, i8::MAX)?),
-            Type::U8 => Val::U8(self.unsigned(json, u8::MAX)?),
-            Type::S16 => Val::S16(self.signed(json, i16::MIN, i16::MAX)?),
-            Type::U16 => Val::U16(self.unsigned(json, u16::MAX)?),
-            Type::S32 => Val::S32(self.signed(json, i32::MIN, i32::MAX)?),
-            Type::U32 => Val::U32(self.unsigned(json, u32::MAX)?),
-            Type::S64 => Val::S64(self.signed(json, i64::MIN, i64::MAX)?),
-            Type::U64 => Val::U64(self.unsigned(json, u64::MAX)?),
-            Type::Float32 => self.single(json)?,
-            Type::Float64 => Val::Float64(self.double(json)?),
-            Type::Char => {
+            WitType::Bool => {
+                WitValue::Bool(json.as_bool().ok_or_else(|| self.expected("true or false", json))?)
+            }
+            WitType::S8 => WitValue::S8(self.signed(json, i8::MIN, i8::MAX)?),
+            WitType::U8 => WitValue::U8(self.unsigned(json, u8::MAX)?),
+            WitType::S16 => WitValue::S16(self.signed(json, i16::MIN, i16::MAX)?),
+            WitType::U16 => WitValue::U16(self.unsigned(json, u16::MAX)?),
+            WitType::S32 => WitValue::S32(self.signed(json, i32::MIN, i32::MAX)?),
+            WitType::U32 => WitValue::U32(self.unsigned(json, u32::MAX)?),
+            WitType::S64 => WitValue::S64(self.signed(json, i64::MIN, i64::MAX)?),
+            WitType::U64 => WitValue::U64(self.unsigned(json, u64::MAX)?),
+            WitType::F32 => self.single(json)?,
+            WitType::F64 => WitValue::F64(self.double(json)?),
+            WitType::Char => {
                 let mut characters = json.as_str().unwrap_or_default().chars();
                 match (characters.next(), characters.next()) {
-                    (Some(character), None) => Val::Char(character),
+                    (Some(character), None) => WitValue::Char(character),
                     _ => return Err(self.expected("a text of one character", json)),
                 }
             }
-            Type::String => {
+            WitType::String => {
                 let text = self.text(json)?;
                 self.meter.charge_each(text.len(), rates::BYTE)?;
-                Val::String(text.to_owned())
+                WitValue::String(text.to_owned())
             }
             _ => return Err(self.wrong("its type has no JSON".to_owned())),
         })
     }
 
-    fn variant(&mut self, json: &Value, variant: &Variant) -> Result<Val, Mismatch> {
+    fn variant(&mut self, json: &Value, cases: &[(String, Option<WitType>)]) -> Result<WitValue, Mismatch> {
         let member = json.as_object().filter(|members| members.len() == 1);
         let (name, payload) = match (json, member.and_then(|members| members.iter().next())) {
             (Value::String(name), _) => (name, None),
@@ -222,12 +230,11 @@ impl Reader<'_> {
             _ => return Err(self.expected("a case: its name, or an object with its name", json)),
         };
         self.name(name)?;
-        let names = || variant.cases().map(|case| case.name);
+        let names = || cases.iter().map(|(name, _)| name.as_str());
         let at = self.position(names(), name)?;
-        let case = at.and_then(|at| variant.cases().nth(at));
-        let case = case.ok_or_else(|| self.unknown_case(name, names()))?;
-        match (case.ty, payload) {
-            (None, None) => Ok(Val::Variant(name.clone(), None)),
+        let (_, ty) = at.and_then(|at| cases.get(at)).ok_or_else(|| self.unknown_case(name, names()))?;
+        match (ty, payload) {
+            (None, None) => Ok(WitValue::Variant(name.clone(), None)),
             (None, Some(_)) => {
                 let name = excerpt(name);
                 Err(self.wrong(format!("the case `{name}` has no value: write `\"{name}\"`")))
@@ -237,27 +244,27 @@ impl Reader<'_> {
                 Err(self.wrong(format!("the case `{name}` has a value: write {{\"{name}\": ..}}")))
             }
             (Some(ty), Some(payload)) => {
-                let value = self.inside(self.key(name), |reader| reader.value(payload, &ty))?;
-                Ok(Val::Variant(name.clone(), Some(Box::new(value))))
+                let value = self.inside(self.key(name), |reader| reader.value(payload, ty))?;
+                Ok(WitValue::Variant(name.clone(), Some(Box::new(value))))
             }
         }
     }
 
-    fn flags(&self, json: &Value, flags: &Flags) -> Result<Val, Mismatch> {
+    fn flags(&self, json: &Value, flags: &[String]) -> Result<WitValue, Mismatch> {
         let Value::Array(values) = json else { return Err(self.expected("a list of names", json)) };
         let mut set = BTreeMap::new();
         for value in values {
             let name = self.text(value)?;
             self.meter.charge(rates::LOOKUP)?;
             self.name(name)?;
-            let at = self.position(flags.names(), name)?;
-            let at = at.ok_or_else(|| self.unknown_case(name, flags.names()))?;
+            let at = self.position(names(flags), name)?;
+            let at = at.ok_or_else(|| self.unknown_case(name, names(flags)))?;
             if set.insert(at, name).is_some() {
                 return Err(self.wrong(format!("`{}` is there twice", excerpt(name))));
             }
         }
         // In the order of the type. What is not set is not copied.
-        Ok(Val::Flags(set.into_values().map(str::to_owned).collect()))
+        Ok(WitValue::Flags(set.into_values().map(str::to_owned).collect()))
     }
 
     /// The place of a name among those of a type.
@@ -306,7 +313,7 @@ impl Reader<'_> {
         })
     }
 
-    fn elements(&mut self, json: &Value, ty: &Type) -> Result<Vec<Val>, Mismatch> {
+    fn elements(&mut self, json: &Value, ty: &WitType) -> Result<Vec<WitValue>, Mismatch> {
         let Value::Array(values) = json else { return Err(self.expected("a list", json)) };
         if values.len() > self.left {
             return Err(self.wrong(format!("there are more than {MOST_VALUES} values")));
@@ -326,11 +333,15 @@ impl Reader<'_> {
         }
     }
 
-    fn record(&mut self, json: &Value, record: &Record) -> Result<Vec<(String, Val)>, Mismatch> {
+    fn record(
+        &mut self,
+        json: &Value,
+        fields: &[(String, WitType)],
+    ) -> Result<Vec<(String, WitValue)>, Mismatch> {
         let Value::Object(members) = json else { return Err(self.expected("an object", json)) };
-        self.no_others(members, || record.fields().map(|field| field.name))?;
-        let field = |Field { name, ty }: Field<'_>| Ok((name.to_owned(), self.member(members, name, &ty)?));
-        record.fields().map(field).collect()
+        self.no_others(members, || fields.iter().map(|(name, _)| name.as_str()))?;
+        let field = |(name, ty): &(String, WitType)| Ok((name.clone(), self.member(members, name, ty)?));
+        fields.iter().map(field).collect()
     }
 
     fn signed<T: TryFrom<i64> + Copy + fmt::Display>(
@@ -366,15 +377,20 @@ impl Reader<'_> {
         }
     }
 
-    fn single(&self, json: &Value) -> Result<Val, Mismatch> {
+    fn single(&self, json: &Value) -> Result<WitValue, Mismatch> {
         let double = self.double(json)?;
         #[allow(clippy::cast_possible_truncation, reason = "the nearest number of that type is meant")]
         let single = double as f32;
         if single.is_infinite() && double.is_finite() {
             return Err(self.expected("a number that 32 bits hold", json));
         }
-        Ok(Val::Float32(single))
+        Ok(WitValue::F32(single))
     }
+}
+
+/// The names of cases or flags.
+fn names(names: &[String]) -> impl Iterator<Item = &str> {
+    names.iter().map(String::as_str)
 }
 
 /// A number that is written with a fraction or an exponent, and is an integer nevertheless.
@@ -402,7 +418,8 @@ fn shown(json: &Value) -> String {
     match json {
         Value::Null => "null".to_owned(),
         Value::Bool(value) => value.to_string(),
-        Value::Number(value) => value.to_string(),
+        // As records have it: the words do not depend on whether the run was restored in between.
+        number @ Value::Number(_) => canonical_string(number),
         Value::String(text) => format!("the text `{}`", excerpt(text)),
         Value::Array(values) => format!("a list of {} values", values.len()),
         Value::Object(_) => "an object".to_owned(),

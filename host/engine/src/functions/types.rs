@@ -1,0 +1,147 @@
+//! The types of functions, read of a component within bounds.
+
+use graph_core::wit_value::WitType;
+use wasmtime::component::Type;
+
+/// How many types one function may have, written out. A type can name another one many times, and so be much larger written out than
+/// in the component.
+const MOST_TYPES: usize = 4096;
+/// How deep types may nest.
+const DEEPEST: usize = 32;
+/// How many bytes the names of a component's functions and the schemas of them may have together, written out: an envelope, which has them
+/// all, is no larger. A type is written out, with its names, for each use of it.
+const MOST_BYTES: usize = 3 << 20;
+/// What each type counts for, apart from the names in it.
+const TYPE_BYTES: usize = 24;
+/// What each name counts for, apart from its letters: its quotes and a comma.
+const NAME_BYTES: usize = 3;
+
+/// Why a type is not written out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum TooLarge {
+    #[error("is or holds {0}, for which there is no JSON")]
+    NoJson(&'static str),
+    #[error("nests deeper than {DEEPEST} types")]
+    Depth,
+    #[error("has more than {MOST_TYPES} types, written out")]
+    Types,
+    #[error("takes too much, written out: {0}")]
+    Room(#[from] NoRoom),
+}
+
+/// What a component's functions are called, and take and give, is too large to be written out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the names and types of its functions have more than {MOST_BYTES} bytes together, where each type is written out for each use"
+)]
+pub struct NoRoom;
+
+/// The bytes that names and schemas of functions may still have. What is written is counted before it is written.
+pub(super) struct Room {
+    left: usize,
+}
+
+impl Room {
+    pub(super) fn of_one_component() -> Self {
+        Self { left: MOST_BYTES }
+    }
+
+    pub(super) fn take(&mut self, bytes: usize) -> Result<(), NoRoom> {
+        self.left = self.left.checked_sub(bytes).ok_or(NoRoom)?;
+        Ok(())
+    }
+
+    /// Takes the room of a name for each time that it is written.
+    pub(super) fn name(&mut self, name: &str, times: usize) -> Result<(), NoRoom> {
+        self.take(name.len().saturating_add(NAME_BYTES).saturating_mul(times))
+    }
+}
+
+/// Writes out the types of one function.
+pub(super) struct Types<'r> {
+    room: &'r mut Room,
+    left: usize,
+    depth: usize,
+}
+
+impl<'r> Types<'r> {
+    pub(super) fn new(room: &'r mut Room) -> Self {
+        Self { room, left: MOST_TYPES, depth: 0 }
+    }
+
+    /// Takes the room of a parameter's name, which a schema has twice: among the properties, and among those that are required.
+    pub(super) fn param(&mut self, name: &str) -> Result<(), TooLarge> {
+        Ok(self.room.name(name, 2)?)
+    }
+
+    /// The names of cases or flags.
+    fn names<'n>(&mut self, names: impl Iterator<Item = &'n str>) -> Result<Vec<String>, NoRoom> {
+        names.map(|name| self.room.name(name, 1).map(|()| name.to_owned())).collect()
+    }
+
+    /// A type, written out.
+    pub(super) fn of(&mut self, ty: &Type) -> Result<WitType, TooLarge> {
+        self.left = self.left.checked_sub(1).ok_or(TooLarge::Types)?;
+        if self.depth == DEEPEST {
+            return Err(TooLarge::Depth);
+        }
+        self.room.take(TYPE_BYTES)?;
+        self.depth += 1;
+        let written = self.written(ty);
+        self.depth -= 1;
+        written
+    }
+
+    fn boxed(&mut self, ty: Option<Type>) -> Result<Option<Box<WitType>>, TooLarge> {
+        ty.map(|ty| self.of(&ty).map(Box::new)).transpose()
+    }
+
+    fn written(&mut self, ty: &Type) -> Result<WitType, TooLarge> {
+        Ok(match ty {
+            Type::Bool => WitType::Bool,
+            Type::S8 => WitType::S8,
+            Type::U8 => WitType::U8,
+            Type::S16 => WitType::S16,
+            Type::U16 => WitType::U16,
+            Type::S32 => WitType::S32,
+            Type::U32 => WitType::U32,
+            Type::S64 => WitType::S64,
+            Type::U64 => WitType::U64,
+            Type::Float32 => WitType::F32,
+            Type::Float64 => WitType::F64,
+            Type::Char => WitType::Char,
+            Type::String => WitType::String,
+            Type::List(list) => WitType::List(Box::new(self.of(&list.ty())?)),
+            Type::FixedLengthList(list) => {
+                WitType::FixedLengthList(Box::new(self.of(&list.ty())?), list.len())
+            }
+            Type::Tuple(tuple) => {
+                WitType::Tuple(tuple.types().map(|ty| self.of(&ty)).collect::<Result<_, _>>()?)
+            }
+            Type::Record(record) => {
+                let fields = record.fields().map(|field| -> Result<_, TooLarge> {
+                    self.room.name(field.name, 2)?;
+                    Ok((field.name.to_owned(), self.of(&field.ty)?))
+                });
+                WitType::Record(fields.collect::<Result<_, _>>()?)
+            }
+            Type::Variant(variant) => {
+                let cases = variant.cases().map(|case| -> Result<_, TooLarge> {
+                    self.room.take(TYPE_BYTES)?;
+                    self.room.name(case.name, if case.ty.is_some() { 2 } else { 1 })?;
+                    Ok((case.name.to_owned(), case.ty.map(|ty| self.of(&ty)).transpose()?))
+                });
+                WitType::Variant(cases.collect::<Result<_, _>>()?)
+            }
+            Type::Enum(cases) => WitType::Enum(self.names(cases.names())?),
+            Type::Flags(flags) => WitType::Flags(self.names(flags.names())?),
+            Type::Option(option) => WitType::Option(Box::new(self.of(&option.ty())?)),
+            Type::Result(result) => WitType::Result(self.boxed(result.ok())?, self.boxed(result.err())?),
+            Type::Own(_) | Type::Borrow(_) => return Err(TooLarge::NoJson("a resource")),
+            Type::Map(_) => return Err(TooLarge::NoJson("a map")),
+            Type::Future(_) => return Err(TooLarge::NoJson("a future")),
+            Type::Stream(_) => return Err(TooLarge::NoJson("a stream")),
+            Type::ErrorContext => return Err(TooLarge::NoJson("an error context")),
+        })
+    }
+}
