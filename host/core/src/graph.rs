@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::capability::DispatchPatterns;
 use crate::compat::Dialect;
 use crate::condition::Condition;
 use crate::digest::Digest;
@@ -91,13 +92,22 @@ pub struct Graph {
 pub(crate) struct GraphNames {
     nodes: BTreeMap<String, NodeIndex>,
     channels: BTreeMap<String, usize>,
+    /// The nodes with a condition on an edge that reads `node`.
+    reading_node: BTreeSet<NodeIndex>,
 }
 
 impl GraphNames {
     pub(crate) fn of(nodes: &[Node], channels: &[Channel]) -> Self {
-        let nodes = (0..).map(NodeIndex).zip(nodes).map(|(index, node)| (node.name.clone(), index));
+        let indexed = || (0..).map(NodeIndex).zip(nodes);
         let channels = channels.iter().enumerate().map(|(at, channel)| (channel.name.clone(), at));
-        Self { nodes: nodes.collect(), channels: channels.collect() }
+        Self {
+            nodes: indexed().map(|(index, node)| (node.name.clone(), index)).collect(),
+            channels: channels.collect(),
+            reading_node: indexed()
+                .filter(|(_, node)| node.next.reads_node())
+                .map(|(index, _)| index)
+                .collect(),
+        }
     }
 }
 
@@ -115,6 +125,11 @@ impl Graph {
     /// The declared channel of that name.
     pub fn channel(&self, name: &str) -> Option<&Channel> {
         self.names.channels.get(name).and_then(|at| self.channels.get(*at))
+    }
+
+    /// Reports whether a condition on an edge of a node reads `node`.
+    pub fn edges_read_node(&self, index: NodeIndex) -> bool {
+        self.names.reading_node.contains(&index)
     }
 
     /// All nodes with their indices, in document order.
@@ -289,6 +304,15 @@ pub enum Next {
     First(Vec<Edge>),
 }
 
+impl Next {
+    /// Reports whether a condition reads `node`.
+    fn reads_node(&self) -> bool {
+        let Self::First(edges) = self else { return false };
+        let conditions = edges.iter().filter_map(|edge| edge.when.as_ref());
+        conditions.flat_map(Condition::paths).any(|path| path.root() == "node")
+    }
+}
+
 /// An edge of a list, of which the first whose condition holds is taken.
 #[derive(Debug)]
 pub struct Edge {
@@ -384,8 +408,8 @@ impl CommandGrant {
 /// A node's `capabilities`: a further narrowing of the manifest's grants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeCapabilities {
-    /// Dispatch patterns; `None` does not narrow dispatch.
-    pub dispatch: Option<Vec<String>>,
+    /// Dispatch patterns; `None` does not narrow dispatch. A list with a text that is no pattern permits nothing.
+    pub dispatch: Option<DispatchPatterns>,
     /// The capability kinds (`filesystem`, `clocks`, `random`, …) that stay; `None` does not narrow them.
     pub interfaces: Option<Vec<String>>,
 }

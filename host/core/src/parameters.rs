@@ -10,7 +10,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::capability::{DispatchPattern, Manifest};
+use crate::capability::{DispatchPattern, DispatchPatterns, Manifest};
 use crate::compat::Dialect;
 use crate::graph::Graph;
 use crate::schema::{InputSchema, SchemaFailure, SchemaProblem};
@@ -169,7 +169,9 @@ impl Parameters {
     #[must_use]
     pub fn narrow(&self, manifest: &Manifest, level: u32) -> Manifest {
         let deepest = self.depth.map(|depth| level.saturating_add(depth));
-        manifest.narrowed_to(self.capabilities.as_deref(), deepest)
+        // They were read as patterns already; what could not be read would permit nothing.
+        let own = self.capabilities.as_ref().map(|own| DispatchPatterns::parse(own).unwrap_or_default());
+        manifest.narrowed_to(own.as_ref(), deepest)
     }
 }
 
@@ -178,7 +180,7 @@ pub fn allowed(graph: &Graph, inputs: &Value, manifest: &Manifest) -> Manifest {
     let empty = Map::new();
     match Parameters::read(graph, inputs.as_object().unwrap_or(&empty)) {
         Ok(parameters) => parameters.narrow(manifest, 0),
-        Err(_) => manifest.narrowed_to(Some(&[]), Some(0)),
+        Err(_) => manifest.narrowed_to(Some(&DispatchPatterns::deny_all()), Some(0)),
     }
 }
 

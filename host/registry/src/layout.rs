@@ -10,6 +10,7 @@ use graph_core::digest::Digest;
 use graph_core::json::{self, TreeLimit};
 use graph_held::{DRAFT, DRAFT_END, FilePlace, FolderPlace, HeldFolder, Opening, Refusal, Written};
 
+use crate::budget::TransferBudget;
 use crate::manifest::{Descriptor, Index, MOST_MANIFEST, Manifest, annotation, media};
 use crate::reference::LAYOUT;
 use crate::transport::{
@@ -29,6 +30,8 @@ const MOST_LOOKED_AT: usize = 1_000;
 pub struct Layout {
     folder: FolderPlace,
     blobs: FolderPlace,
+    /// The limit on time, for a directory that a stranger may have filled.
+    budget: Option<TransferBudget>,
 }
 
 /// The properties of all files of a layout.
@@ -39,7 +42,19 @@ impl Layout {
     pub fn new(folder: &Path) -> Self {
         let folder = FolderPlace::at(folder);
         let blobs = folder.child("blobs").child("sha256");
-        Self { folder, blobs }
+        Self { folder, blobs, budget: None }
+    }
+
+    /// Sets a limit on the time that reading takes, together with everything else that has this budget. A single file of
+    /// the layout is read to its end.
+    #[must_use]
+    pub fn within(self, budget: &TransferBudget) -> Self {
+        Self { budget: Some(budget.clone()), ..self }
+    }
+
+    /// Checks that there is time left for reading something.
+    fn check_time(&self, what: &str) -> Result<(), TransportError> {
+        self.budget.as_ref().map_or(Ok(()), |budget| budget.time_left(what, &self.place()).map(|_| ()))
     }
 
     /// Reads the `index.json` of the directory, of at most [`MOST_MANIFEST`] bytes.
@@ -69,6 +84,7 @@ impl Layout {
     }
 
     fn read(&self, what: &str, file: &FilePlace, most: u64) -> Result<Vec<u8>, TransportError> {
+        self.check_time(what)?;
         file.read(most).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
                 TransportError::NotFound { what: what.to_owned(), place: self.place(), listing: None }
@@ -221,6 +237,7 @@ impl Transport for Layout {
                     return Err(TransportError::CutOff { what, place, most: looked_at, unit: "manifests" });
                 }
                 looked_at += 1;
+                self.check_time("the referrers")?;
                 if let Some(manifest) = self.manifest_of(listed)
                     && manifest.subject.as_ref().is_some_and(|about| about.digest == *subject)
                 {
@@ -241,6 +258,7 @@ impl Transport for Layout {
         for listed in &self.index()?.manifests {
             let name = listed.annotations.get(annotation::REF_NAME);
             let Some(subject) = name.and_then(|name| subject_of_tag(name)) else { continue };
+            self.check_time("the referrers")?;
             let read = self.read("a list of referrers", &self.blob_file(&listed.digest), MOST_MANIFEST);
             let Ok(read) = read else { continue };
             bytes += read.len();
@@ -512,6 +530,25 @@ mod tests {
         fs::write(folder.join("oci-layout"), VERSION).unwrap();
         fs::write(folder.join("index.json"), index.to_bytes()).unwrap();
         Layout::new(folder)
+    }
+
+    #[test]
+    fn no_file_is_read_once_the_time_is_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout::new(folder.path());
+        let digest = layout.put_manifest(&manifest(b"one", None), Some("a:1.0.0")).unwrap();
+        let late = layout.within(&TransferBudget::new(std::time::Duration::ZERO, u64::MAX));
+        let ends: [Result<(), TransportError>; 6] = [
+            late.index().map(drop),
+            late.manifest(Wanted::Tag("a:1.0.0")).map(drop),
+            late.blob(&digest, 1 << 20).map(drop),
+            late.tags().map(drop),
+            late.referrers(&digest, "x/y").map(drop),
+            late.all_referrers("x/y").map(drop),
+        ];
+        for end in ends {
+            assert!(matches!(end, Err(TransportError::Timeout { seconds: 0, .. })), "{end:?}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@
 pub mod answer;
 pub mod artifact;
 pub mod attach;
+pub mod budget;
 pub mod companions;
 #[cfg(feature = "http")]
 pub mod http;

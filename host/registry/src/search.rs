@@ -60,7 +60,7 @@ pub fn offers(place: &Reference, options: &Options) -> Result<Offers, TransportE
     };
     match &place.place {
         Location::Layout { folder } => {
-            let layout = Layout::new(folder);
+            let layout = Layout::new(folder).within(options.budget());
             for listed in layout.index()?.manifests {
                 let Some(name) = listed.annotations.get(annotation::REF_NAME) else { continue };
                 if listed.media_type != media::MANIFEST {

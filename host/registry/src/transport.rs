@@ -214,7 +214,7 @@ pub fn open(reference: &Reference, options: &Options) -> Result<Box<dyn Transpor
         Location::Registry { host, repository } => {
             Box::new(Registry::new(host, options)?.repository(repository))
         }
-        Location::Layout { folder } => Box::new(Layout::new(folder)),
+        Location::Layout { folder } => Box::new(Layout::new(folder).within(options.budget())),
     })
 }
 
@@ -256,6 +256,7 @@ pub(crate) fn listed(manifest: &Manifest, bytes: &[u8]) -> Descriptor {
 }
 
 /// Returns the number of bytes to read in order to notice that a limit is exceeded.
+#[cfg(feature = "http")]
 pub(crate) const fn one_more(most: u64) -> u64 {
     most.saturating_add(1)
 }

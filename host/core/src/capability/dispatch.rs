@@ -1,12 +1,16 @@
 //! Which items may be dispatched: patterns over capability names, in Rye's grammar.
 
 use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::diagnostic::{excerpt, nearest};
+use crate::digest::Digest;
 use crate::graph::{ItemType, Primary};
 use crate::id::{ItemId, function_of, is_function, path_of, without_function, without_version};
+use crate::json;
 
 /// The longest pattern, in bytes.
 const LONGEST: usize = 512;
@@ -37,8 +41,9 @@ pub fn capability_name(primary: Primary, item_type: ItemType, item_id: &str) -> 
 #[serde(try_from = "String", into = "String")]
 pub struct DispatchPattern {
     written: String,
-    /// The pattern before `#`.
-    compiled: glob::Pattern,
+    /// The pattern before `#`, with one `*` for several and `.` for `/`. A compiled [`glob::Pattern`] takes 32 bytes for each
+    /// of its characters, and runs hold as many patterns as documents and manifests list.
+    glob: Box<str>,
     function: Option<String>,
 }
 
@@ -108,16 +113,18 @@ impl DispatchPattern {
             return fail("a part between two dots is empty".to_owned(), EXAMPLE);
         }
         match compile(name) {
-            Ok(compiled) => {
-                Ok(Self { written: text.to_owned(), compiled, function: function.map(str::to_owned) })
-            }
+            Ok(compiled) => Ok(Self {
+                written: text.to_owned(),
+                glob: compiled.as_str().into(),
+                function: function.map(str::to_owned),
+            }),
             Err(reason) => fail(reason, "a set is written `[abc]`, `[a-z]` or `[!a]`"),
         }
     }
 
     /// Whether the pattern covers a capability name.
     pub(crate) fn matches(&self, name: &str) -> bool {
-        self.function.as_deref() == function_of(name) && self.compiled.matches(without_function(name))
+        self.function.as_deref() == function_of(name) && covers_all(&self.glob, without_function(name))
     }
 
     /// About how much memory the text and what was made of it take.
@@ -127,12 +134,12 @@ impl DispatchPattern {
 
     /// Whether the pattern covers some name below this one.
     fn covers_below(&self, name: &str) -> bool {
-        self.function.is_none() && covers_some(self.compiled.as_str(), &format!("{name}."))
+        self.function.is_none() && covers_some(&self.glob, &format!("{name}."))
     }
 
     /// Whether the pattern is one name, without wildcards.
     fn is_plain(&self) -> bool {
-        !self.compiled.as_str().contains(['*', '?', '['])
+        !self.glob.contains(['*', '?', '['])
     }
 
     /// The function of a component that the pattern names after `#`.
@@ -182,16 +189,100 @@ pub(super) fn compile(pattern: &str) -> Result<glob::Pattern, String> {
     glob::Pattern::new(&single).map_err(|error| error.msg.to_owned())
 }
 
-/// Whether a pattern covers some text that begins with `prefix` and is longer than it.
+/// A part of a pattern. Patterns and the names that they cover are ASCII.
+#[derive(Clone, Copy)]
+enum Part<'p> {
+    /// `*`: any characters.
+    Several,
+    /// `?`: any character.
+    Any,
+    /// The character itself.
+    One(u8),
+    /// `[…]`: one of the members, each a character or a range, and of `[!…]` none of them.
+    Set { members: &'p [u8], is_excluded: bool },
+}
+
+impl<'p> Part<'p> {
+    /// Returns the part at the beginning of a pattern that was compiled, and what follows it.
+    fn first(pattern: &'p [u8]) -> Option<(Self, &'p [u8])> {
+        let (first, rest) = pattern.split_first()?;
+        let part = match first {
+            b'*' => Self::Several,
+            b'?' => Self::Any,
+            b'[' => {
+                let (is_excluded, rest) = rest.strip_prefix(b"!").map_or((false, rest), |rest| (true, rest));
+                // A `]` right behind the beginning of a set is a member of it.
+                let end = rest.iter().skip(1).position(|c| *c == b']').map_or(rest.len(), |end| end + 1);
+                let (members, after) = rest.split_at(end);
+                return Some((Self::Set { members, is_excluded }, after.get(1..).unwrap_or_default()));
+            }
+            character => Self::One(*character),
+        };
+        Some((part, rest))
+    }
+
+    /// Reports whether a part other than `*` covers a character.
+    fn covers(self, character: u8) -> bool {
+        match self {
+            Self::Several => false,
+            Self::Any => true,
+            Self::One(one) => one == character,
+            Self::Set { mut members, is_excluded } => {
+                let mut is_member = false;
+                while let [first, rest @ ..] = members {
+                    (is_member, members) = match rest {
+                        [b'-', last, rest @ ..] => (is_member || (*first..=*last).contains(&character), rest),
+                        _ => (is_member || *first == character, rest),
+                    };
+                }
+                is_member != is_excluded
+            }
+        }
+    }
+}
+
+/// Reports whether a pattern covers a text as a whole.
+fn covers_all(pattern: &str, text: &str) -> bool {
+    let (mut pattern, mut text) = (pattern.as_bytes(), text.as_bytes());
+    // What follows the last `*`, and the text that it has not covered yet.
+    let mut last = None;
+    loop {
+        match (Part::first(pattern), text.split_first()) {
+            (None, None) => return true,
+            (Some((Part::Several, rest)), _) => {
+                pattern = rest;
+                last = Some((rest, text));
+            }
+            (Some((part, rest)), Some((character, behind))) if part.covers(*character) => {
+                (pattern, text) = (rest, behind);
+            }
+            _ => {
+                let Some((after, [_, behind @ ..])) = last else { return false };
+                (pattern, text) = (after, behind);
+                last = Some((after, behind));
+            }
+        }
+    }
+}
+
+/// Reports whether a pattern covers some text that begins with `prefix` and is longer than it.
 fn covers_some(pattern: &str, prefix: &str) -> bool {
+    let parts: Vec<Part<'_>> = {
+        let mut rest = pattern.as_bytes();
+        std::iter::from_fn(|| {
+            let (part, behind) = Part::first(rest)?;
+            rest = behind;
+            Some(part)
+        })
+        .collect()
+    };
     // The positions in the pattern that matching has reached.
-    let tokens = tokens(pattern);
     let past_stars = |mut at: usize, places: &mut Vec<usize>| {
         loop {
             if !places.contains(&at) {
                 places.push(at);
             }
-            if tokens.get(at) != Some(&"*") {
+            if !matches!(parts.get(at), Some(Part::Several)) {
                 return;
             }
             at += 1;
@@ -199,52 +290,19 @@ fn covers_some(pattern: &str, prefix: &str) -> bool {
     };
     let mut places = Vec::new();
     past_stars(0, &mut places);
-    for c in prefix.chars() {
+    for character in prefix.bytes() {
         let mut next = Vec::new();
         for at in places {
-            match tokens.get(at) {
-                Some(&"*") => past_stars(at, &mut next),
-                Some(token) if covers(token, c) => past_stars(at + 1, &mut next),
+            match parts.get(at) {
+                Some(Part::Several) => past_stars(at, &mut next),
+                Some(part) if part.covers(character) => past_stars(at + 1, &mut next),
                 _ => {}
             }
         }
         places = next;
     }
     // Whatever is left of the pattern covers something.
-    places.into_iter().any(|at| at < tokens.len())
-}
-
-/// The parts of a compiled pattern: a character, `*`, `?` or a set.
-fn tokens(pattern: &str) -> Vec<&str> {
-    let mut tokens = Vec::new();
-    let mut rest = pattern;
-    while let Some(first) = rest.chars().next() {
-        let length = match first {
-            // A `]` right behind the beginning of a set is a member of it.
-            '[' => {
-                let inside = if rest[1..].starts_with('!') { 2 } else { 1 };
-                rest.get(inside + 1..)
-                    .and_then(|rest| rest.find(']'))
-                    .map_or(rest.len(), |end| inside + end + 2)
-            }
-            first => first.len_utf8(),
-        };
-        let (token, more) = rest.split_at(length);
-        tokens.push(token);
-        rest = more;
-    }
-    tokens
-}
-
-/// Whether a part other than `*` covers a character.
-fn covers(token: &str, c: char) -> bool {
-    match token {
-        "?" => true,
-        set if set.starts_with('[') => {
-            glob::Pattern::new(set).is_ok_and(|set| set.matches(c.encode_utf8(&mut [0; 4])))
-        }
-        character => character.chars().eq([c]),
-    }
+    places.into_iter().any(|at| at < parts.len())
 }
 
 /// Whether an operation on an item is one that can be permitted.
@@ -263,30 +321,54 @@ fn covers_dispatch(list: &[DispatchPattern], primary: Primary, item_type: ItemTy
 }
 
 /// What may be dispatched: whatever one of the patterns covers. No patterns, no dispatch.
+///
+/// A copy shares the patterns: each child run has one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(from = "Vec<DispatchPattern>", into = "Vec<DispatchPattern>")]
 pub struct DispatchPatterns {
-    patterns: Vec<DispatchPattern>,
+    list: Arc<PatternList>,
     /// What parents have left of it: each must permit a dispatch too.
-    #[serde(skip)]
-    within: Vec<Vec<DispatchPattern>>,
+    within: Vec<Arc<PatternList>>,
+}
+
+/// A list of patterns, and its digest once that was worked out.
+#[derive(Debug, Default)]
+struct PatternList {
+    patterns: Vec<DispatchPattern>,
+    digest: OnceLock<Digest>,
+}
+
+impl PartialEq for PatternList {
+    fn eq(&self, other: &Self) -> bool {
+        self.patterns == other.patterns
+    }
+}
+
+impl Eq for PatternList {}
+
+impl From<Vec<DispatchPattern>> for DispatchPatterns {
+    fn from(patterns: Vec<DispatchPattern>) -> Self {
+        let list = Arc::new(PatternList { patterns, digest: OnceLock::new() });
+        Self { list, within: Vec::new() }
+    }
+}
+
+impl From<DispatchPatterns> for Vec<DispatchPattern> {
+    fn from(patterns: DispatchPatterns) -> Self {
+        patterns.list.patterns.clone()
+    }
 }
 
 impl DispatchPatterns {
     /// Nothing may be dispatched.
-    pub const fn deny_all() -> Self {
-        Self { patterns: Vec::new(), within: Vec::new() }
+    pub fn deny_all() -> Self {
+        Self::default()
     }
 
     /// Reads a list of patterns.
     pub fn parse<S: AsRef<str>>(patterns: impl IntoIterator<Item = S>) -> Result<Self, DispatchPatternError> {
         let patterns = patterns.into_iter().map(|pattern| DispatchPattern::parse(pattern.as_ref()));
-        Ok(Self { patterns: patterns.collect::<Result<_, _>>()?, within: Vec::new() })
-    }
-
-    /// From patterns that were read one by one.
-    pub(super) const fn new(patterns: Vec<DispatchPattern>) -> Self {
-        Self { patterns, within: Vec::new() }
+        patterns.collect::<Result<Vec<_>, _>>().map(Self::from)
     }
 
     /// Whether an operation on an item is permitted. An invalid item id is never permitted, except for a search without
@@ -296,10 +378,10 @@ impl DispatchPatterns {
     /// names the item without wildcards, and is never permitted for tools: the author of a `*` did not mean to hand out
     /// the user's signature.
     pub fn permits(&self, primary: Primary, item_type: ItemType, item_id: &str) -> bool {
-        let mut lists = std::iter::once(&self.patterns).chain(&self.within);
+        let mut lists = std::iter::once(&self.list).chain(&self.within);
         is_dispatched(primary, item_type, item_id) && {
             let name = capability_name(primary, item_type, item_id);
-            lists.all(|list| covers_dispatch(list, primary, item_type, &name))
+            lists.all(|list| covers_dispatch(&list.patterns, primary, item_type, &name))
         }
     }
 
@@ -309,17 +391,17 @@ impl DispatchPatterns {
         let id = path_of(item_id);
         let everything = capability_name(Primary::Search, item_type, "");
         let name = capability_name(Primary::Search, item_type, id);
-        let permits = |list: &Vec<DispatchPattern>| {
-            list.iter().any(|pattern| pattern.matches(&everything) || pattern.matches(&name))
+        let permits = |list: &Arc<PatternList>| {
+            list.patterns.iter().any(|pattern| pattern.matches(&everything) || pattern.matches(&name))
         };
-        ItemId::is_path(id) && permits(&self.patterns) && self.within.iter().all(permits)
+        ItemId::is_path(id) && permits(&self.list) && self.within.iter().all(permits)
     }
 
     /// The patterns under which only what both permit may be dispatched.
     #[must_use]
     pub fn narrowed_by(mut self, other: &Self) -> Self {
-        self.within.push(other.patterns.clone());
-        self.within.extend(other.within.iter().cloned());
+        self.within.push(Arc::clone(&other.list));
+        self.within.extend(other.within.iter().map(Arc::clone));
         self
     }
 
@@ -329,18 +411,26 @@ impl DispatchPatterns {
             return false;
         }
         let name = capability_name(primary, item_type, item_id);
-        let covers = |list: &Vec<DispatchPattern>| covers_dispatch(list, primary, item_type, &name);
-        covers(&self.patterns) && !self.within.iter().all(covers)
+        let covers = |list: &Arc<PatternList>| covers_dispatch(&list.patterns, primary, item_type, &name);
+        covers(&self.list) && !self.within.iter().all(covers)
+    }
+
+    /// Returns the digest of the patterns, without those of parents.
+    pub(super) fn digest(&self) -> Digest {
+        *self.list.digest.get_or_init(|| {
+            let listed: Vec<&str> = self.iter().map(DispatchPattern::as_str).collect();
+            json::digest("graph-host/dispatch-patterns/v1", &json!(listed))
+        })
     }
 
     /// The patterns, as they were given.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &DispatchPattern> {
-        self.patterns.iter()
+        self.list.patterns.iter()
     }
 
     /// Whether nothing may be dispatched.
     pub fn is_empty(&self) -> bool {
-        self.patterns.is_empty()
+        self.list.patterns.is_empty()
     }
 }
 
@@ -508,6 +598,18 @@ mod tests {
     }
 
     proptest! {
+        /// The crate `glob` compiles each pattern, and says which ones are valid.
+        #[test]
+        fn patterns_cover_what_glob_says(
+            pattern in "[ab.*?!\\-\\[\\]]{0,12}", text in "[ab.\\-\\]!]{0,10}",
+        ) {
+            if let Ok(compiled) = compile(&pattern) {
+                prop_assert_eq!(covers_all(compiled.as_str(), &text), compiled.matches(&text), "{} {}", pattern, text);
+                let longer = ["a", "b", ".", "-", "!", "]"].iter().any(|end| compiled.matches(&format!("{text}{end}")));
+                prop_assert!(!longer || covers_some(compiled.as_str(), &text));
+            }
+        }
+
         #[test]
         fn a_literal_permits_itself_alone(a in item_id(), b in item_id()) {
             let name = capability_name(Primary::Execute, ItemType::Tool, &a);

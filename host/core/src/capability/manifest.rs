@@ -1,6 +1,7 @@
 //! Capability manifests: the user's decision about what runs may use.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ use super::http::HttpRule;
 use super::item::ItemPattern;
 use super::model::ModelRule;
 use super::reach::{KnowledgeRule, SecretRule};
-use crate::digest::Digest;
+use crate::digest::{Digest, DomainHasher};
 use crate::graph::NodeCapabilities;
 use crate::id::without_version;
 use crate::json;
@@ -20,13 +21,15 @@ use crate::limits::{RunLimits, TaskLimits};
 
 /// A user's decision about which items may be dispatched and what each may use. Everything else is denied, and the
 /// default denies everything. No two entries for items are equally specific for the same item.
+///
+/// A copy shares what the manifest lists: each child run has one.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
     pub(super) dispatch: DispatchPatterns,
-    pub(super) items: Vec<ItemEntry>,
+    pub(super) items: Arc<Vec<ItemEntry>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) models: Vec<ModelRule>,
+    pub(super) models: Arc<Vec<ModelRule>>,
     pub(super) limits: TaskLimits,
     pub(super) run: RunLimits,
     /// What inputs and a parent's nodes have left of it; empty for a manifest as it was written.
@@ -37,7 +40,7 @@ pub struct Manifest {
     pub(super) stated_sizes: StatedSizes,
     /// Why no graph may be run that a run has written itself, whatever `dispatch` says.
     #[serde(skip)]
-    pub(super) refuses_written: Option<std::sync::Arc<str>>,
+    pub(super) refuses_written: Option<Arc<str>>,
 }
 
 /// The sizes under `run` that a manifest states, the default ones included.
@@ -59,19 +62,22 @@ pub(super) struct Narrowing {
     /// The deepest level of child runs, counted from the run at the top.
     pub(super) depth: Option<u32>,
     /// The rules of each agent above about calls of items. They change no grant, so that the text does not have them.
-    pub(super) rules: Vec<ItemRules>,
-    /// The same narrowing has the same text.
-    pub(super) text: String,
+    pub(super) rules: Vec<Arc<ItemRules>>,
+    /// The digest of each restriction, in order.
+    notes: Vec<Digest>,
+    /// The same restrictions have the same text: a digest, since patterns may be many.
+    text: String,
 }
 
 impl Narrowing {
-    /// Adds a restriction to the text, and returns whether it is new. A graph that names itself narrows once, however
-    /// deep it gets.
+    /// Adds a restriction, and returns whether it is new. A graph that names itself narrows once, however deep it gets.
     fn note(&mut self, left: &Value) -> bool {
-        let text = json::canonical_string(left);
-        let new = !self.text.contains(&text);
+        let note = json::digest("graph-host/restriction/v1", left);
+        let new = !self.notes.contains(&note);
         if new {
-            self.text.push_str(&text);
+            self.notes.push(note);
+            let all = DomainHasher::new("graph-host/narrowing/v1").field(self.text.as_bytes());
+            self.text = all.field(note.to_string().as_bytes()).finish().to_string();
         }
         new
     }
@@ -163,7 +169,7 @@ impl Manifest {
     /// The manifest of a child run: this one, narrowed by the node's `capabilities` and `memory`.
     #[must_use]
     pub fn narrowed(&self, node: Option<&NodeCapabilities>, memory: Option<u64>) -> Self {
-        let patterns = node.and_then(|node| node.dispatch.as_deref());
+        let patterns = node.and_then(|node| node.dispatch.as_ref());
         let mut narrowed = self.narrowed_to(patterns, None);
         if let Some(names) = node.and_then(|node| node.interfaces.as_ref()) {
             let kinds = &mut narrowed.narrowing.kinds;
@@ -185,13 +191,11 @@ impl Manifest {
     /// This manifest, narrowed for a run whose inputs have patterns for what it may dispatch, and the deepest level of
     /// child runs, counted from the root. Narrowing twice is the same as once.
     #[must_use]
-    pub fn narrowed_to(&self, dispatch: Option<&[String]>, deepest: Option<u32>) -> Self {
+    pub fn narrowed_to(&self, dispatch: Option<&DispatchPatterns>, deepest: Option<u32>) -> Self {
         let mut narrowed = self.clone();
         if let Some(patterns) = dispatch {
-            // One that cannot be read permits nothing.
-            let own = DispatchPatterns::parse(patterns).unwrap_or_else(|_| DispatchPatterns::deny_all());
-            if narrowed.narrowing.note(&json!({ "dispatch": patterns })) {
-                narrowed.dispatch = narrowed.dispatch.narrowed_by(&own);
+            if narrowed.narrowing.note(&json!({ "dispatch": patterns.digest() })) {
+                narrowed.dispatch = narrowed.dispatch.narrowed_by(patterns);
             }
         }
         if let Some(deepest) = deepest.filter(|deepest| *deepest < self.run_limits().depth) {
@@ -206,20 +210,20 @@ impl Manifest {
     pub fn with_rules(&self, rules: ItemRules) -> Self {
         let mut narrowed = self.clone();
         // An agent that starts itself adds them once.
-        if !narrowed.narrowing.rules.contains(&rules) {
-            narrowed.narrowing.rules.push(rules);
+        if !narrowed.narrowing.rules.iter().any(|known| **known == rules) {
+            narrowed.narrowing.rules.push(Arc::new(rules));
         }
         narrowed
     }
 
     /// The rules of each agent above about calls of items.
-    pub fn rules(&self) -> &[ItemRules] {
+    pub fn rules(&self) -> &[Arc<ItemRules>] {
         &self.narrowing.rules
     }
 
     /// Why the rules of an agent above cannot be read, if those of one cannot.
     pub(super) fn unreadable_rules(&self) -> Option<&str> {
-        self.narrowing.rules.iter().find_map(ItemRules::unreadable)
+        self.narrowing.rules.iter().find_map(|rules| rules.unreadable())
     }
 
     /// What the rules of the agents above say of a call of an item: the strictest verdict counts.
@@ -246,8 +250,8 @@ impl Manifest {
         self.refuses_written.as_deref()
     }
 
-    /// What inputs and the nodes above a child run have left of the manifest, as a text that is the same for the same
-    /// narrowing; empty for the manifest as it was written.
+    /// Returns a text that is the same for the same restrictions by inputs and by the nodes above a child run; empty for the
+    /// manifest as it was written.
     pub fn narrowing(&self) -> &str {
         &self.narrowing.text
     }
@@ -342,7 +346,7 @@ impl Manifest {
     /// The manifest without how its paths were written.
     fn meaning(&self) -> Self {
         let mut meaning = self.clone();
-        for mount in meaning.items.iter_mut().flat_map(|entry| &mut entry.filesystem) {
+        for mount in Arc::make_mut(&mut meaning.items).iter_mut().flat_map(|entry| &mut entry.filesystem) {
             mount.written.clear();
         }
         meaning
@@ -369,7 +373,7 @@ impl Manifest {
                 lines.push(format!("items {sign}: {}", entry.pattern));
             }
         }
-        for entry in &before.items {
+        for entry in before.items.iter() {
             if after_items.get(entry.pattern.as_str()).is_some_and(|known| *known != entry) {
                 lines.push(format!("items changed: {}", entry.pattern));
             }
@@ -377,7 +381,7 @@ impl Manifest {
         for (sign, one, two) in [("removed", before, after), ("added", after, before)] {
             let known: BTreeMap<&str, &ModelRule> =
                 two.models.iter().map(|model| (model.name.as_str(), model)).collect();
-            for model in &one.models {
+            for model in one.models.iter() {
                 match known.get(model.name.as_str()) {
                     None => lines.push(format!("models {sign}: {}", model.name)),
                     Some(known) if *known != model && sign == "added" => {

@@ -17,12 +17,9 @@ pub fn check_call(
     item: &str,
     depth: u32,
 ) -> Result<(), Failure> {
-    // The patterns were checked with the document; one that cannot be read permits nothing.
-    let own = own
-        .and_then(|own| own.dispatch.as_deref())
-        .map(|patterns| DispatchPatterns::parse(patterns).unwrap_or_default());
+    let own = own.and_then(|own| own.dispatch.as_ref());
     let permits = |patterns: &DispatchPatterns| patterns.permits(Primary::Execute, ItemType::Tool, item);
-    if !permits(manifest.dispatch()) || ![own.as_ref(), given].into_iter().flatten().all(permits) {
+    if !permits(manifest.dispatch()) || ![own, given].into_iter().flatten().all(permits) {
         let name = capability_name(Primary::Execute, ItemType::Tool, item);
         let message = format!(
             "`{}` is not permitted: no pattern of `dispatch` that holds at this node covers it",

@@ -51,6 +51,7 @@ impl Manifest {
         let items =
             items.map_or_else(Vec::new, |(node, entries)| read_items(node, entries, &given, problems));
         fields.finish();
+        let (items, models) = (items.into(), models.into());
         Some(Self { dispatch, items, models, limits, run, stated_sizes, ..Self::default() })
     }
 }
@@ -112,7 +113,7 @@ fn read_dispatch(node: &Node, problems: &Problems) -> DispatchPatterns {
             ),
         }
     }
-    DispatchPatterns::new(patterns)
+    patterns.into()
 }
 
 /// The most entries of `items`, of `dispatch`, and of each list of an entry. All entries are looked through for each node of

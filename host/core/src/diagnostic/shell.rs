@@ -16,7 +16,11 @@ pub fn shell_quoted(text: &str) -> String {
         || (text.starts_with('~') && !text.starts_with("~/"))
         || text.contains("=~")
         || text.contains(":~");
-    let text = visible(text).replace('\n', "\\n").replace('\t', "\\t");
+    let mut text = visible(text).replace('\n', "\\n").replace('\t', "\\t");
+    // Of the words that messages have, only paths can begin like an option, which a file that is named `--caps=x` would be.
+    if text.starts_with('-') {
+        text.insert_str(0, "./");
+    }
     if !text.is_empty() && !is_expanded && text.chars().all(plain) {
         text
     } else {
@@ -39,6 +43,8 @@ mod tests {
             ("a=~/x", "'a=~/x'"),
             ("a=x:~root", "'a=x:~root'"),
             ("::error::x", "'::error::x'"),
+            ("--caps=x.yaml", "./--caps=x.yaml"),
+            ("-a b", "'./-a b'"),
             ("", "''"),
             ("a\nb\tc", r"'a\nb\tc'"),
             ("a\u{202e}\u{e0041}b", r"'a\u{202e}\u{e0041}b'"),

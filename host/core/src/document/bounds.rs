@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::scope::{IN_ACTION, Reader};
+use crate::capability::DispatchPatterns;
 use crate::capability::read_money;
 use crate::diagnostic::Problems;
 use crate::graph::{ModelLimits, NodeCapabilities, NodeLimits, NodeTemplates};
@@ -172,12 +173,13 @@ pub(super) fn capabilities(
     Some(NodeCapabilities { dispatch, interfaces })
 }
 
-fn patterns(node: &Node, what: &str, problems: &Problems) -> Option<Vec<String>> {
+/// Reads a list of dispatch patterns. With a text that is none, the list permits nothing.
+fn patterns(node: &Node, what: &str, problems: &Problems) -> Option<DispatchPatterns> {
     let found = node.texts(what, problems)?;
     for (text, node) in &found {
         if text.trim().is_empty() {
             node.out_of_range(&format!("{what} has an empty entry"), "a pattern", problems);
         }
     }
-    Some(found.into_iter().map(|(text, _)| text.to_owned()).collect())
+    Some(DispatchPatterns::parse(found.iter().map(|(text, _)| *text)).unwrap_or_default())
 }

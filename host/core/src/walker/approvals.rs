@@ -59,7 +59,7 @@ pub(super) fn with_rules_above(
     for rules in approvals.iter().filter_map(|name| inputs.get(name)) {
         meter.charge_each(tools, size::of(rules))?;
     }
-    let rules: Value = manifest.rules().iter().map(ItemRules::to_value).collect();
+    let rules: Value = manifest.rules().iter().map(|rules| rules.to_value()).collect();
     for name in above {
         meter.charge(size::of(&rules))?;
         if let Some(inputs) = inputs.as_object_mut() {
@@ -115,7 +115,7 @@ impl Walker {
 
     /// The work of checking a dispatch of that item.
     pub(super) fn work_of_rules(&self, item_id: &str) -> u64 {
-        let rules = self.setup.manifest.rules().iter().map(ItemRules::work);
+        let rules = self.setup.manifest.rules().iter().map(|rules| rules.work());
         rules.fold(0, u64::saturating_add).saturating_mul(item_id.len() as u64)
     }
 }

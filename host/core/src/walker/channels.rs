@@ -16,10 +16,14 @@ use crate::record::{ChannelStamp, ChannelValue, DigestTree, ValueKind};
 use crate::template::Fields;
 use crate::work::{Exhausted, Meter, size};
 
+/// The memory of a channel besides its name and value: its slot, its digest, and its place among those that are not persisted.
+const CHANNEL: u64 = 512;
+
 /// All channels of a run.
 #[derive(Debug)]
 pub(super) struct Channels {
-    declared: BTreeMap<String, Channel>,
+    /// The graph, which declares channels.
+    graph: Arc<Graph>,
     slots: BTreeMap<String, Slot>,
     inputs: Arc<Value>,
     /// What all channels hold, as `work::size` measures it.
@@ -97,9 +101,8 @@ pub(super) struct ApplyError {
 
 impl Channels {
     /// The channels before any write.
-    pub(super) fn new(graph: &Graph, inputs: Arc<Value>) -> Self {
-        let declared = declared(graph);
-        let mut channels = Self::empty(declared, inputs);
+    pub(super) fn new(graph: &Arc<Graph>, inputs: Arc<Value>) -> Self {
+        let mut channels = Self::empty(Arc::clone(graph), inputs);
         for channel in &graph.channels {
             if let Some(value) = initial(channel) {
                 channels.set(&channel.name, channel.reducer, value, 0);
@@ -108,9 +111,9 @@ impl Channels {
         channels
     }
 
-    fn empty(declared: BTreeMap<String, Channel>, inputs: Arc<Value>) -> Self {
+    fn empty(graph: Arc<Graph>, inputs: Arc<Value>) -> Self {
         Self {
-            declared,
+            graph,
             slots: BTreeMap::new(),
             inputs,
             size: 0,
@@ -126,13 +129,12 @@ impl Channels {
     /// The channels as a checkpoint's stored values say. Untracked channels are back at their defaults. `most` is what the
     /// run's manifest allows all channels together, where that is more than any run's values may take.
     pub(super) fn restore(
-        graph: &Graph,
+        graph: &Arc<Graph>,
         inputs: Arc<Value>,
         stamps: &BTreeMap<String, ChannelStamp>,
         values: Vec<ChannelValue>,
         most: u64,
     ) -> Result<Self, String> {
-        let declared = declared(graph);
         let mut slots: BTreeMap<String, Slot> = BTreeMap::new();
         let mut digests: BTreeMap<String, Digest> = BTreeMap::new();
         let mut left = TreeLimit::VALUE.or(most);
@@ -153,7 +155,7 @@ impl Channels {
                     _ => return Err(broken("a segment of something that is not a list")),
                 }
             } else {
-                let reducer = declared.get(&stored.channel).map_or(Reducer::LastValue, |found| found.reducer);
+                let reducer = reducer(graph, &stored.channel);
                 slots.insert(stored.channel.clone(), Slot { reducer, value, size: 0, stamp: None });
             }
             digests.insert(stored.channel.clone(), digest);
@@ -168,7 +170,7 @@ impl Channels {
             }
             slot.stamp = Some(*stamp);
         }
-        let mut channels = Self::empty(declared, inputs);
+        let mut channels = Self::empty(Arc::clone(graph), inputs);
         for (channel, mut slot) in slots {
             slot.size = size_of(&channel, &slot.value);
             channels.insert(channel, slot);
@@ -203,11 +205,11 @@ impl Channels {
         for name in names {
             self.remove(&name);
         }
-        let untracked = self.declared.values().filter(|channel| channel.reducer == Reducer::Untracked);
-        let defaults: Vec<_> =
-            untracked.filter_map(|channel| Some((channel.name.clone(), initial(channel)?))).collect();
-        for (name, value) in defaults {
-            self.set(&name, Reducer::Untracked, value, 0);
+        let graph = Arc::clone(&self.graph);
+        for channel in untracked_of(&graph) {
+            if let Some(value) = initial(channel) {
+                self.set(&channel.name, Reducer::Untracked, value, 0);
+            }
         }
     }
 
@@ -217,7 +219,7 @@ impl Channels {
     }
 
     fn reducer(&self, channel: &str) -> Reducer {
-        self.declared.get(channel).map_or(Reducer::LastValue, |found| found.reducer)
+        reducer(&self.graph, channel)
     }
 
     /// What all channels hold, as [`size`] measures it.
@@ -230,6 +232,11 @@ impl Channels {
         self.stamped
     }
 
+    /// About how much memory the channels take besides what they hold.
+    pub(super) fn overhead(&self) -> u64 {
+        CHANNEL.saturating_mul(self.slots.len() as u64)
+    }
+
     /// How many channels live for one superstep only.
     pub(super) fn passing_count(&self) -> u64 {
         self.passing.len() as u64
@@ -237,7 +244,7 @@ impl Channels {
 
     /// Forgets everything: the run has ended, and nothing is asked of it but its output.
     pub(super) fn clear(&mut self) {
-        *self = Self::empty(std::mem::take(&mut self.declared), Arc::clone(&self.inputs));
+        *self = Self::empty(Arc::clone(&self.graph), Arc::clone(&self.inputs));
     }
 
     /// What all channels would hold once these are written, and what lives for one superstep only is cleared.
@@ -460,8 +467,7 @@ impl Channels {
     pub(super) fn begin_turn(&mut self, version: u64) -> Undo {
         let mut undo = Undo::default();
         self.clear_passing(version, &[], &mut undo);
-        let declared = self.declared.values().filter(|channel| channel.reducer == Reducer::Untracked);
-        for name in declared.map(|channel| &channel.name) {
+        for name in untracked_of(&self.graph).map(|channel| &channel.name) {
             let before = self
                 .slots
                 .get(name)
@@ -664,22 +670,23 @@ fn size_of(channel: &str, value: &Value) -> u64 {
     size::of(value).saturating_add(channel.len() as u64)
 }
 
-/// The channels of a graph, and those that the host keeps for it.
-fn declared(graph: &Graph) -> BTreeMap<String, Channel> {
-    let own = super::revisit::channels(graph);
-    let threads = HostItem::Threads.may_be_in(graph).then(|| Channel {
-        name: rye::THREADS.to_owned(),
-        reducer: Reducer::Append,
-        default: None,
-    });
-    graph
-        .channels
-        .iter()
-        .cloned()
-        .chain(own)
-        .chain(threads)
-        .map(|channel| (channel.name.clone(), channel))
-        .collect()
+/// Returns how writes of a channel are folded: of one that the graph declares, or that the host keeps for the graph.
+fn reducer(graph: &Graph, channel: &str) -> Reducer {
+    let is_kept = || {
+        channel.starts_with('_')
+            && (super::revisit::is_channel(graph, channel)
+                || channel == rye::THREADS && HostItem::Threads.may_be_in(graph))
+    };
+    match graph.channel(channel) {
+        Some(declared) => declared.reducer,
+        None if is_kept() => Reducer::Append,
+        None => Reducer::LastValue,
+    }
+}
+
+/// Returns the channels that a graph declares as untracked.
+fn untracked_of(graph: &Graph) -> impl Iterator<Item = &Channel> {
+    graph.channels.iter().filter(|channel| channel.reducer == Reducer::Untracked)
 }
 
 fn initial(channel: &Channel) -> Option<Value> {

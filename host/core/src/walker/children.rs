@@ -69,8 +69,11 @@ pub(super) struct ChildStop {
     pub holds: u64,
 }
 
-/// The memory of a walker besides its channels.
+/// The memory of a walker besides its channels, and that for each node of its graph.
 const WALKER: u64 = 16 << 10;
+const NODE: u64 = 32;
+/// The memory of a dispatch that is the same each time.
+const DISPATCH: u64 = 512;
 
 /// What lets a run have more supersteps with its child runs.
 const MORE_STEPS: &str =
@@ -96,7 +99,10 @@ impl Walker {
         let inside = self.superstep.as_ref().map_or(0, Superstep::held);
         let warnings = self.warnings.all().iter().map(|warning| warning.len() as u64);
         let left = self.pending.tasks().map(PendingTask::holds);
-        let values = [size::of(&self.setup.inputs), output, inside, self.channels.size()];
+        let nodes = NODE.saturating_mul(self.graph.nodes.len() as u64);
+        let dispatches = DISPATCH.saturating_mul(self.dispatches.len() as u64);
+        let channels = self.channels.size().saturating_add(self.channels.overhead());
+        let values = [size::of(&self.setup.inputs), output, inside, channels, nodes, dispatches];
         warnings.chain(left).chain(values).fold(WALKER, u64::saturating_add)
     }
 
@@ -105,7 +111,7 @@ impl Walker {
         if self.stop.phase() == Phase::Finished {
             self.channels.clear();
             self.visited.forget_unwritten();
-            self.prepared = Vec::new();
+            self.dispatches.clear();
             self.pending = Pending::default();
         }
     }

@@ -8,8 +8,7 @@ use super::budget::Trouble;
 use super::reduce::kind;
 use super::task::Dispatch;
 use crate::capability::DispatchPatterns;
-use crate::condition::Condition;
-use crate::graph::{Action, ItemType, Next, Node, Primary};
+use crate::graph::{Action, ItemType, Node, NodeIndex, Primary};
 use crate::hook::is_control_item;
 use crate::host_item::HostItem;
 use crate::limits::TaskLimits;
@@ -17,32 +16,25 @@ use crate::node::{Category, Failure};
 use crate::template::Scope;
 use crate::work::Meter;
 
-/// The parts of a node's action that do not depend on state.
-#[derive(Debug)]
-pub(super) struct PreparedAction {
-    /// The dispatch, or the failure, of a node whose item id, limits and `capabilities` are written out.
-    pub dispatch: Option<Result<Dispatch, Failure>>,
-    /// A further narrowing by the node.
-    pub narrowed: Option<DispatchPatterns>,
-    /// Whether a condition of its edges reads `node`.
-    pub edges_read_node: bool,
-}
-
 /// A child run is bounded by what its task has reserved, by its own graph, and by what its node says.
 const CHILD_LIMITS: TaskLimits = TaskLimits::UNBOUNDED;
 
 impl Walker {
-    /// Everything about a node's dispatch that is the same each time.
-    pub(super) fn prepare(&self, node: &Node) -> PreparedAction {
-        let narrowed = node.capabilities.as_ref().and_then(|narrowing| narrowing.dispatch.as_deref()).map(
-            // The patterns were checked with the document; one that cannot be read permits nothing.
-            |patterns| DispatchPatterns::parse(patterns).unwrap_or_else(|_| DispatchPatterns::deny_all()),
-        );
-        let literal = node.action.as_ref().and_then(|action| {
-            let id = action.item_id.literal()?.as_str().filter(|_| node.bounds.is_empty())?;
-            Some(self.permit(node, action, narrowed.as_ref(), Bounds::of(node), id))
-        });
-        PreparedAction { dispatch: literal, narrowed, edges_read_node: edges_read_node(&node.next) }
+    /// Returns the dispatch, or the failure, of a node whose item id, limits and `capabilities` are written out: it is the
+    /// same each time, until the run gets another manifest.
+    pub(super) fn literal_dispatch(
+        &mut self,
+        index: NodeIndex,
+        node: &Node,
+        action: &Action,
+    ) -> Option<Result<Dispatch, Failure>> {
+        let id = action.item_id.literal()?.as_str().filter(|_| node.bounds.is_empty())?;
+        if let Some(known) = self.dispatches.get(&index) {
+            return Some(known.clone());
+        }
+        let dispatch = self.permit(node, action, Bounds::of(node), id);
+        self.dispatches.insert(index, dispatch.clone());
+        Some(dispatch)
     }
 
     /// The dispatch of a task whose node has templates for its item id, its limits or its `capabilities`.
@@ -50,7 +42,6 @@ impl Walker {
         &self,
         node: &Node,
         action: &Action,
-        narrowed: Option<&DispatchPatterns>,
         scope: &Scope<'_>,
         warnings: &mut Vec<String>,
         meter: &Meter,
@@ -65,7 +56,7 @@ impl Walker {
         };
         let bounds = self.bounds(node, scope, warnings, meter)?;
         meter.charge(self.work_of_rules(&id))?;
-        Ok(self.permit(node, action, narrowed, bounds, &id)?)
+        Ok(self.permit(node, action, bounds, &id)?)
     }
 
     /// Whether the manifest permits a dispatch at all.
@@ -107,7 +98,6 @@ impl Walker {
         &self,
         node: &Node,
         action: &Action,
-        narrowed: Option<&DispatchPatterns>,
         bounds: Bounds,
         item_id: &str,
     ) -> Result<Dispatch, Failure> {
@@ -116,6 +106,7 @@ impl Walker {
         self.check_rules(node, action, item_id)?;
         let Bounds { limits: own, narrowing } = bounds;
         let leaves_out = |left: &DispatchPatterns| !left.permits(primary, item_type, item_id);
+        let narrowed = node.capabilities.as_ref().and_then(|narrowing| narrowing.dispatch.as_ref());
         if narrowed.is_some_and(leaves_out) || narrowing.as_deref().is_some_and(leaves_out) {
             let name = crate::capability::capability_name(primary, item_type, item_id);
             return Err(Failure::new(
@@ -141,10 +132,4 @@ impl Walker {
         let (limits, budget) = (own.lower(limits), own.model.budget());
         Ok(Dispatch { primary, item_type, item_id: item_id.into(), limits, budget, narrowing, is_graph })
     }
-}
-
-fn edges_read_node(next: &Next) -> bool {
-    let Next::First(edges) = next else { return false };
-    let conditions = edges.iter().filter_map(|edge| edge.when.as_ref());
-    conditions.flat_map(Condition::paths).any(|path| path.root() == "node")
 }

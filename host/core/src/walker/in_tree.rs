@@ -66,7 +66,7 @@ impl Walker {
     fn allow(&mut self, manifest: Arc<Manifest>) {
         self.setup.manifest = manifest;
         self.pass_on();
-        self.prepared = self.graph.nodes.iter().map(|node| self.prepare(node)).collect();
+        self.dispatches.clear();
     }
 
     /// Takes an event. `slice` is how much has been done since the driver handed over its own.

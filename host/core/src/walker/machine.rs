@@ -10,7 +10,6 @@ use super::allowance::Allowance;
 use super::cache::Answered;
 use super::channels::Channels;
 use super::commit::Committing;
-use super::dispatch::PreparedAction;
 use super::event::{Effect, Event, Notice, TimerId, Timing};
 use super::hook_context::Planning;
 use super::hook_verdict::LimitCode;
@@ -23,7 +22,7 @@ use super::setup::{HandleError, Setup, Summary, TaskDigests};
 use super::stop_state::{Phase, StopState};
 use super::superstep::Superstep;
 use super::tallies::Counted;
-use super::task::TaskState;
+use super::task::{Dispatch, TaskState};
 use super::totals::{Slice, Totals};
 use super::unwritten::{Unwritten, Visited};
 use super::warnings::Warnings;
@@ -32,6 +31,7 @@ use crate::digest::{Digest, DomainHasher};
 use crate::graph::{Durability, Graph, ItemType, Node, NodeIndex, NodeKind, Primary};
 use crate::host_item::HostItem;
 use crate::limits::{Budget, HostUse};
+use crate::node::Failure;
 use crate::record::{Canonical, InterruptRecord, RunError, Status, StopLimit, result_hasher};
 use crate::time::Timestamp;
 use crate::work::rates;
@@ -76,7 +76,8 @@ pub struct Walker {
     pub(super) digests: TaskDigests,
     /// The path of nodes from the root graph to the one that has started this run; empty for the root graph.
     pub(super) path: String,
-    pub(super) prepared: Vec<PreparedAction>,
+    /// The dispatches of the nodes that were active, where they are written out.
+    pub(super) dispatches: BTreeMap<NodeIndex, Result<Dispatch, Failure>>,
     /// What its dispatches may use: its manifest, with the rules among its inputs.
     passed_on: Arc<Manifest>,
     /// Whether any template reads `node` or `run`.
@@ -138,10 +139,10 @@ impl Walker {
             setup.manifest = Arc::new(crate::parameters::allowed(&graph, &setup.inputs, &setup.manifest));
         }
         let inputs_digest = super::setup::inputs_digest(&setup.inputs);
-        let mut walker = Self {
+        Self {
             channels,
             digests: TaskDigests::new(&setup),
-            prepared: Vec::new(),
+            dispatches: BTreeMap::new(),
             passed_on: super::approvals::passed_on(&graph, &setup.inputs, &setup.manifest),
             uses_context: uses_context(&graph),
             inputs_digest,
@@ -168,9 +169,7 @@ impl Walker {
             path: String::new(),
             graph,
             setup,
-        };
-        walker.prepared = walker.graph.nodes.iter().map(|node| walker.prepare(node)).collect();
-        walker
+        }
     }
 
     /// Handles an event that happened at `now` and returns the effects. It does a bounded amount of work

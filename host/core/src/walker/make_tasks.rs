@@ -256,7 +256,7 @@ impl Walker {
     }
 
     fn make_item_task(
-        &self,
+        &mut self,
         task: &mut Task,
         node: &Node,
         active: &Activated,
@@ -306,7 +306,7 @@ impl Walker {
 
     /// Resolves which item a task dispatches; a failure settles the task.
     fn bind_dispatch(
-        &self,
+        &mut self,
         task: &mut Task,
         node: &Node,
         active: &Activated,
@@ -315,15 +315,13 @@ impl Walker {
     ) -> Result<(), Exhausted> {
         meter.charge(rates::VISIT)?;
         let Some(action) = &node.action else { return Ok(()) };
-        let prepared = &self.prepared[active.node().0 as usize];
-        let dispatch = if let Some(known) = &prepared.dispatch {
-            known.clone()
+        let dispatch = if let Some(known) = self.literal_dispatch(active.node(), node, action) {
+            known
         } else {
             let context = self.context(node, active, meter)?;
             let scope = self.scope(&context, active.argument().map(|argument| &**argument), item);
             let mut warnings = Vec::new();
-            let narrowed = prepared.narrowed.as_ref();
-            let bound = self.evaluate_dispatch(node, action, narrowed, &scope, &mut warnings, meter);
+            let bound = self.evaluate_dispatch(node, action, &scope, &mut warnings, meter);
             task.add_warnings(warnings);
             match bound {
                 Ok(dispatch) => Ok(dispatch),

@@ -11,20 +11,17 @@ use super::routes::node_failure;
 use super::superstep::Superstep;
 use super::task::TaskState;
 use super::writes::node_result;
-use crate::graph::{Channel, Graph, Node, NodeIndex, Reducer, WriteMode};
+use crate::graph::{Graph, Node, NodeIndex, WriteMode};
 use crate::node::Outcome;
 use crate::work::{Exhausted, Meter, rates, size};
 
 /// The prefix of these channels' names. No graph can write one: its own keys have no dots.
 pub(super) const OUTPUTS: &str = "_outputs.";
 
-/// The channels of the nodes that read their earlier results.
-pub(super) fn channels(graph: &Graph) -> impl Iterator<Item = Channel> + '_ {
-    graph.nodes.iter().filter(|node| node.feedback).map(|node| Channel {
-        name: channel(node),
-        reducer: Reducer::Append,
-        default: None,
-    })
+/// Reports whether a channel is that of a node which reads its earlier results. Writes append to it.
+pub(super) fn is_channel(graph: &Graph, channel: &str) -> bool {
+    let node = channel.strip_prefix(OUTPUTS).and_then(|name| graph.find(name));
+    node.is_some_and(|index| graph.node(index).feedback)
 }
 
 fn channel(node: &Node) -> String {

@@ -19,9 +19,7 @@ impl Walker {
         active: &Activated,
         meter: &Meter,
     ) -> Result<Context, Exhausted> {
-        if !self.uses_context
-            && !self.prepared.get(active.node().0 as usize).is_some_and(|node| node.edges_read_node)
-        {
+        if !self.uses_context && !self.graph.edges_read_node(active.node()) {
             return Ok(Context::default());
         }
         meter.charge(node.metadata.as_ref().map_or(0, size::of).saturating_add(rates::CONTEXT))?;
@@ -43,9 +41,12 @@ impl Walker {
         visit: u64,
         meter: &Meter,
     ) -> Result<Option<Context>, Exhausted> {
-        let reads = self.prepared.get(index.0 as usize).is_some_and(|prepared| prepared.edges_read_node);
         let active = Activated::new(index, None, visit, 0);
-        if reads { self.context(node, &active, meter).map(Some) } else { Ok(None) }
+        if self.graph.edges_read_node(index) {
+            self.context(node, &active, meter).map(Some)
+        } else {
+            Ok(None)
+        }
     }
 
     /// What templates read as `run`.

@@ -3,8 +3,11 @@
 
 use std::net::IpAddr;
 
+#[cfg(feature = "http")]
 use graph_core::capability::is_public;
-use url::{Host, Url};
+#[cfg(feature = "http")]
+use url::Host;
+use url::Url;
 
 use crate::manifest::shown;
 
@@ -84,6 +87,7 @@ pub(crate) fn is_loopback(host: &str) -> bool {
 
 /// Reports whether the host of a URL is this machine or an address that is not public, in any notation: `127.1` and
 /// `0x7f000001` are `127.0.0.1`. Names are not resolved.
+#[cfg(feature = "http")]
 pub(crate) fn is_local(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(address)) => !is_public(address.into()),
@@ -95,6 +99,7 @@ pub(crate) fn is_local(url: &Url) -> bool {
 
 /// Reports whether the host of a URL is local as by [`is_local`], or a name that resolves to an address that is not
 /// public.
+#[cfg(feature = "http")]
 pub(crate) fn resolves_locally(url: &Url) -> bool {
     let resolved = || url.socket_addrs(|| None).is_ok_and(|all| all.iter().any(|one| !is_public(one.ip())));
     is_local(url) || resolved()

@@ -5,8 +5,10 @@ mod address;
 mod body;
 mod challenge;
 
+#[cfg(feature = "http")]
+pub(crate) use address::is_loopback;
 pub use address::{AddressError, location, next_page, refuses, same_origin};
 #[cfg(feature = "http")]
-pub(crate) use address::{is_local, is_loopback, resolves_locally};
+pub(crate) use address::{is_local, resolves_locally};
 pub use body::{BodyError, MOST_NAMES, explanation, names, token};
 pub use challenge::Challenge;

@@ -4,7 +4,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -22,6 +22,7 @@ use super::repository::Repository;
 use crate::answer::{
     Challenge, explanation, is_local, is_loopback, location, refuses, resolves_locally, same_origin, token,
 };
+use crate::budget::TransferBudget;
 use crate::manifest::shown;
 use crate::reference::REGISTRY;
 use crate::transport::TransportError;
@@ -42,30 +43,20 @@ pub struct Options {
     plain_http: Option<bool>,
     token_realms: Vec<String>,
     named: Rc<BTreeSet<String>>,
-    budget: Rc<RefCell<Budget>>,
-}
-
-#[derive(Debug)]
-struct Budget {
-    seconds: u64,
-    deadline: Instant,
-    most: u64,
-    left: u64,
+    budget: TransferBudget,
 }
 
 impl Options {
     /// Creates options with limits on time and bytes that begin now. `plain_http` decides whether registries are
     /// accessed without TLS; with `None`, only those on this machine are.
     pub fn new(plain_http: Option<bool>, time: Duration, most: u64) -> Self {
-        let now = Instant::now();
-        let deadline = now.checked_add(time).unwrap_or(now + Duration::from_hours(24));
-        let budget = Budget { seconds: time.as_secs(), deadline, most, left: most };
-        Self {
-            plain_http,
-            token_realms: Vec::new(),
-            named: Rc::default(),
-            budget: Rc::new(RefCell::new(budget)),
-        }
+        let budget = TransferBudget::new(time, most);
+        Self { plain_http, token_realms: Vec::new(), named: Rc::default(), budget }
+    }
+
+    /// Returns the limits on time and bytes.
+    pub const fn budget(&self) -> &TransferBudget {
+        &self.budget
     }
 
     /// Sets the registries that the user has named, as `host` or `host:port`. Any other registry is named in a file,
@@ -166,8 +157,7 @@ impl Registry {
     }
 
     fn too_late(&self, what: &str) -> TransportError {
-        let seconds = self.options.budget.borrow().seconds;
-        TransportError::Timeout { what: what.to_owned(), place: self.host.clone(), seconds }
+        self.options.budget.too_late(what, &self.host)
     }
 
     /// Sends a request, with authentication if the registry requires it, and follows redirects of blobs. The returned
@@ -280,10 +270,7 @@ impl Registry {
         what: &str,
         is_large: bool,
     ) -> Result<Response, TransportError> {
-        let left = self.options.budget.borrow().deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(self.too_late(what));
-        }
+        let left = self.options.budget.time_left(what, &self.host)?;
         *request.uri_mut() =
             url.as_str().parse().map_err(|error| self.network(what, format!("its address: {error}")))?;
         let time = if is_large { left } else { left.min(ANSWER) };
@@ -334,10 +321,8 @@ impl Registry {
         let challenge = fields.iter().find_map(|field| Challenge::read(field.to_str().ok()?));
         let challenge = challenge
             .ok_or_else(|| self.denied(about, "it wants to know more, and does not say what".to_owned()))?;
-        let time = {
-            let budget = self.options.budget.borrow();
-            Time { deadline: budget.deadline, seconds: budget.seconds }
-        };
+        let (seconds, deadline) = self.options.budget.time();
+        let time = Time { deadline, seconds };
         let credentials = Credentials::find(&self.host, time)
             .map_err(|error| TransportError::Credentials { place: self.host.clone(), error })?;
         let field = match challenge {
@@ -475,17 +460,8 @@ impl Registry {
             if bytes.len() as u64 > most {
                 return Err(too_large());
             }
-            let mut budget = self.options.budget.borrow_mut();
-            let Some(left) = budget.left.checked_sub(chunk.len() as u64) else {
-                let (place, most) = (self.host.clone(), budget.most);
-                return Err(TransportError::TooMuch { place, most });
-            };
-            budget.left = left;
-            let is_late = Instant::now() >= budget.deadline;
-            drop(budget);
-            if is_late {
-                return Err(self.too_late(what));
-            }
+            self.options.budget.receive(chunk.len(), &self.host)?;
+            self.options.budget.time_left(what, &self.host)?;
         }
         Ok(bytes)
     }
@@ -614,7 +590,7 @@ mod tests {
         let much = read(server(None), Duration::from_mins(1), 100_000);
         assert!(matches!(much, Err(TransportError::TooMuch { most: 100_000, .. })), "{much:?}");
         // Data keeps arriving, but the response is never complete.
-        let began = Instant::now();
+        let began = std::time::Instant::now();
         let late = read(server(Some(Duration::from_millis(20))), Duration::from_millis(400), 1 << 30);
         assert!(matches!(late, Err(TransportError::Timeout { .. })), "{late:?}");
         assert!(began.elapsed() < Duration::from_secs(10));

@@ -27,7 +27,7 @@ pub fn of_offers(
     // The statements that are attached to manifests of a directory are read once for all offers; registries do not list
     // them.
     let attached = match &place.place {
-        Location::Layout { folder } => attached(&Layout::new(folder), judge.trust),
+        Location::Layout { folder } => attached(&Layout::new(folder).within(options.budget()), judge.trust),
         Location::Registry { .. } => Attached::default(),
     };
     let mut all = Vec::new();
@@ -49,7 +49,10 @@ pub fn of_offers(
             (Location::Registry { repository, .. }, Some(registry)) => {
                 read(&registry.repository(repository), &about, judge, known)?
             }
-            (Location::Layout { folder }, _) => read(&Layout::new(folder), &about, judge, known)?,
+            (Location::Layout { folder }, _) => {
+                let layout = Layout::new(folder).within(options.budget());
+                read(&layout, &about, judge, known)?
+            }
             (Location::Registry { .. }, None) => Yanks::default(),
         });
     }

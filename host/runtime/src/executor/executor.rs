@@ -499,13 +499,10 @@ impl Shared {
                 CallSite::Node(node) => spec.graph.node(node).capabilities.as_ref(),
                 CallSite::Hook => None,
             };
-            // The patterns were checked with the document; one that cannot be read permits nothing.
-            let own = own
-                .and_then(|own| own.dispatch.as_deref())
-                .map(|patterns| DispatchPatterns::parse(patterns).unwrap_or_default());
+            let own = own.and_then(|own| own.dispatch.as_ref());
             // In a child run, the manifest is what its parents leave of it.
             let left = spec.manifest.dispatch().clone();
-            let own = own.iter().chain(spec.narrowing.as_deref());
+            let own = own.into_iter().chain(spec.narrowing.as_deref());
             let narrowed = own.fold(left, DispatchPatterns::narrowed_by);
             self.primaries.perform(Request {
                 primary: spec.primary,

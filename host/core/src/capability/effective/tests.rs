@@ -295,7 +295,7 @@ proptest! {
     ) {
         let ceiling = Ceiling { limits: ceiling_limits, ..Ceiling::of(ceiling) };
         let mut manifest = manifest("items: { \"examples/*\": { clocks: true } }");
-        let entry = &mut manifest.items[0];
+        let entry = &mut std::sync::Arc::make_mut(&mut manifest.items)[0];
         entry.filesystem = folders.iter().map(|mount| super::super::ManifestMount { written: ".".into(), mount: mount.clone() }).collect();
         (entry.clocks, entry.random, entry.limits) = (clocks, random, entry_limits);
         let parent = parent.map(|(kinds, filesystem, limits)| EffectiveGrant { kinds, filesystem, ..EffectiveGrant::nothing(limits) });

@@ -11,6 +11,7 @@ use crate::limits::RunLimits;
 use crate::node::Outcome;
 use crate::record::Status;
 use crate::time::Timestamp;
+use crate::walker::machine::Walker;
 use crate::walker::tree::visits;
 use crate::walker::{Effect, Event, Graphs, Notice, RunTree, TaskReport};
 
@@ -137,4 +138,16 @@ fn two_requests_to_stop_take_the_same_work_for_each_open_child_run() {
         assert!([&few, &many].iter().all(|work| work.status == Status::Killed), "{:?}", many.status);
         is_linear(&few, &many);
     }
+}
+
+#[test]
+fn a_waiting_child_run_counts_its_nodes() {
+    let holds = |nodes: usize| {
+        let names: Vec<String> = (0..nodes).map(|at| format!("n{at}: {{}}")).collect();
+        let graph = graph("t/g", &format!("start: n0, nodes: {{{}}}", names.join(", ")));
+        let setup = setup_with(&graph, Arc::default(), Durability::Sync);
+        Walker::new(graph, setup).holds()
+    };
+    // Of each node, the walker counts the visits.
+    assert!(holds(1_000) - holds(1) >= 999 * 25, "{} {}", holds(1_000), holds(1));
 }

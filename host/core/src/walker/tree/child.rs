@@ -276,8 +276,7 @@ impl RunTree {
         let memory = (spec.limits.memory != u64::MAX).then_some(spec.limits.memory);
         let mut manifest = spec.manifest.narrowed(node.capabilities.as_ref(), memory).with_run_limits(run);
         if let Some(narrowing) = &spec.narrowing {
-            let patterns: Vec<String> = narrowing.iter().map(ToString::to_string).collect();
-            manifest = manifest.narrowed_to(Some(&patterns), None);
+            manifest = manifest.narrowed_to(Some(narrowing), None);
         }
         // Where the node's budget is the smallest one, what uses it up is a failure of the node.
         let own = task.and_then(Task::own_models).unwrap_or(ModelUse::UNBOUNDED);
