@@ -10,9 +10,6 @@ use crate::terminal::numbers;
 use crate::terminal::output::{self, styled};
 use crate::terminal::width::one_line;
 
-/// Values inside of each other that have lines of their own.
-const DEEPEST: usize = 8;
-
 /// How much of a value is shown.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
@@ -20,15 +17,20 @@ pub struct Extent {
     pub entries: usize,
     /// Lines of a text.
     pub lines: usize,
+    /// Values inside of each other that have lines of their own.
+    pub deepest: usize,
+    /// Characters of a key.
+    pub key: usize,
 }
 
 impl Extent {
     /// For one of many values on a screen.
-    pub const SHORT: Self = Self { entries: 8, lines: 12 };
+    pub const SHORT: Self = Self { entries: 8, lines: 12, deepest: 8, key: 60 };
     /// For what a command is about: the output of a run, a question.
-    pub const LONG: Self = Self { entries: 30, lines: 60 };
+    pub const LONG: Self = Self { entries: 30, lines: 60, deepest: 8, key: 60 };
     /// Everything, as with `--all`.
-    pub const ALL: Self = Self { entries: usize::MAX, lines: usize::MAX };
+    pub const ALL: Self =
+        Self { entries: usize::MAX, lines: usize::MAX, deepest: usize::MAX, key: usize::MAX };
 }
 
 /// Writes values, and remembers whether something was left out.
@@ -104,7 +106,8 @@ impl ValueLines {
     }
 
     fn entry(&mut self, key: &str, value: &Value, indent: usize, depth: usize) {
-        let key = format!("{}:", one_line(key, 60));
+        self.is_shortened |= key.chars().count() > self.extent.key;
+        let key = format!("{}:", one_line(key, self.extent.key));
         self.below(&key, value, indent, depth);
     }
 
@@ -120,11 +123,11 @@ impl ValueLines {
                 self.line(indent, head);
                 self.lines_of(text, inner);
             }
-            Value::Object(members) if depth < DEEPEST => {
+            Value::Object(members) if depth < self.extent.deepest => {
                 self.line(indent, head);
                 self.mapping(members, inner, depth + 1);
             }
-            Value::Array(list) if depth < DEEPEST => {
+            Value::Array(list) if depth < self.extent.deepest => {
                 self.line(indent, head);
                 self.list(list, inner, depth + 1);
             }
@@ -249,7 +252,7 @@ mod tests {
             "text": (0..40).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n") + "\n",
             "long": "x".repeat(4000),
         });
-        insta::assert_snapshot!(shown(&value, Extent { entries: 3, lines: 3 }, 60));
+        insta::assert_snapshot!(shown(&value, Extent { entries: 3, lines: 3, ..Extent::SHORT }, 60));
         let mut lines = ValueLines::new(Extent::SHORT, 60);
         lines.value(&value, 0);
         assert!(lines.finish().1);
@@ -257,5 +260,20 @@ mod tests {
         lines.value(&value, 0);
         let (text, is_shortened) = lines.finish();
         assert!(!is_shortened && text.contains("39.rs") && text.contains("line 39"));
+    }
+
+    #[test]
+    fn what_is_nested_deep_and_named_long_is_shown_whole_on_demand() {
+        let innermost = json!({ "pay": format!("{} {}", "everything", "x".repeat(100)) });
+        let deep = (0..100).fold(innermost, |inside, _| json!({ "a": inside, "b": "y".repeat(100) }));
+        let long = json!({ format!("{} except this", "approve ".repeat(20)): 1 });
+        for (value, end) in [(deep, "everything"), (long, "except this:")] {
+            for (extent, is_whole) in [(Extent::ALL, true), (Extent::LONG, false)] {
+                let mut lines = ValueLines::new(extent, 80);
+                lines.value(&value, 0);
+                let (text, is_shortened) = lines.finish();
+                assert_eq!((text.contains(end), !is_shortened), (is_whole, is_whole), "{text}");
+            }
+        }
     }
 }
