@@ -95,11 +95,11 @@ pub struct Item {
     pub id: Text,
     /// Kind of the item.
     pub kind: Kind,
-    /// The repository or directory.
+    /// Repository or directory that has the item.
     pub place: Text,
-    /// The path of its page.
+    /// Path of the item's page.
     pub page: String,
-    /// Its versions, the greatest first; never empty.
+    /// Versions of the item, the greatest one first; never empty.
     pub versions: Vec<Version>,
 }
 
@@ -338,7 +338,7 @@ pub struct TextItem {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum Cases {
-    /// It was published without cases.
+    /// The version was published without cases.
     #[default]
     None,
     /// The cases were run, with doubles in the place of the items of a graph.
