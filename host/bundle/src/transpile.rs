@@ -1,4 +1,4 @@
-//! Components as JavaScript that instantiates core modules: what a browser can run.
+//! Translation of components to JavaScript that instantiates core modules, which a browser can run.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,51 +6,52 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use graph_core::wasm_name::WasmNameError;
 use js_component_bindgen::{AsyncMode, InstantiationMode, TranspileOpts, transpile as generate};
 
-/// Functions of the host that keep a component waiting in a page: the interface without its version, and the function.
+/// Functions of the host during which a component waits in a page: the interface without its version, and the function.
 const WAITING: [(&str, &str); 8] = [
     ("wasi:http/outgoing-handler", "handle"),
-    // A request whose body is finished last is sent then.
+    // If the body is finished after the call of `handle`, the request is sent by this function.
     ("wasi:http/types", "[static]outgoing-body.finish"),
     ("graph-host:host/tools", "call"),
     ("graph-host:host/model", "complete"),
-    // The worker that owns the page's storage answers: what was put is durable, and seen by every other task.
+    // The worker that owns the page's storage answers these calls, so that a stored value is durable, and visible to
+    // every other task.
     ("graph-host:host/knowledge", "get"),
     ("graph-host:host/knowledge", "put"),
     ("graph-host:host/knowledge", "search"),
     ("graph-host:host/knowledge", "list"),
 ];
-/// Functions of a node, from which those are called.
+/// Exported functions of a node, which can call the functions above.
 const OF_NODES: [(&str, &str); 2] =
     [("graph-host:node/action", "run"), ("graph-host:node/action", "describe")];
 
 /// A component in JavaScript.
 #[derive(Clone, Debug)]
 pub struct Transpiled {
-    /// The module: it exports `instantiate(getCoreModule, imports)`.
+    /// JavaScript module. It exports `instantiate(getCoreModule, imports)`.
     pub script: Vec<u8>,
-    /// The core modules that `getCoreModule` is asked for, with their names: those of the component, at any depth, as they are and in their
-    /// order in it; then the adapters that link components which are nested in it.
+    /// Core modules, with the names that `getCoreModule` is called with: first the unchanged ones of the component, at
+    /// any depth, in their order in it; then the adapters that link components nested in it.
     pub cores: Vec<(String, Vec<u8>)>,
-    /// Whether it needs JavaScript Promise Integration: it calls something that waits.
+    /// True if it needs JavaScript Promise Integration, because it imports a function that waits.
     pub waits: bool,
 }
 
-/// Why a component cannot be transpiled.
+/// Reason why a component cannot be translated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TranspileError {
-    /// A name in it would be code.
+    /// A name in it would be code in JavaScript.
     #[error("it cannot be translated to JavaScript: {0}")]
     Name(#[from] WasmNameError),
-    /// The generator gave up.
+    /// The generator has failed.
     #[error("it cannot be translated to JavaScript: {reason}")]
     Generator {
-        /// The generator's message.
+        /// Message of the generator.
         reason: String,
     },
 }
 
-/// Makes JavaScript of a component. `name` is the beginning of all its files. `imports` are the interfaces that it imports. A component
-/// with a name that would be code is refused: the generator writes names as they are.
+/// Translates a component to JavaScript. The names of all its files begin with `name`. `imports` are the interfaces
+/// that it imports. A component with a name that would be code is refused, because the generator does not escape names.
 pub fn transpile(name: &str, component: &[u8], imports: &[String]) -> Result<Transpiled, TranspileError> {
     crate::names::check(component)?;
     let path =
@@ -83,7 +84,7 @@ pub fn transpile(name: &str, component: &[u8], imports: &[String]) -> Result<Tra
         tracing: false,
         no_component_error_wrapping: false,
         no_namespaced_exports: true,
-        // An adapter has the memories of both components, and is then the one that the engine has.
+        // An adapter uses the memories of both components, as in the engine.
         multi_memory: true,
         guest: false,
         async_mode,
@@ -95,7 +96,7 @@ pub fn transpile(name: &str, component: &[u8], imports: &[String]) -> Result<Tra
         asmjs: false,
         supports_wasm_exnref: false,
     };
-    // The generator gives up on shapes of components that it does not know.
+    // The generator panics on shapes of components that it does not support.
     let transpiled = catch_unwind(AssertUnwindSafe(|| generate(component, options)))
         .map_err(|_| TranspileError::Generator {
             reason: "the generator does not know its shape".to_owned(),

@@ -193,8 +193,8 @@ impl CaseStore {
     }
 }
 
-/// Returns the task that has started the child run in a namespace. If a superstep is executed again, the namespace also
-/// has an `@` and the checkpoint after the task.
+/// Returns the task that has started the child run in a namespace. If a superstep with the same number was executed
+/// again, the namespace also has an `@` and the number of the checkpoint that the superstep followed.
 pub(crate) fn task_of_child(namespace: &str) -> &str {
     let own = namespace.rfind('/').map_or(0, |at| at + 1);
     namespace[own..].find('@').map_or(namespace, |at| &namespace[..own + at])
