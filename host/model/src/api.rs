@@ -24,7 +24,7 @@ pub enum Api {
     Anthropic,
 }
 
-/// Error of [`Api::from_str`]: no API has this name.
+/// Error for a name that no API has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no such API; there are `openai-chat`, `openai-responses` and `anthropic`")]
 pub struct UnknownApi;

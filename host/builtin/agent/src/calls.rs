@@ -86,7 +86,7 @@ pub(crate) fn ended(asked: &Message, why: &str) -> Message {
     Message::results(asked.tool_calls().map(result).collect::<Vec<_>>())
 }
 
-/// Decides about the calls of a message, in order. The plan has no call before every question about one is answered.
+/// Decides about the calls of a message, in order. No call is performed before every question about one is answered.
 ///
 /// Failures: a question that has no answer yet; `invalid-input` for a wrong answer; `denied` if a person ends the task.
 pub(crate) fn plan(

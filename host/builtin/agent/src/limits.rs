@@ -45,7 +45,7 @@ impl Next<'_> {
             || is_short(left.cost, price(tokens), price(bound))
     }
 
-    /// Estimates the tokens that the call uses: at least those of the last call.
+    /// Estimates the tokens that the call uses: those of the last call, or a number from the bytes of its request.
     fn tokens(&self) -> u64 {
         let bytes = usize::try_from(self.request).unwrap_or(usize::MAX);
         if self.context > 0 { self.context } else { thread::tokens_of(bytes) }
