@@ -1,9 +1,9 @@
 //! The allocator of a node: dlmalloc over the memory that the component starts with.
 //!
-//! Growing memory is the most expensive thing that a short call can do: the host has to change page protections, and
-//! to undo it afterwards. The standard library's allocator grows for its first byte, whatever the memory holds. This
-//! one starts with what lies between the end of the program's data and the end of the initial memory, and grows after
-//! that.
+//! Growing memory is the most expensive operation of a short call: the host has to change page protections, and to undo
+//! that afterwards. The standard library's allocator grows the memory for its first byte, even if the memory has room.
+//! This allocator starts with the memory between the end of the program's data and the end of the initial memory, and
+//! grows it only after that.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::arch::wasm32::{memory_grow, memory_size};
@@ -14,11 +14,11 @@ use dlmalloc::{Allocator, Dlmalloc};
 const PAGE: usize = 65_536;
 
 unsafe extern "C" {
-    /// The end of the program's data, put there by the linker. Only its address means anything.
+    /// End of the program's data, which the linker sets. Only the address of this static has a meaning.
     static __heap_base: u8;
 }
 
-/// Where dlmalloc gets memory from.
+/// Source of memory for dlmalloc.
 struct Pages {
     initial_given: Cell<bool>,
 }

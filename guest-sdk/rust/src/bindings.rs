@@ -1,4 +1,4 @@
-//! What `wit-bindgen` makes of the contract. Nodes use the rest of the crate; the [`node!`](crate::node!) macro uses this.
+//! Code that `wit-bindgen` generates from the contract. Nodes use the rest of the crate; the [`node!`](crate::node!) macro uses this.
 #![allow(missing_docs, clippy::all, clippy::pedantic, unreachable_pub)]
 
 wit_bindgen::generate!({
@@ -19,7 +19,7 @@ wit_bindgen::generate!({
     export_macro_name: "export",
 });
 
-/// The interface of language models, in a world of its own: what nodes without the feature are built from stays as it is.
+/// Bindings of the interface of language models, in a separate world, so that the bindings of nodes without the feature do not change.
 #[cfg(feature = "model")]
 pub mod model {
     wit_bindgen::generate!({

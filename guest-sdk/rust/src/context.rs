@@ -1,4 +1,4 @@
-//! What a node is told about its task.
+//! Context of a node's task.
 
 use std::cell::Cell;
 
@@ -10,7 +10,7 @@ use crate::failure::Stop;
 
 pub use crate::bindings::graph_host::node::types::Activation;
 
-/// The task that a node performs, and the questions that it asks.
+/// Task that a node performs, and the questions that it asks.
 #[derive(Debug)]
 pub struct Context {
     activation: Activation,
@@ -18,18 +18,18 @@ pub struct Context {
 }
 
 impl Context {
-    /// The context of an activation.
+    /// Creates the context of an activation.
     #[doc(hidden)]
     pub fn new(activation: Activation) -> Self {
         Self { activation, asked: Cell::new(0) }
     }
 
-    /// Everything that the host said about the task. `argument` and `answers` hold JSON text.
+    /// Returns all data of the task from the host. `argument` and `answers` are JSON texts.
     pub fn activation(&self) -> &Activation {
         &self.activation
     }
 
-    /// The argument of the send, or the item of the `foreach`, that made this task.
+    /// Returns the argument of the send, or the item of the `foreach`, that created this task.
     pub fn argument<T: DeserializeOwned>(&self) -> Result<Option<T>, Failure> {
         self.activation
             .argument
@@ -39,9 +39,9 @@ impl Context {
             .map_err(|error| Failure::invalid_input(format_args!("the task's argument: {error}")))
     }
 
-    /// Asks a person, and gives the answer. The first time there is none: `?` then ends the call, the task is
-    /// suspended, and when the answer is there the node runs again from its top. Questions have to come in the same
-    /// order each time.
+    /// Asks a person, and returns the answer. At first there is none: `?` then ends the call and the task is suspended.
+    /// Once there is an answer, the node runs again from its start. It has to ask its questions in the same order each
+    /// time.
     pub fn ask<T: DeserializeOwned>(&self, question: impl Serialize) -> Result<T, Failure> {
         let index = self.asked.replace(self.asked.get() + 1);
         match self.activation.answers.get(index) {

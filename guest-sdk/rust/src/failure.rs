@@ -1,4 +1,4 @@
-//! Failures, and the questions that travel as one until the SDK turns them into an interrupt.
+//! Failures, and questions, which are passed as failures until the SDK converts them to interrupts.
 
 use std::fmt;
 
@@ -8,11 +8,11 @@ use crate::bindings::graph_host::node::types as wit;
 
 pub use crate::bindings::graph_host::node::types::Category;
 
-/// Why a node failed. `?` turns errors of JSON and of [`files`](crate::files) into one.
+/// Failure of a node. `?` converts errors of JSON and of [`files`](crate::files) to one.
 #[derive(Debug, PartialEq)]
 pub struct Failure(pub(crate) Stop);
 
-/// What ends a node before its result.
+/// Reason for the end of a node without a result.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Stop {
     /// A failure.
@@ -22,52 +22,52 @@ pub(crate) enum Stop {
 }
 
 impl Failure {
-    /// A failure of a category, with a message for a person.
+    /// Creates a failure of a category, with a message for a person.
     pub fn new(category: Category, message: impl fmt::Display) -> Self {
         Self(Stop::Failed { category, message: message.to_string(), details: None })
     }
 
-    /// It may work if it is tried again.
+    /// Creates a failure that can succeed when it is tried again.
     pub fn transient(message: impl fmt::Display) -> Self {
         Self::new(Category::Transient, message)
     }
 
-    /// It was asked too often.
+    /// Creates a failure after too many requests.
     pub fn rate_limited(message: impl fmt::Display) -> Self {
         Self::new(Category::RateLimited, message)
     }
 
-    /// It did not answer in its time.
+    /// Creates a failure after a time limit.
     pub fn timeout(message: impl fmt::Display) -> Self {
         Self::new(Category::Timeout, message)
     }
 
-    /// It will not work however often it is tried.
+    /// Creates a failure that occurs again at each try.
     pub fn permanent(message: impl fmt::Display) -> Self {
         Self::new(Category::Permanent, message)
     }
 
-    /// What the node was given is not what it takes.
+    /// Creates a failure because of invalid input of the node.
     pub fn invalid_input(message: impl fmt::Display) -> Self {
         Self::new(Category::InvalidInput, message)
     }
 
-    /// The node lacks a capability.
+    /// Creates a failure because the node lacks a capability.
     pub fn denied(message: impl fmt::Display) -> Self {
         Self::new(Category::Denied, message)
     }
 
-    /// The node went over a limit.
+    /// Creates a failure because the node has exceeded a limit.
     pub fn limit(message: impl fmt::Display) -> Self {
         Self::new(Category::Limit, message)
     }
 
-    /// The node itself is broken.
+    /// Creates a failure because of a bug of the node itself.
     pub fn internal(message: impl fmt::Display) -> Self {
         Self::new(Category::Internal, message)
     }
 
-    /// Adds details for a program.
+    /// Sets details for a program. They replace earlier ones.
     #[must_use]
     pub fn with_details(mut self, more: impl Into<Value>) -> Self {
         if let Stop::Failed { details, .. } = &mut self.0 {
@@ -76,7 +76,7 @@ impl Failure {
         self
     }
 
-    /// What kind of failure it is; none if it is a question of [`Context::ask`](crate::Context::ask) that has no answer yet.
+    /// Returns the category of the failure; `None` for a question of [`Context::ask`](crate::Context::ask) without an answer.
     pub fn category(&self) -> Option<Category> {
         match &self.0 {
             Stop::Failed { category, .. } => Some(*category),
@@ -84,7 +84,7 @@ impl Failure {
         }
     }
 
-    /// What [`Failure::with_details`] added.
+    /// Returns the details that [`Failure::with_details`] has set.
     pub fn details(&self) -> Option<&Value> {
         match &self.0 {
             Stop::Failed { details, .. } => details.as_ref(),
@@ -92,13 +92,13 @@ impl Failure {
         }
     }
 
-    /// A failure of one of the host's functions, such as a call of another item. Details that are not JSON are left out.
+    /// Converts a failure of a host function, such as a call of another item. Details that are not JSON are left out.
     pub(crate) fn from_wit(failure: wit::Failure) -> Self {
         let details = failure.details.and_then(|details| serde_json::from_str(&details).ok());
         Self(Stop::Failed { category: failure.category, message: failure.message, details })
     }
 
-    /// The answer that the component gives.
+    /// Converts to the result of the component: a failure, or an interrupt for a question.
     pub(crate) fn into_wit(self) -> Result<wit::Outcome, wit::Failure> {
         match self.0 {
             Stop::Asked(question) => Ok(wit::Outcome::Interrupt(question.to_string())),

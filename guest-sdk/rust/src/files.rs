@@ -1,5 +1,5 @@
-//! Granted folders. A path is absolute and lies in a folder that the capability manifest names under `as`. Needs
-//! `wasi:filesystem/types`.
+//! Granted folders. A path is absolute, and in a folder that the capability manifest names under `as`. Requires the
+//! interface `wasi:filesystem/types`.
 //!
 //! ```
 //! use graph_sdk::{Failure, files};
@@ -27,10 +27,10 @@ use crate::bindings::wasi::filesystem::types::{
 use crate::imports::filesystem::Descriptor;
 use crate::imports::preopens::get_directories;
 
-/// How much one host call reads or writes.
+/// Maximum number of bytes that one host call reads or writes.
 const CHUNK: usize = 256 * 1024;
 
-/// What an entry of a folder is.
+/// Type of an entry of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file.
@@ -57,9 +57,9 @@ impl From<DescriptorType> for Kind {
 /// An entry of a folder.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Its name, without the folder's path.
+    /// Name of the entry, without the folder's path.
     pub name: String,
-    /// What it is.
+    /// Type of the entry.
     pub kind: Kind,
 }
 
@@ -103,13 +103,13 @@ pub fn read(path: &str) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Reads a file of UTF-8 text.
+/// Reads a file that has UTF-8 text.
 pub fn read_to_string(path: &str) -> io::Result<String> {
     String::from_utf8(read(path)?)
         .map_err(|_| io::Error::new(ErrorKind::InvalidData, format!("{path}: is not UTF-8 text")))
 }
 
-/// Writes a file, in place of what it held.
+/// Writes a file, and replaces its content.
 pub fn write(path: &str, bytes: &[u8]) -> io::Result<()> {
     let descriptor = open_at(path, OpenFlags::CREATE | OpenFlags::TRUNCATE, DescriptorFlags::WRITE)?;
     let mut position = 0;
@@ -128,7 +128,7 @@ pub fn write(path: &str, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// The entries of a folder, by name.
+/// Returns the entries of a folder. The host gives them in the order of their names.
 pub fn list(path: &str) -> io::Result<Vec<Entry>> {
     let descriptor = open_at(path, OpenFlags::DIRECTORY, DescriptorFlags::READ)?;
     let entries = descriptor.read_directory().map_err(|code| error(code, path))?;
@@ -139,14 +139,14 @@ pub fn list(path: &str) -> io::Result<Vec<Entry>> {
     Ok(list)
 }
 
-/// The size of a file in bytes, and what it is. A symbolic link is not followed.
+/// Returns the type of a file and its size in bytes. A symbolic link is not followed.
 pub fn stat(path: &str) -> io::Result<(Kind, u64)> {
     let (folder, rest) = locate(path)?;
     let stat = folder.stat_at(PathFlags::empty(), &rest).map_err(|code| error(code, path))?;
     Ok((stat.type_.into(), stat.size))
 }
 
-/// Makes a folder.
+/// Creates a folder.
 pub fn create_folder(path: &str) -> io::Result<()> {
     let (folder, rest) = locate(path)?;
     folder.create_directory_at(&rest).map_err(|code| error(code, path))
@@ -163,7 +163,7 @@ fn open_at(path: &str, open: OpenFlags, flags: DescriptorFlags) -> io::Result<De
     folder.open_at(PathFlags::SYMLINK_FOLLOW, &rest, open, flags).map_err(|code| error(code, path))
 }
 
-/// The granted folder that a path lies in, the innermost one, and the path inside it.
+/// Returns the innermost granted folder that a path is in, and the path within that folder.
 fn locate(path: &str) -> io::Result<(Descriptor, String)> {
     let mut best: Option<(Descriptor, String, usize)> = None;
     let mut granted = Vec::new();

@@ -1,4 +1,4 @@
-//! Log lines, events, time and randomness.
+//! Log lines, events, time and random numbers.
 
 use serde::Serialize;
 
@@ -7,34 +7,34 @@ use crate::imports::{events, log, monotonic_clock, random, wall_clock};
 
 pub use crate::bindings::graph_host::host::log::Level;
 
-/// Writes a log line. Always granted.
+/// Writes a log line, which is always granted.
 pub fn log(level: Level, message: impl AsRef<str>) {
     log::log(level, message.as_ref());
 }
 
-/// Adds a record to the run's event stream. Always granted.
+/// Adds a record to the run's event stream, which is always granted.
 pub fn emit(name: &str, payload: impl Serialize) -> Result<(), Failure> {
     events::emit(name, &serde_json::to_string(&payload)?);
     Ok(())
 }
 
-/// The time of the superstep since 1970, the same at each call of a task. Needs `wasi:clocks/wall-clock`.
+/// Returns the time of the superstep since 1970, the same at each call of a task. Requires `wasi:clocks/wall-clock`.
 pub fn now() -> std::time::Duration {
     let now = wall_clock::now();
     std::time::Duration::new(now.seconds, now.nanoseconds)
 }
 
-/// Waits; the host's clock is virtual, so it moves on at once. Needs `wasi:clocks/monotonic-clock`.
+/// Sleeps. The host's clock is virtual, so it advances at once. Requires `wasi:clocks/monotonic-clock`.
 pub fn sleep(span: std::time::Duration) {
     monotonic_clock::subscribe_duration(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)).block();
 }
 
-/// Random bytes from the run's seed. Needs `wasi:random/random`.
+/// Returns random bytes, derived from the run's seed. Requires `wasi:random/random`.
 pub fn random_bytes(count: u64) -> Vec<u8> {
     random::get_random_bytes(count)
 }
 
-/// A random number from the run's seed. Needs `wasi:random/random`.
+/// Returns a random number, derived from the run's seed. Requires `wasi:random/random`.
 pub fn random_u64() -> u64 {
     random::get_random_u64()
 }

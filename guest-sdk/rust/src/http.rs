@@ -1,7 +1,7 @@
-//! Requests over HTTP to the hosts that the capability manifest names. Needs `wasi:http/outgoing-handler`.
+//! HTTP requests to hosts that the capability manifest names. Requires `wasi:http/outgoing-handler`.
 //!
-//! The host follows no redirects: a response with one is a response like any other. What it refuses is a failure of
-//! category `denied`; what grows too large, of category `limit`; what takes too long, of category `timeout`.
+//! The host follows no redirects: a redirect is returned like any other response. A refused request fails with the
+//! category `denied`, one that exceeds a size with `limit`, and one that exceeds a time with `timeout`.
 //!
 //! ```
 //! use graph_sdk::{Failure, http};
@@ -26,7 +26,7 @@
 use crate::imports::http::exchange;
 use crate::{Category, Failure};
 
-/// A request that is to be sent.
+/// A request, before it is sent.
 #[derive(Clone, Debug)]
 pub struct Request {
     method: String,
@@ -39,15 +39,15 @@ pub struct Request {
 /// The whole response of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Response {
-    /// The status, 100 to 599.
+    /// Status, from 100 to 599.
     pub status: u16,
-    /// The fields of its head, names in lower case.
+    /// Header fields; their names are in lower case.
     pub fields: Vec<(String, Vec<u8>)>,
     /// The body.
     pub body: Vec<u8>,
 }
 
-/// A request for a URL, `GET` unless [`Request::method`] says otherwise.
+/// Creates a request for a URL. The method is `GET` unless [`Request::method`] sets another one.
 pub fn request(url: impl Into<String>) -> Request {
     Request {
         method: "GET".to_owned(),
@@ -58,42 +58,42 @@ pub fn request(url: impl Into<String>) -> Request {
     }
 }
 
-/// Asks for a URL.
+/// Sends a `GET` request for a URL.
 pub fn get(url: impl Into<String>) -> Result<Response, Failure> {
     request(url).send()
 }
 
 impl Request {
-    /// With another method, in capital letters.
+    /// Sets the method, in capital letters.
     #[must_use]
     pub fn method(mut self, method: impl Into<String>) -> Self {
         self.method = method.into();
         self
     }
 
-    /// With a field. Those that say where a message ends or goes (`host`, `connection` and the like) are the host's.
+    /// Adds a header field. The host sets those about the connection and the length (`host`, `connection` and similar ones).
     #[must_use]
     pub fn field(mut self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
         self.fields.push((name.into(), value.into()));
         self
     }
 
-    /// With a body.
+    /// Sets the body.
     #[must_use]
     pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = body.into();
         self
     }
 
-    /// Hands the request over before its body is written, as a client does that streams. The host sends it all the same once
-    /// the body is finished.
+    /// Starts the request before its body is written, as a client does that streams. The host nevertheless sends it
+    /// only after the body is complete.
     #[must_use]
     pub fn streamed(mut self) -> Self {
         self.streamed = true;
         self
     }
 
-    /// Sends it and takes the whole response.
+    /// Sends the request, and returns the whole response.
     pub fn send(self) -> Result<Response, Failure> {
         let (secure, rest) = match self.url.split_once("://") {
             Some(("https", rest)) => (true, rest),
@@ -117,20 +117,20 @@ impl Request {
     }
 }
 
-/// A request with its URL taken apart.
+/// A request with the parts of its URL.
 pub(crate) struct Parts<'a> {
-    /// The whole URL, for messages.
+    /// Whole URL, for messages.
     pub(crate) url: &'a str,
-    /// Whether it goes over TLS.
+    /// True if the request uses TLS.
     pub(crate) secure: bool,
-    /// Host and port.
+    /// Host, with the port if there is one.
     pub(crate) authority: &'a str,
     /// Path and query; may be empty.
     pub(crate) path: &'a str,
     pub(crate) method: &'a str,
     pub(crate) fields: &'a [(String, Vec<u8>)],
     pub(crate) body: &'a [u8],
-    /// Whether the request is handed over before its body is written.
+    /// True if the request is started before its body is written.
     #[cfg_attr(
         not(target_arch = "wasm32"),
         expect(dead_code, reason = "a test's server gets whole requests")
@@ -139,7 +139,7 @@ pub(crate) struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// A failure that says what is wrong with the request.
+    /// Returns the failure of an invalid request. `what` is the problem.
     #[cfg_attr(not(target_arch = "wasm32"), expect(dead_code, reason = "a test's server takes any request"))]
     pub(crate) fn invalid(&self, what: &str) -> Failure {
         invalid(self.url, what)
@@ -151,13 +151,13 @@ fn invalid(url: &str, what: &str) -> Failure {
 }
 
 impl Response {
-    /// The body as UTF-8 text.
+    /// Returns the body as text; fails if it is not UTF-8.
     pub fn text(self) -> Result<String, Failure> {
         String::from_utf8(self.body)
             .map_err(|_| Failure::new(Category::InvalidInput, "the response is not UTF-8 text"))
     }
 
-    /// The first value of a field, by its name in lower case.
+    /// Returns the first value of a field. `name` is in lower case.
     pub fn field(&self, name: &str) -> Option<&[u8]> {
         self.fields.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_slice())
     }

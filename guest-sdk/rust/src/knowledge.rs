@@ -1,4 +1,4 @@
-//! Texts by key that outlast a run, in the scopes that the capability manifest names. Needs
+//! Texts by key that are kept after a run, in the scopes that the capability manifest names. Requires
 //! `graph-host:host/knowledge`.
 //!
 //! ```
@@ -30,22 +30,22 @@ fn failed(error: KnowledgeError) -> Failure {
     }
 }
 
-/// The text of a key; none if there is no such entry.
+/// Returns the text of a key; `None` if there is no such entry.
 pub fn get(key: &str) -> Result<Option<String>, Failure> {
     knowledge::get(key).map_err(failed)
 }
 
-/// Writes the text of a key, in place of what it held. It stays, whatever comes of the task.
+/// Writes the text of a key, and replaces an earlier one. It is kept even if the task fails.
 pub fn put(key: &str, text: &str) -> Result<(), Failure> {
     knowledge::put(key, text).map_err(failed)
 }
 
-/// The entries below a prefix that hold all words of a query, best first; at most 100.
+/// Returns at most 100 entries below a prefix that have all words of a query, the best one first.
 pub fn search(prefix: &str, query: &str, limit: u32) -> Result<Vec<Hit>, Failure> {
     knowledge::search(prefix, query, limit).map_err(failed)
 }
 
-/// The keys that begin with a prefix, from the one behind `after` on; at most 1000.
+/// Returns at most 1000 keys that begin with a prefix, in order, starting after `after`.
 pub fn list(prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<String>, Failure> {
     knowledge::list(prefix, after, limit).map_err(failed)
 }

@@ -1,4 +1,4 @@
-//! Write a node of a graph in Rust: a typed params struct, a function, one macro.
+//! SDK for nodes of a graph in Rust: a typed params struct, a function, one macro.
 //!
 //! ```
 //! use graph_sdk::prelude::*;
@@ -71,7 +71,7 @@ pub use failure::{Category, Failure};
 pub use outcome::{Answer, Command, Outcome};
 pub use serde_json;
 
-/// What nearly every node uses.
+/// Items that nearly every node uses.
 pub mod prelude {
     pub use crate::{Category, Command, Context, Failure, Outcome};
     pub use schemars::JsonSchema;

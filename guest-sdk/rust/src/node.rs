@@ -1,4 +1,4 @@
-//! The [`node!`](crate::node!) macro, and what it calls.
+//! The [`node!`](crate::node!) macro, and the functions that it calls.
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -9,7 +9,7 @@ use crate::bindings::graph_host::node::types::WantedInterface;
 use crate::host::{Level, log};
 use crate::{Activation, Answer, Context, Failure, schema};
 
-/// Answers `describe`.
+/// Returns the description of the node for `describe`.
 pub fn describe<P: JsonSchema, A: Answer>(
     _run: fn(P, &Context) -> Result<A, Failure>,
     summary: &str,
@@ -26,13 +26,13 @@ pub fn describe<P: JsonSchema, A: Answer>(
     }
 }
 
-/// Answers `run`.
+/// Runs the node's function for `run`.
 pub fn run<P: DeserializeOwned, A: Answer>(
     run: fn(P, &Context) -> Result<A, Failure>,
     activation: Activation,
     params: &str,
 ) -> Result<wit::Outcome, wit::Failure> {
-    // A panic ends the instance; the log line is all that is left to say why.
+    // A panic ends the instance, so the reason is written to the log.
     #[cfg(target_arch = "wasm32")]
     std::panic::set_hook(Box::new(|panic| log(Level::Error, panic.to_string())));
     let answer = serde_json::from_str(params)
@@ -67,10 +67,10 @@ pub fn run<P: DeserializeOwned, A: Answer>(
 /// }
 /// ```
 ///
-/// - `summary`: what the node does, in one sentence.
-/// - `wants`: the interfaces that it uses, each with why. `graph-host:host/log` and `events` are always granted and
-///   need no entry. An interface that brings others along (`wasi:filesystem/types` brings `preopens` and `wasi:io`)
-///   covers those.
+/// - `summary`: description of the node, in one sentence.
+/// - `wants`: the interfaces that it uses, each with the reason. `graph-host:host/log` and `events` are always granted
+///   and need no entry. An interface also covers those that come with it (`preopens` and `wasi:io` come with
+///   `wasi:filesystem/types`).
 /// - last, the function: `fn(Params, &Context) -> Result<Answer, Failure>`.
 #[macro_export]
 macro_rules! node {
@@ -101,7 +101,7 @@ macro_rules! node {
             #[cfg(target_arch = "wasm32")]
             $crate::bindings::export!(Node with_types_in $crate::bindings);
 
-            // A library of the machine exports nothing, and the function counts as used all the same.
+            // A library for the machine has no exports; this constant prevents a warning about an unused function.
             #[cfg(not(target_arch = "wasm32"))]
             const _: fn() -> $crate::bindings::exports::graph_host::node::action::Description =
                 <Node as $crate::bindings::exports::graph_host::node::action::Guest>::describe;

@@ -1,4 +1,4 @@
-//! What a node answers.
+//! Outcome of a node.
 
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
@@ -8,14 +8,14 @@ use crate::Failure;
 use crate::bindings::exports::graph_host::node::action as wit;
 use crate::bindings::graph_host::node::types as wit_types;
 
-/// What a node answers when it may answer more than a result.
+/// Outcome of a node that can return more than a result.
 #[derive(Debug, PartialEq)]
 pub enum Outcome<T = Value> {
-    /// A value for the node's `assign`.
+    /// Value for the node's `assign`.
     Result(T),
-    /// Direct writes and routing, within what the graph's node entry allows.
+    /// Direct writes and routing, as far as the graph's node permits.
     Command(Command),
-    /// A question to a person. [`Context::ask`](crate::Context::ask) does the same and gives the answer.
+    /// Question to a person. [`Context::ask`](crate::Context::ask) also asks one, and returns the answer.
     Interrupt(Value),
 }
 
@@ -32,7 +32,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// A command that writes nothing and leaves routing to the node's `next`.
+    /// Creates a command that writes nothing and leaves the routing to the node's `next`.
     pub fn new() -> Self {
         Self::default()
     }
@@ -44,14 +44,14 @@ impl Command {
         self
     }
 
-    /// Goes to a node.
+    /// Adds a node to run next.
     #[must_use]
     pub fn goto(mut self, node: impl Into<String>) -> Self {
         self.goto.push((node.into(), None));
         self
     }
 
-    /// Makes a task of its own for a node, with an argument.
+    /// Adds a separate task of a node, with an argument.
     #[must_use]
     pub fn send(mut self, node: impl Into<String>, argument: impl Into<Value>) -> Self {
         self.goto.push((node.into(), Some(argument.into())));
@@ -59,10 +59,10 @@ impl Command {
     }
 }
 
-/// What a test reads.
+/// Functions for tests.
 #[cfg(not(target_arch = "wasm32"))]
 impl Command {
-    /// What it writes, by channel.
+    /// Returns the written values, by channel.
     ///
     /// ```
     /// use graph_sdk::Command;
@@ -74,7 +74,7 @@ impl Command {
         &self.update
     }
 
-    /// Where it goes, in order: nodes, each with the argument if it is a send.
+    /// Returns the targets, in order: nodes, each with the argument if it is a send.
     pub fn targets(&self) -> &[(String, Option<Value>)] {
         &self.goto
     }
@@ -86,12 +86,12 @@ impl<T> From<Command> for Outcome<T> {
     }
 }
 
-/// What a node's function may give back: anything that serialises and has a schema, an [`Outcome`], or a [`Command`].
+/// Return value of a node's function: a type that can be serialised and has a schema, an [`Outcome`], or a [`Command`].
 pub trait Answer {
-    /// The schema of the result.
+    /// Returns the schema of the result.
     fn schema(generator: &mut SchemaGenerator) -> schemars::Schema;
 
-    /// The answer on the wire.
+    /// Converts to the outcome of the contract.
     #[doc(hidden)]
     fn into_wit(self) -> Result<wit::Outcome, Failure>;
 }

@@ -10,18 +10,18 @@ fn generator() -> SchemaGenerator {
 }
 
 fn text(mut schema: Schema) -> String {
-    // The dialect is the contract's; the title would only repeat the name of a Rust type.
+    // The contract fixes the dialect, and the title would only repeat the name of a Rust type.
     schema.remove("$schema");
     schema.remove("title");
     schema.to_value().to_string()
 }
 
-/// The schema of params.
+/// Returns the schema of params, as JSON text.
 pub(crate) fn of_params<P: JsonSchema>() -> String {
     text(generator().root_schema_for::<P>())
 }
 
-/// The schema of a result.
+/// Returns the schema of a result, as JSON text.
 pub(crate) fn of_answer<A: Answer>() -> String {
     text(A::schema(&mut generator()))
 }

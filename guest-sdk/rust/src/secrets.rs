@@ -1,10 +1,10 @@
-//! Secrets that a node may send and never sees. Needs `graph-host:host/secrets`.
+//! Secrets that a node can send, but not read. Requires `graph-host:host/secrets`.
 
 use crate::imports::secrets;
 use crate::{Category, Failure};
 
-/// The handle of a granted secret, to be written into the one header that it is for: the host puts the value in its
-/// place as the request leaves.
+/// Returns the handle of a granted secret, for the one header that it is granted for. The host replaces it with the
+/// value when it sends the request.
 ///
 /// ```
 /// use graph_sdk::{Failure, http, secrets};
@@ -21,7 +21,7 @@ pub fn handle(name: &str) -> Result<String, Failure> {
         .map_err(|_| Failure::new(Category::Denied, format!("no secret `{name}` is granted")))
 }
 
-/// The names of all secrets that are granted.
+/// Returns the names of all granted secrets.
 pub fn names() -> Vec<String> {
     secrets::names()
 }

@@ -1,4 +1,4 @@
-//! Language models as a node sees them in a test.
+//! Language models, as a node uses them in a test.
 #![cfg(feature = "model")]
 
 use graph_sdk::model::{
@@ -8,7 +8,7 @@ use graph_sdk::model::{
 use graph_sdk::prelude::*;
 use graph_sdk::testing::Host;
 
-/// Every kind of block, with the JSON that the host keeps and shows.
+/// Returns messages with every kind of block, and the JSON that the host stores and shows.
 fn conversation() -> (Vec<Message>, Value) {
     let call = |id: &str| {
         Block::ToolCall(ToolCall {

@@ -1,4 +1,4 @@
-//! The SDK on the machine: what a node sees of a test's host.
+//! The SDK on the machine: the effects of a test's host on a node.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ fn questions_are_answered_in_turn() {
     assert_eq!(ask(&host), Ok(Outcome::Interrupt(json!({ "of": "blue" }))));
     let host = host.answer(7);
     assert_eq!(ask(&host), Ok(Outcome::Result(json!(["blue", 7]))));
-    // Called directly, a question ends the function as a failure without a category.
+    // If the function is called directly, a question ends it with a failure without a category.
     let asked = run(Params { op: "ask".to_owned() }, &Host::new().context()).unwrap_err();
     assert_eq!(asked.category(), None);
 }

@@ -1,4 +1,4 @@
-//! Gives the shell a stack for nested scripts, and memory to start with that holds it.
+//! Sets the stack size of the shell, for nested scripts, and an initial memory that has room for it.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -1,6 +1,7 @@
-//! Instruments core modules and components, so that an engine that meters nothing counts the fuel that graph-host's engine
-//! counts, and stops where that one stops. `host/docs/design/fuel.md` has the rules. [`transpile()`] makes JavaScript of components, and
-//! [`site`] puts together what a browser needs for a graph (`host/docs/design/bundle.md`).
+//! Instruments core modules and components, so that an engine without fuel metering counts the same fuel as
+//! graph-host's engine, and stops at the same places. `host/docs/design/fuel.md` has the rules. [`transpile()`]
+//! translates components to JavaScript, and [`site`] assembles the files that a browser needs for a graph
+//! (`host/docs/design/bundle.md`).
 //!
 //! ```
 //! let module = wat::parse_str("(module (func (export \"f\") (param i32) (result i32) local.get 0 i32.const 1 i32.add))").unwrap();

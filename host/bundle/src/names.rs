@@ -1,12 +1,13 @@
-//! Names that end in generated JavaScript.
+//! Check of names that are written to generated JavaScript.
 
 use graph_core::wasm_name::{WasmNameError, WasmNamePlace, check_component_name, check_core_name};
 use wasmparser::{ComponentAlias, ComponentInstance, Instance, Parser, Payload};
 
-/// Checks all names of imports and exports of a component, and of all that is nested in it. The generator quotes them and escapes
-/// nothing. Labels of types have no other characters, which validation has checked.
+/// Checks all names of imports and exports of a component, and of everything nested in it. The generator quotes these
+/// names without escaping them. Labels of types are not checked here: validation permits only letters, digits and
+/// hyphens.
 pub(crate) fn check(component: &[u8]) -> Result<(), WasmNameError> {
-    // What cannot be read is refused by the generator.
+    // The generator refuses a component that cannot be read.
     for payload in Parser::new(0).parse_all(component).map_while(Result::ok) {
         match payload {
             Payload::ImportSection(section) => {
@@ -110,7 +111,7 @@ mod tests {
         "*",
     ];
 
-    /// What became of a component: of the check alone, and of all that a bundle does.
+    /// Returns the refusal of a component, and asserts that the translation agrees with the check.
     fn refusal(text: &str) -> Option<WasmNameError> {
         let component = wat::parse_str(text).unwrap_or_else(|error| panic!("{text}: {error}"));
         let refused = check(&component).err();
@@ -185,7 +186,7 @@ mod tests {
                 );
             }
         }
-        // Labels of types are refused by validation.
+        // Validation refuses such labels of types.
         for name in ["a'b", "a b", "\\u{202e}", "`"] {
             for part in [
                 format!("(record (field \"{name}\" u8))"),

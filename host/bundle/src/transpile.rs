@@ -1,4 +1,4 @@
-//! Components as JavaScript that instantiates core modules: what a browser can run.
+//! Translation of components to JavaScript that instantiates core modules, which a browser can run.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,39 +11,40 @@ use wasmparser::{BinaryReader, Parser, Payload};
 use crate::function_names::own_name;
 use crate::site::FunctionDocument;
 
-/// Functions of the host that keep a component waiting in a page: the interface without its version, and the function.
+/// Functions of the host during which a component waits in a page: the interface without its version, and the function.
 const WAITING: [(&str, &str); 8] = [
     ("wasi:http/outgoing-handler", "handle"),
-    // A request whose body is finished last is sent then.
+    // If the body is finished after the call of `handle`, the request is sent by this function.
     ("wasi:http/types", "[static]outgoing-body.finish"),
     ("graph-host:host/tools", "call"),
     ("graph-host:host/model", "complete"),
-    // The worker that owns the page's storage answers: what was put is durable, and seen by every other task.
+    // The worker that owns the page's storage answers these calls, so that a stored value is durable, and visible to
+    // every other task.
     ("graph-host:host/knowledge", "get"),
     ("graph-host:host/knowledge", "put"),
     ("graph-host:host/knowledge", "search"),
     ("graph-host:host/knowledge", "list"),
 ];
-/// Functions of a node, from which those are called.
+/// Exported functions of a node, which can call the functions above.
 const OF_NODES: [(&str, &str); 2] =
     [("graph-host:node/action", "run"), ("graph-host:node/action", "describe")];
 
 /// A component in JavaScript.
 #[derive(Clone, Debug)]
 pub struct Transpiled {
-    /// The module: it exports `instantiate(getCoreModule, imports)`.
+    /// JavaScript module. It exports `instantiate(getCoreModule, imports)`.
     pub script: Vec<u8>,
-    /// The core modules that `getCoreModule` is asked for, with their names: those of the component, at any depth, as they are and in their
-    /// order in it; then the adapters that link components which are nested in it.
+    /// Core modules, with the names that `getCoreModule` is called with: first the unchanged ones of the component, at
+    /// any depth, in their order in it; then the adapters that link components nested in it.
     pub cores: Vec<(String, Vec<u8>)>,
-    /// Whether it needs JavaScript Promise Integration: it calls something that waits.
+    /// True if it needs JavaScript Promise Integration, because it imports a function that waits.
     pub waits: bool,
 }
 
-/// Why a component cannot be transpiled.
+/// Reason why a component cannot be translated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TranspileError {
-    /// A name in it would be code.
+    /// A name in it would be code in JavaScript.
     #[error("it cannot be translated to JavaScript: {0}")]
     Name(#[from] WasmNameError),
     /// It exports a function of that name itself.
@@ -55,16 +56,16 @@ pub enum TranspileError {
         /// The name.
         name: &'static str,
     },
-    /// The generator gave up.
+    /// The generator has failed.
     #[error("it cannot be translated to JavaScript: {reason}")]
     Generator {
-        /// The generator's message.
+        /// Message of the generator.
         reason: String,
     },
 }
 
-/// Where the generator reads and writes values otherwise than the engine: what it writes, and what takes its place. No name in a component
-/// has such characters.
+/// Pieces of generated code that read or write values otherwise than the engine does, each with its replacement. No name in a component has
+/// such characters.
 const AS_THE_ENGINE: [(&str, &str); 6] = [
     // Texts keep a byte order mark, and what is no text ends the call.
     ("new TextDecoder()", "new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })"),
@@ -83,7 +84,7 @@ const AS_THE_ENGINE: [(&str, &str); 6] = [
 /// Names that a function cannot have in the generated code, which uses them, and that the generator gives to one nevertheless.
 const RESERVED: [&str; 4] = ["arguments", "undefined", "JSON", "console"];
 
-/// Makes JavaScript of a component. `name` is the beginning of all its files. `imports` are the interfaces that it imports, `functions` those
+/// Translates a component to JavaScript. `name` is the beginning of all its files. `imports` are the interfaces that it imports, `functions` those
 /// that are called besides the node action. A component with a name that would be code is refused: the generator writes names as they are.
 pub fn transpile<'f>(
     name: &str,
@@ -130,7 +131,7 @@ pub fn transpile<'f>(
         // What a function fails with is thrown as it is.
         no_component_error_wrapping: true,
         no_namespaced_exports: true,
-        // An adapter has the memories of both components, and is then the one that the engine has.
+        // An adapter uses the memories of both components, as in the engine.
         multi_memory: true,
         guest: false,
         async_mode,

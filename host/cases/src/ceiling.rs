@@ -1,5 +1,6 @@
-//! The ceiling of a case: what all of its runs may use together, forks, replays and repetitions included. It is the user's,
-//! or the default; a case can lower what a run of it may use, and never raises it.
+//! Limits of a case: of everything that its runs use together, including forks, replays and repetitions after a crash.
+//! They are the limits of the user's manifest, or the defaults. The `budgets` of a case can lower the limits of each
+//! run, and cannot raise them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,27 +13,28 @@ use graph_core::walker::Summary;
 
 use crate::document::Case;
 
-/// What a case holds in memory at most, of each kind, unless the user's manifest says otherwise: its store, and the results
-/// of one superstep. Several cases run at a time.
+/// Default maximum of bytes that a case holds in memory: once for its store, and once for the results of one superstep.
+/// Several cases run at the same time, so it is less than a run may store.
 const HELD: u64 = 64 << 20;
 
-/// A request to stop all cases, which can be passed to another thread.
+/// Request to stop all cases. It can be passed to another thread.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Stops the cases that run, and begins no other.
+    /// Stops the cases that are running, and starts no other.
     pub fn request(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
 
-    /// Whether they are to stop.
+    /// Reports whether the cases have to stop.
     pub fn is_requested(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }
 }
 
-/// The limits of the user as a case has them: in memory it holds less than a run stores, unless the manifest says how much.
+/// Returns the limits of a case from those of the user's manifest. The sizes that the manifest does not state are at
+/// most [`HELD`].
 pub(crate) fn of_user(given: RunLimits, stated: StatedSizes) -> RunLimits {
     RunLimits {
         results: stated.results.unwrap_or(given.results.min(HELD)),
@@ -41,14 +43,14 @@ pub(crate) fn of_user(given: RunLimits, stated: StatedSizes) -> RunLimits {
     }
 }
 
-/// A ceiling that a case wants more than, or has used up.
+/// A limit that a case asks to exceed, or has exceeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Over {
-    /// The key under `run` of a manifest; none if the case was stopped for another reason.
+    /// Key under `run` of a manifest; `None` if the case was stopped for another reason.
     pub(crate) budget: Option<&'static str>,
-    /// What happened, as a sentence without its full stop.
+    /// Message, without a full stop.
     pub(crate) message: String,
-    /// The line of the case that asks for more, if one does.
+    /// Line in the case that asks for more, if there is one.
     pub(crate) line: Option<usize>,
 }
 
@@ -60,14 +62,15 @@ impl Over {
     }
 }
 
-/// The line that raises a ceiling.
+/// Returns advice for raising a limit.
 fn raised_by(budget: &str) -> String {
     format!(
         "`run: {{ {budget}: … }}` in the manifest that `graph-host test PATH --caps FILE` names raises it"
     )
 }
 
-/// The limits of each run of a case: those of its `budgets`, and for keys that it leaves out the ceiling itself.
+/// Returns the limits of each run of a case: those in its `budgets`, and `most` for the keys that it leaves out. A key
+/// in `budgets` that exceeds `most` is an error.
 pub(crate) fn of_case(case: &Case, most: RunLimits) -> Result<RunLimits, Over> {
     let Some(wanted) = case.budgets else { return Ok(most) };
     let mut run = most;
@@ -105,7 +108,8 @@ pub(crate) fn of_case(case: &Case, most: RunLimits) -> Result<RunLimits, Over> {
             }
             "depth" => run.depth = wanted.depth,
             "model" => {
-                // Figures that are left out have their defaults, which are not what the case asks for.
+                // Figures that `budgets` leaves out have their defaults, which may exceed `most`: the case does not ask
+                // for those.
                 let usual = RunLimits::DEFAULT.model;
                 if let Some(figure) = wanted.model.above(most.model.max(usual)) {
                     let amount = |model| figure.written(figure.of(model));
@@ -124,22 +128,22 @@ fn seconds(time: Duration) -> String {
     format!("{} s", time.as_secs())
 }
 
-/// What bounds a case while it runs.
+/// Limits of a case while it runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Bounds {
-    /// The limits of each of its runs.
+    /// Limits of each run.
     pub(crate) run: RunLimits,
-    /// The limits of all of them together.
+    /// Limits of all runs together.
     pub(crate) most: RunLimits,
-    /// When its real time is over: that of a case is virtual, and the work for it is not.
+    /// Deadline of the case in real time. The time in a case is virtual, but its work takes real time.
     ends: Instant,
-    /// Whether that is earlier than its own time would be over.
+    /// True if the time for all cases ends before the case's own time.
     is_cut: bool,
     stop: Stop,
 }
 
 impl Bounds {
-    /// The bounds of a case that begins now; `until` is when the time of all cases is over.
+    /// Returns the limits of a case that starts now. `until` is the deadline of all cases.
     pub(crate) fn of(
         case: &Case,
         most: RunLimits,
@@ -148,7 +152,7 @@ impl Bounds {
     ) -> Result<Self, Over> {
         let run = of_case(case, most)?;
         let now = Instant::now();
-        // As good as never.
+        // Longer timeouts than a year could overflow the deadline.
         let far = Duration::from_hours(24 * 365);
         let own = now + most.timeout.min(far);
         let ends = until.map_or(own, |until| until.min(own));
@@ -159,13 +163,13 @@ impl Bounds {
         self.stop.is_requested() || Instant::now() >= self.ends
     }
 
-    /// Resolves once the time is over or the case is to stop. It wakes no task: what waits for it also waits for a run,
-    /// which yields between its events.
+    /// Resolves after the deadline, or when the case has to stop. It registers no waker: the caller polls it together
+    /// with a run, which yields between its events.
     pub(crate) async fn late(&self) {
         std::future::poll_fn(|_| if self.is_late() { Poll::Ready(()) } else { Poll::Pending }).await;
     }
 
-    /// What is used up, of the ceiling of all runs together.
+    /// Returns the limit of all runs together that is exceeded, if any.
     pub(crate) fn over(&self, used: &Spending, store: Option<u64>) -> Option<Over> {
         let most = self.most;
         if self.stop.is_requested() {
@@ -192,13 +196,13 @@ impl Bounds {
         if let Some((budget, _, most)) = budgets.into_iter().find(|(_, used, most)| used > most) {
             return Some(Over::used_up(budget, &most.to_string()));
         }
-        // Answers of the case may have raised what one run may ask of models.
+        // Answers of the case can have raised the limit that one run has for models.
         let figure = used.model.above(most.model)?;
         Some(Over::used_up("model", &figure.written(figure.of(most.model))))
     }
 }
 
-/// What a run has used.
+/// Usage of a run.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     fuel: u64,
@@ -227,19 +231,19 @@ impl Use {
     }
 }
 
-/// What all runs of a case have used.
+/// Usage of all runs of a case.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spending {
     all: Use,
-    /// What the present run had used when it was last counted.
+    /// Usage of the current run when it was last counted.
     counted: Use,
-    /// The same of language models.
+    /// Model usage of all runs.
     model: ModelUse,
     model_counted: ModelUse,
 }
 
 impl Spending {
-    /// Counts what the present run has used since.
+    /// Counts what the current run has used since it was last counted.
     pub(crate) fn count(&mut self, summary: &Summary) {
         let now = Use::of(summary);
         self.all = self.all.each(now.each(self.counted, u64::saturating_sub), u64::saturating_add);
@@ -248,21 +252,22 @@ impl Spending {
         self.model_counted = summary.host.model;
     }
 
-    /// From now on counts another run, which begins with what the run had used that it was forked from.
+    /// Counts another run from now on. A fork starts with the usage of the run that it was forked from, which is not
+    /// counted again.
     pub(crate) fn begin(&mut self, summary: &Summary) {
         self.counted = Use::of(summary);
         self.model_counted = summary.host.model;
     }
 }
 
-/// The memory that results of doubles hold while they wait.
+/// Memory of the results of doubles that are not yet delivered.
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting {
     held: Arc<AtomicU64>,
     most: u64,
 }
 
-/// A result that waits. Its memory counts until it is handed over.
+/// A result that is not yet delivered. Its memory is counted until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Held {
     held: Arc<AtomicU64>,
@@ -274,18 +279,18 @@ impl Waiting {
         Self { held: Arc::default(), most }
     }
 
-    /// How much more may be held.
+    /// Returns the number of bytes that further results may have.
     pub(crate) fn left(&self) -> u64 {
         self.most.saturating_sub(self.held.load(Ordering::SeqCst))
     }
 
-    /// Holds a result that was made within what is left.
+    /// Counts the memory of a result.
     pub(crate) fn hold(&self, size: u64) -> Held {
         self.held.fetch_add(size, Ordering::SeqCst);
         Held { held: Arc::clone(&self.held), size }
     }
 
-    /// Why a double gives no result once nothing is left.
+    /// Returns the failure message of a double whose result exceeds the limit.
     pub(crate) fn used_up(&self) -> String {
         format!(
             "the results of doubles that wait take more than {} bytes, the `results` that a case may use; {}",

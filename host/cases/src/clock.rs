@@ -1,8 +1,8 @@
-//! The virtual time of a case: it does not pass while anything happens, and jumps to the next deadline.
+//! Virtual time of a case. It does not advance while the case is working, and then jumps to the next deadline.
 //!
-//! A case runs on a runtime of one thread with paused time. Such a runtime advances its time only when every task waits,
-//! and then to the earliest deadline: a back-off of a minute takes no time, and the order of events depends only on the
-//! figures in the case.
+//! A case runs on a single-threaded runtime with paused time. Such a runtime advances its time only when every task
+//! waits, and then to the earliest deadline: a back-off of a minute takes no real time, and the order of events depends
+//! only on the durations in the case.
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -11,17 +11,17 @@ use tokio::time::Instant;
 
 use graph_driver::Clock;
 
-/// The time at which every case begins: 2030-01-01T00:00:00Z.
+/// Time at which every case starts: 2030-01-01T00:00:00Z.
 const BEGINNING: Timestamp = Timestamp(1_893_456_000_000);
 
-/// The paused time of the runtime that it was made on.
+/// Clock that reads the paused time of the runtime on which it was created.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PausedClock {
     started: Instant,
 }
 
 impl PausedClock {
-    /// A clock that begins now.
+    /// Creates a clock that starts now.
     pub(crate) fn start() -> Self {
         Self { started: Instant::now() }
     }

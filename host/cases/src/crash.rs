@@ -1,5 +1,5 @@
-//! Runs a case again with its run cut short after each persisted write in turn, as by a kill, and resumed from what is
-//! stored: the outcome must be that of the undisturbed case.
+//! Repetition of a case with crashes: an operation is aborted after one of its persisted writes, as by a kill, and the
+//! run is resumed from its records. The outcome must be the one of the case without crashes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,11 +18,11 @@ use crate::items::Items;
 use crate::report::Problem;
 use crate::session::Session;
 
-/// The outcome of a step when nothing disturbed it.
+/// Outcome of a step without a crash.
 pub(crate) struct Undisturbed {
-    /// The outcome after it.
+    /// Outcome after the step.
     pub(crate) actual: Actual,
-    /// How many writes it persisted.
+    /// Number of writes that the step persisted.
     pub(crate) writes: u64,
 }
 
@@ -31,14 +31,14 @@ impl Undisturbed {
         self.actual.error.as_ref().is_some_and(|error| error.limit == Some(StopLimit::Timeout))
     }
 
-    /// Whether it asked a question whose deadline is over `now`.
+    /// Reports whether a question of the run has a deadline that is in the past at `now`.
     fn has_asked_until(&self, now: Timestamp) -> bool {
         let asked = self.actual.result["interrupts"].as_array();
         asked
             .is_some_and(|asked| asked.iter().any(|one| Question::of(&one["payload"]).expired(now).is_some()))
     }
 
-    /// Whether it ended at a budget, or asks for more of one.
+    /// Reports whether the run ended at a budget, or asks for more of one.
     fn has_used_a_budget_up(&self) -> bool {
         let asks = |asked: &Vec<Value>| asked.iter().any(|one| !one["budget"].is_null());
         self.actual.error.as_ref().is_some_and(|error| error.used_up)
@@ -46,7 +46,7 @@ impl Undisturbed {
     }
 }
 
-/// Why a case is not cut short; none if it is.
+/// Returns the reason why a case cannot be repeated with crashes, or `None` if it can.
 pub(crate) fn excused(
     case: &Case,
     session: &Session<'_>,
@@ -74,8 +74,8 @@ pub(crate) fn excused(
     }
 }
 
-/// Cuts a case short after each persisted write of each operation that continues the run, and returns the number of
-/// writes.
+/// Repeats a case once for each persisted write of each operation that runs the graph, with a crash after that write.
+/// Returns the number of writes.
 pub(crate) async fn at_every_write(
     case: &Case,
     shown: &str,
@@ -96,7 +96,7 @@ pub(crate) async fn at_every_write(
     Ok(tried)
 }
 
-/// Executes the whole script, with the operation of one step cut short after one write.
+/// Executes the whole script. The operation of one step is aborted after one write.
 async fn cut(
     case: &Case,
     shown: &str,
@@ -146,7 +146,7 @@ async fn cut(
 }
 
 impl Session<'_> {
-    /// The recorded dispatches, by path.
+    /// Returns the number of recorded dispatches, by path.
     fn recorded(&self) -> Result<BTreeMap<String, u64>, String> {
         self.store.dispatches(|run, namespace| {
             self.doubles
@@ -155,16 +155,16 @@ impl Session<'_> {
         })
     }
 
-    /// Whether the run has ended and its records lack those of its child runs: under `exit`, records of child runs that
-    /// the last boundary has ended are not stored.
+    /// Reports whether the run has ended with durability `exit`: the records of child runs that ended in the last
+    /// superstep are not stored then.
     fn has_forgotten_children(&self) -> Result<bool, String> {
         let exits = self.started.as_ref().is_some_and(|started| started.setup.durability == Durability::Exit);
         let summary = self.stored_summary()?;
         Ok(exits && summary.is_some_and(|summary| summary.status.is_end()))
     }
 
-    /// The paths of nodes whose child runs have ended, under `exit`: of these, nothing is stored that came after the last
-    /// stop.
+    /// Returns the paths of nodes whose child runs have ended, with durability `exit`: everything since the last stop
+    /// is not stored of these.
     fn forgotten_children(&self) -> Result<BTreeSet<String>, String> {
         if self.started.as_ref().is_none_or(|started| started.setup.durability != Durability::Exit) {
             return Ok(BTreeSet::new());
@@ -177,8 +177,8 @@ impl Session<'_> {
         Ok(&history - &open)
     }
 
-    /// Performs an operation up to a persisted write, drops the driver there, and resumes from what is stored, as a user
-    /// would who finds the run. `None`: the run first asks a question that a later step of the script answers.
+    /// Performs an operation up to a persisted write, drops the driver there, and resumes from the records, as a user
+    /// does who finds the run. Returns `None` if the run first asks a question that a later step of the script answers.
     async fn perform_cut(
         &mut self,
         operation: &Operation,
@@ -195,7 +195,7 @@ impl Session<'_> {
                 "it persisted fewer than {write} writes, and more when nothing disturbed it"
             ));
         }
-        // A dispatch without a record is lost and repeated; one with a record must not be repeated.
+        // A dispatch without a record was lost and is repeated; one with a record must not be repeated.
         let performed = self.doubles.by_path();
         let kept = if self.has_forgotten_children()? {
             performed
@@ -224,7 +224,8 @@ impl Session<'_> {
         let Operation::Resume(options) = operation else {
             return self.resume_cut_short(&ResumeOptions::default()).await.map(Some);
         };
-        // The answers that are still needed are given; then the run is resumed without any.
+        // Only the answers that are still needed are given at first. If the outcome then differs, the run is resumed
+        // again with those that are needed now.
         let rest = still_open(options, &stored, &asked_before).unwrap_or_default();
         let resumed = self.resume_cut_short(&rest).await?;
         let is_refused =
@@ -240,7 +241,8 @@ impl Session<'_> {
     }
 }
 
-/// The part of an operation that is still needed if some of the questions from `before` it are still open.
+/// Returns the part of a resume that is still needed: the answers to questions that were open `before` the operation
+/// and still are. Returns `None` if no such question is open.
 fn still_open(options: &ResumeOptions, asked: &Actual, before: &[InterruptRecord]) -> Option<ResumeOptions> {
     let asked = asked.result["interrupts"].as_array()?;
     let open: Vec<&InterruptRecord> =
@@ -265,8 +267,8 @@ fn still_open(options: &ResumeOptions, asked: &Actual, before: &[InterruptRecord
     })
 }
 
-/// The dispatches before the operation, and the recorded ones of the operation. A dispatch that was counted without being
-/// performed, as when a task failed before it, does not count in a case.
+/// Returns the dispatches before the operation together with those of the operation that are recorded. A recorded
+/// dispatch that was not performed, for example because the task failed before it, is not counted.
 fn gained(
     before: &BTreeMap<String, u64>,
     performed: &BTreeMap<String, u64>,
@@ -285,13 +287,14 @@ fn gained(
     dispatched
 }
 
-/// The differences from the undisturbed outcome: in anything but the record digest, which covers times.
+/// Returns the differences from the outcome without crashes. The digest of the checkpoint record is not compared,
+/// because it covers times.
 fn differences(undisturbed: &Actual, actual: &Actual) -> Vec<Mismatch> {
     let mut found = Vec::new();
     let (one, two) = (timeless(&undisturbed.result), timeless(&actual.result));
     let keys: BTreeSet<_> = one.keys().chain(two.keys()).collect();
     let (mut expected, mut seen) = (Map::new(), Map::new());
-    // As records have them: 1.0 and 1 are one number.
+    // Numbers are compared in their canonical form, in which 1.0 and 1 are the same.
     let differs = |key: &&String| one.get(*key).map(canonical_string) != two.get(*key).map(canonical_string);
     for key in keys.into_iter().filter(differs) {
         expected.insert(key.clone(), one.get(key).cloned().unwrap_or_default());
@@ -362,8 +365,8 @@ mod tests {
         };
         let (before, recorded_before) = (counts(&[("a", 3), ("b", 1)]), counts(&[("a", 2), ("b", 1)]));
         let performed = counts(&[("a", 5), ("b", 2), ("c", 1)]);
-        // The records count one more dispatch of `a`, and the first of `c`. Dispatches that were under way are not
-        // recorded, and the one that is recorded for `d` was never performed.
+        // The records have one more dispatch of `a`, and the first of `c`. Dispatches that were running are not
+        // recorded, and the recorded one of `d` was never performed.
         let recorded = counts(&[("a", 3), ("b", 1), ("c", 1), ("d", 1)]);
         assert_eq!(
             gained(&before, &performed, &recorded_before, &recorded),

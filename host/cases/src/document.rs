@@ -1,4 +1,4 @@
-//! The document of a case: a graph, doubles for its items, and a script of operations with the expected outcome of each.
+//! Document of a case: a graph, doubles for its items, and a script of operations with the expected outcome of each.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,64 +24,64 @@ use crate::http::{self, HttpDouble};
 use crate::keys;
 use crate::models::{self, ModelAnswer};
 
-/// A graph, doubles for its items, and a script of operations with the expected outcome of each.
+/// A case: a graph, doubles for its items, and a script of operations with the expected outcome of each.
 #[derive(Debug)]
 pub struct Case {
-    /// Its name; by default that of its file.
+    /// Name of the case; by default the name of its file.
     pub name: String,
-    /// The rule that it shows.
+    /// Rule that the case shows.
     pub about: Option<String>,
-    /// The rows of the tables of implemented features that it shows, such as `002.137`.
+    /// Rows of the tables of implemented features that the case shows, such as `002.137`.
     pub seeds: Vec<String>,
-    /// `executor_id`: the dialect of the graphs that are in the case.
+    /// `executor_id`: dialect of the graphs in the case.
     pub dialect: Dialect,
-    /// The graph that all operations of the script are about.
+    /// Graph that all operations of the script run or change.
     pub graph: GraphSource,
-    /// The text of the file, for positions in messages.
+    /// Text of the file, for positions in messages.
     pub text: String,
-    /// The graphs that actions name, by item id: a `config` each.
+    /// `config` of each graph that actions name, by item id.
     pub subgraphs: BTreeMap<String, Node>,
-    /// A folder in which items are searched for first.
+    /// Folder in which items are searched for first.
     pub items_dir: Option<PathBuf>,
-    /// The doubles, by item id.
+    /// Doubles, by item id.
     pub items: BTreeMap<String, Double>,
-    /// The hooks of the project, then those of the user.
+    /// Hooks of the project, followed by those of the user.
     pub hooks: Arc<Vec<Hook>>,
-    /// What may be dispatched.
+    /// Patterns of permitted dispatches.
     pub caps: Vec<String>,
-    /// `budgets`: the limits of the run, as under `run:` of a manifest. Without it, those of the manifest apply.
+    /// `budgets`: limits of each run, as under `run:` of a manifest. Without it, those of the manifest apply.
     pub budgets: Option<RunLimits>,
-    /// The keys of `budgets` that the case has, each with its line in the file, from 1.
+    /// Keys of `budgets` in the case, each with its line in the file, from 1.
     pub budget_lines: BTreeMap<String, usize>,
-    /// `http`: the answers of servers, in the order of the case.
+    /// `http`: answers of servers, in the order of the case.
     pub http: Vec<HttpDouble>,
-    /// `models`: the answers of language models by their names, in the order in which they are given.
+    /// `models`: answers of language models by the model's name, in the order in which they are used.
     pub models: BTreeMap<String, Vec<ModelAnswer>>,
-    /// The operations, in order.
+    /// Steps of the script, in order.
     pub script: Vec<Step>,
 }
 
-/// The graph of a case.
+/// Graph of a case.
 #[derive(Debug)]
 pub enum GraphSource {
-    /// In the case: a graph document's `config`.
+    /// `config` of a graph document, in the case itself.
     Inline(Node),
-    /// In a file, relative to the case.
+    /// File with a graph document. Its path is relative to the case.
     File(PathBuf),
 }
 
-/// An operation and what is expected of it.
+/// An operation and its expected outcome.
 #[derive(Debug)]
 pub struct Step {
-    /// What is done to the run, before anything is compared.
+    /// Operation that is performed.
     pub operation: Operation,
-    /// The line of the operation in the file, from 1.
+    /// Line of the operation in the file, from 1.
     pub line: usize,
-    /// What must hold after the operation.
+    /// Expectations that are compared after the operation.
     pub expect: Expect,
 }
 
-/// An operation on the case's run.
+/// An operation on the run of a case.
 #[derive(Debug)]
 pub enum Operation {
     /// Starts the run; the first operation of most scripts.
@@ -92,18 +92,18 @@ pub enum Operation {
     Cancel,
     /// Edits the run, as `runs update` does.
     Update(TravelOptions),
-    /// Forks the run; later operations act on the fork.
+    /// Forks the run. Later operations act on the fork.
     Fork(TravelOptions),
-    /// Runs it again from a checkpoint, as a fork.
+    /// Forks the run from a checkpoint, and runs the fork.
     Replay(TravelOptions),
-    /// Lets another process hold the run while the next operation is tried.
+    /// Makes another process own the run during the next operation.
     Hold,
-    /// Removes all but this many of its newest checkpoints.
+    /// Removes all checkpoints of the run except this number of newest ones.
     Prune(u64),
 }
 
 impl Operation {
-    /// The name in the case.
+    /// Returns the name of the operation in the case.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Run(_) => "run",
@@ -118,10 +118,10 @@ impl Operation {
     }
 }
 
-/// How a run starts.
+/// Options for starting a run.
 #[derive(Debug, Default)]
 pub struct RunOptions {
-    /// The inputs, before defaults of a schema are filled in.
+    /// Inputs, before defaults of the schema are filled in.
     pub inputs: Map<String, Value>,
     /// Initial values of channels.
     pub state: Map<String, Value>,
@@ -131,38 +131,38 @@ pub struct RunOptions {
     pub durability: Option<Durability>,
     /// Overrides the graph's `max_concurrency`.
     pub max_concurrency: Option<u32>,
-    /// Drops the driver after this many persisted writes.
+    /// Drops the driver after this number of persisted writes.
     pub crash_after: Option<u64>,
 }
 
-/// How a run continues.
+/// Options for resuming a run.
 #[derive(Debug, Default)]
 pub struct ResumeOptions {
     /// One answer, for the only open interrupt.
     pub answer: Option<Value>,
-    /// Answers by interrupt id or node.
+    /// Answers, by interrupt id or node.
     pub answers: Option<BTreeMap<String, Value>>,
-    /// The new total of `max_steps`.
+    /// New total of `max_steps`.
     pub max_steps: Option<u64>,
-    /// New inputs: pending writes are discarded, and a finished run starts another turn.
+    /// New inputs. Pending writes are discarded, and a finished run starts another turn.
     pub inputs: Option<Map<String, Value>>,
-    /// Values for channels, folded by their reducers, before the run continues.
+    /// Values for channels, which reducers combine with the state before the run continues.
     pub update: Option<Map<String, Value>>,
 }
 
-/// An edit, and the checkpoint that it begins at.
+/// Options of an edit, a fork or a replay.
 #[derive(Debug, Default)]
 pub struct TravelOptions {
-    /// The checkpoint; none for the newest.
+    /// Checkpoint to start from; `None` for the newest.
     pub at: Option<CheckpointSelector>,
-    /// The writes; none to only go back to the checkpoint.
+    /// Values to write; `None` to only return to the checkpoint.
     pub edit: Option<Edit>,
-    /// Drops the driver after this many persisted writes.
+    /// Drops the driver after this number of persisted writes.
     pub crash_after: Option<u64>,
 }
 
 impl Case {
-    /// Reads a case; every problem of it is reported at once.
+    /// Reads a case. The error has every problem of it.
     pub fn parse(path: &Path, text: &str) -> Result<Self, Box<Diagnostics>> {
         let problems = Problems::new();
         let case = yaml::parse(text, &problems).and_then(|root| read(&root, path, text, &problems));
@@ -217,13 +217,13 @@ fn read(root: &Node, path: &Path, text: &str, problems: &Problems) -> Option<Cas
     })
 }
 
-/// The keys of a mapping, each with its line.
+/// Returns the keys of a mapping, each with its line.
 fn lines_of(node: &Node) -> BTreeMap<String, usize> {
     let entries = node.as_mapping().into_iter().flat_map(|mapping| mapping.iter());
     entries.map(|entry| (entry.key.name.clone(), entry.key.span.line)).collect()
 }
 
-/// The ids of rows: `002.137`, `M.5`.
+/// Reads the ids of rows, such as `002.137` and `M.5`.
 fn read_seeds(node: &Node, problems: &Problems) -> Vec<String> {
     let is_id = |text: &str| {
         let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -244,7 +244,7 @@ fn read_seeds(node: &Node, problems: &Problems) -> Vec<String> {
     rows
 }
 
-/// The default name of a case: `b` for `a/b.case.yaml`.
+/// Returns the default name of a case: `b` for `a/b.case.yaml`.
 fn stem(path: &Path) -> String {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     name.strip_suffix(super::find::SUFFIX).unwrap_or(&name).to_owned()
@@ -291,8 +291,8 @@ fn read_items(items: &Node, text: &str, problems: &Problems) -> BTreeMap<String,
     doubles
 }
 
-/// `hooks: {project: [..], infra: [..]}`: the hooks that a run finds in `.ai/hooks.yaml` and in the user's `hooks.yaml`.
-/// A graph's own hooks are in the graph.
+/// Reads `hooks: {project: [..], infra: [..]}`: the hooks that a run would read from `.ai/hooks.yaml` and from the
+/// user's `hooks.yaml`. A graph's own hooks are in the graph.
 fn read_hooks(node: &Node, text: &str, problems: &Problems) -> Arc<Vec<Hook>> {
     let Some(mut fields) = Fields::open(node, &keys::HOOKS, "`hooks`", problems) else {
         return Arc::default();
@@ -348,7 +348,8 @@ fn read_step(step: &Node, problems: &Problems) -> Option<Step> {
     Some(Step { operation: operations.pop()??, line: step.span.line, expect: expect? })
 }
 
-/// Reads a mapping. A key without a value is `Some(None)`, as with `{}`; `None` could not be read.
+/// Reads a mapping. Returns `Some(None)` for a key without a value, which means `{}`, and `None` if the mapping could
+/// not be read.
 #[allow(clippy::option_option)]
 fn open<'n>(
     node: &'n Node,
@@ -439,7 +440,7 @@ fn read_travel(node: &Node, what: &str, edits: bool, problems: &Problems) -> Opt
     Some(TravelOptions { at, edit, crash_after })
 }
 
-/// `{step: N}`, `{node: NAME}` or `{checkpoint: N}`.
+/// Reads `{step: N}`, `{node: NAME}` or `{checkpoint: N}`.
 fn read_selector(node: &Node, problems: &Problems) -> Option<CheckpointSelector> {
     let mut fields = Fields::open(node, &keys::SELECTOR, "`at`", problems)?;
     let places = [
@@ -457,7 +458,7 @@ fn read_selector(node: &Node, problems: &Problems) -> Option<CheckpointSelector>
     None
 }
 
-/// A mapping as JSON. `None` could not be read.
+/// Converts a mapping to JSON. Returns `Some(None)` for a missing node, and `None` if it could not be read.
 #[allow(clippy::option_option)]
 fn read_object(node: Option<&Node>, what: &str, problems: &Problems) -> Option<Option<Map<String, Value>>> {
     let Some(node) = node else { return Some(None) };
@@ -468,7 +469,7 @@ fn read_object(node: Option<&Node>, what: &str, problems: &Problems) -> Option<O
     }
 }
 
-/// The position of an invalid text in the case.
+/// Returns the position of an invalid text in the case.
 pub(crate) fn span_of<K: AsRef<str>>(node: &Node, text: &str, pointer: &[K], offset: usize) -> Span {
     let place = node.descend(pointer);
     match &place.value {

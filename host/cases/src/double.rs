@@ -1,4 +1,4 @@
-//! Doubles: they replace the components of a case.
+//! Doubles, which replace the items of a case.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -20,16 +20,16 @@ use crate::document::span_of;
 use crate::keys;
 use crate::store::task_of_child;
 
-/// The roots of paths that templates in a double can read.
+/// Roots of paths that templates in a double can read.
 const ROOTS: [&str; 7] = ["params", "node", "attempt", "superstep", "argument", "answers", "call"];
 
-/// The outcomes of an item, one for each call; the last one repeats.
+/// Outcomes of an item, one for each call; the last one repeats.
 #[derive(Debug, Clone)]
 pub struct Double {
     outcomes: Vec<Scripted>,
 }
 
-/// One outcome, and how long it takes.
+/// An outcome, and the time that it takes.
 #[derive(Debug, Clone)]
 struct Scripted {
     kind: Kind,
@@ -180,11 +180,11 @@ fn read_failure(node: &Node, what: &str, text: &str, problems: &Problems) -> Opt
     template(node, text, problems).map(Kind::Fail)
 }
 
-/// A case's doubles, and how often each item was called and each node dispatched.
+/// Doubles of a case, with the number of calls of each item and of dispatches of each node.
 #[derive(Debug)]
 pub(crate) struct Doubles {
     items: BTreeMap<String, Double>,
-    /// What the results that wait take.
+    /// Memory of the results that are not yet delivered.
     waiting: Waiting,
     counts: Mutex<Counts>,
 }
@@ -192,50 +192,50 @@ pub(crate) struct Doubles {
 #[derive(Debug, Default)]
 struct Counts {
     calls: BTreeMap<String, u64>,
-    /// By the path of nodes from the root graph.
+    /// Dispatches, by the path of nodes from the root graph.
     dispatches: BTreeMap<String, u64>,
-    /// The child runs, by run and namespace.
+    /// Child runs, by run and namespace.
     children: BTreeMap<(String, String), ChildCount>,
-    /// The calls of the present operation.
+    /// Number of the item's call that each call of the current operation counts as.
     answered: BTreeMap<CallKey, u64>,
 }
 
-/// The counts of a child run.
+/// Data of a child run.
 #[derive(Debug, Default)]
 struct ChildCount {
-    /// The path of nodes to the one that started it.
+    /// Path of nodes to the node that has started it.
     path: String,
-    /// How often it was started or resumed.
+    /// Number of times that it was started or resumed.
     begun: u32,
 }
 
-/// Identifies one call of a double, so that a repeated call after a crash gets the same answer.
+/// Key of a call of a double. A call that is repeated after a crash has the same key, and gets the same outcome.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct CallKey {
     task: String,
     attempt: u32,
-    /// How many answers the task had.
+    /// Number of answers that the task had.
     answers: usize,
-    /// How often the child run around it was started or resumed: its tasks then run again.
+    /// Number of times that the child run of the task was started or resumed: its tasks then run again.
     begun: u32,
 }
 
-/// The outcome of a call of a double, and its duration.
+/// Outcome of a call of a double, and its duration.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) report: TaskReport,
     pub(crate) delay: Option<Duration>,
-    /// The memory of the report, until it is handed over.
+    /// Memory of the report, which is counted until this value is dropped.
     pub(crate) held: Held,
 }
 
 impl Doubles {
-    /// The doubles of a case, whose results take at most `most` bytes while they wait.
+    /// Creates the doubles of a case. Their results have at most `most` bytes before they are delivered.
     pub(crate) fn new(items: BTreeMap<String, Double>, most: u64) -> Self {
         Self { items, waiting: Waiting::new(most), counts: Mutex::default() }
     }
 
-    /// Whether an item has a double. A version after the id is ignored.
+    /// Reports whether an item has a double. A version after the id is ignored.
     pub(crate) fn has(&self, item: &str) -> bool {
         self.find(item).is_some()
     }
@@ -245,12 +245,13 @@ impl Doubles {
         self.items.get_key_value(item).or_else(|| self.items.get_key_value(bare))
     }
 
-    /// How often each node and each hook was dispatched since the case began, by the path of nodes to it.
+    /// Returns the number of dispatches of each node and each hook since the case started, by the path of nodes to it.
     pub(crate) fn by_path(&self) -> BTreeMap<String, u64> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).dispatches.clone()
     }
 
-    /// The same, and additionally by name for nodes of child graphs whose name the graph does not have.
+    /// Returns the same counts. A node of a child graph is also counted under its own name, unless the graph has a node
+    /// of that name.
     pub(crate) fn dispatches(&self, graph: Option<&Graph>) -> BTreeMap<String, u64> {
         let mut counts = self.by_path();
         let below: Vec<_> = counts
@@ -266,17 +267,17 @@ impl Doubles {
         counts
     }
 
-    /// Forgets which calls were answered: a new operation of the script begins.
+    /// Starts a new operation of the script: a repeated call in it gets the next outcome.
     pub(crate) fn begin_operation(&self) {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).answered.clear();
     }
 
-    /// Sets the counts: dispatches that were lost in a crash are repeated.
+    /// Replaces the counts after a crash: dispatches that were lost are repeated.
     pub(crate) fn set_dispatches(&self, dispatches: BTreeMap<String, u64>) {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).dispatches = dispatches;
     }
 
-    /// Counts that a child run is started or resumed, which is a dispatch of the node at `path`.
+    /// Counts a start or resume of a child run, which is a dispatch of the node at `path`.
     pub(crate) fn begin_child(&self, run: &str, namespace: &str, path: &str) {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let child = counts.children.entry((run.to_owned(), namespace.to_owned())).or_default();
@@ -286,8 +287,8 @@ impl Doubles {
         self.count(path);
     }
 
-    /// A run is resumed from its records, which count this many dispatches of each unfinished task: dispatches beyond
-    /// that are repeated.
+    /// Sets the counts of child runs when a run is resumed from its records. `known` has the number of recorded
+    /// dispatches of each unfinished task; dispatches without a record are repeated.
     pub(crate) fn lose_children(&self, run: &str, known: &BTreeMap<String, u32>) {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         for ((of, namespace), child) in &mut counts.children {
@@ -297,14 +298,14 @@ impl Doubles {
         }
     }
 
-    /// The child runs that were started: their namespaces, each with the path of the node that started it.
+    /// Returns the namespaces of the child runs that were started, each with the path of the node that started it.
     pub(crate) fn children_of(&self, run: &str) -> Vec<(String, String)> {
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let of_run = counts.children.iter().filter(|((of, _), _)| of == run);
         of_run.map(|((_, namespace), child)| (namespace.clone(), child.path.clone())).collect()
     }
 
-    /// The path of the node that started the child run in a namespace.
+    /// Returns the path of the node that started the child run in a namespace.
     pub(crate) fn path_of_child(&self, run: &str, namespace: &str) -> Option<String> {
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         counts.children.get(&(run.to_owned(), namespace.to_owned())).map(|child| child.path.clone())
@@ -316,7 +317,7 @@ impl Doubles {
         *counts.dispatches.entry(path.to_owned()).or_default() += 1;
     }
 
-    /// Calls an item's double; `None` where it has none.
+    /// Calls the double of an item; returns `None` if the item has none.
     pub(crate) fn call(&self, spec: &TaskSpec) -> Option<Reply> {
         let (id, double) = self.find(&spec.item_id)?;
         let call = {
@@ -325,7 +326,7 @@ impl Doubles {
             let activation = &spec.activation;
             let child = activation.run_id.split_once('/');
             let child = child.and_then(|(run, name)| children.get(&(run.to_owned(), name.to_owned())));
-            // A call whose outcome was lost in a crash is repeated, and gets the same answer.
+            // A call whose outcome was lost in a crash is repeated, and gets the same outcome.
             *answered
                 .entry(CallKey {
                     task: activation.task.clone(),
@@ -360,7 +361,7 @@ impl Scripted {
         for (name, value) in ROOTS[1..].iter().zip(&values) {
             scope = scope.with(name, Root::Value(value));
         }
-        // Filling a template in costs at least what its result takes in memory.
+        // Evaluating a template costs at least as much as its result has bytes in memory.
         let meter = Meter::new(waiting.left());
         let (mut report, delay) = self.perform(spec, &scope, &meter);
         if meter.reason() == Exhausted::Fuel && meter.charge(1).is_err() {
@@ -397,7 +398,7 @@ impl Scripted {
                 Err(fill(failure).map_or_else(|error| broken(spec, &error), |failure| failed(spec, &failure)))
             }
             Kind::Trap(trap) => {
-                // A trap charges the whole budget, as the engine does.
+                // A trap uses the whole budget of fuel, as in the engine.
                 fuel = spec.limits.fuel;
                 Err(trap.failure(spec))
             }

@@ -1,4 +1,4 @@
-//! Performs the tasks of a case: with doubles, or with real components for items without a double.
+//! Execution of the tasks of a case: by doubles, or by real components for items without a double.
 
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
@@ -12,24 +12,24 @@ use crate::double::Doubles;
 use crate::store::CaseStore;
 use graph_driver::{Reservations, TaskExecutor};
 
-/// The executor of a case.
+/// Executor of a case.
 #[derive(Debug)]
 pub(crate) struct CaseExecutor {
     pub(crate) doubles: Arc<Doubles>,
     pub(crate) store: Arc<CaseStore>,
-    /// Performs items without a double.
+    /// Executor of items without a double.
     pub(crate) real: Option<Arc<dyn TaskExecutor>>,
     pub(crate) standstill: Arc<Standstill>,
 }
 
-/// Stops a case's time while components run, whatever they wait for: they take no time in a case. Paused time does not
-/// advance while the runtime's blocking threads are busy.
+/// Stops a case's virtual time while components run, whatever they wait for, so that they take no time. Paused time
+/// does not advance while a blocking thread of the runtime is busy.
 #[derive(Debug, Default)]
 pub(crate) struct Standstill {
     under_way: Mutex<(usize, Option<mpsc::Sender<()>>)>,
 }
 
-/// A component that is running.
+/// A component that is running. The virtual time stands still until this value is dropped.
 struct HeldTask(Arc<Standstill>);
 
 impl Standstill {
@@ -58,7 +58,7 @@ impl Drop for HeldTask {
 
 impl TaskExecutor for CaseExecutor {
     fn execute(&self, spec: TaskSpec) -> BoxFuture<'static, TaskReport> {
-        // After a crash of the case, nothing is dispatched any more.
+        // After a crash of the case, nothing more is dispatched.
         if self.store.is_broken() {
             return futures::future::pending().boxed();
         }
@@ -132,8 +132,8 @@ impl TaskExecutor for CaseExecutor {
         .boxed()
     }
 
-    /// No attempt counts as brief: every task of a superstep is dispatched before any of them ends, as on a machine with
-    /// enough cores.
+    /// Returns false for every attempt, so that every task of a superstep is dispatched before any of them ends, as on
+    /// a machine with enough cores.
     fn is_brief(&self, _spec: &TaskSpec) -> bool {
         false
     }
@@ -149,7 +149,7 @@ impl TaskExecutor for CaseExecutor {
     }
 }
 
-/// The outcome of an item without a double, in a case without real items.
+/// Returns the failure of an item without a double, in a case without real items.
 fn unknown(spec: &TaskSpec) -> TaskReport {
     let message = format!("there is no double for `{}` in the case, and no such item", spec.item_id);
     TaskReport::new(Err(Failure::new(Category::InvalidInput, message)), 0)

@@ -1,4 +1,4 @@
-//! The expected outcome of a step, and its comparison with the actual one.
+//! Expected outcome of a step, and its comparison with the actual one.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use crate::expect_events::ExpectEvents;
 use crate::expect_state::ExpectState;
 use crate::keys;
 
-/// The expected outcome of a step; keys that it does not name are not compared.
+/// Expected outcome of a step. Keys that are left out are not compared.
 #[derive(Debug, Default)]
 pub struct Expect {
     status: Option<String>,
@@ -35,7 +35,7 @@ pub struct Expect {
 
 #[derive(Debug)]
 enum ExpectError {
-    /// `error: null`: there must be no error.
+    /// `error: null`: the step must have no error.
     None,
     Like {
         code: Option<String>,
@@ -43,30 +43,30 @@ enum ExpectError {
     },
 }
 
-/// The actual outcome of a step.
+/// Actual outcome of a step.
 #[derive(Debug)]
 pub struct Actual {
-    /// The JSON that `run --json` prints.
+    /// JSON that `run --json` prints.
     pub result: Value,
-    /// Dispatches of each node since the case began.
+    /// Number of dispatches of each node since the case started.
     pub executions: BTreeMap<String, u64>,
-    /// Checkpoints in the store.
+    /// Number of checkpoints in the store.
     pub checkpoints: u64,
-    /// The run's error, or the refusal of the operation.
+    /// Error of the run, or the refusal of the operation.
     pub error: Option<ActualError>,
-    /// The entries that the operation added to the run's history, as lines of a stream; only if the step expects
-    /// something of them.
+    /// Events that the operation added to the history of the run, as lines of a stream. They are read only if the step
+    /// has expectations about events.
     pub events: Vec<Value>,
 }
 
-/// An error of a run or of an operation.
+/// Error of a run or of an operation.
 #[derive(Debug, Clone)]
 pub struct ActualError {
-    /// The error's code, as `run --json` has it.
+    /// Code of the error, as in `run --json`.
     pub code: String,
-    /// The message as `run --json` has it.
+    /// Message, as in `run --json`.
     pub message: String,
-    /// A budget of the run is used up.
+    /// True if a budget of the run is used up.
     pub used_up: bool,
     /// The limit at which the run stopped, where that is no budget.
     pub limit: Option<StopLimit>,
@@ -74,14 +74,14 @@ pub struct ActualError {
     pub refused: bool,
 }
 
-/// A difference from the expected outcome.
+/// Difference from the expected outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mismatch {
-    /// The key under `expect`.
+    /// Key under `expect`.
     pub key: Cow<'static, str>,
-    /// The value that the case has for the key.
+    /// Value that the case expects.
     pub expected: Value,
-    /// The value that the run has.
+    /// Value of the run.
     pub actual: Value,
 }
 
@@ -131,20 +131,20 @@ impl Expect {
         Some(expect)
     }
 
-    /// Whether anything is expected of events.
+    /// Reports whether the step has expectations about events.
     pub const fn wants_events(&self) -> bool {
         self.events.is_wanted()
     }
 
-    /// The differences, in the order of the format.
+    /// Returns the differences, in a fixed order of keys.
     pub fn compare(&self, actual: &Actual) -> Vec<Mismatch> {
         let mut found = self.compare_resumed(actual);
         found.extend(self.events.compare_kinds(&actual.events));
         found
     }
 
-    /// What of it does not hold where the step was cut short and resumed. Its events are in the same order, but those of the
-    /// resume are among them, so `event_kinds` cannot hold.
+    /// Returns the differences of a step that was aborted and resumed. `event_kinds` is not compared, because the
+    /// history also has the events of the resume.
     pub fn compare_resumed(&self, actual: &Actual) -> Vec<Mismatch> {
         let mut found = Vec::new();
         let mut check =
@@ -188,14 +188,15 @@ impl Expect {
         found
     }
 
-    /// `ends_otherwise`: the status differs from the expected one, which an error may explain.
+    /// Compares the error. `ends_otherwise` is true if the status is not the expected one: an unexpected error, which
+    /// may be the reason, is then reported, too.
     fn compare_error(&self, actual: &Actual, ends_otherwise: bool) -> Option<Mismatch> {
         let shown = || match &actual.error {
             Some(error) => json!({ "code": error.code, "message": error.message }),
             None => Value::Null,
         };
         match &self.error {
-            // An unexpected refusal makes the step fail.
+            // A refusal that is not expected is always a difference.
             None if actual.error.as_ref().is_some_and(|error| error.refused || ends_otherwise) => {
                 Some(Mismatch { key: "error".into(), expected: Value::Null, actual: shown() })
             }
@@ -230,7 +231,7 @@ fn read_error(node: &Node, problems: &Problems) -> Option<ExpectError> {
     let mut fields = Fields::open(node, &keys::ERROR, "`error`", problems)?;
     let code = fields.text("code").map(str::to_owned);
     let contains = match fields.get("contains") {
-        // One text, or several that must all occur.
+        // One text, or several texts that all have to occur.
         Some(node) if node.as_list().is_some() => {
             node.texts("`contains`", problems)?.into_iter().map(|(text, _)| text.to_owned()).collect()
         }
@@ -241,7 +242,7 @@ fn read_error(node: &Node, problems: &Problems) -> Option<ExpectError> {
     Some(ExpectError::Like { code, contains })
 }
 
-/// The state without keys that begin with `_`.
+/// Returns the state without keys that begin with `_`.
 fn without_private(state: Value) -> Value {
     match state {
         Value::Object(state) => {
@@ -251,7 +252,8 @@ fn without_private(state: Value) -> Value {
     }
 }
 
-/// Whether two values are equal; numbers by value, and integers exactly.
+/// Reports whether two values are equal. A floating-point number equals an integer of the same value; two integers are
+/// compared exactly.
 pub(crate) fn equal(expected: &Value, actual: &Value) -> bool {
     match (expected, actual) {
         (Value::Number(one), Value::Number(two)) => {
@@ -267,7 +269,8 @@ pub(crate) fn equal(expected: &Value, actual: &Value) -> bool {
     }
 }
 
-/// Whether values match: objects may have more keys than expected, at any depth; everything else must be equal.
+/// Reports whether the actual value has all of the expected one: objects may have further keys, at any depth;
+/// everything else must be equal.
 pub(crate) fn subset(expected: &Value, actual: &Value) -> bool {
     match (expected, actual) {
         (Value::Array(one), Value::Array(two)) => {

@@ -1,4 +1,4 @@
-//! What a step of a case expects of the history that it adds: events in order, or all kinds of events.
+//! Expectations about the events that a step adds to the history: some events in order, or the kinds of all events.
 
 use std::borrow::Cow;
 
@@ -13,9 +13,9 @@ use crate::keys;
 /// `events` and `event_kinds` of a step.
 #[derive(Debug, Default)]
 pub(crate) struct ExpectEvents {
-    /// Each fits an event that comes after the one that the entry before it fits.
+    /// Expected events. Each has to match an event after the one that the entry before it has matched.
     in_order: Option<Vec<Map<String, Value>>>,
-    /// The kinds of all events.
+    /// Kinds of all events.
     kinds: Option<Vec<String>>,
 }
 
@@ -30,12 +30,12 @@ impl ExpectEvents {
         }
     }
 
-    /// Whether anything is expected of events.
+    /// Reports whether the step has expectations about events.
     pub(crate) const fn is_wanted(&self) -> bool {
         self.in_order.is_some() || self.kinds.is_some()
     }
 
-    /// The first of the expected events that does not come where it should.
+    /// Returns the first expected event that does not occur after the ones before it.
     pub(crate) fn compare_order(&self, actual: &[Value]) -> Option<Mismatch> {
         let mut rest = actual.iter();
         for (at, expected) in self.in_order.iter().flatten().enumerate() {
@@ -50,7 +50,7 @@ impl ExpectEvents {
         None
     }
 
-    /// The kinds of all events, if they are not the expected ones.
+    /// Returns the kinds of all events, if they are not the expected ones.
     pub(crate) fn compare_kinds(&self, actual: &[Value]) -> Option<Mismatch> {
         let expected = self.kinds.as_ref()?;
         let kinds: Vec<&str> = actual.iter().filter_map(|line| line["kind"].as_str()).collect();
@@ -62,14 +62,14 @@ impl ExpectEvents {
     }
 }
 
-/// The keys of a line that say which event it is, and those that were compared.
+/// Returns the keys of a line that identify the event, and those that were compared.
 fn brief(line: &Value, expected: &Map<String, Value>) -> Value {
     let shown = |key: &&String| ["kind", "node"].contains(&key.as_str()) || expected.contains_key(*key);
     let fields = line.as_object().into_iter().flatten().filter(|(key, _)| shown(key));
     Value::Object(fields.map(|(key, value)| (key.clone(), value.clone())).collect())
 }
 
-/// An entry of `events`: what a line has, or its kind alone.
+/// Reads an entry of `events`: some keys of the event's line, or only its kind.
 fn event(node: &Node, problems: &Problems) -> Option<Map<String, Value>> {
     if node.as_text().is_some() {
         return Some(Map::from_iter([("kind".to_owned(), Value::from(kind(node, problems)?))]));

@@ -1,4 +1,4 @@
-//! The expected values of parts of the state: `state.stats.rows: 3`.
+//! Expected values of parts of the state, such as `state.stats.rows: 3`.
 
 use graph_core::diagnostic::{Diagnostic, Problems, codes};
 use graph_core::template::{Fields as StateFields, Path, Root, Scope};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::expect::{Mismatch, equal};
 
-/// The prefix of such keys.
+/// Prefix of the keys.
 const PREFIX: &str = "state.";
 
 /// Paths into the state, each with its expected value.
@@ -33,12 +33,12 @@ impl ExpectState {
         Self(read.collect())
     }
 
-    /// The differences from a state. A missing path is null.
+    /// Returns the differences from a state. A path without a value is null.
     pub(crate) fn compare(&self, state: &Value) -> Vec<Mismatch> {
         let fields = State(state);
         let scope = Scope::new().with("state", Root::Fields(&fields));
         let checked = self.0.iter().map(|(path, expected)| {
-            // The meter bounds no state here: a path with a key copies nothing.
+            // A meter is required, but nothing is charged to it: a path with a key copies nothing.
             let found = scope.resolve(path, &Meter::of_one_step());
             let actual = found.ok().flatten().map_or(Value::Null, std::borrow::Cow::into_owned);
             (path, expected, actual)
@@ -54,7 +54,7 @@ impl ExpectState {
     }
 }
 
-/// The state as templates read it.
+/// The state, in the form that templates read.
 struct State<'a>(&'a Value);
 
 impl StateFields for State<'_> {

@@ -1,4 +1,4 @@
-//! Finds the cases below a path.
+//! Search for the cases below a path.
 
 use std::fs;
 use std::io;
@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use graph_runtime::error::{Error, Result};
 
-/// The ending of a case's file name.
+/// Ending of the file name of a case.
 pub const SUFFIX: &str = ".case.yaml";
 
-/// Every case below each path, in the order of paths and then of names; a path that is a file is a case whatever its
-/// name. It is an error if there is none: a test without cases must not pass.
+/// Returns every case below each path, in the order of the paths and then of file names. A path of a file is a case,
+/// whatever its name. A folder without cases is an error: a test without cases must not pass.
 pub fn cases(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for path in paths {

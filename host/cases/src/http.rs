@@ -1,5 +1,5 @@
-//! `http` of a case: the answers of servers to the requests of real components. No request of a case leaves the machine,
-//! unless answers are being recorded.
+//! `http` of a case: answers to the HTTP requests of real components. Requests of a case are not sent, unless answers
+//! are recorded.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,21 +13,21 @@ use serde_json::{Map, Value, json};
 
 use crate::keys;
 
-/// How many characters of a request a message shows.
+/// Maximum number of characters that a message shows of a request.
 const SHOWN: usize = 200;
 
 /// A request, and the answer to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HttpDouble {
-    /// The method; none for any.
+    /// Method of the request; `None` for any.
     pub method: Option<String>,
-    /// The URL; its port may be left out if it is the scheme's default.
+    /// URL of the request. A port that is the scheme's default may be left out.
     pub url: String,
-    /// The expected body: a text, or a JSON value; none for any body.
+    /// Expected body: a text, or a JSON value; `None` for any body.
     pub body: Option<Value>,
-    /// How many requests it answers; none for any number.
+    /// Maximum number of requests that it answers; `None` for any number.
     pub times: Option<u64>,
-    /// The answer that the component receives. No connection is made.
+    /// Answer that the component receives. No connection is made.
     pub answer: HttpAnswer,
 }
 
@@ -52,7 +52,7 @@ fn read_one(node: &Node, problems: &Problems) -> Option<HttpDouble> {
     Some(HttpDouble { method, url: url?, body, times, answer: answer? })
 }
 
-/// `{status, headers, body}`: a body that is a text is sent unchanged, any other as JSON.
+/// Reads `{status, headers, body}`. A body that is a text is sent unchanged; any other value is sent as JSON.
 fn read_answer(node: &Node, problems: &Problems) -> Option<HttpAnswer> {
     let mut fields = Fields::open(node, &keys::ANSWER, "`answer`", problems)?;
     let status = fields.u64("status", 100..=999).unwrap_or(200);
@@ -87,7 +87,7 @@ impl HttpDouble {
     }
 }
 
-/// A URL with its port written out and at least the path `/`, as requests have it.
+/// Returns a URL with its port, and with at least the path `/`, as requests have it.
 fn with_port(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let at = rest.find(['/', '?']).unwrap_or(rest.len());
@@ -103,13 +103,13 @@ fn with_port(url: &str) -> String {
     format!("{scheme}://{authority}{port}{slash}{path}")
 }
 
-/// Answers the requests of one run of a case.
+/// Answers to the requests of one run of a case.
 #[derive(Debug)]
 pub(crate) struct CaseServers {
     doubles: Vec<HttpDouble>,
-    /// How often each answer was used.
+    /// Number of times that each answer was used.
     used: Mutex<Vec<u64>>,
-    /// If answers are being recorded: the requests that were sent, with their answers.
+    /// Requests that were sent, with their answers; `None` unless answers are recorded.
     recorded: Option<Mutex<Vec<(HttpRequest, HttpAnswer)>>>,
 }
 
@@ -122,7 +122,7 @@ impl CaseServers {
         }
     }
 
-    /// The recorded answers, as entries of `http`.
+    /// Returns the recorded answers, as entries of `http`.
     pub(crate) fn recorded(&self) -> Vec<Value> {
         let Some(recorded) = &self.recorded else { return Vec::new() };
         lock(recorded).iter().map(|(request, answer)| double_of(request, answer)).collect()
@@ -163,7 +163,8 @@ impl HttpDoubles for CaseServers {
     }
 }
 
-/// A recorded answer, as an entry of a case. Headers that change with each recording and do not matter are left out.
+/// Returns a recorded answer, as an entry of `http`. Headers that differ in each recording and have no effect are left
+/// out.
 fn double_of(request: &HttpRequest, answer: &HttpAnswer) -> Value {
     const LEFT_OUT: [&str; 5] = ["date", "connection", "content-length", "transfer-encoding", "keep-alive"];
     let mut asked = Map::new();
@@ -186,7 +187,7 @@ fn double_of(request: &HttpRequest, answer: &HttpAnswer) -> Value {
     json!({ "request": asked, "answer": said })
 }
 
-/// A body as JSON if it is written canonically; otherwise as text.
+/// Returns a body as JSON if its bytes are canonical JSON, and otherwise as text.
 fn body(bytes: &[u8]) -> Value {
     match json::read::<Value>(bytes, TreeLimit::VALUE) {
         Ok(value @ (Value::Object(_) | Value::Array(_))) if value.to_string().as_bytes() == bytes => value,
@@ -194,7 +195,7 @@ fn body(bytes: &[u8]) -> Value {
     }
 }
 
-/// The text of a case with more answers under `http`; `None` if they cannot be added without changing existing text.
+/// Adds answers to `http` in the text of a case. Returns `None` if they cannot be added without changing existing text.
 pub fn with_answers(text: &str, answers: &[Value]) -> Option<String> {
     let list = yaml::write(&Node::from_json(&json!({ "http": answers })));
     let items = list.strip_prefix("http:\n")?;
@@ -205,7 +206,7 @@ pub fn with_answers(text: &str, answers: &[Value]) -> Option<String> {
         return Some(format!("{text}{end}\n{list}"));
     };
     let first = present.as_list()?.first()?;
-    // A block list: each item follows a dash on a line of its own.
+    // In a block list, each item follows a dash on its own line.
     let indent = first.span.column.checked_sub(3)?;
     let line = text[..first.span.start].rfind('\n').map_or(0, |end| end + 1);
     if text.get(line..first.span.start)?.trim() != "-" {

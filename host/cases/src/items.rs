@@ -1,4 +1,4 @@
-//! Real items, for items without a double: found, verified, granted and linked as for a run.
+//! Real items, for items without a double. They are found, verified, granted and linked as for a run.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ use graph_runtime::trust::trusted_keys;
 #[derive(Debug, Default)]
 pub struct Items {
     real: Option<Real>,
-    /// Whether only graphs are found, and every other item needs a double.
+    /// True if only graphs are found, and every other item needs a double.
     is_doubles_only: bool,
 }
 
@@ -45,13 +45,13 @@ struct Real {
     grants: Manifest,
     project: Project,
     host: Host,
-    /// Made for the first case that needs it, and shared by all cases.
+    /// Engine, which the first case that needs it creates and all cases share.
     engine: Mutex<Option<Engine>>,
 }
 
 impl Items {
-    /// Items as a run finds them. `caps` is the manifest that grants come from; what may be dispatched is up to each
-    /// case.
+    /// Creates items that are found as for a run. `caps` is the manifest with the grants. Each case has its own
+    /// permissions to dispatch.
     pub fn real(sources: Sources, caps: Option<&Path>, project: &Project, host: &Host) -> Result<Self> {
         start::check_folders(&sources)?;
         let trust = trusted_keys::load(&host.home, &sources.trust, &*host.notices)?;
@@ -66,26 +66,26 @@ impl Items {
         })
     }
 
-    /// For cases of strangers: graphs that a graph names are found as in a run, and every other item needs a double, so that
-    /// no component is executed and no text of the user's is read.
+    /// Restricts the items to doubles, for cases of untrusted publishers. Graphs that a graph names are found as for a
+    /// run; every other item needs a double, so that no component is executed and no text of the user is read.
     #[must_use]
     pub fn with_doubles_only(self) -> Self {
         Self { is_doubles_only: true, ..self }
     }
 
-    /// The ceiling of each case: the limits of the user's manifest, or the defaults.
+    /// Returns the limits of each case: those of the user's manifest, or the defaults.
     pub(crate) fn ceiling(&self) -> RunLimits {
         let nothing = Manifest::deny_all();
         let grants = self.real.as_ref().map_or(&nothing, |real| &real.grants);
         ceiling::of_user(grants.run_limits(), grants.stated_sizes())
     }
 
-    /// How many cases run at a time. Each holds its own results and its own store in memory.
+    /// Returns the number of cases that run at the same time. Each holds its own results and its own store in memory.
     pub(crate) const fn at_a_time(&self) -> usize {
         if self.is_doubles_only { 2 } else { 8 }
     }
 
-    /// The manifest of a case that permits these dispatches.
+    /// Returns the manifest of a case that permits these dispatches.
     pub(crate) fn manifest(&self, dispatch: DispatchPatterns) -> Manifest {
         match &self.real {
             Some(real) => real.grants.clone().with_dispatch(dispatch),
@@ -93,7 +93,7 @@ impl Items {
         }
     }
 
-    /// The graphs that a graph names: its `own`, those of the case, and those that are found as for a run.
+    /// Returns the graphs that a graph names: those of the case (`own`), and those that are found as for a run.
     pub(crate) fn graphs(
         &self,
         file: &Path,
@@ -108,8 +108,9 @@ impl Items {
         Ok(Subgraphs::resolve(graph, own, &places, &real.trust, manifest, has_double)?.graphs)
     }
 
-    /// Performs items without a double; `None` if there are none. `file` is the graph's file, or that of the case around
-    /// it: the project is searched for from there. Items are searched for in `items_dir` first.
+    /// Returns the executor of items without a double, or `None` if all items have one. `file` is the file of the
+    /// graph, or of the case that has the graph: the project is the nearest one above it. `items_dir` is the folder in
+    /// which items are searched for first.
     pub(crate) async fn executor(
         &self,
         (file, items_dir): (&Path, Option<&Path>),
@@ -120,12 +121,12 @@ impl Items {
         has_double: impl Fn(&str) -> bool,
     ) -> Result<Option<Arc<dyn TaskExecutor>>> {
         let literal = |action: &Action| match action.item_id.literal() {
-            // A search without an id covers everything.
+            // A search without an id searches all items.
             Some(Value::Null) if action.primary == Primary::Search => Some(String::new()),
             literal => literal.and_then(Value::as_str).map(str::to_owned),
         };
         let is_needed = |action: &Action| match literal(action) {
-            // An item that may not be dispatched is denied at its dispatch, whether it exists or not.
+            // The dispatch of an item without permission is denied, whether the item exists or not.
             Some(id) => {
                 !has_double(&id)
                     && !graphs.contains_key(&*without_version(id.as_str()))
@@ -165,7 +166,7 @@ impl Items {
                 Err(Error::not_found(message))
             });
         };
-        // A graph that is written during the run may name any item.
+        // A node can write a graph during the run, which can name any item.
         if needed.is_empty() && !writes {
             return Ok(None);
         }
@@ -204,7 +205,7 @@ impl Real {
         if let Some(engine) = &*engine {
             return Ok(engine.clone());
         }
-        // Doubles answer for language models, so that their keys are not needed.
+        // Doubles answer for language models, so that keys are not required.
         let made = start::engine(&self.host)?.opening(Opens::WITHOUT_KEYS);
         *engine = Some(made.clone());
         Ok(made)
@@ -217,7 +218,7 @@ impl fmt::Debug for Real {
     }
 }
 
-/// The dispatches of hooks, each with the hook's name.
+/// Returns the actions of hooks, each with the name of its hook.
 fn of_hooks<'a>(
     graphs: impl Iterator<Item = &'a Arc<Graph>>,
     outer: &'a [Hook],
@@ -232,7 +233,7 @@ fn nearest_project(file: &Path) -> Option<PathBuf> {
     std::path::absolute(file).ok()?.parent().and_then(project::nearest)
 }
 
-/// The refusal, with advice for a case.
+/// Returns the refusal with advice for a case.
 fn explained(refused: &Error) -> Error {
     let advice = match refused.kind() {
         Kind::Denied => "grants for components come from a manifest: graph-host test PATH --caps FILE",

@@ -1,4 +1,4 @@
-//! The keys of a case.
+//! Keys of the document of a case.
 
 use graph_core::graph::Durability;
 use graph_core::keys::Shape::{Any, Either, Integer, List, Map, Table, Template, Text, Words};
@@ -9,10 +9,10 @@ use graph_core::keys::{Key, KeyTable, Shape};
 use graph_core::words;
 use graph_runtime::history::events::LINE_KEYS;
 
-/// What a file of a case may be.
+/// Shape of the document.
 pub static DOCUMENT: Shape = Table(&CASE);
 
-/// The keys of a case.
+/// Keys of the document.
 pub static CASE: KeyTable = KeyTable {
     name: "case",
     title: "a case",
@@ -56,7 +56,7 @@ pub static CASE: KeyTable = KeyTable {
     ],
 };
 
-/// What an item answers, once or every time.
+/// Keys of one outcome of a double.
 pub static DOUBLE: KeyTable = KeyTable {
     name: "double",
     title: "an outcome",
@@ -81,7 +81,7 @@ pub static DOUBLE: KeyTable = KeyTable {
     ],
 };
 
-/// Outcomes one after the other.
+/// Keys of a sequence of outcomes.
 pub static SEQUENCE: KeyTable = KeyTable {
     name: "sequence",
     title: "a sequence of outcomes",
@@ -93,7 +93,7 @@ pub static SEQUENCE: KeyTable = KeyTable {
     .required()],
 };
 
-/// A command of a double.
+/// Keys of a command of a double.
 pub static COMMAND: KeyTable = KeyTable {
     name: "double_command",
     title: "a command",
@@ -107,7 +107,7 @@ pub static COMMAND: KeyTable = KeyTable {
 
 const CATEGORY: Shape = Either(&[Words(&CATEGORIES), Shape::TemplateText]);
 
-/// A failure of a double.
+/// Keys of a failure of a double.
 pub static FAILURE: KeyTable = KeyTable {
     name: "double_failure",
     title: "a failure of a double",
@@ -118,7 +118,7 @@ pub static FAILURE: KeyTable = KeyTable {
     ],
 };
 
-/// Hooks from outside of the graph.
+/// Keys of hooks from outside of the graph.
 pub static HOOKS: KeyTable = KeyTable {
     name: "case_hooks",
     title: "hooks from outside",
@@ -128,7 +128,7 @@ pub static HOOKS: KeyTable = KeyTable {
     ],
 };
 
-/// A request and what is answered.
+/// Keys of a request and its answer.
 pub static HTTP: KeyTable = KeyTable {
     name: "case_http",
     title: "an entry of http",
@@ -139,7 +139,7 @@ pub static HTTP: KeyTable = KeyTable {
     ],
 };
 
-/// Which requests an entry answers.
+/// Keys that select the requests of an entry.
 pub static REQUEST: KeyTable = KeyTable {
     name: "case_request",
     title: "a request",
@@ -150,7 +150,7 @@ pub static REQUEST: KeyTable = KeyTable {
     ],
 };
 
-/// What a server answers.
+/// Keys of the answer of a server.
 pub static ANSWER: KeyTable = KeyTable {
     name: "case_answer",
     title: "an answer",
@@ -161,7 +161,7 @@ pub static ANSWER: KeyTable = KeyTable {
     ],
 };
 
-/// What a language model answers to one call.
+/// Keys of the answer of a language model to one call.
 pub static MODEL_ANSWER: KeyTable = KeyTable {
     name: "case_model_answer",
     title: "an answer of a language model",
@@ -179,7 +179,7 @@ pub static MODEL_ANSWER: KeyTable = KeyTable {
     ],
 };
 
-/// A tool that a language model asks for.
+/// Keys of a tool call of a language model.
 pub static MODEL_CALL: KeyTable = KeyTable {
     name: "case_model_call",
     title: "a call of a tool by a language model",
@@ -196,7 +196,7 @@ pub static MODEL_CALL: KeyTable = KeyTable {
     ],
 };
 
-/// What a call of a language model uses.
+/// Keys of the usage of a call of a language model.
 pub static MODEL_USAGE: KeyTable = KeyTable {
     name: "case_model_usage",
     title: "what a call of a language model uses",
@@ -206,7 +206,7 @@ pub static MODEL_USAGE: KeyTable = KeyTable {
     ],
 };
 
-/// A failure of a language model.
+/// Keys of a failure of a language model.
 pub static MODEL_FAILURE: KeyTable = KeyTable {
     name: "case_model_failure",
     title: "a failure of a language model",
@@ -216,7 +216,7 @@ pub static MODEL_FAILURE: KeyTable = KeyTable {
     ],
 };
 
-/// A step of the script.
+/// Keys of a step of the script.
 pub static STEP: KeyTable = KeyTable {
     name: "step",
     title: "a step",
@@ -241,10 +241,10 @@ pub static STEP: KeyTable = KeyTable {
     ],
 };
 
-/// An operation without options.
+/// Keys of an operation without options: none.
 pub static NOTHING: KeyTable = KeyTable { name: "nothing", title: "an empty mapping", keys: &[] };
 
-/// How a run starts.
+/// Keys of `run`.
 pub static RUN: KeyTable = KeyTable {
     name: "run",
     title: "run",
@@ -266,7 +266,7 @@ const CRASH: Key = Key::new(
     "Stops the process after that many persisted writes, as a kill would",
 );
 
-/// How a run continues.
+/// Keys of `resume`.
 pub static RESUME: KeyTable = KeyTable {
     name: "resume",
     title: "resume",
@@ -286,7 +286,7 @@ pub static RESUME: KeyTable = KeyTable {
 
 const AT: Key = Key::new("at", Table(&SELECTOR), "The checkpoint").or("the newest").blank();
 
-/// What is written, and where.
+/// Keys of `update` and `fork`.
 pub static UPDATE: KeyTable = KeyTable {
     name: "update",
     title: "update and fork",
@@ -298,10 +298,10 @@ pub static UPDATE: KeyTable = KeyTable {
     ],
 };
 
-/// Where a replay begins.
+/// Keys of `replay`.
 pub static REPLAY: KeyTable = KeyTable { name: "replay", title: "replay", keys: &[AT, CRASH] };
 
-/// The keys that select a checkpoint.
+/// Keys that select a checkpoint.
 pub static SELECTOR: KeyTable = KeyTable {
     name: "at",
     title: "a checkpoint",
@@ -316,7 +316,7 @@ pub static SELECTOR: KeyTable = KeyTable {
     ],
 };
 
-/// The keys of `prune`: which runs and checkpoints are removed.
+/// Keys of `prune`.
 pub static PRUNE: KeyTable = KeyTable {
     name: "prune",
     title: "prune",
@@ -325,7 +325,7 @@ pub static PRUNE: KeyTable = KeyTable {
     ],
 };
 
-/// What must hold after a step.
+/// Keys of the expected outcome of a step.
 pub static EXPECT: KeyTable = KeyTable {
     name: "expect",
     title: "expectations",
@@ -380,10 +380,10 @@ const EVENT_KEYS: [Key; LINE_KEYS.len()] = {
     rows
 };
 
-/// An event, by some keys of its line.
+/// Keys of an event, which are some keys of its line.
 pub static EVENT: KeyTable = KeyTable { name: "event", title: "an event", keys: &EVENT_KEYS };
 
-/// The keys of an expected error.
+/// Keys of an expected error.
 pub static ERROR: KeyTable = KeyTable {
     name: "error",
     title: "an expected error",

@@ -1,5 +1,5 @@
-//! Cases: graphs tested as data. A case runs on the walker, the driver and the records of real runs; only its items, its
-//! store and its clock are replaced.
+//! Cases: tests of graphs, written as data. A case runs on the walker, the driver and the records of real runs; only
+//! its items, its store and its clock are replaced.
 
 mod ceiling;
 mod clock;

@@ -1,4 +1,4 @@
-//! `models` of a case: what language models answer to real components, in the order in which they are asked.
+//! `models` of a case: answers of language models to real components, in the order of the calls.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,12 +12,12 @@ use serde_json::{Map, Value, json};
 
 use crate::keys;
 
-/// How many bytes of a request or an answer are a token, where a case does not say how many tokens there are.
+/// Number of bytes of a request or an answer that count as one token, if a case states no usage.
 const BYTES_OF_TOKEN: usize = 4;
-/// How many characters of a request a message shows.
+/// Maximum number of characters that a message shows of a request.
 const SHOWN: usize = 200;
 
-/// What a language model answers to one call.
+/// Answer of a language model to one call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelAnswer {
     answer: Result<Answer, Failure>,
@@ -126,7 +126,7 @@ fn read_failure(node: &Node, what: &str, problems: &Problems) -> Option<Failure>
     Some(Failure::new(category?, message))
 }
 
-/// Answers for the language models of one run of a case.
+/// Answers of the language models for one run of a case.
 #[derive(Debug)]
 pub(crate) struct CaseModels {
     answers: BTreeMap<String, Vec<ModelAnswer>>,
@@ -135,13 +135,14 @@ pub(crate) struct CaseModels {
 
 #[derive(Debug, Default)]
 struct Given {
-    /// How many calls of each model were answered.
+    /// Number of answered calls of each model.
     calls: BTreeMap<String, usize>,
-    /// Which answer a call of the present operation was given, so that a call that is repeated after a crash gets the same.
+    /// Index of the answer to each call of the current operation. A call that is repeated after a crash gets the same
+    /// answer.
     answered: BTreeMap<CallKey, usize>,
 }
 
-/// A call: the component's idempotency key, the attempt of its task, and its call in that attempt.
+/// Key of a call: the component's idempotency key, the attempt of its task, and the number of the call in that attempt.
 type CallKey = (String, u32, u64);
 
 impl CaseModels {
@@ -153,7 +154,7 @@ impl CaseModels {
         self.given.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets which calls were answered: a new operation of the script begins.
+    /// Starts a new operation of the script: a repeated call in it gets the next answer.
     pub(crate) fn begin_operation(&self) {
         self.given().answered.clear();
     }

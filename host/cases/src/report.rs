@@ -1,4 +1,4 @@
-//! The outcome of cases.
+//! Outcome of cases.
 
 use std::collections::BTreeMap;
 
@@ -10,118 +10,119 @@ use crate::ceiling::Over;
 use crate::document::Step;
 use crate::expect::Mismatch;
 
-/// A value of a mismatch that is longer, measured as in memory, is not kept: there may be many cases.
+/// Maximum size of a value in a mismatch, measured in memory. A larger one is not kept, because there may be many
+/// cases.
 const LONGEST: u64 = 64 << 10;
 
-/// The outcome of all cases.
+/// Outcome of all cases.
 #[derive(Debug)]
 pub struct Report {
-    /// One for each case, in the order of files.
+    /// Outcome of each case, in the order of files.
     pub cases: Vec<CaseReport>,
 }
 
-/// The outcome of a case.
+/// Outcome of a case.
 #[derive(Debug)]
 pub struct CaseReport {
-    /// The path of the case's file.
+    /// Path of the file.
     pub file: String,
-    /// Its name, if it could be read.
+    /// Name of the case, if it could be read.
     pub name: Option<String>,
-    /// The rule that it shows.
+    /// Rule that the case shows.
     pub about: Option<String>,
-    /// Why it failed; nothing if it passed.
+    /// Reasons for the failure; empty if the case passed.
     pub problems: Vec<Problem>,
-    /// The result of the crashes, if they were requested.
+    /// Result of the repetitions with crashes, if they were requested.
     pub crashes: Option<Crashes>,
-    /// The recorded answers to requests that the case has no answer for, as items of its `http`.
+    /// Recorded answers to requests that the case has no answer for, as items of its `http`.
     pub recorded: Vec<Value>,
 }
 
-/// The crashes of a case that passes.
+/// Result of repeating a passed case with crashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crashes {
-    /// This many were tried, and each had the outcome of the undisturbed case.
+    /// Number of crashes that were tried. Each repetition had the outcome of the case without crashes.
     Tried(u64),
-    /// None was tried, and why.
+    /// Reason why no crash was tried.
     Skipped(&'static str),
 }
 
-/// Why a case failed.
+/// Reason why a case failed.
 #[derive(Debug)]
 pub enum Problem {
-    /// Its file cannot be read.
+    /// The file cannot be read.
     Unreadable(String),
-    /// Its document is invalid.
+    /// The document is invalid.
     Invalid(Box<Diagnostics>),
-    /// A step could not be carried out.
+    /// A step could not be performed.
     Fault {
-        /// Its number, from 1.
+        /// Number of the step, from 1.
         step: usize,
-        /// The operation of the case that failed, such as `resume`.
+        /// Operation of the step, such as `resume`.
         operation: &'static str,
-        /// The line of the operation in the file, from 1.
+        /// Line of the operation in the file, from 1.
         line: usize,
-        /// Why it could not be carried out.
+        /// Reason why it could not be performed.
         message: String,
     },
-    /// The case asks for more than the user's limits allow, or all of its runs together have used them up.
+    /// The case asks for more than the user's limits permit, or all of its runs together have exceeded them.
     Limit {
-        /// The number of the step that used it up, from 1; none if the case was not begun.
+        /// Number of the step that has exceeded the limit, from 1; `None` if the case was not started.
         step: Option<usize>,
-        /// The line in the file, from 1.
+        /// Line in the file, from 1.
         line: usize,
-        /// The key under `run` of a manifest; none if the case was stopped.
+        /// Key under `run` of a manifest; `None` if the case was stopped.
         budget: Option<&'static str>,
-        /// What happened, and what raises the limit.
+        /// Message, with advice for raising the limit.
         message: String,
     },
     /// The outcome of a step is not the expected one.
     Unexpected {
-        /// Its number, from 1.
+        /// Number of the step, from 1.
         step: usize,
-        /// The operation of the case after which this was found.
+        /// Operation of the step.
         operation: &'static str,
-        /// The line of the operation in the file, from 1.
+        /// Line of the operation in the file, from 1.
         line: usize,
-        /// The differences from the expected outcome.
+        /// Differences from the expected outcome.
         mismatches: Vec<Mismatch>,
     },
-    /// A step was cut short, and the case then had another outcome than undisturbed.
+    /// The case had another outcome after a crash than without one.
     Crash {
-        /// The number of the step that was cut short, from 1.
+        /// Number of the step that was aborted, from 1.
         step: usize,
-        /// The operation of the case after which this was found.
+        /// Operation of that step.
         operation: &'static str,
-        /// The line of the operation in the file, from 1.
+        /// Line of the operation in the file, from 1.
         line: usize,
-        /// The persisted write after which it was cut short, from 1.
+        /// Persisted write after which it was aborted, from 1.
         write: u64,
-        /// How many it has undisturbed.
+        /// Number of writes of the step without a crash.
         writes: u64,
-        /// The number of the step at which the difference shows.
+        /// Number of the step whose outcome differs, from 1.
         later: usize,
-        /// Why that step could not be carried out, if it could not.
+        /// Reason why that step could not be performed, if it could not.
         message: Option<String>,
-        /// The differences from the undisturbed outcome.
+        /// Differences from the outcome without crashes.
         mismatches: Vec<Mismatch>,
     },
 }
 
 impl CaseReport {
-    /// Whether everything was as expected.
+    /// Reports whether the case passed.
     pub fn passed(&self) -> bool {
         self.problems.is_empty()
     }
 }
 
 impl Report {
-    /// How many cases passed and how many failed.
+    /// Returns the numbers of passed and of failed cases.
     pub fn counts(&self) -> (usize, usize) {
         let passed = self.cases.iter().filter(|case| case.passed()).count();
         (passed, self.cases.len() - passed)
     }
 
-    /// How many crashes were tried; `None` if none were asked for.
+    /// Returns the number of crashes that were tried; `None` if none were requested.
     pub fn crashes_tried(&self) -> Option<u64> {
         let tried = |crashes| match crashes {
             Crashes::Tried(tried) => tried,
@@ -130,7 +131,7 @@ impl Report {
         self.cases.iter().filter_map(|case| case.crashes).map(tried).reduce(|one, two| one + two)
     }
 
-    /// For each reason for which cases were not cut short, how many.
+    /// Returns the reasons why cases were not repeated with crashes, each with the number of cases.
     pub fn excuses(&self) -> BTreeMap<&'static str, u64> {
         let mut excuses = BTreeMap::new();
         for case in &self.cases {
@@ -141,7 +142,7 @@ impl Report {
         excuses
     }
 
-    /// The report as `test --json` prints it.
+    /// Returns the report as `test --json` prints it.
     pub fn to_json(&self) -> Value {
         let (passed, failed) = self.counts();
         let cases: Vec<_> = self.cases.iter().map(CaseReport::to_json).collect();
@@ -181,13 +182,13 @@ impl From<Over> for Problem {
 }
 
 impl Problem {
-    /// A step used the ceiling of its case up.
+    /// Returns the problem of a step that has exceeded a limit of its case.
     pub(crate) fn over(number: usize, step: &Step, over: Over) -> Self {
         let Over { budget, message, line } = over;
         Self::Limit { step: Some(number), line: line.unwrap_or(step.line), budget, message }
     }
 
-    /// The problem without values that take much memory.
+    /// Replaces values that take much memory with their size.
     pub(crate) fn shortened(mut self) -> Self {
         if let Self::Unexpected { mismatches, .. } | Self::Crash { mismatches, .. } = &mut self {
             for value in mismatches.iter_mut().flat_map(|one| [&mut one.expected, &mut one.actual]) {
@@ -200,7 +201,7 @@ impl Problem {
         self
     }
 
-    /// The problem in one sentence, without paths of files: the same on every machine.
+    /// Returns the problem in one sentence without paths of files, which is the same on every machine.
     pub fn summary(&self) -> String {
         match self {
             Self::Unreadable(_) => "the case cannot be read".to_owned(),

@@ -1,4 +1,4 @@
-//! Running cases.
+//! Execution of cases.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,23 +14,23 @@ use crate::session::Session;
 use graph_core::work::size;
 use serde_json::Value;
 
-/// Which cases to run.
+/// Options for running cases.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Only cases whose file or name has this text in it.
+    /// Text that the file or the name of a case has to contain.
     pub filter: Option<String>,
-    /// Each case that passes is also cut short after each of its persisted writes in turn.
+    /// True if each passed case is repeated with a crash after each of its persisted writes.
     pub crash: bool,
-    /// Requests of real components that a case has no answer for are sent, and the answers are in
+    /// True if requests of real components that a case has no answer for are sent, and the answers recorded in
     /// [`CaseReport::recorded`](crate::CaseReport::recorded).
     pub record: bool,
-    /// When the time of all cases is over, in addition to that of each.
+    /// Deadline of all cases, in addition to that of each case.
     pub until: Option<Instant>,
-    /// Stops all cases.
+    /// Request to stop all cases.
     pub stop: Option<Stop>,
 }
 
-/// Runs the cases in these files, several at a time, and reports them in the order of files.
+/// Runs the cases in these files, several at the same time, and reports them in the order of files.
 pub fn run(files: &[PathBuf], items: &Items, options: &Options) -> Report {
     let next = AtomicUsize::new(0);
     let reports: Mutex<Vec<(usize, CaseReport)>> = Mutex::new(Vec::with_capacity(files.len()));
@@ -55,7 +55,7 @@ pub fn run(files: &[PathBuf], items: &Items, options: &Options) -> Report {
     Report { cases: reports.into_iter().map(|(_, report)| report).collect() }
 }
 
-/// Runs a case; `None` if the filter leaves it out.
+/// Runs a case; returns `None` if the filter excludes it.
 fn one(file: &Path, items: &Items, options: &Options) -> Option<CaseReport> {
     let shown = file.display().to_string();
     let wanted = |name: &str| options.filter.as_ref().is_none_or(|text| name.contains(text.as_str()));
@@ -94,7 +94,7 @@ fn one(file: &Path, items: &Items, options: &Options) -> Option<CaseReport> {
     Some(CaseReport { file: shown, name: Some(case.name), about: case.about, problems, crashes, recorded })
 }
 
-/// Executes a case's script, up to the first step with an unexpected outcome.
+/// Executes the script of a case, up to the first step with an unexpected outcome.
 fn perform(
     case: &Case,
     shown: &str,
@@ -130,7 +130,7 @@ fn perform(
                 return Err(Problem::Unexpected { step: number, operation, line, mismatches });
             }
             if options.crash {
-                // The result of every step is kept until the crashes have been tried.
+                // The result of every step is kept until the crashes were tried.
                 if !session.store.has_room_for(size::of(&actual.result))
                     && let Some(over) = session.over()
                 {
@@ -192,7 +192,7 @@ mod tests {
             functions: Arc::default(),
         };
         let project = Project::at(home.path().to_path_buf());
-        // Text items are read from next to the cases; components have doubles.
+        // Text items are read from the folder of the cases; components have doubles.
         let items = Items::real(Sources::default(), None, &project, &host).unwrap();
         let report = run(&files, &items, &Options::default());
         assert_eq!(report.counts(), (files.len(), 0), "{}", report.to_json());
@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(names("nothing"), [""; 0]);
     }
 
-    /// The budget and the line of the limit that a case comes up against.
+    /// Returns the budget, the line and the message of the limit that a case exceeds.
     fn limit(text: &str, options: &Options) -> (Option<&'static str>, usize, String) {
         let report = run_texts(&[("limited", text.to_owned())], options);
         match report.cases[0].problems.first() {
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn results_that_wait_are_held_within_the_ceiling() {
-        // As many as may wait have less than a superstep may return.
+        // The results that may wait at the same time are fewer than a superstep may return.
         let long = "x".repeat(3 << 19);
         let over: Vec<_> = (0..200).collect();
         let text = format!(

@@ -1,5 +1,5 @@
-//! The run of a case, from operation to operation. Between two operations only what is stored is kept, so that every
-//! resume in a case uses the signed records.
+//! Run of a case. Between two operations only the store is kept, so that every resume in a case reads the signed
+//! records.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -40,19 +40,19 @@ use graph_runtime::items::subgraphs::recursion_warnings;
 use graph_runtime::run::context::{self, Assembled, Beginning, Definition, Environment, PreparedRun};
 use graph_runtime::run::restore;
 
-/// The id of every case's first run; forks have numbers after it.
+/// Id of the first run of every case; the ids of forks have a number after it.
 const RUN: &str = "case";
 
-/// Why an operation was not performed.
+/// Reason why an operation was not performed.
 #[derive(Debug)]
 pub(crate) enum OperationError {
-    /// It was refused; the run is unchanged.
+    /// The operation was refused, so that the run is unchanged.
     Refused(Refusal),
     /// An error in the case or in the host, which no expectation can match.
     Fault(String),
 }
 
-/// A refusal with its stable code.
+/// Refusal of an operation, with its stable code.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     code: String,
@@ -78,7 +78,7 @@ impl From<graph_runtime::error::Error> for OperationError {
     }
 }
 
-/// Every problem on a line, with its help.
+/// Returns every problem on its own line, with its help.
 fn with_help(diagnostics: &Diagnostics) -> String {
     let lines = diagnostics.to_lines();
     let helped = lines.iter().zip(diagnostics.iter()).map(|(line, problem)| match problem.help_text() {
@@ -88,7 +88,7 @@ fn with_help(diagnostics: &Diagnostics) -> String {
     helped.collect::<Vec<_>>().join("\n")
 }
 
-/// The run of a case.
+/// Run of a case, with everything that operations need.
 pub(crate) struct Session<'c> {
     case: &'c Case,
     path: String,
@@ -99,24 +99,24 @@ pub(crate) struct Session<'c> {
     pub(crate) key: SigningKey,
     pub(crate) clock: PausedClock,
     items: &'c Items,
-    /// The next operation that continues the run is cancelled.
+    /// True if the next operation that continues the run is cancelled.
     pub(crate) cancel: bool,
-    /// Another process holds the run until the next operation has been tried.
+    /// Guard by which another process owns the run during the next operation.
     held: Option<RunGuard>,
-    /// The next operation that continues the run is cut short after this many persisted writes.
+    /// Number of persisted writes after which the next operation that continues the run is aborted.
     pub(crate) crash: Option<u64>,
     pub(crate) started: Option<Started>,
-    /// The run that operations act on.
+    /// Id of the run that operations act on.
     pub(crate) run: String,
-    /// How many forks there are.
+    /// Number of forks.
     pub(crate) forks: u64,
-    /// What bounds the case.
+    /// Limits of the case.
     pub(crate) bounds: &'c Bounds,
-    /// What its runs have used.
+    /// Usage of all runs of the case.
     pub(crate) spending: Spending,
 }
 
-/// Counts the dispatches of nodes whose items are graphs, which no executor sees.
+/// Observer that counts the dispatches of nodes whose items are graphs, which no executor receives.
 struct CountChildren {
     doubles: Arc<Doubles>,
     run: String,
@@ -130,18 +130,19 @@ impl Observer for CountChildren {
     }
 }
 
-/// What a run was started with.
+/// Data with which a run was started.
 pub(crate) struct Started {
     pub(crate) graph: Arc<Graph>,
     pub(crate) setup: Setup,
-    /// Warnings of the document.
+    /// Warnings about the graph document.
     warnings: Vec<String>,
-    /// Performs items without a double.
+    /// Executor of items without a double.
     pub(crate) real: Option<Arc<dyn TaskExecutor>>,
 }
 
 impl<'c> Session<'c> {
-    /// `records`: requests that the case has no answer for are sent, and the answers recorded.
+    /// Creates a session. If `records` is true, requests that the case has no answer for are sent, and the answers
+    /// recorded.
     pub(crate) fn new(
         case: &'c Case,
         path: &str,
@@ -170,7 +171,7 @@ impl<'c> Session<'c> {
         }
     }
 
-    /// Carries an operation out and gives the result.
+    /// Performs an operation, and returns the outcome.
     pub(crate) async fn perform(&mut self, operation: &Operation) -> Result<Actual, String> {
         self.doubles.begin_operation();
         self.models.begin_operation();
@@ -195,19 +196,20 @@ impl<'c> Session<'c> {
         self.outcome(done)
     }
 
-    /// What the case has used up of its ceiling.
+    /// Returns the limit of the case that is exceeded, if any.
     pub(crate) fn over(&self) -> Option<Over> {
         self.bounds.over(&self.spending, self.store.full())
     }
 
-    /// Continues an operation that was cut short.
+    /// Resumes the run after an operation that was aborted.
     pub(crate) async fn resume_cut_short(&mut self, options: &ResumeOptions) -> Result<Actual, String> {
         let done = self.resume(options).await;
         self.outcome(done)
     }
 
     fn hold(&mut self) -> Result<Option<Summary>, OperationError> {
-        // Always the same process: messages about it are compared with those of an undisturbed run.
+        // The owner is always the same, because messages that name it are compared with those of the case without
+        // crashes.
         let owner = Owner { pid: 1, host: "elsewhere".to_owned(), since: Timestamp(0) };
         let held = self
             .store
@@ -224,7 +226,7 @@ impl<'c> Session<'c> {
         Ok(None)
     }
 
-    /// The run that operations act on, and how many events its history has.
+    /// Returns the run that operations act on, and the number of events in its history.
     pub(crate) fn history_mark(&self) -> Result<(String, u64), String> {
         let text = |error: graph_store::ReadError| error.to_string();
         let length = match self.store.run(&self.run).map_err(text)? {
@@ -234,7 +236,7 @@ impl<'c> Session<'c> {
         Ok((self.run.clone(), length))
     }
 
-    /// The entries of the history after a mark; if the mark is of another run, all of them.
+    /// Returns the events in the history after a mark. If the mark is of another run, returns all events.
     pub(crate) fn events_since(&self, (run, length): &(String, u64)) -> Result<Vec<Value>, String> {
         let after = if *run == self.run { *length } else { 0 };
         if self.store.run(&self.run).map_err(|error| error.to_string())?.is_none() {
@@ -253,7 +255,7 @@ impl<'c> Session<'c> {
         read.map_err(|error| error.message().to_owned()).map(|()| lines)
     }
 
-    /// What there is after an operation.
+    /// Returns the outcome of an operation.
     fn outcome(&self, done: Result<Option<Summary>, OperationError>) -> Result<Actual, String> {
         let (summary, refusal) = match done {
             Ok(Some(summary)) => (Some(summary), None),
@@ -309,7 +311,7 @@ impl<'c> Session<'c> {
         })
     }
 
-    /// Whether the graph has channels that are never stored.
+    /// Reports whether the graph has channels that are never stored.
     pub(crate) fn is_partly_untracked(&self) -> bool {
         let untracked = |started: &Started| {
             started.graph.channels.iter().any(|channel| channel.reducer == Reducer::Untracked)
@@ -392,7 +394,7 @@ impl<'c> Session<'c> {
         self.drive(&environment, assembled, Event::Started).await
     }
 
-    /// The environment of the run: doubles, the case's clock and its store.
+    /// Returns the environment of the run: the doubles, the case's clock and its store.
     pub(crate) fn environment(&self, real: Option<Arc<dyn TaskExecutor>>) -> Environment {
         let executor = CaseExecutor {
             doubles: Arc::clone(&self.doubles),
@@ -435,7 +437,7 @@ impl<'c> Session<'c> {
             ));
         }
         let Some((restored, _)) = restored else {
-            // The run was cut short before anything was stored, so it starts from its beginning.
+            // The operation was aborted before anything was stored, so the run starts from its beginning.
             setup.max_steps = options.max_steps.or(setup.max_steps);
             let assembled = environment.resume(&graph, setup.clone(), None, guard)?;
             return self.drive(&environment, assembled, Event::Started).await;
@@ -465,7 +467,7 @@ impl<'c> Session<'c> {
         Ok(summary)
     }
 
-    /// Drives a run until it stops, or until the store breaks off.
+    /// Drives a run until it stops, the store breaks, or the case's time is over.
     pub(crate) async fn drive(
         &mut self,
         environment: &Environment,
@@ -497,7 +499,7 @@ impl<'c> Session<'c> {
         }
     }
 
-    /// The run as its records tell it.
+    /// Returns the summary of the run, restored from its records.
     pub(crate) fn stored_summary(&self) -> Result<Option<Summary>, String> {
         let Some(started) = &self.started else { return Ok(None) };
         let restored = restore::restore(&*self.store, &self.run, self.key.verifying_key())
@@ -530,7 +532,7 @@ impl<'c> Session<'c> {
         }
     }
 
-    /// The graphs that nodes name: those of the case, and those that are found as in a run.
+    /// Returns the graphs that nodes name: those of the case, and those that are found as in a run.
     fn subgraphs(
         &self,
         graph: &Arc<Graph>,
@@ -572,7 +574,7 @@ impl<'c> Session<'c> {
     }
 }
 
-/// Checks inputs against the graph's schema and fills in its defaults.
+/// Checks inputs against the graph's schema, and fills in its defaults.
 fn fill_inputs(graph: &Graph, inputs: Value) -> Result<Value, OperationError> {
     let join =
         |problems: Vec<String>| OperationError::refused(ErrorCode::InvalidDocument, problems.join("\n"));
@@ -601,7 +603,7 @@ fn pins(manifest: &Manifest) -> Digest {
     DomainHasher::new("graph-host/case-pins/v1").digest(&manifest.digest()).finish()
 }
 
-/// What there is of a run that did not come into being.
+/// Returns the result of a run that was not started.
 fn unborn(refusal: Option<&Refusal>) -> Value {
     let error = refusal.map(|refusal| {
         Value::Object(Map::from_iter([

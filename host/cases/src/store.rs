@@ -1,4 +1,4 @@
-//! A store that can break off, as a process that is killed does.
+//! A store that can break after a number of records, as a process that is killed does.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,42 +14,43 @@ use graph_store::{
 };
 use tokio::sync::Notify;
 
-/// How often tasks and hooks were dispatched: by whether it is a hook and the task's or the call's id, what it is called
-/// and how often.
+/// Dispatches of tasks and hooks. The key is whether it is a hook, and the id of the task or call; the value is the
+/// name of the node or hook, and the number of dispatches.
 type Open = BTreeMap<(bool, String), (String, u32)>;
 
-/// A store in memory that can be set to take at most that many records.
+/// A store in memory that can be limited to a number of records.
 #[derive(Debug, Default)]
 pub(crate) struct CaseStore {
     inner: MemoryStore,
-    /// How many more records it takes; `u64::MAX` for any number.
+    /// Number of further records that it accepts; `u64::MAX` for any number.
     left: AtomicU64,
-    /// How many it has taken.
+    /// Number of records that it has accepted.
     taken: AtomicU64,
-    /// The bytes that it has taken: all of them are in memory.
+    /// Number of bytes that it holds in memory.
     held: AtomicU64,
-    /// How many bytes it takes.
+    /// Maximum number of bytes that it holds.
     most: u64,
-    /// It was to take more than that.
+    /// True if the maximum was exceeded.
     is_full: AtomicBool,
-    /// The runs and namespaces that it has records of.
+    /// Runs and namespaces of the stored records.
     places: Mutex<BTreeSet<(String, String)>>,
     broken: AtomicBool,
     breaking: Notify,
 }
 
 impl CaseStore {
-    /// A store that takes any number of records, of at most `most` bytes in all.
+    /// Creates a store that accepts any number of records, of at most `most` bytes together.
     pub(crate) fn new(most: u64) -> Self {
         Self { left: AtomicU64::new(u64::MAX), most, ..Self::default() }
     }
 
-    /// The most that it takes, once it was to take more.
+    /// Returns the maximum number of bytes, if it was exceeded.
     pub(crate) fn full(&self) -> Option<u64> {
         self.is_full.load(Ordering::SeqCst).then_some(self.most)
     }
 
-    /// Counts what is kept in memory from now on. Whether there is room for it: otherwise, the case ends here.
+    /// Counts bytes that are kept in memory, and reports whether there is room for them. If not, the store breaks,
+    /// which ends the case.
     pub(crate) fn has_room_for(&self, bytes: u64) -> bool {
         let held = self.held.fetch_add(bytes, Ordering::SeqCst).saturating_add(bytes);
         if held <= self.most {
@@ -61,24 +62,24 @@ impl CaseStore {
         false
     }
 
-    /// For keeping order in it, which no crash of a case cuts short.
+    /// Returns the operations for maintaining the store. A crash in a case does not affect these.
     pub(crate) fn upkeep(&self) -> &dyn Upkeep {
         &self.inner
     }
 
-    /// From now on takes that many records and breaks off after the last of them.
+    /// Sets the number of records after which the store breaks.
     pub(crate) fn break_after(&self, records: Option<u64>) {
         self.left.store(records.unwrap_or(u64::MAX), Ordering::SeqCst);
         self.broken.store(self.full().is_some(), Ordering::SeqCst);
     }
 
-    /// How many records it has taken since the case began.
+    /// Returns the number of records that it has accepted since the case started.
     pub(crate) fn taken(&self) -> u64 {
         self.taken.load(Ordering::SeqCst)
     }
 
-    /// How many dispatches of each node and of each hook its records know of, by the path of nodes to it. `path` gives
-    /// that of the node whose child run has a namespace.
+    /// Returns the number of recorded dispatches of each node and each hook, by the path of nodes to it. `path` returns
+    /// the path of the node that has started the child run in a namespace.
     pub(crate) fn dispatches(
         &self,
         path: impl Fn(&str, &str) -> Result<String, String>,
@@ -95,7 +96,7 @@ impl CaseStore {
         Ok(dispatches)
     }
 
-    /// How many dispatches of each task of the supersteps under way its records know of.
+    /// Returns the number of recorded dispatches of each task of the unfinished supersteps.
     pub(crate) fn task_dispatches(&self, run: &str) -> Result<BTreeMap<String, u32>, String> {
         let places = self.places.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut dispatches = BTreeMap::new();
@@ -109,8 +110,8 @@ impl CaseStore {
         Ok(dispatches)
     }
 
-    /// Whether the records of a run say that a child run of it is history: they have the end of the superstep that the
-    /// child was a task of, or the run around it is history itself.
+    /// Reports whether a child run is history by the records of its run: the superstep of the child's task has ended,
+    /// or the parent run is history itself.
     pub(crate) fn is_history(&self, run: &str, namespace: &str) -> Result<bool, String> {
         let Some((parent, superstep)) = place_of_child(namespace) else { return Ok(false) };
         let newest = self.inner.checkpoint(run, parent, At::Latest).map_err(|error| error.to_string())?;
@@ -118,7 +119,7 @@ impl CaseStore {
         Ok(is_over || self.is_history(run, parent)?)
     }
 
-    /// How many dispatches the records of one namespace know of, by node or hook.
+    /// Returns the number of recorded dispatches in one namespace, by node or hook.
     fn dispatches_in(&self, run: &str, namespace: &str) -> Result<BTreeMap<String, u64>, String> {
         let told = |error: ReadError| error.to_string();
         let mut dispatches = BTreeMap::new();
@@ -133,7 +134,7 @@ impl CaseStore {
                 for hook in hooked {
                     *dispatches.entry(hook_name(&hook.hook)).or_default() += u64::from(hook.dispatches);
                 }
-                // Each holds what it has changed, counted from the beginning of the run.
+                // A checkpoint has only the counts that it changes, each counted from the start of the run.
                 counted.extend(executions);
             }
         }
@@ -146,10 +147,9 @@ impl CaseStore {
         Ok(dispatches)
     }
 
-    /// What the records under the newest checkpoint of a namespace know of: whether it is a hook, and its task's or its
-    /// call's id; what it is called, and how many dispatches there were.
+    /// Returns the dispatches in the records that follow the newest checkpoint of a namespace.
     fn open_in(&self, run: &str, namespace: &str) -> Result<Open, String> {
-        // The same task or call may be in several records: the one that knows of most is the newest.
+        // The same task or call may be in several records; the highest count is the newest.
         let mut open = Open::new();
         let mut used = |is_hook: bool, id: String, name: String, count: u32| {
             let known = open.entry((is_hook, id)).or_insert((name, 0));
@@ -180,12 +180,12 @@ impl CaseStore {
         Ok(open)
     }
 
-    /// Whether it has broken off.
+    /// Reports whether the store is broken.
     pub(crate) fn is_broken(&self) -> bool {
         self.broken.load(Ordering::SeqCst)
     }
 
-    /// Waits until it breaks off.
+    /// Waits until the store is broken.
     pub(crate) async fn broken(&self) {
         while !self.is_broken() {
             self.breaking.notified().await;
@@ -193,23 +193,23 @@ impl CaseStore {
     }
 }
 
-/// The task whose child run has a namespace. Where the same superstep is taken again, the child's name has the boundary
-/// behind that of its task.
+/// Returns the task that has started the child run in a namespace. If a superstep with the same number was executed
+/// again, the namespace also has an `@` and the number of the checkpoint that the superstep followed.
 pub(crate) fn task_of_child(namespace: &str) -> &str {
     let own = namespace.rfind('/').map_or(0, |at| at + 1);
     namespace[own..].find('@').map_or(namespace, |at| &namespace[..own + at])
 }
 
-/// The namespace around that of a child run, and the number of the superstep there that it is a task of.
+/// Returns the namespace of the parent of a child run, and the number of the superstep there that has the child's task.
 fn place_of_child(namespace: &str) -> Option<(&str, u64)> {
     let (parent, own) = namespace.rsplit_once('/').unwrap_or(("", namespace));
     let (superstep, _) = own.split_once('.')?;
     Some((parent, superstep.parse().ok()?))
 }
 
-/// What a record takes in memory, about.
+/// Estimates the memory of a record, in bytes.
 fn bytes_of(record: &SignedRecord) -> u64 {
-    /// Of each part, in addition to its texts.
+    /// Bytes of each part, in addition to its texts.
     const PART: usize = 256;
     let values = record.values.iter().map(|value| value.channel.len() + value.json.len() + PART);
     let results =
@@ -218,7 +218,7 @@ fn bytes_of(record: &SignedRecord) -> u64 {
     values.chain(results).fold(own, usize::saturating_add) as u64
 }
 
-/// The name of a hook, next to those of nodes.
+/// Returns the name under which the dispatches of a hook are counted, next to those of nodes.
 fn hook_name(hook: &str) -> String {
     format!("hook:{hook}")
 }

@@ -1,4 +1,4 @@
-//! The operations of a case that look back: update, fork and replay.
+//! Operations of a case that start at an earlier checkpoint: update, fork and replay.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use graph_runtime::run::context::Environment;
 use graph_runtime::run::edit_and_fork;
 use graph_runtime::run::restore;
 
-/// What the row of a run takes in memory, about.
+/// Estimated memory of the row of a run, in bytes.
 const ROW: u64 = 4 << 10;
 
 impl Session<'_> {
@@ -29,7 +29,7 @@ impl Session<'_> {
         let (graph, setup) = (&started.graph, started.setup.clone());
         let updated = Box::pin(environment.update(graph, setup, restored, edit, options.at.clone(), guard));
         let done = self.unless_broken(updated).await;
-        // An update may go back to other inputs.
+        // An update can return to a checkpoint with other inputs.
         let newest = self.restored(&CheckpointSelector::Newest)?;
         let inputs = Arc::new(edit_and_fork::inputs(&*self.store, &newest)?);
         if let Some(started) = &mut self.started {
@@ -68,7 +68,7 @@ impl Session<'_> {
         Ok(done)
     }
 
-    /// A fork that runs at once; where it pauses before what is next, it stays.
+    /// Forks the run and runs the fork. If the fork pauses without a question, it is resumed.
     pub(crate) async fn replay(
         &mut self,
         options: &TravelOptions,
@@ -87,12 +87,12 @@ impl Session<'_> {
         self.drive(&environment, assembled, Event::Resumed(Resume::default())).await
     }
 
-    /// What the run that was started is run with.
+    /// Returns the environment of the run, if it was started.
     fn still(&self) -> Option<Environment> {
         self.started.as_ref().map(|started| self.environment(started.real.clone()))
     }
 
-    /// Runs an edit until its end, or until the store breaks off.
+    /// Runs an edit until it ends, the store breaks, or the case's time is over.
     async fn unless_broken(
         &self,
         edited: impl Future<Output = graph_runtime::error::Result<Summary>>,

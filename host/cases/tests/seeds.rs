@@ -1,5 +1,5 @@
-//! The reference's table of what the seeds say and where it is: generated from the `seeds` of cases and from the notes of the
-//! design. `SEEDS_UPDATE=1` writes it.
+//! The reference's table of the requirements that the seeds name, generated from the `seeds` of cases and from the
+//! notes of the design. `SEEDS_UPDATE=1` writes it.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// Lines of two columns, the first of which is the id of a row.
+/// Reads lines of two columns. The first column is the id of a row.
 fn table(path: &str) -> BTreeMap<String, String> {
     let text = std::fs::read_to_string(root().join(path)).unwrap();
     let mut rows = BTreeMap::new();
@@ -27,13 +27,13 @@ fn table(path: &str) -> BTreeMap<String, String> {
     rows
 }
 
-/// What is known of the rows.
+/// Data of all rows, by their ids.
 struct Seeds {
-    /// What each names, in the seeds' own words.
+    /// Requirement, in the words of the seed.
     named: BTreeMap<String, String>,
-    /// Why it is as it is, or where else it is shown.
+    /// Note about the requirement: a reason, or another place that shows it.
     notes: BTreeMap<String, String>,
-    /// The cases that show it, relative to `tests/cases`.
+    /// Cases that show the requirement, relative to `tests/cases`.
     shown: BTreeMap<String, Vec<String>>,
 }
 
@@ -43,7 +43,7 @@ impl Seeds {
         let folder = root().join("tests/cases");
         for file in cases(std::slice::from_ref(&folder)).unwrap() {
             let text = std::fs::read_to_string(&file).unwrap();
-            // What cannot be read fails where cases are run.
+            // A case that cannot be read fails in the test that runs the cases.
             let Ok(case) = Case::parse(&file, &text) else { continue };
             let name =
                 file.canonicalize().unwrap().strip_prefix(&folder).unwrap().to_str().unwrap().to_owned();

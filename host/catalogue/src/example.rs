@@ -1,21 +1,22 @@
-//! A value that a schema accepts, for a command that works when it is typed.
+//! Example values that a schema accepts, for commands that work as they are typed.
 
 use graph_core::schema::{InputSchema, SchemaFailure};
 use graph_core::work::Meter;
 use graph_core::work::rates::VISIT;
 use serde_json::{Map, Value, json};
 
-/// How deep a schema is followed.
+/// Maximum depth to which a schema is followed.
 const DEEPEST: usize = 8;
-/// How many properties an example has at most.
+/// Maximum number of properties of an example.
 const MOST_PROPERTIES: usize = 16;
-/// What a look at a value of a list, or at a byte of a reference, costs.
+/// Cost of reading one value of a list, or one byte of a reference.
 const VALUE: u64 = 64;
-/// The longest text of a schema that becomes a part of a command.
+/// Maximum length of a text from a schema in a command, in bytes.
 const LONGEST: usize = 60;
 
-/// The smallest object that a schema is known to accept; `None` if none was found, or none with the work that `meter` allows: the
-/// alternatives of a schema may refer to itself. No text of the schema gets into it but names and values of plain characters.
+/// Returns a small object that the schema accepts. Returns `None` if none was found within the work that `meter`
+/// allows: the alternatives of a schema may refer to the schema itself. Of the schema's texts, the object has only
+/// names and values of plain characters.
 pub(crate) fn object(schema: Option<&Value>, meter: &Meter) -> Option<Map<String, Value>> {
     let Some(schema) = schema else { return Some(Map::new()) };
     let candidate = match (Example { root: schema, meter }).of(schema, 0) {
@@ -34,7 +35,7 @@ fn accepts(schema: &Value, candidate: &Map<String, Value>, meter: &Meter) -> boo
 
 struct Example<'s> {
     root: &'s Value,
-    /// What the search may cost. Once it is used up, nothing more is found.
+    /// Work that the search may use. Once it is used up, the search finds nothing more.
     meter: &'s Meter,
 }
 
@@ -107,7 +108,8 @@ impl<'s> Example<'s> {
     }
 }
 
-/// Whether a value is a number, or a short text that a shell and a template leave alone.
+/// Reports whether a value is a number, a boolean, null, or a short text without special meaning for a shell and a
+/// template.
 fn is_plain(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => true,
@@ -152,7 +154,7 @@ mod tests {
                 schema.to_string().len()
             );
         }
-        // What is used up stays used up: the functions of a component share one allowance.
+        // The allowance stays used up, because the functions of a component share it.
         let meter = Meter::new(3 * VISIT);
         assert_eq!(object(Some(&hostile[0]), &meter), None);
         assert_eq!(object(Some(&json!({ "type": "object" })), &meter), None);

@@ -1,8 +1,8 @@
-//! A static catalogue of what a registry offers: what it says ([`Catalogue`]), and the files that say it ([`files()`]): pages that
-//! need no server and no network, and `catalogue.json` with the same data.
+//! A static catalogue of the items in a registry: its data ([`Catalogue`]), and the files that present them
+//! ([`files()`]). The files are pages that need no server and no network, and `catalogue.json` with the same data.
 //!
-//! Almost every text in a catalogue is a stranger's. It is in a [`Text`], which is bounded and in which every character is visible; a page
-//! escapes whatever is put into it. Nothing here reads a registry or a file.
+//! Almost every text in a catalogue is untrusted. It is in a [`Text`], which has a maximum length and only visible
+//! characters, and a page escapes every text. The crate reads no registry and no file.
 //!
 //! ```
 //! use graph_catalogue::{Catalogue, Text, files};

@@ -1,4 +1,4 @@
-//! What a catalogue says.
+//! Data of a catalogue.
 
 use std::collections::BTreeSet;
 
@@ -12,33 +12,33 @@ use serde::{Deserialize, Serialize};
 use crate::text::{Link, Schema, Text};
 use crate::usage::Usage;
 
-/// What `catalogue.json` states as its `format`.
+/// Value of `format` in `catalogue.json`.
 pub const FORMAT: &str = "graph-host catalogue";
-/// The version of `catalogue.json`.
+/// Version of the format of `catalogue.json`.
 pub const VERSION: u32 = 1;
 
-/// The items of a registry, of a part of it, or of a directory, as they were read and verified.
+/// Items of a registry, of a part of it, or of a directory, with the result of their verification.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Catalogue {
-    /// [`FORMAT`].
+    /// Always [`FORMAT`].
     pub format: String,
-    /// The version of this format: [`VERSION`].
+    /// Version of this format: [`VERSION`].
     pub version: u32,
-    /// The reference of what was listed, as the user typed it.
+    /// Reference of the registry, repository or directory that was listed, as the user has typed it.
     pub place: Text,
-    /// Why there may be more than this catalogue has: the listings that were cut off.
+    /// Reasons why the catalogue may be incomplete: the listings that were cut off.
     pub cut_off: Vec<Text>,
-    /// The items, in order of ids.
+    /// Items, in order of their ids.
     pub items: Vec<Item>,
-    /// The artifacts that could not be read at all.
+    /// Artifacts that could not be read.
     pub unreadable: Vec<Unreadable>,
-    /// The paths of all files of the catalogue. A folder with any other file is not replaced by another catalogue.
+    /// Paths of all files of the catalogue. A folder that has any other file is not replaced by another catalogue.
     pub files: BTreeSet<String>,
 }
 
 impl Catalogue {
-    /// A catalogue of a place, which has no items yet.
+    /// Creates a catalogue of a place, without items.
     pub fn of(place: Text) -> Self {
         Self {
             format: FORMAT.to_owned(),
@@ -51,31 +51,31 @@ impl Catalogue {
         }
     }
 
-    /// All versions of all items.
+    /// Returns all versions of all items.
     pub fn versions(&self) -> impl Iterator<Item = &Version> {
         self.items.iter().flat_map(|item| &item.versions)
     }
 }
 
-/// The kind of an item.
+/// Kind of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// A component: a node action, a library of functions, or both.
+    /// Component: a node action, a library of functions, or both.
     Component,
-    /// A graph.
+    /// Graph.
     Graph,
     /// Knowledge.
     Knowledge,
-    /// A directive.
+    /// Directive.
     Directive,
 }
 
 impl Kind {
-    /// All kinds, in the order in which they are offered as a filter.
+    /// All kinds, in the order in which the filter of a page offers them.
     pub const ALL: [Self; 4] = [Self::Component, Self::Graph, Self::Knowledge, Self::Directive];
 
-    /// Its name.
+    /// Returns the name of the kind.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Component => "component",
@@ -90,21 +90,22 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Item {
-    /// The id: of a version that was verified, the one that its signature covers; else what the publisher states.
+    /// Id of the item. If a version was verified, its signature covers the id; otherwise it is the id that the
+    /// publisher states.
     pub id: Text,
-    /// The kind.
+    /// Kind of the item.
     pub kind: Kind,
-    /// The repository or directory.
+    /// Repository or directory that has the item.
     pub place: Text,
-    /// The path of its page.
+    /// Path of the item's page.
     pub page: String,
-    /// Its versions, the greatest first; never empty.
+    /// Versions of the item, the greatest one first; never empty.
     pub versions: Vec<Version>,
 }
 
 impl Item {
-    /// The version that stands for the item: the greatest one that was verified, is not yanked, and is no pre-release; if there is
-    /// none, a pre-release, a yanked version, or the first one.
+    /// Returns the version that represents the item: the greatest verified one that is neither yanked nor a
+    /// pre-release; without one, a verified pre-release, a verified yanked version, or the first of all.
     pub fn newest(&self) -> Option<&Version> {
         let is_release = |version: &&Version| !version.version.as_str().contains('-');
         let trusted = || self.versions.iter().filter(|version| version.trust.is_trusted());
@@ -118,58 +119,59 @@ impl Item {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Version {
-    /// The version; empty if the publisher states none.
+    /// Version number; empty if the publisher states none.
     pub version: Text,
-    /// The path of its page.
+    /// Path of the version's page.
     pub page: String,
-    /// The references that pull it, the best one first; never empty.
+    /// References that the version can be pulled by, the best one first; never empty.
     pub references: Vec<Text>,
-    /// The digest of its manifest, which identifies the artifact.
+    /// Digest of its OCI manifest, which identifies the artifact.
     pub manifest: Digest,
-    /// The digest of its content, if it was read.
+    /// Digest of its content, if the content was read.
     pub digest: Option<Digest>,
-    /// Who signed it, and whether that counts.
+    /// Result of verifying its signatures.
     pub trust: Trust,
-    /// What it is for. Of a version that was verified, its signature covers the description; else the publisher states it.
+    /// Description. If the version was verified, its signature covers the description; otherwise the publisher states
+    /// it.
     pub description: Option<Text>,
-    /// Where its sources are, as its publisher states it. No signature covers that.
+    /// Link to its sources, as its publisher states it. No signature covers the link.
     pub source: Option<Link>,
-    /// What it has inside; of a version that was verified.
+    /// Content, if the version was verified.
     pub content: Option<Content>,
-    /// The manifest of capabilities that was published with it.
+    /// Manifest of capabilities that was published with it.
     pub capabilities: Option<Text>,
-    /// The results of the cases that were published with it.
+    /// Results of the cases that were published with it.
     pub cases: Cases,
-    /// Why it is yanked; nothing if it is not, or was not verified.
+    /// Yank of the version, if it was verified and is yanked.
     pub yanked: Option<Yanked>,
-    /// How it is pulled and run.
+    /// Instructions to pull and run it.
     pub usage: Option<Usage>,
 }
 
-/// Whether a version may be used here.
+/// Result of verifying the signatures of a version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Trust {
-    /// Its signature was verified, by keys of the trust store.
+    /// Keys of the trust store have signed the version.
     Trusted {
-        /// The keys by which it is believed.
+        /// Keys of the trust store that have signed it.
         signers: Vec<Signer>,
-        /// Until when they count.
+        /// Time at which the trust in these keys ends.
         not_after: Option<Timestamp>,
-        /// When it was signed, as the signer of a text says.
+        /// Time of the signature, as the signer of a text states it.
         signed_at: Option<Timestamp>,
     },
-    /// It was not verified. What the catalogue has about it is what its publisher states.
+    /// The version was not verified. All data of it are as its publisher states them.
     NotVerified {
-        /// Why.
+        /// Reason why it was not verified.
         reason: Text,
-        /// The ids of the keys that its signatures name.
+        /// Ids of the keys that its signatures name.
         key_ids: Vec<Text>,
     },
 }
 
 impl Trust {
-    /// Whether its signature was verified.
+    /// Reports whether the version was verified.
     pub const fn is_trusted(&self) -> bool {
         matches!(self, Self::Trusted { .. })
     }
@@ -179,15 +181,15 @@ impl Trust {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Signer {
-    /// The name in the trust store.
+    /// Name of the key in the trust store.
     pub name: Text,
-    /// The SHA-256 of the public key.
+    /// SHA-256 of the public key.
     pub key_id: KeyId,
-    /// The public key, in hexadecimal digits.
+    /// Public key, in hexadecimal digits.
     pub public_key: String,
 }
 
-/// What a version has inside.
+/// Content of a version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Content {
@@ -199,180 +201,181 @@ pub enum Content {
     Text(TextItem),
 }
 
-/// A component, by its signed statement and its types. Nothing of it was executed.
+/// A component, by its signed statement and its types. It was not executed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Component {
-    /// The world that it implements.
+    /// World that it implements.
     pub world: Text,
-    /// How many bytes it has.
+    /// Size in bytes.
     pub bytes: usize,
-    /// What nodes can call: the node action first, if it is one.
+    /// Functions that nodes can call: the node action first, if there is one.
     pub callables: Vec<Callable>,
-    /// How many more functions it has, which are left out.
+    /// Number of further functions, which are left out.
     pub more_callables: usize,
-    /// Its types: those of its world, and of the interfaces that it exports.
+    /// Types of its world, and of the interfaces that it exports.
     pub wit: Wit,
-    /// What it asks for.
+    /// Capabilities and limits that it asks for.
     pub asks: Asks,
 }
 
-/// What a node can call.
+/// A function that a node can call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Callable {
-    /// What a node writes as its `item_id`: the id of the item, with `#` and the name of a function.
+    /// `item_id` of the node's action: the id of the item, with `#` and the name of the function unless it is the node
+    /// action.
     pub item: Text,
-    /// What it does.
+    /// Description of the function.
     pub summary: Text,
-    /// The schema of its params.
+    /// Schema of its params.
     pub params: Schema,
-    /// The schema of its result.
+    /// Schema of its result.
     pub result: Schema,
 }
 
-/// The WIT of a component.
+/// WIT of a component.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wit {
-    /// The text.
+    /// Text of the WIT.
     Text(Text),
-    /// It is not shown, and why.
+    /// Reason why the WIT is not shown.
     Missing(Text),
 }
 
-/// What a component asks for.
+/// Capabilities and limits that a component asks for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Asks {
-    /// The interfaces that it may import.
+    /// Interfaces that it may import.
     pub interfaces: Vec<Text>,
-    /// Why it wants them, in its author's words.
+    /// Reasons for the interfaces, as its author states them.
     pub reasons: Vec<Wanted>,
-    /// The most that it may be granted, by its statement.
+    /// Capabilities that its statement permits to grant.
     pub ceiling: BTreeSet<CapabilityKind>,
-    /// The most that it may be granted, by its statement and by the keys of the trust store that signed it.
+    /// Capabilities that both its statement and the keys of the trust store that have signed it permit to grant.
     pub at_most: BTreeSet<CapabilityKind>,
-    /// The limits that its author states; `timeout` in milliseconds.
+    /// Limits that its author states; `timeout` in milliseconds.
     pub limits: Option<TaskLimits>,
-    /// The limits of its ceiling.
+    /// Maximum limits that its statement permits.
     pub most: Option<TaskLimits>,
 }
 
-/// An interface, and why it is wanted.
+/// An interface that a component asks for, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wanted {
-    /// The interface.
+    /// Name of the interface.
     pub interface: Text,
-    /// Why.
+    /// Reason, as the author of the component states it.
     pub why: Text,
 }
 
 /// A graph.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Graph {
-    /// Its nodes.
+    /// Nodes of the graph.
     pub nodes: Vec<GraphNode>,
-    /// How many more nodes it has, which are left out.
+    /// Number of further nodes, which are left out.
     pub more_nodes: usize,
-    /// The items that it brings along.
+    /// Items that are pulled with the graph.
     pub uses: Vec<Used>,
-    /// The schema of its inputs, if it has one.
+    /// Schema of its inputs, if it has one.
     pub inputs: Option<Schema>,
-    /// Its picture.
+    /// Picture of the graph.
     pub picture: Picture,
 }
 
 /// A node of a graph.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GraphNode {
-    /// Its name.
+    /// Name of the node.
     pub name: Text,
-    /// The item that it dispatches, as it is written.
+    /// Item that the node dispatches, as the graph has it.
     pub item: Option<Text>,
 }
 
-/// An item that a graph brings along.
+/// An item that is pulled with a graph.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Used {
-    /// Its id.
+    /// Id of the item.
     pub id: Text,
-    /// Its kind.
+    /// Kind of the item.
     pub kind: Kind,
-    /// Its version.
+    /// Version of the item.
     pub version: Text,
-    /// The digest of its manifest.
+    /// Digest of its OCI manifest.
     pub manifest: Digest,
-    /// The page of that version, if this catalogue has one.
+    /// Path of the version's page, if it is in this catalogue.
     pub page: Option<String>,
 }
 
-/// The picture of a graph, drawn from the graph that was verified.
+/// Picture of a graph, drawn from the verified graph.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Picture {
-    /// It was drawn.
+    /// The picture was drawn.
     Drawn {
-        /// The path of its file.
+        /// Path of the SVG file.
         file: String,
-        /// The file.
+        /// Content of the SVG file.
         #[serde(skip)]
         svg: String,
     },
-    /// There is none, and why.
+    /// Reason why there is no picture.
     Missing(Text),
 }
 
 /// Knowledge or a directive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TextItem {
-    /// Its title.
+    /// Title of the text.
     pub title: Option<Text>,
-    /// How many bytes it has.
+    /// Size in bytes.
     pub bytes: usize,
-    /// The schema of the inputs of a directive.
+    /// Schema of the inputs of a directive.
     pub inputs: Option<Schema>,
 }
 
-/// The results of the cases that were published with a version. The catalogue ran them itself.
+/// Results of the cases that were published with a version. The catalogue ran the cases itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum Cases {
-    /// It was published without cases.
+    /// The version was published without cases.
     #[default]
     None,
-    /// They were run: each item of a graph is replaced by the double of the case.
+    /// The cases were run, with doubles in the place of the items of a graph.
     Ran {
-        /// One for each case, in order of file names.
+        /// Result of each case, in order of file names.
         results: Vec<CaseResult>,
     },
-    /// They were not run.
+    /// The cases were not run.
     NotRun {
-        /// Why.
+        /// Reason why they were not run.
         reason: Text,
     },
 }
 
-/// The result of a case.
+/// Result of a case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CaseResult {
-    /// Its name.
+    /// Name of the case.
     pub name: Text,
-    /// The rule that it shows.
+    /// Rule that the case shows.
     pub about: Option<Text>,
-    /// Whether everything was as the case expects.
+    /// True if all expectations of the case were met.
     pub passed: bool,
-    /// What was not.
+    /// First expectation that was not met.
     pub problem: Option<Text>,
 }
 
-/// A yank that counts in the trust store: the version is no longer to be selected.
+/// A yank by a key of the trust store: the version must no longer be selected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Yanked {
-    /// Why, as its signer states.
+    /// Reason, as the signer states it.
     pub reason: Text,
-    /// When, as its signer states.
+    /// Time of the yank, as the signer states it.
     pub at: Timestamp,
-    /// The name of the key that signed it.
+    /// Name of the key that has signed it.
     pub signer: Text,
 }
 
@@ -380,8 +383,8 @@ pub struct Yanked {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Unreadable {
-    /// Its reference.
+    /// Reference of the artifact.
     pub reference: Text,
-    /// Why it could not be read.
+    /// Reason why it could not be read.
     pub reason: Text,
 }

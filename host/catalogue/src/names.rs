@@ -1,27 +1,28 @@
-//! The names of files. An id is a stranger's text, which may differ from another one only in case, be the name of a device, or be longer than
-//! any name of a file: a name is a readable part, and a part of the digest of everything in which two pages can differ.
+//! Names of files. An id is untrusted text: two ids can differ only in case, and an id can be the name of a device or
+//! too long for a file. A file name therefore has a readable part, and a part of the digest of everything in which two
+//! pages can differ.
 
 use graph_core::digest::{Digest, DomainHasher};
 
 use crate::model::Kind;
 
-/// The most characters of the readable part.
+/// Maximum number of characters of the readable part.
 const READABLE: usize = 60;
-/// The hexadecimal digits of the digest.
+/// Number of hexadecimal digits of the digest.
 const DIGITS: usize = 16;
 
-/// The page of an item, by where it is, its kind and its id.
+/// Returns the path of an item's page. `place` is the repository or directory of the item.
 pub fn item_page(place: &str, kind: Kind, id: &str) -> String {
     format!("items/{}.html", name(id, &["item", place, kind.as_str(), id]))
 }
 
-/// The page of a version, by the page of its item, the version and the digest of its manifest.
+/// Returns the path of a version's page. `manifest` is the digest of its OCI manifest.
 pub fn version_page(item_page: &str, id: &str, version: &str, manifest: &Digest) -> String {
     let readable = format!("{id} {version}");
     format!("items/{}.html", name(&readable, &["version", item_page, version, &manifest.to_string()]))
 }
 
-/// The picture of a graph, by the page that it is on.
+/// Returns the path of a graph's picture. `version_page` is the page that shows it.
 pub fn picture_file(version_page: &str) -> String {
     format!("pictures/{}.svg", name("", &["picture", version_page]))
 }

@@ -1,4 +1,4 @@
-//! The files of a catalogue.
+//! Files of a catalogue.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,16 +8,17 @@ use serde::Deserialize;
 use crate::model::{Catalogue, Content, FORMAT, Picture};
 use crate::pages;
 
-/// The path of the catalogue's data.
+/// Path of the catalogue's data.
 pub const DOCUMENT: &str = "catalogue.json";
 
-/// Committed as they are built from `host/web/page`; `tests/bundle` builds them again and compares.
+/// Style sheet and script, which are committed as they are built from `host/web/page`; `tests/bundle` builds them again
+/// and compares.
 const ASSETS: [(&str, &[u8]); 2] = [
     ("assets/catalogue.css", include_bytes!("../assets/catalogue.css")),
     ("assets/catalogue.js", include_bytes!("../assets/catalogue.js")),
 ];
 
-/// All files of a catalogue, by path. The same catalogue gives the same bytes.
+/// Returns all files of a catalogue, by path. The same catalogue gives the same bytes.
 pub fn files(mut catalogue: Catalogue) -> Result<BTreeMap<String, Vec<u8>>, serde_json::Error> {
     let mut files: BTreeMap<_, _> =
         ASSETS.iter().map(|(path, bytes)| ((*path).to_owned(), bytes.to_vec())).collect();
@@ -41,7 +42,7 @@ pub fn files(mut catalogue: Catalogue) -> Result<BTreeMap<String, Vec<u8>>, serd
     Ok(files)
 }
 
-/// The files that a catalogue of any version lists: what may be removed when another one takes its place.
+/// Files that a catalogue of any version lists: those that may be removed when another catalogue replaces it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Listing {
     format: String,
@@ -50,17 +51,17 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// Reads the list of a `catalogue.json`; `None` if it is another document.
+    /// Reads the list of a `catalogue.json`; returns `None` for another document.
     pub fn read(document: &[u8]) -> Option<Self> {
         json::read::<Self>(document, TreeLimit::DOCUMENT).ok().filter(|listing| listing.format == FORMAT)
     }
 
-    /// The version of the document.
+    /// Returns the version of the document's format.
     pub const fn version(&self) -> u32 {
         self.version
     }
 
-    /// Whether a file belongs to the catalogue.
+    /// Reports whether a file belongs to the catalogue.
     pub fn has(&self, path: &str) -> bool {
         self.files.contains(path)
     }

@@ -1,4 +1,4 @@
-//! Pages of catalogues whose texts are hostile.
+//! Pages of catalogues with hostile texts.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -107,7 +107,7 @@ fn graph() -> Content {
     }))
 }
 
-/// A catalogue that has one of everything.
+/// Returns a catalogue that has every kind of content.
 fn sample() -> Catalogue {
     let mut catalogue = Catalogue::of(Text::line("oci-layout:out"));
     let not_verified =
@@ -171,7 +171,7 @@ fn is_page(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|extension| extension == "html")
 }
 
-/// Writes the sample to the folder in `CATALOGUE_OUT`, to be looked at in a browser.
+/// Writes the sample to the folder `CATALOGUE_OUT`, for review in a browser.
 #[test]
 #[ignore = "it writes where CATALOGUE_OUT says"]
 fn a_sample_is_written() {

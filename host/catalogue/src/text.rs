@@ -1,4 +1,4 @@
-//! Texts of strangers.
+//! Untrusted texts.
 
 use std::fmt;
 
@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::Url;
 
-/// The most characters of a name, a reference or a reason.
+/// Maximum number of characters of a name, a reference or a reason.
 const LINE: usize = 400;
-/// The most characters of a description.
+/// Maximum number of characters of a description.
 const BLOCK: usize = 4000;
-/// The most characters of a source that is shown: WIT, a schema, a manifest.
+/// Maximum number of characters of a shown source: WIT, a schema or a manifest.
 const SOURCE: usize = 64 << 10;
-/// The most bytes of a schema.
+/// Maximum number of bytes of a schema.
 const MOST_SCHEMA: usize = 64 << 10;
-/// The most bytes of a link.
+/// Maximum number of bytes of a link.
 const MOST_LINK: usize = 2000;
 
 /// A text of bounded length, in which control characters and those that are invisible or reorder their surroundings are escaped. A cut
@@ -25,27 +25,27 @@ const MOST_LINK: usize = 2000;
 pub struct Text(String);
 
 impl Text {
-    /// A text on one line: a name, a reference, a reason.
+    /// Creates a text of one line, such as a name, a reference or a reason.
     pub fn line(text: &str) -> Self {
         Self(visible(text, LINE).replace(['\n', '\t'], " "))
     }
 
-    /// A text of several lines: a description.
+    /// Creates a text of several lines, such as a description.
     pub fn block(text: &str) -> Self {
         Self(visible(text.trim(), BLOCK))
     }
 
-    /// A source: WIT, JSON, YAML.
+    /// Creates the text of a source, such as WIT, JSON or YAML.
     pub fn source(text: &str) -> Self {
         Self(visible(text, SOURCE))
     }
 
-    /// The text itself.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether it has no characters.
+    /// Reports whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -65,9 +65,9 @@ impl fmt::Display for Text {
 }
 
 impl From<String> for Text {
-    /// What was written once is read back unchanged.
+    /// Creates a text from one that was written to `catalogue.json`, and does not change it.
     fn from(text: String) -> Self {
-        // A cut text has one character more, and escapes are longer than what they escape.
+        // A cut text has one more character, and an escape is longer than the character that it replaces.
         Self(visible(&text, 16 * SOURCE))
     }
 }
@@ -78,23 +78,23 @@ impl From<Text> for String {
     }
 }
 
-/// A link to a page that a publisher names: `https:` alone, without credentials.
+/// A link that a publisher names: an `https:` URL without credentials.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Link(String);
 
-/// A text is not a link that a page may have.
+/// Error of a text that is not a permitted link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a link is an `https:` URL with a host and without credentials, of at most {MOST_LINK} bytes")]
 pub struct NotALink;
 
 impl Link {
-    /// Reads a link; `None` for any other scheme.
+    /// Parses a link; returns `None` if it is not a permitted one.
     pub fn read(text: &str) -> Option<Self> {
         Self::try_from(text.to_owned()).ok()
     }
 
-    /// The URL, in ASCII.
+    /// Returns the URL, in ASCII.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -122,20 +122,20 @@ impl From<Link> for String {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Schema {
-    /// The schema; `None` if it is too large to be shown.
+    /// The schema; `None` if it is too large to show.
     pub json: Option<Value>,
-    /// How many bytes it has.
+    /// Size of the schema in bytes, as JSON.
     pub bytes: usize,
 }
 
 impl Schema {
-    /// A schema, unless it is too large.
+    /// Creates a schema without its JSON if that is too large.
     pub fn of(schema: &Value) -> Self {
         let bytes = schema.to_string().len();
         Self { json: (bytes <= MOST_SCHEMA).then(|| schema.clone()), bytes }
     }
 
-    /// The schema as a page shows it, or why it does not.
+    /// Returns the schema as indented JSON, or a message if it is too large.
     pub fn shown(&self) -> Text {
         match &self.json {
             Some(json) => Text::source(&serde_json::to_string_pretty(json).unwrap_or_default()),

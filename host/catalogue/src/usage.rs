@@ -1,4 +1,4 @@
-//! How an item is pulled and run: commands that work when they are typed.
+//! Instructions to pull and run an item: commands that work as they are typed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,15 +12,15 @@ use crate::example;
 use crate::model::{Content, Kind, Signer};
 use crate::text::Text;
 
-/// How a version is pulled and run.
+/// Instructions to pull and run a version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Usage {
-    /// The commands, in the order in which they are typed.
+    /// Commands, in the order in which they are typed.
     pub commands: Vec<Command>,
-    /// For a component: a graph that calls it, to be saved as `graph.yaml`.
+    /// Graph that calls a component, to be saved as `graph.yaml`.
     pub graph: Option<Text>,
-    /// What has to be known besides the commands.
+    /// Further notes for the user.
     pub notes: Vec<Text>,
 }
 
@@ -28,25 +28,25 @@ pub struct Usage {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Command {
-    /// What it does.
+    /// Purpose of the command.
     pub about: Text,
-    /// The line to type.
+    /// Command line to type.
     pub line: Text,
 }
 
-/// An item that a pull brings, and by whom it is signed.
+/// An item that a pull brings, with the keys that have signed it.
 #[derive(Clone, Copy, Debug)]
 pub struct SignedItem<'a> {
-    /// Its id.
+    /// Id of the item.
     pub id: &'a str,
-    /// The most that it may be granted; nothing for a text.
+    /// Capabilities that it may be granted; `None` for a text.
     pub may: Option<&'a BTreeSet<CapabilityKind>>,
-    /// The keys by which it is believed.
+    /// Keys of the trust store that have signed it.
     pub signers: &'a [Signer],
 }
 
-/// The commands for a version that was verified. `signed`: the item itself and those that come along with it. `is_whole`: these are all
-/// of them.
+/// Returns the instructions for a verified version. `signed` are the item itself and the items that are pulled with it.
+/// `is_whole` is true if the catalogue has all of these.
 pub fn usage(
     (id, kind): (&str, Kind),
     reference: &str,
@@ -65,7 +65,7 @@ pub fn usage(
     }
     usage.push("Pull it", &format!("graph-host pull {}", shell_quoted(reference)));
     let id = shell_quoted(id);
-    // One allowance for all schemas of a version: none of them keeps the other versions from being listed.
+    // All schemas of a version share one allowance of work, so that a version cannot prevent others from being listed.
     let meter = Meter::of_one_step();
     match content {
         Content::Graph(graph) => {
@@ -89,7 +89,7 @@ pub fn usage(
         Content::Component(component) => {
             usage.push("See what it is and what it needs", &format!("graph-host inspect {id}"));
             let called = component.callables.iter().find_map(|callable| {
-                // A schema that is too large for a catalogue is not known.
+                // The JSON of a schema is missing if it is too large for a catalogue.
                 let schema = callable.params.json.as_ref()?;
                 Some((callable.item.as_str(), example::object(Some(schema), &meter)?))
             });
@@ -120,14 +120,14 @@ impl Usage {
     }
 }
 
-/// What one key has to be trusted for.
+/// Items and capabilities that a key has to be trusted for.
 #[derive(Default)]
 struct Trusted<'a> {
     items: BTreeSet<&'a str>,
     may: BTreeSet<CapabilityKind>,
 }
 
-/// The keys, each with the items that it has to be trusted for and what these may be granted.
+/// Returns the keys, each with the items and the capabilities that it has to be trusted for.
 fn trusted<'a>(signed: &[SignedItem<'a>]) -> BTreeMap<&'a Signer, Trusted<'a>> {
     let mut keys: BTreeMap<&Signer, Trusted<'_>> = BTreeMap::new();
     for item in signed {
@@ -161,7 +161,8 @@ fn options(inputs: &Map<String, Value>) -> String {
     inputs.iter().map(option).collect()
 }
 
-/// A graph with one node. YAML reads JSON: nothing of a stranger gets out of its text.
+/// Returns a graph with one node. The untrusted values are JSON, which YAML reads, so that they cannot add keys to the
+/// document.
 fn graph_of(item: &str, params: &Map<String, Value>) -> String {
     let action = json!({ "item_id": item, "params": params });
     format!(

@@ -1,33 +1,34 @@
-//! The WIT of a component, read from its types. Nothing of the component is executed.
+//! WIT of a component, printed from its types. The component is not executed.
 
 use std::collections::BTreeSet;
 
 use wit_component::{DecodedWasm, WitPrinter};
 use wit_parser::{Handle, PackageId, Resolve, Type, TypeDefKind, TypeId, WorldItem};
 
-/// How many bytes the types and functions of a component may have in print, about. A type without a name is printed wherever it is used, so
-/// that types that are made of the same types twice grow exponentially; of one with a name, the name is.
+/// Maximum estimated number of bytes that the types and functions of a component have in print. A type without a name
+/// is printed at each place that uses it, so that nested types can grow exponentially; of a type with a name, only the
+/// name is printed there.
 const MOST_PRINTED: u64 = 2 << 20;
-/// What each type and each name counts for, apart from the letters of names.
+/// Estimated number of bytes for each type and each name, in addition to the bytes of names.
 const PRINTED: u64 = 8;
-/// How deep types without a name may be nested.
+/// Maximum nesting of types without a name.
 const DEEPEST: usize = 100;
 
-/// Why the WIT of a component is not shown.
+/// Reason why the WIT of a component is not shown.
 #[derive(Debug, thiserror::Error)]
 pub enum WitError {
-    /// Its types cannot be read.
+    /// The types cannot be read.
     #[error("its types cannot be read: {0}")]
     Unreadable(String),
-    /// It is a package of interfaces.
+    /// The binary is a package of interfaces.
     #[error("it is a package of interfaces, and no component")]
     Package,
-    /// Its types are too large.
+    /// The types are too large.
     #[error("its types are too large to be shown")]
     TooLarge,
 }
 
-/// The WIT of a component: its world, and the packages of the interfaces that it exports. A component is read only after it was verified.
+/// Prints the WIT of a verified component: its world, and the packages of the interfaces that it exports.
 pub fn world_of(component: &[u8]) -> Result<String, WitError> {
     let unreadable = |error: &dyn std::fmt::Display| WitError::Unreadable(error.to_string());
     let decoded = wit_component::decode(component).map_err(|error| unreadable(&error))?;
@@ -58,7 +59,7 @@ fn check_size(resolve: &Resolve) -> Result<(), WitError> {
         if sum > MOST_PRINTED { Err(WitError::TooLarge) } else { Ok(()) }
     };
     for (id, definition) in &resolve.types {
-        // A type with a name is printed once; one without is printed wherever it is used.
+        // A type with a name is printed once; one without a name at each place that uses it.
         if let Some(name) = &definition.name {
             add(Some(of_name(name)))?;
             add(sizes.of_parts(id, 0))?;
@@ -83,7 +84,7 @@ fn check_size(resolve: &Resolve) -> Result<(), WitError> {
     Ok(())
 }
 
-/// How much is printed for each type; `None` for one that is nested too deep.
+/// Estimated number of bytes that each type has in print.
 struct Sizes<'r> {
     resolve: &'r Resolve,
     known: Vec<Option<u64>>,
@@ -106,7 +107,7 @@ impl Sizes<'_> {
         Some(size)
     }
 
-    /// The size of a definition: that of everything that it is made of.
+    /// Returns the size of a definition with all its parts, or `None` if types without a name are nested too deep.
     fn of_parts(&mut self, id: TypeId, depth: usize) -> Option<u64> {
         let resolve = self.resolve;
         let parts: Vec<&Type> = match &resolve.types[id].kind {

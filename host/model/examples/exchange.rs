@@ -1,5 +1,6 @@
-//! Encodes requests and decodes answers for programs in other languages: one JSON object on each line of the input, and its result on
-//! each line of the output. `tests/models/record` talks to a server with it.
+//! Encodes requests and decodes answers for programs in other languages: reads one JSON object from each line of the
+//! input, and writes its result to one line of the output. `tests/models/record` uses it to exchange requests with a
+//! server.
 //!
 //! - `{"encode": {"api", "request", "model", "max_output", "streamed", "extra"?}}` gives `{"path", "headers", "body", "bound_input"}`;
 //! - `{"decode": {"api", "streamed", "status", "headers", "body"}}` gives `{"response"}` or `{"error", "category", …}`.

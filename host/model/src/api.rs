@@ -1,4 +1,4 @@
-//! The APIs, and what is sent to them.
+//! The APIs of providers, their options, and encoded requests.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,16 +24,16 @@ pub enum Api {
     Anthropic,
 }
 
-/// No API has this name.
+/// Error for a name that no API has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no such API; there are `openai-chat`, `openai-responses` and `anthropic`")]
 pub struct UnknownApi;
 
 impl Api {
-    /// All of them.
+    /// All APIs.
     pub const ALL: [Self; 3] = [Self::OpenAiChat, Self::OpenAiResponses, Self::Anthropic];
 
-    /// Its name, as in a manifest.
+    /// Returns the name of the API, as it is written in a manifest.
     pub const fn name(self) -> &'static str {
         match self {
             Self::OpenAiChat => "openai-chat",
@@ -42,7 +42,8 @@ impl Api {
         }
     }
 
-    /// What follows the provider's base URL (`https://api.openai.com/v1`, `https://api.anthropic.com/v1`).
+    /// Returns the path of the API, which follows the provider's base URL (`https://api.openai.com/v1`,
+    /// `https://api.anthropic.com/v1`).
     pub const fn path(self) -> &'static str {
         match self {
             Self::OpenAiChat => ModelApi::OpenAiChat.path(),
@@ -51,7 +52,7 @@ impl Api {
         }
     }
 
-    /// The header that carries the key: its name, and what precedes the key in its value.
+    /// Returns the header that carries the key: its name, and the text that precedes the key in its value.
     pub const fn key_header(self) -> (&'static str, &'static str) {
         match self {
             Self::OpenAiChat | Self::OpenAiResponses => ("authorization", "Bearer "),
@@ -59,7 +60,7 @@ impl Api {
         }
     }
 
-    /// Writes a request, after checking it.
+    /// Checks a request and encodes it for this API.
     pub fn encode(self, request: &Request, target: &Target<'_>) -> Result<Encoded, EncodeError> {
         request.check()?;
         let mut body = Body::default();
@@ -77,7 +78,7 @@ impl Api {
         Ok(Encoded {
             path: self.path(),
             headers,
-            // A map with keys of text and values without numbers that are none cannot fail.
+            // A map with text keys, and without infinite numbers or NaN, can always be written.
             body: Value::Object(body.fields).to_string().into_bytes(),
             media_blocks: body.media_blocks,
             media_bytes: body.media_bytes,
@@ -85,7 +86,7 @@ impl Api {
         })
     }
 
-    /// Reads a whole answer, the body of a response with status 200.
+    /// Decodes a whole answer: the body of a response with status 200.
     pub fn decode(self, body: &[u8], bounds: &Bounds) -> Result<Response, DecodeError> {
         match self {
             Self::OpenAiChat => openai_chat::decode(body, bounds),
@@ -119,44 +120,45 @@ impl FromStr for Api {
     }
 }
 
-/// Which model of a provider a request is for, and how.
+/// The provider's model that a request is encoded for, and its options.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {
     /// The provider's name of the model.
     pub model: &'a str,
-    /// The most tokens of an answer; a request can only ask for fewer.
+    /// Maximum number of tokens of an answer. A request can only ask for fewer.
     pub max_output: u64,
-    /// Whether the answer comes as a stream of events.
+    /// True if the answer is requested as a stream of events.
     pub streamed: bool,
-    /// What differs between servers with the same API.
+    /// Options for servers that implement the API differently.
     pub options: &'a Options,
 }
 
 impl Target<'_> {
-    /// The most tokens of the answer to a request.
+    /// Returns the maximum number of tokens of the answer to a request.
     pub fn max_output_of(&self, request: &Request) -> u64 {
         request.max_output.map_or(self.max_output, |asked| asked.min(self.max_output))
     }
 }
 
-/// What differs between servers with the same API.
+/// Differences between servers with the same API.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// `openai-chat`: the field for the most tokens of an answer.
+    /// `openai-chat`: field that carries the maximum number of tokens of an answer.
     pub max_tokens_key: MaxTokensKey,
-    /// `openai-chat`: send back what the model has thought. Servers that answer with it take it, and some demand it between calls of
-    /// tools; others refuse a message that has it.
+    /// `openai-chat`: true if reasoning of the model is sent back. Servers that return reasoning accept it, and some
+    /// require it between tool calls; others refuse a message that has it.
     pub send_reasoning: bool,
-    /// `openai-responses`: ask for reasoning in its encrypted form, so that it can be sent back. Models that do not reason refuse a
-    /// request that asks for it.
+    /// `openai-responses`: true if the request asks for encrypted reasoning, which can be sent back. Models that do not
+    /// reason refuse a request that asks for it.
     pub encrypted_reasoning: bool,
-    /// Further fields of the body, as `reasoning_effort` or `thinking`. Objects are merged with those that the request has
-    /// (`{"output_config": {"effort": "low"}}`); a field that the request decides is refused.
+    /// Further fields of the body, such as `reasoning_effort` or `thinking`. An object is merged with the object of the
+    /// same name in the request (`{"output_config": {"effort": "low"}}`); a field that the request sets itself is
+    /// refused.
     pub extra: Map<String, Value>,
 }
 
 impl Default for Options {
-    /// What the providers that have made the APIs expect, for models that reason.
+    /// Returns the options that OpenAI and Anthropic themselves expect, for models that reason.
     fn default() -> Self {
         Self {
             max_tokens_key: MaxTokensKey::default(),
@@ -167,25 +169,25 @@ impl Default for Options {
     }
 }
 
-/// The field of Chat Completions for the most tokens of an answer.
+/// Field of Chat Completions that carries the maximum number of tokens of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MaxTokensKey {
     /// `max_completion_tokens`, of OpenAI.
     #[default]
     MaxCompletionTokens,
-    /// `max_tokens`, for servers that do not know the other one.
+    /// `max_tokens`, for servers that do not support `max_completion_tokens`.
     MaxTokens,
 }
 
-/// A request as it is sent. The caller adds the key ([`Api::key_header`]).
+/// An encoded request. The caller adds the key ([`Api::key_header`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encoded {
-    /// What follows the provider's base URL.
+    /// Path that follows the provider's base URL.
     pub path: &'static str,
-    /// Headers, by names in lower case.
+    /// Headers; their names are in lower case.
     pub headers: Vec<(&'static str, &'static str)>,
-    /// JSON.
+    /// Body of the request, as JSON.
     pub body: Vec<u8>,
     media_blocks: u64,
     media_bytes: u64,
@@ -196,14 +198,14 @@ pub struct Encoded {
 const HIDDEN: u64 = 1024;
 
 impl Encoded {
-    /// How many files the request has, without those that the API takes as text.
+    /// Returns the number of files in the request, without those that the API receives as text.
     pub const fn media_blocks(&self) -> u64 {
         self.media_blocks
     }
 
-    /// An upper bound of the tokens that the provider counts as the request's: one for each byte of the body, because no
-    /// tokenizer takes more, without the files, which count as `media_tokens` each, and 1024 for the instructions that
-    /// providers add to requests with tools or with a schema of the output.
+    /// Returns an upper bound of the tokens that the provider counts for the request: one token for each byte of the
+    /// body without the files, because no tokenizer needs more; `media_tokens` for each file; and 1024 for the
+    /// instructions that providers add to requests with tools or with a schema of the output.
     pub fn bound_input(&self, media_tokens: u64) -> u64 {
         let text = (self.body.len() as u64).saturating_sub(self.media_bytes);
         let hidden = if self.hidden { HIDDEN } else { 0 };
@@ -211,26 +213,26 @@ impl Encoded {
     }
 }
 
-/// A request cannot be written for an API.
+/// Error of [`Api::encode`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
-    /// It breaks a rule.
+    /// The request breaks a rule that holds for every API.
     #[error(transparent)]
     Check(#[from] CheckError),
-    /// The API has nothing like it.
+    /// The API does not support a part of the request.
     #[error("{path}: the API `{api}` {problem}")]
     Unsupported {
-        /// Where in the request.
+        /// Path of that part in the request.
         path: String,
-        /// The API.
+        /// API that does not support it.
         api: Api,
-        /// What it does not have.
+        /// Limitation of the API, as the rest of the message.
         problem: &'static str,
     },
-    /// [`Options::extra`] names a field that the request decides.
+    /// [`Options::extra`] has a field that the request sets itself.
     #[error("the option `{field}` is decided by the request and cannot be set for the model")]
     Reserved {
-        /// The field, as `output_config.format`.
+        /// Name of the field, such as `output_config.format`.
         field: String,
     },
 }

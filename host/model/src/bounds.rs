@@ -1,29 +1,30 @@
-//! How much of an answer is read.
+//! Bounds of the bytes, blocks and JSON values that are read of one answer.
 
 use crate::DecodeError;
 
-/// Bounds of what a decoder takes from a provider, which is a stranger. Memory is in proportion to them, whatever is sent.
+/// Bounds of what a decoder reads from a provider, which is not trusted. They limit the memory that a decoder uses,
+/// whatever the provider sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// The most bytes of a whole stream of events. They are not kept.
+    /// Maximum number of bytes of a whole stream of events. These bytes are not kept.
     pub stream_bytes: u64,
-    /// The most bytes of a whole answer, of one event of a stream, and of what the events of a stream add up to.
+    /// Maximum number of bytes of a whole answer, of one event of a stream, and of everything that is kept of a stream.
     pub answer_bytes: usize,
-    /// The most blocks of an answer.
+    /// Maximum number of blocks of an answer.
     pub blocks: usize,
-    /// The most values of a JSON text: of a whole answer, of an event, and of the arguments of a call.
+    /// Maximum number of values of one JSON text: a whole answer, an event, or the arguments of a call.
     pub json_values: usize,
 }
 
 impl Default for Bounds {
-    /// Several times of what the largest answers of today's models take.
+    /// Returns bounds that are several times the size of the largest answers of current models.
     fn default() -> Self {
         Self { stream_bytes: 128 << 20, answer_bytes: 8 << 20, blocks: 1024, json_values: 256 << 10 }
     }
 }
 
 impl Bounds {
-    /// The bounds of an answer whose body has at most `most` bytes.
+    /// Returns the bounds of an answer whose body has at most `most` bytes.
     pub fn for_body(most: u64) -> Self {
         let own = Self::default();
         let answer_bytes = own.answer_bytes.min(usize::try_from(most).unwrap_or(usize::MAX));
@@ -31,7 +32,7 @@ impl Bounds {
     }
 }
 
-/// What is left of the bounds of one answer.
+/// Counts of the bytes and blocks that are kept of one answer. An error is returned when one of them exceeds its bound.
 #[derive(Debug)]
 pub(crate) struct Meter {
     bounds: Bounds,
@@ -44,7 +45,7 @@ impl Meter {
         Self { bounds: *bounds, bytes: 0, blocks: 0 }
     }
 
-    /// Counts bytes that are about to be kept.
+    /// Adds to the count of kept bytes.
     pub(crate) fn bytes(&mut self, count: usize) -> Result<(), DecodeError> {
         self.bytes = self.bytes.saturating_add(count);
         if self.bytes > self.bounds.answer_bytes {
@@ -53,14 +54,14 @@ impl Meter {
         Ok(())
     }
 
-    /// Adds a piece to a text.
+    /// Appends a piece to a text, and counts its bytes.
     pub(crate) fn append(&mut self, text: &mut String, piece: &str) -> Result<(), DecodeError> {
         self.bytes(piece.len())?;
         text.push_str(piece);
         Ok(())
     }
 
-    /// Counts a block that is about to be kept.
+    /// Adds one to the count of kept blocks.
     pub(crate) fn block(&mut self) -> Result<(), DecodeError> {
         self.blocks += 1;
         if self.blocks > self.bounds.blocks {

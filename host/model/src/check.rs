@@ -1,4 +1,4 @@
-//! The rules of requests, which hold for every API.
+//! Rules of requests that hold for every API.
 
 use std::collections::BTreeSet;
 
@@ -6,84 +6,84 @@ use serde_json::Value;
 
 use crate::{Block, Media, Message, Request, Role, ToolChoice};
 
-/// The most messages of a request.
+/// Maximum number of messages of a request.
 pub const MAX_MESSAGES: usize = 10_000;
-/// The most blocks of a message.
+/// Maximum number of blocks of a message.
 pub const MAX_BLOCKS: usize = 1_000;
-/// The most tools of a request.
+/// Maximum number of tools of a request.
 pub const MAX_TOOLS: usize = 128;
-/// The most texts at which a model stops.
+/// Maximum number of texts in `stop`.
 pub const MAX_STOP: usize = 4;
-/// The most bytes of a tool's name.
+/// Maximum number of bytes of a tool's name.
 pub const MAX_TOOL_NAME: usize = 64;
-/// The most bytes of the id of a call, of a text of `stop` and of a media type.
+/// Maximum number of bytes of a call's id, of a text in `stop` and of a media type.
 pub const MAX_SHORT_TEXT: usize = 256;
-/// The most bytes of everything in a request. Providers refuse larger ones.
+/// Maximum number of bytes of everything in a request. Providers refuse larger ones.
 pub const MAX_REQUEST: usize = 32 << 20;
 
-/// A request breaks a rule.
+/// Error of [`Request::check`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {rule}")]
 pub struct CheckError {
-    /// Where, as `messages[2].blocks[0].tool_result.id`.
+    /// Path in the request, such as `messages[2].blocks[0].tool_result.id`.
     pub path: String,
-    /// Which rule.
+    /// Rule that is broken.
     pub rule: Rule,
 }
 
 /// A rule that a request breaks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Rule {
-    /// Something is missing.
+    /// The value is missing or empty.
     #[error("must not be empty")]
     Empty,
-    /// There is too much of something.
+    /// The value has more elements or bytes than are allowed.
     #[error("at most {limit} {unit} are allowed, not {found}")]
     TooMany {
-        /// The limit.
+        /// Maximum that is allowed.
         limit: usize,
-        /// Of what.
+        /// Unit of `limit` and `found`, such as `bytes`.
         unit: &'static str,
-        /// How many there are.
+        /// Number of elements or bytes that were found.
         found: usize,
     },
-    /// The last message is the assistant's, or there is none.
+    /// The last message is the assistant's, or there is no message.
     #[error("the last message must be the user's")]
     LastMessage,
     /// A block is in a message of the wrong role.
     #[error("only a message of the {role} can have this block")]
     WrongRole {
-        /// `user` or `assistant`.
+        /// Role that the block requires: `user` or `assistant`.
         role: &'static str,
     },
-    /// A name has other characters.
+    /// The name has a character that is not allowed.
     #[error("must consist of letters, digits, `_` and `-`")]
     Characters,
-    /// A media type is no media type.
+    /// The text is not a media type.
     #[error("must be a media type, as `image/png`")]
     MediaType,
-    /// Not an object of JSON.
+    /// The value is not a JSON object.
     #[error("must be a JSON object")]
     NotAnObject,
-    /// The same name or id twice.
+    /// The same name or id occurs twice.
     #[error("is used twice in the request's list")]
     Repeated,
-    /// A tool that the request does not have.
+    /// The request has no tool of this name.
     #[error("the request has no tool of this name")]
     UnknownTool,
-    /// Not a temperature.
+    /// The temperature is not from 0 to 2.
     #[error("must be from 0 to 2")]
     Temperature,
-    /// A result of nothing.
+    /// The result belongs to no call of the message before it.
     #[error("the message before has no call with this id")]
     UnknownCall,
-    /// A call without a result.
+    /// The message after the call has no result of it.
     #[error("the message after it must have a result of this call")]
     Unanswered,
 }
 
 impl Request {
-    /// Checks the rules that hold for every API. It takes time in proportion to the request's size.
+    /// Checks the rules that hold for every API, in time proportional to the request's size.
     pub fn check(&self) -> Result<(), CheckError> {
         self.check_sizes()?;
         if self.model.is_empty() {
@@ -167,13 +167,13 @@ impl Request {
     }
 }
 
-/// Whether all APIs take it in names of tools.
+/// Reports whether every API accepts this byte in the name of a tool.
 pub(crate) fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
 }
 
 fn check_message(path: &str, message: &Message) -> Result<(), CheckError> {
-    // Models do answer with nothing, and a conversation can continue after that.
+    // A model can answer with an empty message, and a conversation can continue after one.
     if message.role == Role::User && message.blocks.is_empty() {
         return fail(format!("{path}.blocks"), Rule::Empty);
     }
@@ -200,7 +200,8 @@ fn check_message(path: &str, message: &Message) -> Result<(), CheckError> {
                 if !calls.insert(call.id.as_str()) {
                     return fail(format!("{path}.id"), Rule::Repeated);
                 }
-                // A model can ask for no tool at all; the conversation continues with the answer to that.
+                // A model can call a tool with an empty name, or one that the request does not have; the conversation
+                // continues with the result of that call.
                 at_most(&format!("{path}.name"), call.name.len(), MAX_SHORT_TEXT, "bytes")?;
                 if !call.arguments.is_object() && !call.arguments.is_string() {
                     return fail(format!("{path}.arguments"), Rule::NotAnObject);
@@ -228,7 +229,7 @@ fn check_media(path: &str, media: &Media) -> Result<(), CheckError> {
     Ok(())
 }
 
-/// Every result is one of a call of the message before, and there is one of each.
+/// Checks that every result belongs to a call of the message before it, and that no call has two results.
 fn check_results(path: &str, message: &Message, before: Option<&Message>) -> Result<(), CheckError> {
     let calls: BTreeSet<_> =
         before.into_iter().flat_map(Message::tool_calls).map(|call| call.id.as_str()).collect();
@@ -248,7 +249,7 @@ fn check_results(path: &str, message: &Message, before: Option<&Message>) -> Res
     Ok(())
 }
 
-/// Every call has a result in the message after it: each API refuses a conversation that lacks one.
+/// Checks that every call has a result in the message after it: every API refuses a conversation that lacks one.
 fn check_answered(path: &str, message: &Message, after: Option<&Message>) -> Result<(), CheckError> {
     let results: BTreeSet<_> = after
         .into_iter()
@@ -283,7 +284,7 @@ fn fail<T>(path: impl Into<String>, rule: Rule) -> Result<T, CheckError> {
     Err(CheckError { path: path.into(), rule })
 }
 
-/// About the bytes that a value takes as JSON, without writing it.
+/// Estimates the number of bytes of a value as JSON, without writing it.
 fn json_size(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 5,

@@ -1,4 +1,4 @@
-//! An answer, while it is put together.
+//! An answer while it is decoded.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,12 @@ use serde_json::{Map, Value};
 use crate::check::MAX_SHORT_TEXT;
 use crate::{Api, Block, Bounds, Message, Reasoning, Response, Role, StopReason, ToolCall, Usage, json};
 
-/// The arguments of a call, as an API says them.
+/// Arguments of a call, in the form in which an API returns them.
 #[derive(Debug)]
 pub(crate) enum Arguments {
-    /// A text of JSON.
+    /// Text that should be JSON.
     Text(String),
-    /// JSON.
+    /// JSON value.
     Value(Value),
 }
 
@@ -22,14 +22,14 @@ enum Part {
     Call { id: String, name: String, arguments: Arguments },
 }
 
-/// The blocks of an answer, in order.
+/// Blocks of an answer, in order, while it is decoded.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
     parts: Vec<Part>,
 }
 
 impl Draft {
-    /// Empty text is left out.
+    /// Adds a text, unless it is empty.
     pub(crate) fn text(&mut self, text: String) {
         if !text.is_empty() {
             self.parts.push(Part::Block(Block::Text(text)));
@@ -40,13 +40,14 @@ impl Draft {
         self.parts.push(Part::Block(Block::Reasoning(Reasoning { api: api.name().to_owned(), item })));
     }
 
-    /// A call of a tool. A name that is too long for a conversation to hold is cut: there is no such tool.
+    /// Adds a tool call. A name that is longer than a request may have is cut: no tool has such a name.
     pub(crate) fn call(&mut self, id: String, mut name: String, arguments: Arguments) {
         name.truncate(name.floor_char_boundary(MAX_SHORT_TEXT));
         self.parts.push(Part::Call { id, name, arguments });
     }
 
-    /// The answer. Servers that are not exact about why it ends do not matter: it asks for tools if it has calls.
+    /// Completes the answer. Some servers report a wrong stop reason, so it is corrected: an answer with calls asks for
+    /// tools, one without does not.
     pub(crate) fn finish(self, stop: StopReason, usage: Option<Usage>, bounds: &Bounds) -> Response {
         let mut ids = BTreeSet::new();
         let mut blocks = Vec::with_capacity(self.parts.len());
@@ -70,7 +71,8 @@ impl Draft {
     }
 }
 
-/// Some servers have no ids, the same one for all calls of an answer, or one without an end; results have to name one call.
+/// Returns the id of a call, or a new id if it is empty, too long or used by another call of the answer: some servers
+/// send such ids, but a result has to name exactly one call.
 fn unique(id: String, taken: &BTreeSet<String>) -> String {
     if !id.is_empty() && id.len() <= MAX_SHORT_TEXT && !taken.contains(&id) {
         return id;
@@ -85,7 +87,8 @@ fn unique(id: String, taken: &BTreeSet<String>) -> String {
     }
 }
 
-/// The object, or else a string with what the model has written. A model that has nothing to say to a tool can leave out the arguments.
+/// Returns arguments that are a JSON object, and all others as a string with the text that the model has written. Empty
+/// arguments become an empty object.
 fn object_or_text(arguments: Arguments, bounds: &Bounds) -> Value {
     match arguments {
         Arguments::Text(text) if text.trim().is_empty() => Value::Object(Map::new()),

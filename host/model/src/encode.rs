@@ -1,4 +1,4 @@
-//! What the encoders have in common.
+//! Helpers that the encoders of all APIs share.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::check::{MAX_TOOL_NAME, is_name_byte};
 use crate::{Api, EncodeError, Media, Reasoning, ToolCall};
 
-/// The body of a request, while it is written.
+/// Body of a request while it is encoded, with the number of its files and their bytes.
 #[derive(Default)]
 pub(crate) struct Body {
     pub(crate) fields: Map<String, Value>,
@@ -22,7 +22,7 @@ impl Body {
         self.fields.insert(name.to_owned(), value.into());
     }
 
-    /// A file in Base64, counted.
+    /// Encodes a file in Base64, and counts it.
     pub(crate) fn base64(&mut self, media: &Media) -> String {
         let text = STANDARD.encode(&media.data);
         self.media_blocks += 1;
@@ -30,14 +30,15 @@ impl Body {
         text
     }
 
-    /// A file as a `data:` URL, counted.
+    /// Encodes a file as a `data:` URL, and counts it.
     pub(crate) fn data_url(&mut self, media: &Media) -> String {
         let text = self.base64(media);
         format!("data:{};base64,{text}", media.media_type)
     }
 }
 
-/// Fields that the request decides, or that would make a call more than one answer or more than one conversation.
+/// Fields that the request sets itself, or with which one call would give several answers or continue a stored
+/// conversation.
 const RESERVED: [&str; 22] = [
     "background",
     "conversation",
@@ -63,7 +64,7 @@ const RESERVED: [&str; 22] = [
     "tools",
 ];
 
-/// Adds the fields of the model's options.
+/// Adds the extra fields of the model's options.
 pub(crate) fn merge(fields: &mut Map<String, Value>, extra: &Map<String, Value>) -> Result<(), EncodeError> {
     for (name, value) in extra {
         if RESERVED.contains(&name.as_str()) {
@@ -87,7 +88,7 @@ pub(crate) fn merge(fields: &mut Map<String, Value>, extra: &Map<String, Value>)
     Ok(())
 }
 
-/// The schema of a tool's arguments. Every API requires that it names the type.
+/// Returns the schema of a tool's arguments, with `"type": "object"` if it names no type: every API requires one.
 pub(crate) fn parameters(schema: &Value) -> Value {
     let mut schema = schema.clone();
     if let Value::Object(fields) = &mut schema
@@ -98,8 +99,8 @@ pub(crate) fn parameters(schema: &Value) -> Value {
     schema
 }
 
-/// The name of a tool that a model has asked for, as every API takes it: a model can make up a name, or none, that its provider then
-/// refuses to read again.
+/// Returns the name of a tool from a call in the conversation, in the characters and the length that every API accepts.
+/// A model can call a tool by an empty or invalid name, which its provider refuses in the next request.
 pub(crate) fn tool_name(name: &str) -> Cow<'_, str> {
     if name.is_empty() {
         return Cow::Borrowed("unnamed");
@@ -112,8 +113,8 @@ pub(crate) fn tool_name(name: &str) -> Cow<'_, str> {
     name.chars().map(allowed).take(MAX_TOOL_NAME).collect()
 }
 
-/// The arguments of a call of the conversation, as every API takes them: one of them, and many servers of the others, refuse what is no
-/// object.
+/// Returns the arguments of a call in the conversation, as an object: Anthropic, and many servers with the other APIs,
+/// refuse anything else.
 pub(crate) fn sent_arguments(call: &ToolCall) -> Cow<'_, Value> {
     if call.arguments.is_object() {
         return Cow::Borrowed(&call.arguments);
@@ -121,15 +122,15 @@ pub(crate) fn sent_arguments(call: &ToolCall) -> Cow<'_, Value> {
     Cow::Owned(json!({ "invalid_arguments": call.arguments }))
 }
 
-/// The item of a reasoning block, if it is this API's and one of these types. Components choose what is in a block, so nothing else may
-/// pass for reasoning: an item of another type could name files of the account.
+/// Returns the item of a reasoning block if it is of this API and has one of these types. Components can put any value
+/// into a block, and an item of another type could name files of the account.
 pub(crate) fn reasoning_item<'a>(reasoning: &'a Reasoning, api: Api, types: &[&str]) -> Option<&'a Value> {
     let kind = reasoning.item.get("type")?.as_str()?;
     (reasoning.api == api.name() && types.contains(&kind)).then_some(&reasoning.item)
 }
 
-/// Whether OpenAI can enforce a schema: every object lists all its properties as required and allows no others. A schema that does not
-/// is sent as one that the model should follow.
+/// Reports whether OpenAI can enforce a schema: every object lists all its properties as required and allows no others.
+/// Any other schema is sent as one that the model should follow.
 pub(crate) fn can_be_strict(schema: &Value) -> bool {
     match schema {
         Value::Object(fields) => {
@@ -150,7 +151,7 @@ pub(crate) fn can_be_strict(schema: &Value) -> bool {
     }
 }
 
-/// A name for a file: OpenAI requires one, and derives the type from it.
+/// Returns a name for a file: OpenAI requires one, and derives the type of the file from it.
 pub(crate) fn file_name(media: &Media) -> String {
     let subtype = media.media_type.split_once('/').map_or("", |(_, subtype)| subtype);
     let extension = match subtype {

@@ -1,4 +1,4 @@
-//! What goes wrong: answers that say so, and answers that cannot be read.
+//! Errors: answers of providers that are errors, and answers that cannot be read.
 
 use std::time::SystemTime;
 
@@ -9,33 +9,33 @@ use serde_json::Value;
 
 use crate::{Bounds, Usage, json};
 
-/// The most bytes of a message of a provider.
+/// Maximum number of bytes that are kept of a provider's error message.
 pub const MAX_MESSAGE: usize = 500;
-/// The longest that a provider can ask to wait, in milliseconds: a day.
+/// Maximum time that a provider can ask to wait, in milliseconds: a day.
 pub const MAX_RETRY_AFTER_MS: u64 = 24 * 60 * 60 * 1000;
-/// Longer bodies of errors are shown by their beginning, without looking for a message in them.
+/// Maximum number of bytes of an error's body that is parsed. Of a longer body, only the beginning is shown.
 const MAX_ERROR_BODY: usize = 256 << 10;
 
-/// Which kind of failure it is, and so what the caller can do.
+/// Kind of a failure, from which the caller decides how to continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Category {
-    /// Too many requests: the same one can succeed later.
+    /// The provider refuses the request because there were too many. The same request can succeed later.
     RateLimited,
-    /// The provider fails: the same request can succeed later.
+    /// The provider has failed. The same request can succeed later.
     Transient,
-    /// The provider took too long: the same request can succeed later.
+    /// The provider took too long. The same request can succeed later.
     Timeout,
     /// The provider does not accept the request.
     InvalidInput,
-    /// The key is missing, wrong or does not suffice.
+    /// The key is missing, wrong, or lacks a permission.
     Denied,
-    /// The rest: the same request fails again.
+    /// Any other failure. The same request fails again.
     Permanent,
 }
 
 impl Category {
-    /// Whether the same request can succeed later.
+    /// Reports whether the same request can succeed later.
     pub const fn can_retry(self) -> bool {
         matches!(self, Self::RateLimited | Self::Transient | Self::Timeout)
     }
@@ -44,7 +44,7 @@ impl Category {
         match status {
             429 => Self::RateLimited,
             408 => Self::Timeout,
-            // 409: a conflict with another request. The providers' own clients try again.
+            // 409 is a conflict with another request. The providers' own clients retry it.
             409 | 500..=599 => Self::Transient,
             400 | 413 | 422 => Self::InvalidInput,
             401 | 403 => Self::Denied,
@@ -52,7 +52,7 @@ impl Category {
         }
     }
 
-    /// By the code or the type of an error, as the three APIs name them.
+    /// Returns the category of an error's code or type, as the three APIs name them.
     fn of_code(code: &str) -> Option<Self> {
         Some(match code {
             "rate_limit_error" | "rate_limit_exceeded" | "rate_limit_reached" => Self::RateLimited,
@@ -85,7 +85,7 @@ impl Category {
 }
 
 impl From<Category> for node::Category {
-    /// As a component gets it.
+    /// Returns the category that a component receives.
     fn from(category: Category) -> Self {
         match category {
             Category::RateLimited => Self::RateLimited,
@@ -98,29 +98,29 @@ impl From<Category> for node::Category {
     }
 }
 
-/// An answer that is an error.
+/// An answer of a provider that is an error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct ErrorAnswer {
-    /// Which kind.
+    /// Kind of the failure.
     pub category: Category,
-    /// The status of the response; `None`: the error came in the midst of an answer.
+    /// Status of the response; `None` if the error came in an answer with status 200.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// The provider's code or type of the error, as `overloaded_error`.
+    /// The provider's code or type of the error, such as `overloaded_error`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// The provider's message, on one line of at most [`MAX_MESSAGE`] bytes. It is a stranger's text.
+    /// The provider's message, on one line of at most [`MAX_MESSAGE`] bytes. It is untrusted text.
     pub message: String,
-    /// How long the provider asks to wait, in milliseconds, at most [`MAX_RETRY_AFTER_MS`].
+    /// Time that the provider asks to wait, in milliseconds, at most [`MAX_RETRY_AFTER_MS`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
 }
 
 impl ErrorAnswer {
-    /// Reads a response whose status is not 200. Names of headers are compared without case. A body of any kind is accepted. A date in
-    /// `retry-after` counts from the `date` of the response ([RFC 9110, section 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3));
-    /// without one it says nothing.
+    /// Reads a response whose status is not 200. The case of header names is ignored, and any body is accepted. A date
+    /// in `retry-after` is compared with the `date` of the response ([RFC 9110, section
+    /// 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)); without a `date` it is ignored.
     pub fn new<'a>(status: u16, headers: impl IntoIterator<Item = (&'a str, &'a str)>, body: &[u8]) -> Self {
         let mut seconds = None;
         let mut milliseconds = None;
@@ -160,7 +160,7 @@ impl ErrorAnswer {
         }
     }
 
-    /// An error in the midst of an answer, or in one with status 200: what its `error` says.
+    /// Reads the field `error` of an event, or of an answer with status 200.
     pub(crate) fn inside(value: &Value) -> Self {
         let (code, message) = code_and_message(value);
         let status = field_status(value);
@@ -175,13 +175,14 @@ impl ErrorAnswer {
     }
 }
 
-/// A status as the code of an error, which OpenRouter sends.
+/// Returns the code of an error if it is an HTTP status, as OpenRouter sends it.
 fn field_status(value: &Value) -> Option<u16> {
     let status = json::count(json::field(value, "error").unwrap_or(value), "code")?;
     u16::try_from(status).ok().filter(|status| (400..600).contains(status))
 }
 
-/// The code and the message of an error. All have an object or a text as `error`, or are that object.
+/// Returns the code and the message of an error. The field `error` is an object or a text; without that field, the
+/// value itself is the error.
 fn code_and_message(value: &Value) -> (Option<String>, String) {
     let error = json::field(value, "error").unwrap_or(value);
     let text = |name: &str| error.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
@@ -192,7 +193,7 @@ fn code_and_message(value: &Value) -> (Option<String>, String) {
     (code.map(|code| one_line(code, 64)), one_line(message, MAX_MESSAGE))
 }
 
-/// A body that is no JSON. Of a page of a proxy, the title.
+/// Returns the text of a body that is not JSON: of an HTML page, which proxies send, its title.
 fn plain(body: &[u8]) -> String {
     let start = String::from_utf8_lossy(&body[..body.len().min(4 * MAX_MESSAGE)]);
     let text = if start.trim_start().starts_with('<') { title(&start) } else { &start };
@@ -204,7 +205,8 @@ fn title(page: &str) -> &str {
     after.split_once("</title>").map_or("", |(title, _)| title)
 }
 
-/// A stranger's text on one line, without characters that change how a terminal shows others.
+/// Returns untrusted text on one line of at most `limit` bytes, without characters that change how a terminal shows
+/// others.
 pub(crate) fn one_line(text: &str, limit: usize) -> String {
     let mut line = String::new();
     let mut space = false;
@@ -237,57 +239,58 @@ fn wait(value: &str, factor: f64) -> Option<u64> {
     (number >= 0.0).then(|| (number * factor).min(MAX_RETRY_AFTER_MS as f64).ceil() as u64)
 }
 
-/// How long to wait until a moment, in milliseconds: not at all when it is past.
+/// Returns the milliseconds until a moment, or 0 if it is in the past.
 fn wait_until(until: SystemTime, answered: SystemTime) -> u64 {
     let wait = until.duration_since(answered).unwrap_or_default();
     u64::try_from(wait.as_millis()).map_or(MAX_RETRY_AFTER_MS, |wait| wait.min(MAX_RETRY_AFTER_MS))
 }
 
-/// An answer cannot be read, or is not whole.
+/// Error of an answer that cannot be read, or is incomplete.
 ///
-/// Every variant has what is known of the call's usage: the provider counts a call whose answer is of no use, too.
+/// Every variant has the known usage of the call: the provider also charges for a call whose answer cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// It is not JSON.
+    /// The answer is not JSON.
     #[error("the provider's answer is not JSON: {problem}")]
     Json {
-        /// What is wrong.
+        /// Error of the JSON parser.
         problem: String,
-        /// What is known of the usage.
+        /// Usage of the call, as far as it is known.
         usage: Option<Usage>,
     },
-    /// It is not what the API answers.
+    /// The answer does not have the form that the API defines.
     #[error("the provider's answer is not of its API: `{path}` is not {expected}")]
     Shape {
-        /// Where.
+        /// Path of the value in the answer.
         path: String,
-        /// What has to be there.
+        /// Value that the API defines at this path.
         expected: &'static str,
-        /// What is known of the usage.
+        /// Usage of the call, as far as it is known.
         usage: Option<Usage>,
     },
-    /// It is too large.
+    /// The answer exceeds one of the [`Bounds`].
     #[error("the provider's answer has more than {limit} {what}")]
     Bound {
-        /// What there is too much of.
+        /// Unit of the limit, such as `bytes of an answer`.
         what: &'static str,
-        /// The limit.
+        /// Maximum that is allowed.
         limit: u64,
-        /// What is known of the usage.
+        /// Usage of the call, as far as it is known.
         usage: Option<Usage>,
     },
-    /// The stream has ended before the answer.
+    /// The stream has ended before the answer was complete.
     #[error("the provider's answer was cut off")]
     Cut {
-        /// What the provider has said until then; of the answer's tokens, this can be less than those that were sent.
+        /// Usage that the provider has reported until then. The tokens of the answer can be fewer than those that were
+        /// sent.
         usage: Option<Usage>,
     },
-    /// The provider reports an error in the midst of the answer.
+    /// The provider reports an error in the middle of the answer.
     #[error("{answer}")]
     Provider {
-        /// The error.
+        /// Error that the provider reports.
         answer: ErrorAnswer,
-        /// What is known of the usage.
+        /// Usage of the call, as far as it is known.
         usage: Option<Usage>,
     },
 }
@@ -305,7 +308,7 @@ impl DecodeError {
         Self::Provider { answer: ErrorAnswer::inside(value), usage: None }
     }
 
-    /// What is known of the call's usage.
+    /// Returns the usage of the call, as far as it is known.
     pub fn usage(&self) -> Option<Usage> {
         match self {
             Self::Json { usage, .. }
@@ -316,7 +319,7 @@ impl DecodeError {
         }
     }
 
-    /// The same, with a usage that it did not know.
+    /// Adds the usage to an error that has none.
     #[must_use]
     pub(crate) fn with_usage(mut self, known: Option<Usage>) -> Self {
         match &mut self {
@@ -329,7 +332,8 @@ impl DecodeError {
         self
     }
 
-    /// Which kind of failure it is. An answer that was cut off can be whole the next time; one that has reached its bounds cannot.
+    /// Returns the kind of the failure. The same request can succeed after an answer that was cut off, but not after
+    /// one that exceeds its bounds.
     pub fn category(&self) -> Category {
         match self {
             Self::Cut { .. } => Category::Transient,

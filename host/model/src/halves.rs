@@ -1,25 +1,26 @@
-//! Characters of which an escape of JSON has one half: servers that count in UTF-16 cut their text between the halves.
+//! Repair of lone surrogates in JSON escapes: servers that count in UTF-16 units split a character between two events.
 
 use std::borrow::Cow;
 
-/// The escape of U+FFFD, which stands for half a character.
+/// Escape of U+FFFD, which replaces a lone surrogate.
 const REPLACEMENT: &[u8; 6] = b"\\ufffd";
 
-/// The half of a character with which a text of the last event ended.
+/// High surrogate at the end of a text in the last event, which the next event has to complete.
 #[derive(Debug, Default)]
 pub(crate) struct Halves {
     first: Option<[u8; 6]>,
 }
 
 impl Halves {
-    /// An event in which the second half of a character follows the first half from the event before. A first half at the
-    /// end of a text is kept for the next event; half a character anywhere else becomes U+FFFD.
+    /// Returns an event in which a low surrogate at the start of a text is preceded by the high surrogate from the
+    /// event before. A high surrogate at the end of a text is kept for the next event; any other lone surrogate becomes
+    /// U+FFFD.
     pub(crate) fn join<'d>(&mut self, data: &'d [u8]) -> Cow<'d, [u8]> {
         mend(data, Some(&mut self.first))
     }
 }
 
-/// A text of JSON in which U+FFFD stands for half a character.
+/// Returns a JSON text in which U+FFFD replaces each lone surrogate.
 pub(crate) fn replaced(data: &[u8]) -> Cow<'_, [u8]> {
     mend(data, None)
 }
@@ -30,7 +31,7 @@ enum Half {
     Second,
 }
 
-/// The half of a character that an escape denotes; none for any other text.
+/// Returns the surrogate that an escape denotes, or `None` for any other text.
 fn half(escape: &[u8]) -> Option<Half> {
     let [b'\\', b'u', b'd' | b'D', kind, one, two] = *escape else { return None };
     if !one.is_ascii_hexdigit() || !two.is_ascii_hexdigit() {

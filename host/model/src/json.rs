@@ -1,4 +1,4 @@
-//! JSON of strangers, and how its fields are read.
+//! Parsing of untrusted JSON, and access to its fields.
 
 use std::fmt::Display;
 
@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 
 use crate::{Bounds, DecodeError, halves};
 
-/// An object of these fields, which are moved into it: `json!` copies the values that it is given.
+/// Creates an object of these fields, which are moved into it: `json!` copies the values that it is given.
 pub(crate) fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
     Value::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>())
 }
 
-/// Reads a text. A value takes far more memory than the bytes that denote it, so that the values are counted first; `serde_json` bounds
-/// the nesting.
+/// Parses a JSON text within the bounds. Its values are counted first, because a value takes far more memory than its
+/// bytes in the text. The parser limits the nesting.
 pub(crate) fn parse(text: &[u8], bounds: &Bounds) -> Result<Value, DecodeError> {
     if text.len() > bounds.answer_bytes {
         return Err(DecodeError::bound("bytes of an answer", bounds.answer_bytes as u64));
@@ -30,7 +30,7 @@ pub(crate) fn parse(text: &[u8], bounds: &Bounds) -> Result<Value, DecodeError> 
     })
 }
 
-/// At least the number of values, keys included, of a text of JSON.
+/// Returns an upper bound of the number of values, keys included, in a JSON text.
 fn values(text: &[u8]) -> usize {
     let mut count = 1;
     let mut in_string = false;
@@ -47,12 +47,12 @@ fn values(text: &[u8]) -> usize {
     count
 }
 
-/// A field that is present and not `null`.
+/// Returns a field that is present and not `null`.
 pub(crate) fn field<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     value.get(name).filter(|value| !value.is_null())
 }
 
-/// A text, if it is present.
+/// Returns a text field, or `None` if it is missing. Any other type is an error.
 pub(crate) fn text<'a>(
     value: &'a Value,
     name: &str,
@@ -65,7 +65,7 @@ pub(crate) fn text<'a>(
     }
 }
 
-/// The items of an array; none, if it is missing.
+/// Returns the items of an array, or none if it is missing. Any other type is an error.
 pub(crate) fn items<'a>(
     value: &'a Value,
     name: &str,
@@ -78,7 +78,8 @@ pub(crate) fn items<'a>(
     }
 }
 
-/// A number of tokens or a position, at most [`LARGEST_FIGURE`]. Some servers write whole numbers with a fraction of zero.
+/// Returns a number of tokens or a position, at most [`LARGEST_FIGURE`]. Some servers write whole numbers with a
+/// fraction of zero.
 pub(crate) fn count(value: &Value, name: &str) -> Option<u64> {
     let number = field(value, name)?;
     let count = number.as_u64().or_else(|| {
@@ -93,7 +94,7 @@ pub(crate) fn count(value: &Value, name: &str) -> Option<u64> {
     count.map(|count| count.min(LARGEST_FIGURE))
 }
 
-/// A number of tokens that is none if it is not said. What is said and is no number of tokens is not known.
+/// Returns a number of tokens: 0 if the field is missing, `None` if it is present and not a whole number.
 pub(crate) fn count_or_none(value: &Value, name: &str) -> Option<u64> {
     match field(value, name) {
         None => Some(0),

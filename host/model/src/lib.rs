@@ -1,12 +1,15 @@
-//! Language models: their wire formats, and what every host decides about a call of one. A [`Request`] is written for an [`Api`], and its answer is read into a [`Response`], whole or as a
-//! [`Stream`] of events. Three APIs are known: Chat Completions and Responses of OpenAI, and Messages of Anthropic.
+//! Wire formats of language models, and the decisions that every host makes about a call of one. An [`Api`] encodes a
+//! [`Request`], and decodes the answer of the provider into a [`Response`], whole or as a [`Stream`] of events. Three
+//! APIs are supported: Chat Completions and Responses of OpenAI, and Messages of Anthropic.
 //!
-//! Nothing here sends anything: the caller has the connection, the key, the clock and the budgets. What it needs for them is here:
-//! an upper bound of the tokens of a request before it is sent ([`Encoded::bound_input`]), what a call has used, also if its answer is of no
-//! use ([`DecodeError::usage`]), and whether trying again makes sense ([`Category::can_retry`]). [`exchange`] makes of them what a host does
-//! with a component's call: it sets aside, settles, tries again, and writes the journal's entry.
+//! The crate sends nothing: the caller has the connection, the key, the clock and the budgets. The crate provides what
+//! the caller needs for them: an upper bound of the tokens of a request before it is sent ([`Encoded::bound_input`]),
+//! the usage of a call, also if its answer cannot be read ([`DecodeError::usage`]), and whether the same request can be
+//! sent again ([`Category::can_retry`]). [`exchange`] combines them into the call of a component: it reserves budget,
+//! settles it, retries, and writes the entry of the journal.
 //!
-//! A provider is a stranger. What it sends is read within [`Bounds`], and its texts are on one line when they are part of an error.
+//! Providers are not trusted. An answer is read within [`Bounds`], and a provider's text is put on one line when it is
+//! part of an error.
 //!
 //! ```
 //! use graph_model::{Api, Block, Bounds, Delta, Message, Options, Request, Stream, Target};
@@ -42,7 +45,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What the APIs do not have in common
+//! # Differences between the APIs
 //!
 //! | | `openai-chat` | `openai-responses` | `anthropic` |
 //! |---|---|---|---|

@@ -1,15 +1,19 @@
-//! A request of a completion, as components make it: independent of the API that it is sent to.
+//! A completion request of a component, in a form that is independent of the API.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A request of a completion. [`Request::check`] checks its rules, [`Api::encode`](crate::Api::encode) writes it for an API.
+/// A completion request. [`Request::check`] checks its rules, and [`Api::encode`](crate::Api::encode) encodes it for an
+/// API.
+///
+/// Its JSON form is stored in the journal and shown to the user; empty fields are left out.
 ///
 /// Its JSON form is what a journal keeps and what people are shown; fields that say nothing are left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// The name of the model in the manifest. The provider has a name of its own ([`Target::model`](crate::Target::model)).
+    /// Name of the model in the manifest. The provider has its own name for it
+    /// ([`Target::model`](crate::Target::model)).
     pub model: String,
     /// Instructions that precede the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -19,16 +23,16 @@ pub struct Request {
     /// The tools that the model may ask for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<Tool>,
-    /// Which of them; without meaning if there are none.
+    /// Choice among the tools. It has no effect if there are none.
     #[serde(default, skip_serializing_if = "ToolChoice::is_auto")]
     pub tool_choice: ToolChoice,
-    /// The JSON Schema that the answer's text has to fit; `None`: free text.
+    /// JSON Schema that the text of the answer has to match; `None` for free text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
-    /// The most tokens of an answer; the manifest's bound of the model holds, too.
+    /// Maximum number of tokens of the answer. The model's limit in the manifest applies, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output: Option<u64>,
-    /// The temperature, from 0 to 2; `None`: the provider's default.
+    /// Temperature, from 0 to 2; `None` for the provider's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
     /// Texts at which the model stops, at most four.
@@ -37,13 +41,13 @@ pub struct Request {
 }
 
 impl Request {
-    /// Whether the model may call no tool, or only the one that is named and returns the answer. The tools themselves may
-    /// stay in the request: providers refuse a conversation about tools that it does not have.
+    /// Reports whether the model may call no tool, or only a named one, which returns the answer. The tools themselves
+    /// may stay in the request: providers refuse a conversation with calls of tools that the request does not have.
     pub fn is_without_tools(&self) -> bool {
         self.tools.is_empty() || matches!(self.tool_choice, ToolChoice::None | ToolChoice::Named(_))
     }
 
-    /// A request with these messages and nothing else.
+    /// Creates a request that has these messages and no options.
     pub fn new(model: impl Into<String>, messages: Vec<Message>) -> Self {
         Self {
             model: model.into(),
@@ -63,19 +67,19 @@ impl Request {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Message {
-    /// Who it is from.
+    /// Author of the message.
     pub role: Role,
-    /// Its parts, in order. A model can answer with none.
+    /// Parts of the message, in order. A model can answer with none.
     pub blocks: Vec<Block>,
 }
 
 impl Message {
-    /// A message of the user with one text.
+    /// Creates a message of the user with one text.
     pub fn user(text: impl Into<String>) -> Self {
         Self { role: Role::User, blocks: vec![Block::Text(text.into())] }
     }
 
-    /// The texts of the message, joined without a separator.
+    /// Returns the texts of the message, joined without a separator.
     pub fn text(&self) -> String {
         let texts = self.blocks.iter().filter_map(|block| match block {
             Block::Text(text) => Some(text.as_str()),
@@ -84,7 +88,7 @@ impl Message {
         texts.collect()
     }
 
-    /// The calls of tools that the message asks for, in order.
+    /// Returns the tool calls of the message, in order.
     pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.blocks.iter().filter_map(|block| match block {
             Block::ToolCall(call) => Some(call),
@@ -93,11 +97,11 @@ impl Message {
     }
 }
 
-/// Who a message is from.
+/// Author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// The user, and results of tools.
+    /// The user. Results of tools are in messages of the user.
     User,
     /// The model.
     Assistant,
@@ -109,48 +113,50 @@ pub enum Role {
 pub enum Block {
     /// Text, not empty.
     Text(String),
-    /// What the model has thought, in the form of one API; only from the assistant.
+    /// Reasoning of the model, in the form of one API; only in messages of the assistant.
     Reasoning(Reasoning),
-    /// A call of a tool; only from the assistant.
+    /// A tool call; only in messages of the assistant.
     ToolCall(ToolCall),
-    /// A result of a tool; only from the user.
+    /// Result of a tool call; only in messages of the user.
     ToolResult(ToolResult),
-    /// A file; only from the user.
+    /// A file; only in messages of the user.
     Media(Media),
 }
 
-/// What a model has thought. It is sent back unchanged to the API that it is from, and left out for every other.
+/// Reasoning of a model. It is sent back unchanged to the API that it is from, and left out for every other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reasoning {
-    /// The API that it is from, as [`Api`](crate::Api) is displayed. A text, so that a component may bring what a later version made.
+    /// Name of the API that it is from ([`Api::name`](crate::Api::name)). It is a text, so that components can also
+    /// pass on reasoning of APIs that this version does not support.
     pub api: String,
-    /// It, in the form of that API.
+    /// The reasoning, as that API returns it.
     pub item: Value,
 }
 
-/// A call of a tool that a model asks for.
+/// A tool call that a model asks for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ToolCall {
-    /// The provider's id of the call; the result names it. It is unique in its message.
+    /// The provider's id of the call, unique in its message. The result has the same id.
     pub id: String,
-    /// The name of a tool. It is the model's text: a model can name a tool that does not exist.
+    /// Name of the tool. The model writes it, and can name a tool that does not exist.
     pub name: String,
-    /// The arguments, a JSON object. They need not fit the tool's schema. Where the model has not written an object, a string with what it
-    /// has written: models make mistakes, and an answer can reach the most tokens within the arguments.
+    /// Arguments, a JSON object that need not match the tool's schema. If the model has not written an object, a string
+    /// with the text that it has written: a model can make mistakes, and an answer can reach its maximum length within
+    /// the arguments.
     pub arguments: Value,
 }
 
-/// The result of a tool call, in the message after it.
+/// Result of a tool call, in the message after it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ToolResult {
-    /// The id of the call.
+    /// Id of the call.
     pub id: String,
-    /// What the tool has returned, as text for the model.
+    /// Output of the tool, as text for the model.
     pub content: String,
-    /// The tool has failed; `content` says why.
+    /// True if the tool has failed; `content` is the reason.
     #[serde(default, skip_serializing_if = "is_false")]
     pub failed: bool,
 }
@@ -159,9 +165,9 @@ pub struct ToolResult {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Media {
-    /// Its type, as `image/png`.
+    /// Media type, such as `image/png`.
     pub media_type: String,
-    /// Its bytes; in JSON, as Base64 text.
+    /// Content of the file; Base64 in the JSON form.
     #[serde(with = "base64_text")]
     pub data: Vec<u8>,
 }
@@ -170,27 +176,27 @@ pub struct Media {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tool {
-    /// Its name: letters, digits, `_` and `-`, at most 64 bytes.
+    /// Name: letters, digits, `_` and `-`, at most 64 bytes.
     pub name: String,
-    /// What it is for.
+    /// Description of the tool for the model.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// The JSON Schema of its arguments, an object.
+    /// JSON Schema of the arguments, an object.
     pub parameters: Value,
 }
 
-/// Which tools the model may ask for.
+/// Choice among the tools that the model may call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolChoice {
-    /// Any, or none.
+    /// Any number of tools, or none.
     #[default]
     Auto,
-    /// None, although the request names some.
+    /// No tool, although the request has some.
     None,
-    /// At least one.
+    /// At least one tool.
     Required,
-    /// This one.
+    /// The tool of this name.
     Named(String),
 }
 

@@ -1,23 +1,24 @@
-//! An answer, independent of the API that it is from.
+//! An answer of a model, in a form that is independent of the API.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Message, Usage};
 
-/// An answer. Its JSON form is what a journal keeps.
+/// An answer. Its JSON form is stored in the journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Response {
     /// The assistant's message.
     pub message: Message,
-    /// Why it ends.
+    /// Reason for its end.
     pub stop: StopReason,
-    /// What it has used; `None`: the provider has not said it, and the caller has to charge what it reserved.
+    /// Tokens that the call has used; `None` if the provider does not report them, so that the caller has to charge
+    /// what it reserved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
 }
 
-/// Why an answer ends.
+/// Reason for the end of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
@@ -25,9 +26,10 @@ pub enum StopReason {
     End,
     /// The model asks for tools.
     ToolCalls,
-    /// It has reached the most tokens.
+    /// The answer has reached the maximum number of tokens.
     MaxOutput,
-    /// It has reached one of the texts of `stop`. Providers that do not distinguish it report [`End`](Self::End).
+    /// The answer has reached one of the texts of `stop`. Providers that do not distinguish this report
+    /// [`End`](Self::End).
     StopText,
     /// The model or the provider has refused to answer.
     Refused,

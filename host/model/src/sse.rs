@@ -1,11 +1,11 @@
-//! Server-sent events, as the WHATWG's standard of HTML describes their format.
+//! Server-sent events, as the WHATWG's HTML standard defines their format.
 
 use crate::DecodeError;
 
-/// The most bytes of an event's name that are kept; no API has longer ones.
+/// Maximum number of bytes that are kept of an event's name. No API has longer names.
 const MAX_NAME: usize = 64;
 
-/// Puts the bytes of a stream together to events. Bytes can be split anywhere.
+/// Parser of server-sent events. The bytes of the stream can be split anywhere.
 #[derive(Debug)]
 pub(crate) struct Sse {
     limit: usize,
@@ -13,14 +13,15 @@ pub(crate) struct Sse {
     data: Vec<u8>,
     has_data: bool,
     name: String,
-    /// The last byte was `\r`: a `\n` belongs to it.
+    /// True if the last byte was `\r`: a `\n` after it ends the same line.
     after_cr: bool,
-    /// No line has ended yet: there can be a byte order mark.
+    /// True until the first line has ended: it can begin with a byte order mark.
     first: bool,
 }
 
 impl Sse {
-    /// `limit`: the most bytes of a line, and of the data of an event.
+    /// Creates a parser. `limit` is the maximum number of bytes of one event, together with the line that is being
+    /// read.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -33,7 +34,8 @@ impl Sse {
         }
     }
 
-    /// Takes the next bytes, and passes on the events that they complete: their names, which may be empty, and their data.
+    /// Reads the next bytes, and calls `on_event` with the name, which may be empty, and the data of each complete
+    /// event.
     pub(crate) fn feed(
         &mut self,
         mut bytes: &[u8],
@@ -60,7 +62,7 @@ impl Sse {
         Ok(())
     }
 
-    /// The stream has ended. Servers forget the empty line after the last event, which is passed on nevertheless.
+    /// Ends the stream. Some servers omit the empty line after the last event, which is reported nevertheless.
     pub(crate) fn finish(
         &mut self,
         on_event: &mut impl FnMut(&str, &[u8]) -> Result<(), DecodeError>,

@@ -1,30 +1,31 @@
-//! Answers that come as streams of events.
+//! Decoding of answers that arrive as streams of events.
 
 use crate::halves::Halves;
 use crate::sse::Sse;
 use crate::{Api, Bounds, DecodeError, Response, Usage, anthropic, openai_chat, openai_responses};
 
-/// A piece of an answer, to be shown while the answer comes. What counts is the answer, which [`Stream::finish`] returns.
+/// A piece of an answer, for display while the answer is received. The complete answer is the one that
+/// [`Stream::finish`] returns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delta {
-    /// Of its text.
+    /// Piece of the text.
     Text(String),
-    /// Of what the model thinks, as far as the provider shows it.
+    /// Piece of the reasoning, as far as the provider shows it.
     Reasoning(String),
-    /// Of a call of a tool.
+    /// Piece of a tool call.
     ToolCall {
-        /// Which call of the answer, from 0.
+        /// Index of the call in the answer, from 0.
         call: usize,
-        /// The name of the tool, in the first piece of a call.
+        /// Name of the tool, in the first piece of a call.
         name: Option<String>,
-        /// A piece of the text of its arguments.
+        /// Piece of the text of the arguments.
         arguments: String,
     },
 }
 
-/// Reads an answer that comes as a stream of events, in pieces of any size.
+/// Decoder of an answer that arrives as a stream of events, in chunks of any size.
 ///
-/// It keeps the answer as far as it has come, and one event, within its [`Bounds`].
+/// It keeps the part of the answer that was received, and one event, within its [`Bounds`].
 #[derive(Debug)]
 pub struct Stream {
     bounds: Bounds,
@@ -43,7 +44,7 @@ enum Events {
 }
 
 impl Stream {
-    /// A stream of which nothing has come.
+    /// Creates a decoder that has received nothing.
     pub fn new(api: Api, bounds: Bounds) -> Self {
         let events = match api {
             Api::OpenAiChat => Events::OpenAiChat(openai_chat::Events::new(&bounds)),
@@ -60,7 +61,7 @@ impl Stream {
         }
     }
 
-    /// Takes the next bytes of the response's body. After an error, nothing more is read.
+    /// Reads the next bytes of the response's body. After an error, nothing more is read.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<Delta>, DecodeError> {
         if self.failed {
             return Err(DecodeError::Cut { usage: self.usage() });
@@ -81,7 +82,7 @@ impl Stream {
         sse.feed(bytes, &mut |name, data| events.event(name, &halves.join(data), bounds, deltas))
     }
 
-    /// What the provider has said of the usage until now.
+    /// Returns the usage that the provider has reported until now.
     pub fn usage(&self) -> Option<Usage> {
         match &self.events {
             Events::OpenAiChat(events) => events.usage(),
@@ -90,13 +91,13 @@ impl Stream {
         }
     }
 
-    /// The body has ended, or was cut off: the whole answer, if all of it has come.
+    /// Ends the body, and returns the answer if it is complete.
     pub fn finish(mut self) -> Result<Response, DecodeError> {
         if self.failed {
             return Err(DecodeError::Cut { usage: self.usage() });
         }
         let Self { sse, halves, events, bounds, .. } = &mut self;
-        // What is left is a whole event, or the beginning of one that never came.
+        // The rest is a whole event, or the beginning of one that was cut off.
         let last =
             sse.finish(&mut |name, data| events.event(name, &halves.join(data), bounds, &mut Vec::new()));
         let usage = self.usage();

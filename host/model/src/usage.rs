@@ -1,22 +1,23 @@
-//! What calls have used, in tokens.
+//! Usage of calls, in tokens.
 
 use graph_core::limits::LARGEST_FIGURE;
 use serde::{Deserialize, Serialize};
 
-/// What a call has used, in tokens.
+/// Usage of a call, in tokens.
 ///
-/// `cached` and `cache_write` together are at most `input`, and `reasoning` is at most `output`, in every value that a decoder returns.
+/// In every value that a decoder returns, `cached` and `cache_write` together are at most `input`, and `reasoning` is
+/// at most `output`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Usage {
-    /// Tokens of the request, those of a cache included.
+    /// Tokens of the request, including cached ones.
     pub input: u64,
-    /// Tokens of the answer, those of its reasoning included.
+    /// Tokens of the answer, including reasoning.
     pub output: u64,
     /// Tokens of the request that the provider has read from a cache.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cached: u64,
-    /// Tokens of the request that the provider has written to a cache: some providers have a price of their own for them.
+    /// Tokens of the request that the provider has written to a cache, for which some providers have a separate price.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cache_write: u64,
     /// Tokens of the answer that are reasoning.
@@ -25,7 +26,8 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// The same, with the wholes reduced to the largest figure that is kept, and the parts to what their wholes allow.
+    /// Limits `input` and `output` to the largest figure that is kept, and the other counts to the part of these that
+    /// they can be.
     pub(crate) fn bounded(self) -> Self {
         let (input, output) = (self.input.min(LARGEST_FIGURE), self.output.min(LARGEST_FIGURE));
         let cached = self.cached.min(input);
@@ -38,7 +40,7 @@ impl Usage {
         }
     }
 
-    /// The larger of each count of two: what a stream says first counts, if it says less later.
+    /// Returns the larger of each count: a stream can report a smaller count later than it did first.
     pub(crate) fn max(self, other: Self) -> Self {
         Self {
             input: self.input.max(other.input),
@@ -50,7 +52,7 @@ impl Usage {
         .bounded()
     }
 
-    /// The sum of two; each count saturates.
+    /// Adds the counts of both; each sum saturates.
     #[must_use]
     pub fn saturating_add(self, other: Self) -> Self {
         Self {

@@ -1,5 +1,5 @@
-//! The host's functions that the rest of the crate calls. In a component they are its imports. On the machine, where the
-//! generated functions would panic, they are those of a test's [`Host`](crate::testing::Host).
+//! Functions of the host that the rest of the crate calls: in a component, its imports; on the machine, where the
+//! generated functions would panic, those of a test's [`Host`](crate::testing::Host).
 
 #[cfg(target_arch = "wasm32")]
 mod component;

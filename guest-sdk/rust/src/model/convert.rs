@@ -1,4 +1,4 @@
-//! Between the types of this module and those of the contract.
+//! Conversions between the types of this module and those of the contract.
 
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ pub(super) fn request_into_wit(request: &Request) -> wit::Request {
     }
 }
 
-/// What a test's host gets.
+/// Converts the request for the host of a test.
 #[cfg_attr(target_arch = "wasm32", allow(dead_code, reason = "only a test's host gets requests"))]
 pub(crate) fn request_from_wit(request: wit::Request) -> Result<Request, Failure> {
     let tool = |tool: wit::Tool| {
@@ -75,7 +75,7 @@ pub(super) fn response_from_wit(response: wit::Response) -> Result<Response, Fai
     })
 }
 
-/// What a test's host gives.
+/// Converts the answer of the host of a test.
 #[cfg_attr(target_arch = "wasm32", allow(dead_code, reason = "only a test's host gives answers"))]
 pub(crate) fn response_into_wit(response: &Response) -> wit::Response {
     let Usage { input, output, cached, reasoning, cost } = response.usage;
@@ -97,7 +97,7 @@ pub(super) fn budget_from_wit(budget: &wit::Budget) -> Budget {
     Budget { calls, input, output, cost }
 }
 
-/// What a test's host gives.
+/// Converts the budget of the host of a test.
 #[cfg_attr(target_arch = "wasm32", allow(dead_code, reason = "only a test's host has a budget of its own"))]
 pub(crate) fn budget_into_wit(budget: &Budget) -> wit::Budget {
     let Budget { calls, input, output, cost } = *budget;

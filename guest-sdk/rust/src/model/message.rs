@@ -79,22 +79,22 @@ pub struct Media {
 }
 
 impl Message {
-    /// A message of the user with one text.
+    /// Creates a message of the user with one text.
     pub fn user(text: impl Into<String>) -> Self {
         Self { role: Role::User, blocks: vec![Block::Text(text.into())] }
     }
 
-    /// A message of the assistant with one text.
+    /// Creates a message of the assistant with one text.
     pub fn assistant(text: impl Into<String>) -> Self {
         Self { role: Role::Assistant, blocks: vec![Block::Text(text.into())] }
     }
 
-    /// A message of the user with results of tools.
+    /// Creates a message of the user with results of tools.
     pub fn results(results: impl IntoIterator<Item = ToolResult>) -> Self {
         Self { role: Role::User, blocks: results.into_iter().map(Block::ToolResult).collect() }
     }
 
-    /// The texts of the message, joined without a separator.
+    /// Returns the texts of the message, joined without a separator.
     pub fn text(&self) -> String {
         let texts = self.blocks.iter().filter_map(|block| match block {
             Block::Text(text) => Some(text.as_str()),
@@ -103,7 +103,7 @@ impl Message {
         texts.collect()
     }
 
-    /// The calls of tools that the message asks for, in order.
+    /// Returns the tool calls of the message, in order.
     pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.blocks.iter().filter_map(|block| match block {
             Block::ToolCall(call) => Some(call),
@@ -111,7 +111,7 @@ impl Message {
         })
     }
 
-    /// The results of tools that the message has, in order.
+    /// Returns the results of tools in the message, in order.
     pub fn tool_results(&self) -> impl Iterator<Item = &ToolResult> {
         self.blocks.iter().filter_map(|block| match block {
             Block::ToolResult(result) => Some(result),

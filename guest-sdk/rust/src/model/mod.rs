@@ -1,5 +1,5 @@
-//! Answers of language models that the capability manifest names. Needs `graph-host:host/model`, and the cargo feature
-//! `model` of this crate.
+//! Language models that the capability manifest names. Requires `graph-host:host/model`, and the cargo feature `model`
+//! of this crate.
 //!
 //! ```
 //! use graph_sdk::Failure;
@@ -18,8 +18,8 @@
 //! # assert_eq!(host.model_requests()[0].max_output, Some(50));
 //! ```
 //!
-//! A conversation is a list of [`Message`]s. They are read and written as JSON, so a graph keeps them in a channel:
-//! `{"role": "user", "blocks": [{"text": "…"}]}`.
+//! A conversation is a list of [`Message`]s, which can be converted to and from JSON, so that a graph can keep them in
+//! a channel: `{"role": "user", "blocks": [{"text": "…"}]}`.
 
 mod convert;
 mod message;
@@ -36,22 +36,22 @@ pub use response::{Budget, Response, StopReason, Usage};
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) use convert::{budget_into_wit, request_from_wit, response_into_wit};
 
-/// Asks a model, and gives its whole answer. Each call costs what the manifest says and draws on its budget.
+/// Sends a request to a model, and returns its whole answer. Each call costs the manifest's price and uses its budget.
 ///
 /// Failures: `denied` for a model that is not granted, `invalid-input` for a request that breaks a rule or that the
-/// provider rejects, `limit` if the budget does not suffice, `rate-limited`, `timeout` and `transient` for what may work
-/// later, `permanent` for the rest.
+/// provider rejects, `limit` if the budget does not suffice, `rate-limited`, `timeout` and `transient` for requests
+/// that can succeed later, `permanent` for others.
 pub fn complete(request: &Request) -> Result<Response, Failure> {
     let answer = model::complete(&convert::request_into_wit(request)).map_err(Failure::from_wit)?;
     convert::response_from_wit(answer)
 }
 
-/// The names of the models that the node may ask, in the manifest's order.
+/// Returns the names of the models that the node is granted, in the manifest's order.
 pub fn models() -> Vec<String> {
     model::models()
 }
 
-/// What is left of the task's budget; a figure that is `None` has no limit.
+/// Returns the rest of the task's budget; a figure that is `None` has no limit.
 pub fn remaining() -> Budget {
     convert::budget_from_wit(&model::remaining())
 }

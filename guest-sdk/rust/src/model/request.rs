@@ -1,15 +1,15 @@
-//! Requests of completions.
+//! Completion requests.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Message;
 
-/// A request of a completion. The host refuses one that breaks a rule of `graph-host:host/model`.
+/// A completion request. The host refuses one that breaks a rule of `graph-host:host/model`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// The name of the model in the manifest.
+    /// Name of the model in the manifest.
     pub model: String,
     /// Instructions that precede the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -19,16 +19,16 @@ pub struct Request {
     /// The tools that the model may ask for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<Tool>,
-    /// Which of them; without meaning if there are none.
+    /// Choice among the tools. It has no effect if there are none.
     #[serde(default, skip_serializing_if = "ToolChoice::is_auto")]
     pub tool_choice: ToolChoice,
-    /// The JSON Schema that the answer's text has to fit; `None`: free text.
+    /// JSON Schema that the text of the answer has to match; `None` for free text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
-    /// The most tokens of an answer; the manifest's bound of the model holds, too.
+    /// Maximum number of tokens of the answer. The model's limit in the manifest applies, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output: Option<u64>,
-    /// The temperature, from 0 to 2; `None`: the provider's default.
+    /// Temperature, from 0 to 2; `None` for the provider's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
     /// Texts at which the model stops, at most four.
@@ -40,27 +40,27 @@ pub struct Request {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tool {
-    /// Its name: letters, digits, `_` and `-`, at most 64 bytes.
+    /// Name: letters, digits, `_` and `-`, at most 64 bytes.
     pub name: String,
-    /// What it is for.
+    /// Description of the tool for the model.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// The JSON Schema of its arguments, an object.
+    /// JSON Schema of the arguments, an object.
     pub parameters: Value,
 }
 
-/// Which tools the model may ask for.
+/// Choice among the tools that the model may call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolChoice {
-    /// Any, or none.
+    /// Any number of tools, or none.
     #[default]
     Auto,
-    /// None, although the request names some.
+    /// No tool, although the request has some.
     None,
-    /// At least one.
+    /// At least one tool.
     Required,
-    /// This one.
+    /// The tool of this name.
     Named(String),
 }
 
@@ -71,7 +71,7 @@ impl ToolChoice {
 }
 
 impl Request {
-    /// A request to a model, without messages and with nothing set.
+    /// Creates a request to a model, without messages and options.
     pub fn new(model: impl Into<String>) -> Self {
         Self {
             model: model.into(),
@@ -114,21 +114,21 @@ impl Request {
         self
     }
 
-    /// Says which tools the model may ask for.
+    /// Sets the choice among the tools.
     #[must_use]
     pub fn tool_choice(mut self, choice: ToolChoice) -> Self {
         self.tool_choice = choice;
         self
     }
 
-    /// Sets the JSON Schema that the answer's text has to fit.
+    /// Sets the JSON Schema that the text of the answer has to match.
     #[must_use]
     pub fn output_schema(mut self, schema: impl Into<Value>) -> Self {
         self.output_schema = Some(schema.into());
         self
     }
 
-    /// Sets the most tokens of the answer.
+    /// Sets the maximum number of tokens of the answer.
     #[must_use]
     pub fn max_output(mut self, tokens: u64) -> Self {
         self.max_output = Some(tokens);
@@ -151,7 +151,7 @@ impl Request {
 }
 
 impl Tool {
-    /// A tool with the JSON Schema of its arguments.
+    /// Creates a tool with the JSON Schema of its arguments.
     pub fn new(
         name: impl Into<String>,
         description: impl Into<String>,

@@ -11,14 +11,14 @@ use super::{Block, Message, Role, ToolCall};
 pub struct Response {
     /// The assistant's message.
     pub message: Message,
-    /// Why it ends.
+    /// Reason for its end.
     pub stop: StopReason,
-    /// What it has used.
+    /// Usage of the call.
     #[serde(default)]
     pub usage: Usage,
 }
 
-/// Why an answer ends.
+/// Reason for the end of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
@@ -26,50 +26,50 @@ pub enum StopReason {
     End,
     /// The model asks for tools.
     ToolCalls,
-    /// It has reached the most tokens.
+    /// The answer has reached the maximum number of tokens.
     MaxOutput,
-    /// It has reached one of the request's texts of `stop`.
+    /// The answer has reached one of the request's texts of `stop`.
     StopText,
     /// The model or the provider has refused to answer.
     Refused,
 }
 
-/// What a call has used.
+/// Usage of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Usage {
-    /// Tokens of the request, those from a cache included.
+    /// Tokens of the request, including cached ones.
     pub input: u64,
-    /// Tokens of the answer, those of its reasoning included.
+    /// Tokens of the answer, including reasoning.
     pub output: u64,
     /// Tokens of the request that the provider has read from a cache.
     pub cached: u64,
     /// Tokens of the answer that are reasoning.
     pub reasoning: u64,
-    /// The cost by the manifest's prices, in millionths of its currency.
+    /// Cost by the manifest's prices, in millionths of its currency.
     pub cost: u64,
 }
 
-/// What is left of a task's budget. A figure that is `None` has no limit.
+/// Rest of a task's budget. A figure that is `None` has no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Budget {
-    /// Calls.
+    /// Number of calls.
     pub calls: Option<u64>,
     /// Tokens of requests.
     pub input: Option<u64>,
     /// Tokens of answers.
     pub output: Option<u64>,
-    /// Millionths of the manifest's currency.
+    /// Cost in millionths of the manifest's currency.
     pub cost: Option<u64>,
 }
 
 impl Response {
-    /// An answer with one text that has used nothing: for tests.
+    /// Creates an answer with one text and without usage, for tests.
     pub fn text(text: impl Into<String>) -> Self {
         Self { message: Message::assistant(text), stop: StopReason::End, usage: Usage::default() }
     }
 
-    /// An answer that asks for tools, by their names and arguments, with the ids `call-1`, `call-2` and so on: for tests.
+    /// Creates an answer that calls tools, by their names and arguments, with the ids `call-1`, `call-2` and so on, for tests.
     pub fn calls<N: Into<String>>(calls: impl IntoIterator<Item = (N, Value)>) -> Self {
         let call = |(index, (name, arguments)): (usize, (N, Value))| {
             Block::ToolCall(ToolCall { id: format!("call-{}", index + 1), name: name.into(), arguments })
@@ -84,14 +84,14 @@ impl Response {
         }
     }
 
-    /// Sets what the call has used.
+    /// Sets the usage of the call.
     #[must_use]
     pub fn used(mut self, usage: Usage) -> Self {
         self.usage = usage;
         self
     }
 
-    /// Sets why the answer ends.
+    /// Sets the reason for the end of the answer.
     #[must_use]
     pub fn stopped(mut self, stop: StopReason) -> Self {
         self.stop = stop;

@@ -1,4 +1,4 @@
-//! The host of a test.
+//! Host of a test.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -15,10 +15,10 @@ use crate::host::Level;
 use crate::http::Response;
 use crate::{Activation, Answer, Command, Context, Failure, Outcome, node};
 
-/// Answers the functions of the SDK on the thread that made it, until it is dropped.
+/// Implements the SDK's functions on the thread that has created it, until it is dropped.
 ///
-/// A test fills it with plain values and with closures, runs the node, and reads what the node did. If a thread makes
-/// another one in the meantime, that one answers until it is dropped.
+/// A test fills it with values and closures, runs the node, and reads the node's effects. If the thread creates another
+/// host in the meantime, that one is used until it is dropped.
 ///
 /// ```
 /// use graph_sdk::http::Response;
@@ -41,22 +41,22 @@ use crate::{Activation, Answer, Command, Context, Failure, Outcome, node};
 /// ```
 pub struct Host(pub(super) Rc<RefCell<State>>);
 
-/// A request that a node sent.
+/// A request that a node has sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// In capital letters.
+    /// Method, in capital letters.
     pub method: String,
-    /// Without a fragment.
+    /// URL, without a fragment.
     pub url: String,
-    /// Names as the node wrote them.
+    /// Header fields; their names are as the node has written them.
     pub fields: Vec<(String, Vec<u8>)>,
-    /// Empty if the node sent none.
+    /// Body; empty if the node has sent none.
     pub body: Vec<u8>,
 }
 
-/// What a test puts in. Each of these also works between two runs of a node: `let host = host.answer("yes");`.
+/// Functions that set up the host. Each can also be called between two runs of a node: `let host = host.answer("yes");`.
 impl Host {
-    /// A host that holds nothing and refuses calls of items and requests. The time is 1970, and the folder `/` is granted.
+    /// Creates an empty host that refuses calls of items and requests. The time is 1970, and the folder `/` is granted.
     #[must_use]
     pub fn new() -> Self {
         let state = Rc::new(RefCell::new(State::new()));
@@ -64,21 +64,21 @@ impl Host {
         Self(state)
     }
 
-    /// A file, by its absolute path. The folders around it are there, too.
+    /// Adds a file, by its absolute path. The folders above it exist, too.
     #[must_use]
     pub fn file(self, path: impl Into<String>, content: impl Into<Vec<u8>>) -> Self {
         self.0.borrow_mut().files.put(path.into(), content.into());
         self
     }
 
-    /// Grants a folder to be read and written. What is in none that is granted is `denied`, once there is one.
+    /// Grants a folder for reading and writing. After the first one, paths outside of all granted folders are `denied`.
     #[must_use]
     pub fn folder(self, path: impl Into<String>) -> Self {
         self.0.borrow_mut().files.grant(path.into());
         self
     }
 
-    /// An entry of the knowledge store.
+    /// Adds an entry to the knowledge store.
     #[must_use]
     pub fn knowledge(self, key: impl Into<String>, text: impl Into<String>) -> Self {
         self.0.borrow_mut().knowledge.insert(key.into(), text.into());
@@ -92,7 +92,7 @@ impl Host {
         self
     }
 
-    /// An item that the node may call: a function from params to a result, which may call the SDK itself.
+    /// Adds an item that the node may call: a function from params to a result, which can call the SDK itself.
     #[must_use]
     pub fn item(
         self,
@@ -103,28 +103,28 @@ impl Host {
         self
     }
 
-    /// Answers every request of the node. A failure is what the node sees of a server that cannot be reached.
+    /// Sets the function that answers every request of the node. A failure of it stands for a server that cannot be reached.
     #[must_use]
     pub fn server(self, answer: impl Fn(&Request) -> Result<Response, Failure> + 'static) -> Self {
         self.0.borrow_mut().server = Some(Rc::new(answer));
         self
     }
 
-    /// The time of the superstep since 1970. A node that sleeps moves it.
+    /// Sets the time of the superstep since 1970. Sleeping advances it.
     #[must_use]
     pub fn clock(self, since_1970: Duration) -> Self {
         self.0.borrow_mut().clock = since_1970;
         self
     }
 
-    /// Where random numbers begin. They are not those that a run with this seed draws.
+    /// Sets the seed of random numbers. They differ from those of a run with this seed.
     #[must_use]
     pub fn seed(self, seed: u64) -> Self {
         self.0.borrow_mut().seed = seed;
         self
     }
 
-    /// The answer to the node's next question.
+    /// Adds the answer to the node's next question.
     ///
     /// ```
     /// use graph_sdk::prelude::*;
@@ -143,25 +143,25 @@ impl Host {
     ///
     /// # Panics
     ///
-    /// If the answer cannot be written as JSON.
+    /// Panics if the answer cannot be written as JSON.
     #[must_use]
     pub fn answer(self, answer: impl Serialize) -> Self {
         self.0.borrow_mut().activation.answers.push(json_text(&answer));
         self
     }
 
-    /// The argument of the send, or the item of the `foreach`, that made the task.
+    /// Sets the argument of the send, or the item of the `foreach`, that has created the task.
     ///
     /// # Panics
     ///
-    /// If the argument cannot be written as JSON.
+    /// Panics if the argument cannot be written as JSON.
     #[must_use]
     pub fn argument(self, argument: impl Serialize) -> Self {
         self.0.borrow_mut().activation.argument = Some(json_text(&argument));
         self
     }
 
-    /// Changes what else the node is told about its task: `|of| of.attempt = 2`.
+    /// Changes other data of the task: `|of| of.attempt = 2`.
     #[must_use]
     pub fn activation(self, change: impl FnOnce(&mut Activation)) -> Self {
         change(&mut self.0.borrow_mut().activation);
@@ -169,14 +169,14 @@ impl Host {
     }
 }
 
-/// What a test calls.
+/// Functions that run the node.
 impl Host {
-    /// Calls the node's function as its component does: the params are read from JSON, and the outcome is written as JSON.
-    /// A question of [`Context::ask`] is an [`Outcome::Interrupt`].
+    /// Calls the node's function as its component does: the params are read from JSON, and the outcome is written as
+    /// JSON. A question of [`Context::ask`] is an [`Outcome::Interrupt`].
     ///
     /// # Panics
     ///
-    /// If the params cannot be written as JSON.
+    /// Panics if the params cannot be written as JSON.
     pub fn run<P: DeserializeOwned, A: Answer>(
         &self,
         run: fn(P, &Context) -> Result<A, Failure>,
@@ -191,35 +191,35 @@ impl Host {
         }
     }
 
-    /// The context of the task, to call a function of the node directly.
+    /// Returns the context of the task, to call a function of the node directly.
     pub fn context(&self) -> Context {
         Context::new(self.0.borrow().activation.clone())
     }
 }
 
-/// What a test reads.
+/// Functions that read the effects of the node.
 impl Host {
-    /// The log lines so far.
+    /// Returns the log lines so far.
     pub fn lines(&self) -> Vec<(Level, String)> {
         self.0.borrow().lines.clone()
     }
 
-    /// The records that the node added to the event stream: names and payloads.
+    /// Returns the records that the node has added to the event stream: names and payloads.
     pub fn records(&self) -> Vec<(String, Value)> {
         self.0.borrow().records.clone()
     }
 
-    /// The content of a file, by its absolute path.
+    /// Returns the content of a file, by its absolute path.
     pub fn content(&self, path: &str) -> Option<Vec<u8>> {
         self.0.borrow().files.content(path).cloned()
     }
 
-    /// The text of a key of the knowledge store.
+    /// Returns the text of a key of the knowledge store.
     pub fn text(&self, key: &str) -> Option<String> {
         self.0.borrow().knowledge.get(key).cloned()
     }
 
-    /// The time since 1970, with what the node slept.
+    /// Returns the time since 1970, including the time that the node has slept.
     pub fn now(&self) -> Duration {
         self.0.borrow().clock
     }
@@ -254,7 +254,7 @@ fn json_text(of: &impl Serialize) -> String {
     }
 }
 
-/// What the SDK has just written.
+/// Parses JSON that the SDK has written, which is always valid.
 fn value(json: &str) -> Value {
     serde_json::from_str(json).unwrap_or_default()
 }

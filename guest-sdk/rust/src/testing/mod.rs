@@ -1,5 +1,5 @@
-//! Unit tests of a node: `cargo test` runs its function on the machine, and a [`Host`] answers what the function asks of
-//! its host.
+//! Unit tests of a node: `cargo test` runs its function on the machine, and a [`Host`] replaces the host that the
+//! function calls.
 //!
 //! ```
 //! use graph_sdk::files;
@@ -22,8 +22,8 @@
 //! assert_eq!(missing.category(), Some(Category::InvalidInput));
 //! ```
 //!
-//! A unit test has no sandbox: the host grants everything that the test puts into it, and there is no fuel and no limit
-//! of sizes. `graph-host test` runs a graph with the component itself.
+//! A unit test has no sandbox: the host grants everything that the test puts into it, and there are no limits of fuel
+//! and sizes. `graph-host test` runs a graph with the component itself.
 
 mod host;
 #[cfg(feature = "model")]

@@ -4,9 +4,9 @@ use super::Host;
 use crate::Failure;
 use crate::model::{Budget, Request, Response};
 
-/// What a test puts in and reads of language models.
+/// Functions that set up language models and read the requests to them.
 impl Host {
-    /// Grants a model, and adds what it answers to its next calls, in order. A call without an answer is a failure.
+    /// Grants a model, and adds its answers to the next calls, in order. A call without an answer is a failure.
     ///
     /// ```
     /// use graph_sdk::Failure;
@@ -36,14 +36,14 @@ impl Host {
         self
     }
 
-    /// Sets what is left of the task's budget. Answers draw on it, and a call is refused when no call is left.
+    /// Sets the rest of the task's budget. Answers use it, and a call is refused when no call is left.
     #[must_use]
     pub fn model_budget(self, budget: Budget) -> Self {
         self.0.borrow_mut().model_budget = budget;
         self
     }
 
-    /// The requests that models have been sent, in order.
+    /// Returns the requests that were sent to models, in order.
     pub fn model_requests(&self) -> Vec<Request> {
         self.0.borrow().model_requests.clone()
     }

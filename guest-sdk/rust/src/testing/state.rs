@@ -1,4 +1,4 @@
-//! What the host of a test holds, and which host is the current one.
+//! State of a test's host, and the choice of the current host.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,16 +17,16 @@ use crate::http::Response;
 use crate::model;
 use crate::{Activation, Failure};
 
-/// Performs an item.
+/// Function that performs an item.
 pub(crate) type Perform = Rc<dyn Fn(Value) -> Result<Value, Failure>>;
-/// Answers a request.
+/// Function that answers a request.
 pub(crate) type Server = Rc<dyn Fn(&Request) -> Result<Response, Failure>>;
-/// What a model answers to its next calls.
+/// Answers of a model to its next calls.
 #[cfg(feature = "model")]
 pub(crate) type ModelAnswers = VecDeque<Result<model::Response, Failure>>;
 
 thread_local! {
-    /// The hosts of this thread; the last one answers.
+    /// Hosts of this thread. The last one is the current one.
     static HOSTS: RefCell<Vec<Rc<RefCell<State>>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct State {
     pub(crate) clock: Duration,
     pub(crate) seed: u64,
     pub(crate) activation: Activation,
-    /// In the order in which the test grants them.
+    /// Models with their answers, in the order in which the test grants them.
     #[cfg(feature = "model")]
     pub(crate) models: Vec<(String, ModelAnswers)>,
     #[cfg(feature = "model")]
@@ -85,22 +85,22 @@ impl State {
         }
     }
 
-    /// Makes it the state of this thread's current host.
+    /// Makes a state the one of this thread's current host.
     pub(super) fn install(this: &Rc<RefCell<Self>>) {
         HOSTS.with_borrow_mut(|hosts| hosts.push(Rc::clone(this)));
     }
 
-    /// The host that was current before is so again.
+    /// Removes the state of a host. The host that was current before is current again.
     pub(super) fn uninstall(this: &Rc<RefCell<Self>>) {
-        // Where the thread ends, the hosts may be gone before.
+        // When the thread ends, the list of hosts can be destroyed before the host.
         let _ = HOSTS.try_with(|hosts| hosts.borrow_mut().retain(|host| !Rc::ptr_eq(host, this)));
     }
 
-    /// Gives the current host's state to a function, which must not call the host itself.
+    /// Calls a function with the current host's state. The function must not call the host itself.
     ///
     /// # Panics
     ///
-    /// Without a host on this thread.
+    /// Panics if this thread has no host.
     pub(crate) fn with_current<T>(use_of: impl FnOnce(&mut Self) -> T) -> T {
         let current = HOSTS.with_borrow(|hosts| hosts.last().cloned());
         let Some(current) = current else {

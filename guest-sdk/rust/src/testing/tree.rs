@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::bindings::wasi::filesystem::types::{DescriptorType, ErrorCode};
 
-/// Everything by its absolute path. A folder is there if it is granted, was created, or has something below it.
+/// Files and folders, by absolute path. A folder exists if it is granted, was created, or has an entry.
 #[derive(Default)]
 pub(crate) struct Tree {
     files: BTreeMap<String, Vec<u8>>,
@@ -21,7 +21,7 @@ impl Tree {
         self.granted.push(path);
     }
 
-    /// The granted folders: `/` if the test names none.
+    /// Returns the granted folders: `/` if the test names none.
     pub(crate) fn granted(&self) -> Vec<String> {
         if self.granted.is_empty() { vec!["/".to_owned()] } else { self.granted.clone() }
     }
@@ -46,7 +46,7 @@ impl Tree {
         self.files.keys().chain(&self.folders).chain(&self.granted)
     }
 
-    /// A folder that has to be there.
+    /// Checks that a folder exists.
     pub(crate) fn folder(&self, path: &str) -> Result<(), ErrorCode> {
         match self.stat(path)?.0 {
             DescriptorType::Directory => Ok(()),
@@ -54,7 +54,7 @@ impl Tree {
         }
     }
 
-    /// A file that has to be there, or is created in a folder that is there.
+    /// Checks that a file exists, or creates it in an existing folder.
     pub(crate) fn open(&mut self, path: &str, create: bool, truncate: bool) -> Result<(), ErrorCode> {
         if self.is_folder(path) {
             return Err(ErrorCode::IsDirectory);
@@ -79,7 +79,7 @@ impl Tree {
         }
     }
 
-    /// The entries of a folder in the order of their names, as the host gives them.
+    /// Returns the entries of a folder in the order of their names, as the host does.
     pub(crate) fn entries(&self, path: &str) -> Result<BTreeMap<String, DescriptorType>, ErrorCode> {
         self.folder(path)?;
         let prefix = with_slash(path);
@@ -109,7 +109,7 @@ impl Tree {
             return Err(ErrorCode::IsDirectory);
         }
         self.files.remove(path).map(|_| ()).ok_or(ErrorCode::NoEntry)?;
-        // The folder stays where nothing is in it any more.
+        // The folder remains if it is empty now.
         self.folders.insert(parent(path).to_owned());
         Ok(())
     }

@@ -1,11 +1,11 @@
-//! Which calls of tools are performed, and questions to a person about the others.
+//! Approval of tool calls: rules, and questions to a person.
 
 use graph_sdk::model::ToolCall;
 use graph_sdk::prelude::*;
 
 use crate::settings::{Settings, ToolSettings};
 
-/// What a person can answer with one word.
+/// Answers of a person that consist of one word.
 const CHOICES: [&str; 4] = ["allow", "deny", "edit", "abort"];
 
 /// A rule about calls of tools.
@@ -30,18 +30,18 @@ enum Verdict {
     Deny,
 }
 
-/// What is done about a call.
+/// Decision about a call.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Decision {
-    /// It is performed as the model asks.
+    /// The call is performed as the model asks.
     Perform,
-    /// It is performed with the arguments of a person.
+    /// The call is performed with the arguments of a person.
     PerformWith(Value),
-    /// It is refused, for a reason that is the result of the call.
+    /// The call is refused. The reason is the result of the call.
     Refuse(String),
 }
 
-/// What a person answers.
+/// Answer of a person.
 #[derive(Debug, PartialEq)]
 enum Answer {
     Allow,
@@ -51,8 +51,8 @@ enum Answer {
 }
 
 impl Approval {
-    /// Whether it is about an item, whatever version and function of it are called, as the host has it: a rule that names a function is about
-    /// that function, and one that allows a version, about that version. What is refused is refused in every spelling of upper and lower case.
+    /// Reports whether the rule is about an item, in the same way as the host. A rule without a version or a function is about all of them;
+    /// a rule with a function is about that one, and an `allow` rule with a version about that one. Other rules ignore versions and case.
     fn covers(&self, item: &str) -> bool {
         let is_strict = self.then != Verdict::Allow;
         let same = |pattern: &str, text: &str| {
@@ -73,7 +73,7 @@ impl Approval {
     }
 }
 
-/// An item's id without its version and its function.
+/// Returns the id of an item without its version and its function.
 pub(crate) fn path_of(item: &str) -> &str {
     item.split(['@', '#']).next().unwrap_or_default()
 }
@@ -86,13 +86,13 @@ fn function_of(item: &str) -> Option<&str> {
     item.split_once('#').map(|(_, function)| function)
 }
 
-/// Whether a person decides about a call.
+/// Reports whether a person decides about a call.
 pub(crate) fn asks(settings: &Settings, tool: &ToolSettings, call: &ToolCall) -> bool {
     verdict(settings, tool, call) == Verdict::Ask
 }
 
-/// What the rules of the thread and those of the agents above say of a call: the strictest verdict counts, and of each list the first rule that
-/// matches. Those above are about items, since the caller that gives a thread its tools gives them their names.
+/// Returns the strictest verdict of all lists of rules about a call: the thread's own, and those of the agents above it. In each list,
+/// the first match counts. The rules from above match items, because the thread that starts another one chooses the names of its tools.
 fn verdict(settings: &Settings, tool: &ToolSettings, call: &ToolCall) -> Verdict {
     let by_name = |rule: &&Approval| matches(&rule.tool, &call.name) || rule.covers(&tool.item);
     let by_item = |rule: &&Approval| rule.covers(&tool.item);
@@ -101,9 +101,9 @@ fn verdict(settings: &Settings, tool: &ToolSettings, call: &ToolCall) -> Verdict
     own.chain(above).flatten().map(|rule| rule.then).max().unwrap_or(Verdict::Allow)
 }
 
-/// Decides about a call, by the rules of the thread and those of the agents above. If a person has to be asked and has not answered yet, the failure is the question.
+/// Decides about a call, by the thread's rules and those from above. If a person has to be asked and has not answered yet, the failure is the question.
 ///
-/// Failures: `invalid-input` for an answer that is none, `denied` if the person ends the task.
+/// Failures: `invalid-input` for an invalid answer, `denied` if the person ends the task.
 pub(crate) fn decide(
     settings: &Settings,
     tool: &ToolSettings,
@@ -118,7 +118,7 @@ pub(crate) fn decide(
 }
 
 fn ask(tool: &ToolSettings, call: &ToolCall, ctx: &Context) -> Result<Decision, Failure> {
-    // A name that is not made of the item's id may say something else than the item does.
+    // A name that differs from the item's id could suggest another item.
     let called = if call.name == tool.item.replace('/', "_") {
         format!("`{}`", call.name)
     } else {
@@ -147,7 +147,7 @@ fn ask(tool: &ToolSettings, call: &ToolCall, ctx: &Context) -> Result<Decision, 
     }
 }
 
-/// Asks for the arguments, after a bare `edit`.
+/// Asks for the arguments, after the answer `edit` without any.
 fn edit(call: &ToolCall, ctx: &Context) -> Result<Decision, Failure> {
     let answer: Value = ctx.ask(json!({
         "question": format!("With which arguments is `{}` to be called?", call.name),
@@ -196,7 +196,7 @@ impl Answer {
     }
 }
 
-/// An object, or a text that is one: an answer from a prompt may come as text.
+/// Returns an object, or a text that is one as JSON: an answer from a prompt can be a text.
 fn object(answer: &Value) -> Option<Value> {
     let value = match answer {
         Value::String(text) => graph_sdk::serde_json::from_str(text).ok()?,
@@ -205,11 +205,11 @@ fn object(answer: &Value) -> Option<Value> {
     value.is_object().then_some(value)
 }
 
-/// Whether a pattern matches the whole text. It takes time in proportion to the product of their lengths.
+/// Reports whether a pattern matches the whole text, in time proportional to the product of their lengths.
 pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut at, mut from) = (0, 0);
-    // Where the last `*` is, and how much of the text it has taken.
+    // Position of the last `*`, and the number of characters before those that it has matched.
     let mut star = None;
     while from < text.len() {
         match pattern.get(at) {

@@ -1,7 +1,7 @@
-//! Calls of tools that the model has asked for: which are performed, and what the model hears of them.
+//! Tool calls that the model has asked for: the decision which of them are performed, and their results for the model.
 //!
-//! The graph performs them, each as a task of its own, with what the manifest grants the tool and not the agent: a component that calls
-//! another can pass on only what it has itself.
+//! The graph performs each of them as a task of its own, with the grants that the manifest gives to the tool and not to
+//! the agent: a component can only pass on its own grants to one that it calls.
 
 use graph_sdk::model::{Block, Message, ToolCall, ToolResult};
 use graph_sdk::prelude::*;
@@ -27,7 +27,7 @@ pub(crate) struct Plan {
     /// The outputs that the model has returned.
     #[serde(skip)]
     pub(crate) outputs: Option<Value>,
-    /// What is wrong with outputs that the model has tried to return.
+    /// Problems of the outputs that the model has tried to return.
     #[serde(skip)]
     pub(crate) wrong_outputs: Option<String>,
 }
@@ -48,13 +48,13 @@ pub(crate) struct Perform {
 }
 
 impl Perform {
-    /// The call of a hook.
+    /// Creates the call of a hook.
     pub(crate) fn of_hook(name: &str, item: String, arguments: Value) -> Self {
         Self { id: name.to_owned(), item, arguments, edited: false }
     }
 }
 
-/// What the graph has in the place of the result of a call that has failed: `on_item_error: keep_error`.
+/// Value that the graph has instead of the result of a failed call: `on_item_error: keep_error`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Failed {
@@ -62,7 +62,7 @@ struct Failed {
     error: WhyFailed,
 }
 
-/// Why a call has failed.
+/// Reason for the failure of a call.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WhyFailed {
@@ -72,7 +72,7 @@ struct WhyFailed {
     error: String,
 }
 
-/// Whether a person has to be asked about a call of a message.
+/// Reports whether a person has to be asked about a call of a message.
 pub(crate) fn asks_a_person(settings: &Settings, outputs: Option<&Outputs>, asked: &Message) -> bool {
     asked.tool_calls().filter(|call| outputs.is_none() || call.name != RETURN).any(|call| {
         let tool = settings.offered().find(|tool| tool.name() == call.name);
@@ -80,13 +80,13 @@ pub(crate) fn asks_a_person(settings: &Settings, outputs: Option<&Outputs>, aske
     })
 }
 
-/// The results of calls that are not performed because the task has ended.
+/// Returns failed results for all calls of a message that are not performed, because the task has ended.
 pub(crate) fn ended(asked: &Message, why: &str) -> Message {
     let result = |call: &ToolCall| ToolResult { id: call.id.clone(), content: why.to_owned(), failed: true };
     Message::results(asked.tool_calls().map(result).collect::<Vec<_>>())
 }
 
-/// Decides about the calls of a message, in order. Nothing is decided before every question about a call is answered.
+/// Decides about the calls of a message, in order. No call is performed before every question about one is answered.
 ///
 /// Failures: a question that has no answer yet; `invalid-input` for a wrong answer; `denied` if a person ends the task.
 pub(crate) fn plan(
@@ -156,7 +156,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Takes outputs if they fit, and if the model has seen all results before it returns them.
+    /// Accepts outputs if they match, and if the model had the results of all other calls when it returned them.
     fn take_outputs(&mut self, outputs: &Outputs, call: &ToolCall, alone: bool) {
         if !alone {
             let why =
@@ -178,20 +178,20 @@ impl Plan {
         }
     }
 
-    /// Whether one of the calls starts a thread.
+    /// Reports whether one of the calls starts a thread.
     pub(crate) fn starts_threads(&self) -> bool {
         self.perform.iter().any(|call| threads::is_thread(&call.item))
     }
 
-    /// What was used, with the threads that the calls have started.
+    /// Returns the usage, including the threads that the calls have started.
     pub(crate) fn used(&self, used: Used, performed: &[Value]) -> Used {
         let of_threads =
             self.perform.iter().zip(performed).filter(|(call, _)| threads::is_thread(&call.item));
         of_threads.fold(used, |used, (_, given)| threads::with_thread(used, given))
     }
 
-    /// The message with the results of all calls of the last message of a thread, in their order, and with a warning to a model that
-    /// repeats itself `most` times. `performed` are the results of [`Self::perform`], in its order.
+    /// Returns the message with the results of all calls of the last message of a thread, in their order. It has a
+    /// warning if the model repeats itself `most` times. `performed` has the results of [`Self::perform`], in its order.
     ///
     /// Failures: `limit` for a model that continues to repeat itself; `internal` if a call has no result.
     pub(crate) fn results(
@@ -260,7 +260,7 @@ impl Plan {
     }
 }
 
-/// What is wrong with the arguments of a call that are no JSON object, for the model: it can write them again.
+/// Returns the problem of arguments that are not a JSON object. The model can then write them again.
 fn no_object(call: &ToolCall) -> Option<String> {
     let written = match &call.arguments {
         Value::Object(_) => return None,
@@ -277,7 +277,7 @@ fn no_object(call: &ToolCall) -> Option<String> {
     })
 }
 
-/// The text, cut to a number of characters.
+/// Returns the text, cut to a number of characters.
 pub(crate) fn bounded(text: String, most: usize) -> String {
     let Some((end, _)) = text.char_indices().nth(most) else { return text };
     let all = text.chars().count();

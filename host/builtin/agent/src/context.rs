@@ -1,7 +1,7 @@
-//! A conversation that nears the end of the model's window: older messages are replaced by a summary.
+//! Replacement of older messages by a summary when a conversation nears the end of the model's window.
 //!
-//! The replaced messages are no longer part of the state; they remain in the run's signed history, and the record in `chain` says at
-//! which superstep they were replaced.
+//! The replaced messages are no longer part of the state, but they remain in the run's signed history. The record in
+//! `chain` has the superstep at which they were replaced.
 
 use graph_sdk::model::{self, Message, Request, Role};
 use graph_sdk::prelude::*;
@@ -10,26 +10,26 @@ use crate::result::Used;
 use crate::settings::{ContextSettings, Settings};
 use crate::thread;
 
-/// The instructions where the settings have none.
+/// Instructions for a summary, if the settings have none.
 const INSTRUCTIONS: &str = "You are given the older part of a conversation between a user, an assistant and its tools. Write a summary with \
                             which the assistant can continue without having seen it: what the user wants, in their own words where these \
                             matter; what was decided; what the tools have returned that is still needed, with exact names and numbers; \
                             what is done; and what is still to do. Write the summary only.";
 
-/// A conversation with a summary in place of its older messages.
+/// Conversation with a summary instead of its older messages.
 #[derive(Debug)]
 pub(crate) struct Summarised {
-    /// The messages that remain, with the summary first.
+    /// Summary and the remaining messages.
     pub(crate) thread: Vec<Message>,
-    /// What the thread has used, with the call that made the summary.
+    /// Usage of the thread, including the call for the summary.
     pub(crate) used: Used,
-    /// What is recorded of it.
+    /// Record of the summary for the channel `chain`.
     pub(crate) record: Value,
 }
 
-/// Where the older messages end, if the window is nearly full and there are older messages that can be replaced.
+/// Returns the number of older messages to replace, if the window is nearly full and there are messages that can be replaced.
 ///
-/// `context` is what the last call used: tokens of its request and its answer. What was added since is estimated at 4 bytes a token.
+/// `context` is the usage of the last call: tokens of its request and its answer. Messages since then are estimated at 4 bytes a token.
 pub(crate) fn due(settings: &ContextSettings, thread: &[Message], context: u64) -> Option<usize> {
     if context == 0 {
         return None;
@@ -42,7 +42,7 @@ pub(crate) fn due(settings: &ContextSettings, thread: &[Message], context: u64) 
     cut(thread, settings.keep)
 }
 
-/// Whether a number of tokens is a part of the window, or more.
+/// Reports whether a number of tokens has reached a part of the window.
 #[expect(
     clippy::cast_precision_loss,
     reason = "windows are far below 2^53 tokens, and an estimate is compared"
@@ -51,8 +51,8 @@ fn reaches(tokens: u64, window: u64, part: f64) -> bool {
     tokens as f64 >= part * window as f64
 }
 
-/// Where the messages that are kept begin: as many of the newest as fit, but at least the last ones that belong together. A result of
-/// a tool is never separated from its call, and at least two messages are replaced.
+/// Returns the index of the first message that is kept. As many of the newest messages are kept as fit, but at least
+/// those that belong together. A result is never separated from its call, and at least two messages are replaced.
 fn cut(messages: &[Message], keep: u64) -> Option<usize> {
     let mut begin = None;
     let mut bytes = 0;
@@ -68,7 +68,7 @@ fn cut(messages: &[Message], keep: u64) -> Option<usize> {
     begin
 }
 
-/// Makes a summary of the messages before `cut`, with one call of a model.
+/// Summarises the messages before `cut` with one call of a model.
 ///
 /// Failures: those of the call, and `transient` if the model gives no text.
 pub(crate) fn summarise(

@@ -1,7 +1,7 @@
 //! Hooks of a directive: items that its thread calls at events.
 //!
-//! The graph calls them as it calls tools, so that each has what the manifest grants it. What a hook returns is not used, and a hook that
-//! fails changes nothing.
+//! The graph calls hooks like tools, so that each has its own grants from the manifest. The result of a hook is not
+//! used, and a hook that fails changes nothing.
 
 use graph_sdk::prelude::*;
 
@@ -10,19 +10,19 @@ use crate::result::Used;
 use crate::settings::Settings;
 use crate::threads;
 
-/// The thread begins.
+/// Event at the start of the thread.
 pub(crate) const STARTED: &str = "thread_started";
-/// Older messages were replaced by a summary.
+/// Event after older messages were replaced by a summary.
 pub(crate) const CONTEXT: &str = "context_limit_reached";
-/// The model has returned the outputs.
+/// Event after the model has returned the outputs.
 pub(crate) const RETURNED: &str = "directive_return";
-/// The thread has an answer.
+/// Event after the thread has an answer.
 pub(crate) const COMPLETE: &str = "after_complete";
-/// The events at which a thread calls hooks.
+/// Events at which a thread calls hooks.
 const EVENTS: [&str; 4] = [STARTED, CONTEXT, RETURNED, COMPLETE];
-/// The operators of conditions.
+/// Operators of conditions.
 const OPERATORS: [&str; 9] = ["eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "exists"];
-/// How deep conditions may be nested.
+/// Maximum nesting of conditions.
 const DEEPEST: usize = 16;
 
 /// A hook, as the host reads it in a directive.
@@ -56,24 +56,24 @@ pub(crate) struct Due {
 }
 
 impl Due {
-    /// Whether the graph goes to this node after them.
+    /// Reports whether the graph goes to this node after the hooks.
     pub(crate) fn leads_to(&self, node: &str) -> bool {
         self.then == node
     }
 
-    /// Whether one of them starts a thread.
+    /// Reports whether one of the hooks starts a thread.
     pub(crate) fn starts_threads(&self) -> bool {
         self.threads
     }
 
-    /// What was used, with the threads that they have started; `given` is what they have returned.
+    /// Returns the usage, including the threads that the hooks have started. `given` has the results of the hooks.
     pub(crate) fn used(&self, used: Used, given: &[Value]) -> Used {
         let of_threads = self.perform.iter().zip(given).filter(|(hook, _)| threads::is_thread(&hook.item));
         of_threads.fold(used, |used, (_, given)| threads::with_thread(used, given))
     }
 
-    /// The same with threads as those that the model starts: what they are given, and how many there may be. A hook whose thread may not be
-    /// started is left out, with a warning in the log.
+    /// Adds the params that threads get, as if the model had started them. A hook whose thread may not be started is
+    /// left out, with a warning in the log.
     fn with_threads(mut self, settings: &Settings, used: &Used) -> Option<Self> {
         let mut started = 0;
         self.perform.retain_mut(|hook| {
@@ -94,11 +94,11 @@ impl Due {
 }
 
 impl Hook {
-    /// What it calls: the item and its params.
+    /// Returns the item that the hook calls, and its params.
     ///
     /// # Errors
     ///
-    /// Why a thread cannot do that.
+    /// Reason why a thread cannot call it.
     fn call(&self, reads: &Value) -> Result<(String, Value), String> {
         let text = |name: &str| self.action.get(name).and_then(Value::as_str);
         let item = text("item_id").filter(|item| !item.is_empty());
@@ -123,7 +123,7 @@ impl Hook {
         }
     }
 
-    /// Why a thread never calls it.
+    /// Returns the reason why a thread never calls the hook, if there is one.
     fn problem(&self) -> Option<String> {
         if !EVENTS.contains(&self.event.as_str()) {
             return Some(format!(
@@ -153,8 +153,8 @@ fn not_called(hook: &str, why: &str) {
     graph_sdk::host::log(graph_sdk::host::Level::Warn, format!("the hook `{hook}` is not called: {why}"));
 }
 
-/// The hooks to call at these events before the graph goes to the node `then`; `None` if there are none. `used` is what the thread has
-/// used.
+/// Returns the hooks to call at these events before the graph goes to the node `then`; `None` if there are none. `used`
+/// is the usage of the thread.
 pub(crate) fn due(
     settings: &Settings,
     used: &Used,
@@ -182,11 +182,11 @@ fn wanted(hooks: &[Hook], events: &[&str], reads: &Value, then: &str) -> Option<
     (!perform.is_empty()).then(|| Due { event, then: then.to_owned(), perform, threads: false })
 }
 
-/// Whether a condition holds.
+/// Reports whether a condition is true.
 ///
 /// # Errors
 ///
-/// What cannot be decided.
+/// Reason why the condition cannot be evaluated.
 fn holds(condition: &Value, reads: &Value, depth: usize) -> Result<bool, String> {
     if depth > DEEPEST {
         return Err(format!("its condition is nested deeper than {DEEPEST}"));
@@ -232,7 +232,7 @@ fn holds(condition: &Value, reads: &Value, depth: usize) -> Result<bool, String>
     })
 }
 
-/// Whether values are equal; numbers compare as numbers.
+/// Reports whether values are equal; numbers are compared by value.
 fn equal(one: &Value, other: &Value) -> bool {
     match (one.as_f64(), other.as_f64()) {
         #[expect(clippy::float_cmp, reason = "the condition asks for equality")]
@@ -241,7 +241,7 @@ fn equal(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// The value at a path of names and indices; null if it leads nowhere.
+/// Returns the value at a path of names and indices; null if there is none.
 fn at<'v>(reads: &'v Value, path: &str) -> &'v Value {
     let step = |value: &'v Value, name: &str| match value {
         Value::Array(list) => name.parse::<usize>().ok().and_then(|index| list.get(index)),
@@ -250,7 +250,7 @@ fn at<'v>(reads: &'v Value, path: &str) -> &'v Value {
     path.split('.').try_fold(reads, step).unwrap_or(&Value::Null)
 }
 
-/// Params with `${PATH}` replaced. A text that is one template keeps the type of the value. Values are never read as templates.
+/// Replaces `${PATH}` in params. A text that is one template becomes the value itself. Inserted values are never read as templates.
 fn filled_in(params: &Value, reads: &Value) -> Value {
     match params {
         Value::String(text) => filled_in_text(text, reads),

@@ -1,8 +1,8 @@
 //! One step of an agent: asks a model, or decides about the calls of tools that the model has asked for.
 //!
-//! The loop is the graph's (`rye/agent/agent`): each step is a superstep, so that it is stored before the next one starts. In one
-//! activation the component makes at most one call of a model, and none in an activation that asks a person: what was paid for
-//! is never asked again because of a question. The graph performs the calls of tools.
+//! The loop is the graph's (`rye/agent/agent`): each step is a superstep, so that it is stored before the next one
+//! starts. An activation of the component makes at most one call of a model, and none if it asks a person: a question
+//! never causes a paid call to be repeated. The graph performs the calls of tools.
 
 mod approvals;
 mod calls;

@@ -1,4 +1,4 @@
-//! When a conversation ends: the limits of its settings, and the call before the last.
+//! Limits of a conversation, and the detection of the last call before one of them.
 
 use graph_sdk::model::Budget;
 use graph_sdk::prelude::*;
@@ -7,27 +7,27 @@ use crate::result::{Used, in_currency};
 use crate::settings::{Limits, Settings};
 use crate::thread;
 
-/// The next call of the model, as far as it is known.
+/// Estimate of the next call of the model.
 #[derive(Debug)]
 pub(crate) struct Next<'u> {
-    /// How often the model was asked to answer the user's message.
+    /// Number of requests to answer the user's message.
     pub(crate) turns: u64,
-    /// About the bytes of its request.
+    /// Estimated number of bytes of its request.
     pub(crate) request: u64,
-    /// The tokens of the last request and its answer; 0 if they are not known.
+    /// Tokens of the last request and its answer; 0 if they are not known.
     pub(crate) context: u64,
-    /// What the whole thread has used.
+    /// Usage of the whole thread.
     pub(crate) used: &'u Used,
 }
 
 impl Next<'_> {
-    /// Whether it is about the last call that the limits and the budget permit. Another one would have to contain what this one contains
-    /// and its answer, which is taken to be a quarter of that.
+    /// Reports whether it is probably the last call that the limits and the budget permit. Another call would need the
+    /// tokens of this one, and of its answer, which is estimated at a quarter of that.
     pub(crate) fn is_last(&self, settings: &Settings, left: &Budget) -> bool {
         let Self { turns, request, used, .. } = *self;
         let limits = &settings.limits;
         let output = settings.max_output.zip(left.output);
-        // The host sets a token aside for each byte of a request, and charges what the provider counts.
+        // The host reserves a token for each byte of a request, and charges the number that the provider counts.
         let tokens = self.tokens();
         let bound = request.saturating_add(request / 4);
         let price = |tokens: u64| used.price_of(tokens);
@@ -45,19 +45,19 @@ impl Next<'_> {
             || is_short(left.cost, price(tokens), price(bound))
     }
 
-    /// About the tokens that it takes: at least what the last call took.
+    /// Estimates the tokens that the call uses: those of the last call, or a number from the bytes of its request.
     fn tokens(&self) -> u64 {
         let bytes = usize::try_from(self.request).unwrap_or(usize::MAX);
         if self.context > 0 { self.context } else { thread::tokens_of(bytes) }
     }
 }
 
-/// Whether a failure says that a request does not fit into limits of a node, so that it was not sent.
+/// Reports whether a failure states that the request exceeds limits of a node, so that it was not sent.
 pub(crate) fn is_short(failure: &Failure) -> bool {
     failure.details().is_some_and(|details| details["short"].is_object())
 }
 
-/// The failure of a request that does not fit into what strict limits leave, in their words; any other as it is.
+/// Returns the failure of a request that exceeds the rest of strict limits, in the words of the settings. Other failures are unchanged.
 pub(crate) fn explained(failure: Failure, limits: &Limits, used: &Used) -> Failure {
     let Some(short) = failure.details().map(|details| details["short"].clone()).filter(|_| limits.strict)
     else {
@@ -92,7 +92,7 @@ pub(crate) fn explained(failure: Failure, limits: &Limits, used: &Used) -> Failu
     Failure::limit(message)
 }
 
-/// Which limit does not permit another call.
+/// Returns the message about a limit that permits no other call, if there is one.
 pub(crate) fn reached(limits: &Limits, turns: u64, used: &Used) -> Option<String> {
     if turns >= limits.turns {
         let most = limits.turns;
@@ -121,7 +121,7 @@ mod tests {
         graph_sdk::serde_json::from_value(json!({ "message": "a", "limits": limits })).unwrap()
     }
 
-    /// Two calls: 1000 tokens, which have cost 2000 millionths.
+    /// Returns the usage of two calls: 1000 tokens at a cost of 2000 millionths.
     fn used() -> Used {
         let usage = Usage { input: 450, output: 50, cost: 1000, ..Usage::default() };
         Used::default().with_turn().with(&usage).with_turn().with(&usage)
@@ -134,11 +134,11 @@ mod tests {
         let any = Budget::default();
         let is_last = |limits: Value, left: &Budget| next.is_last(&settings(&limits), left);
         assert!(!is_last(json!({}), &any));
-        // What it takes, and what another one takes.
+        // The limit has to suffice for this call and for another one.
         assert!(is_last(json!({ "tokens": 1999 }), &any) && !is_last(json!({ "tokens": 2000 }), &any));
         assert!(is_last(json!({ "spend": 0.003_999 }), &any) && !is_last(json!({ "spend": 0.004 }), &any));
         assert!(is_last(json!({ "turns": 3 }), &any) && !is_last(json!({ "turns": 4 }), &any));
-        // The host sets aside more: 2500 tokens for the next one.
+        // The host reserves more: 2500 tokens for the next call.
         let input = |input| Budget { input: Some(input), ..Budget::default() };
         assert!(is_last(json!({}), &input(2999)) && !is_last(json!({}), &input(3000)));
         let cost = |cost| Budget { cost: Some(cost), ..Budget::default() };

@@ -1,27 +1,27 @@
-//! Calls that are repeated without an effect.
+//! Detection of calls that are repeated without an effect.
 
 use graph_sdk::model::{Message, ToolCall, ToolResult};
 
-/// What repeated calls lead to.
+/// Result of the detection.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Repeated {
-    /// There are not too many.
+    /// The calls were not repeated too often.
     No,
-    /// The model is to be warned: that many calls in a row had the same arguments and results.
+    /// The model has to be warned: this number of calls in a row had the same arguments and results.
     Warn(usize),
     /// The model was warned and has continued.
     Stop(usize),
 }
 
-/// A call with its result. The id of the call differs each time.
+/// A call with its result, without the call's id, which differs each time.
 type Performed<'m> = (&'m str, String, &'m str, bool);
-/// The calls of one message.
+/// Calls of one message.
 type Round<'m> = Vec<Performed<'m>>;
 
 /// Compares the calls of a conversation whose last message is an assistant's with calls; `results` are those of these calls.
 ///
-/// Calls are the same if tool, arguments, result and failure are. They are counted one by one, and by message, for a model that asks for
-/// the same set of calls again and again. Only the newest rounds are read, as far as they repeat each other: a conversation is long.
+/// Calls are the same if their tool, arguments, result and failure are. They are counted singly and by message, because a model
+/// can repeat a set of calls. Only the newest rounds that repeat each other are read, because a conversation can be long.
 pub(crate) fn repeated(thread: &[Message], results: &Message, limit: usize) -> Repeated {
     let rounds = newest(thread, results);
     let Some((_, earlier)) = rounds.split_first() else { return Repeated::No };
@@ -35,7 +35,7 @@ pub(crate) fn repeated(thread: &[Message], results: &Message, limit: usize) -> R
     }
 }
 
-/// The newest rounds, the newest first: that of `results`, and the earlier ones back to the first that continues none.
+/// Returns the newest rounds, the newest first: that of `results`, and earlier ones up to the first that is not repeated.
 fn newest<'m>(thread: &'m [Message], results: &'m Message) -> Vec<Round<'m>> {
     let pairs = thread.windows(2).rev().map(|pair| (&pair[0], &pair[1]));
     let pairs = thread.last().map(|asked| (asked, results)).into_iter().chain(pairs);
@@ -50,7 +50,7 @@ fn newest<'m>(thread: &'m [Message], results: &'m Message) -> Vec<Round<'m>> {
     newest
 }
 
-/// The calls of a message with their results, which the next message has.
+/// Returns the calls of a message with their results, which are in the next message.
 fn round<'m>(asked: &'m Message, answered: &'m Message) -> Round<'m> {
     let performed = |call: &'m ToolCall| {
         let result = answered.tool_results().find(|result| result.id == call.id)?;
@@ -60,12 +60,12 @@ fn round<'m>(asked: &'m Message, answered: &'m Message) -> Round<'m> {
     asked.tool_calls().filter_map(performed).collect()
 }
 
-/// Whether the newer round may count together with the older one: they are equal, or the calls next to each other are.
+/// Reports whether two consecutive rounds can repeat each other: they are equal, or the last call of the older one equals the newer one's first.
 fn continues(older: &Round<'_>, newer: &Round<'_>) -> bool {
     older == newer || older.last() == newer.first()
 }
 
-/// How many of the newest calls are the same, one by one or by message, whichever is more.
+/// Returns the number of newest calls that are the same, singly or by message, whichever is more.
 fn in_a_row(newest_first: &[Round<'_>]) -> usize {
     let messages = trailing(newest_first.iter());
     let calls = trailing(newest_first.iter().flat_map(|round| round.iter().rev()));
@@ -85,7 +85,7 @@ mod tests {
     use graph_sdk::model::Response;
     use graph_sdk::serde_json::json;
 
-    /// Messages with these calls; each is a name with its result, which is its argument, too.
+    /// Returns messages with these calls. Each call has a tool's name and its argument, which is also its result.
     fn thread(messages: &[&[(&str, &str)]]) -> Vec<Message> {
         let mut thread = vec![Message::user("go")];
         for calls in messages {
@@ -119,7 +119,7 @@ mod tests {
             (vec![&a, &a, &a, &b], 3, Repeated::No),
             (vec![&both, &both, &both], 3, Repeated::Warn(3)),
             (vec![&both, &both, &both, &both], 3, Repeated::Stop(4)),
-            // The model has to be warned before.
+            // The model has to be warned before it is stopped.
             (vec![&many], 3, Repeated::Warn(4)),
             (vec![&many, &a], 3, Repeated::Stop(5)),
         ] {

@@ -1,4 +1,4 @@
-//! Typed outputs: what the model returns with the tool `directive_return`.
+//! Typed outputs, which the model returns with the tool `directive_return`.
 
 use graph_sdk::model::Tool;
 use graph_sdk::prelude::*;
@@ -6,10 +6,10 @@ use graph_sdk::prelude::*;
 use crate::schema;
 use crate::settings::{OF_TOOL, wrong};
 
-/// The name of the tool with which the model returns the outputs.
+/// Name of the tool with which the model returns the outputs.
 pub(crate) const RETURN: &str = "directive_return";
 
-/// Names of types that declarations use in addition to those of JSON Schema.
+/// Names of types in declarations, in addition to those of JSON Schema.
 const OTHER_NAMES: [(&str, &str); 6] = [
     ("text", "string"),
     ("int", "integer"),
@@ -19,13 +19,13 @@ const OTHER_NAMES: [(&str, &str); 6] = [
     ("dict", "object"),
 ];
 
-/// The declared outputs of a task.
+/// Declared outputs of a task.
 #[derive(Debug)]
 pub(crate) struct Outputs {
     schema: Value,
 }
 
-/// One output.
+/// Declaration of one output.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Output {
@@ -77,19 +77,19 @@ impl Outputs {
         Ok(Self { schema })
     }
 
-    /// The tool with which the model returns them.
+    /// Returns the tool with which the model returns the outputs.
     pub(crate) fn tool(&self) -> Tool {
         let description =
             "Ends the task and returns its outputs. Call it alone, once everything else is done.";
         Tool::new(RETURN, description, self.schema.clone())
     }
 
-    /// About the bytes of that tool in a request.
+    /// Estimates the number of bytes of that tool in a request.
     pub(crate) fn size(&self) -> usize {
         self.schema.to_string().len() + OF_TOOL
     }
 
-    /// What is wrong with the arguments of a call.
+    /// Returns the problems of the arguments of a call.
     pub(crate) fn problems(&self, arguments: &Value) -> Vec<String> {
         schema::problems(&self.schema, arguments)
     }

@@ -1,4 +1,4 @@
-//! What an agent has used, and what it gives.
+//! Usage and result of an agent.
 
 use graph_sdk::model::{Message, Usage};
 use graph_sdk::prelude::*;
@@ -31,7 +31,7 @@ pub(crate) struct Left {
 }
 
 impl Left {
-    /// What is left after this use; none unless the limits are strict and there are some.
+    /// Returns the rest of the limits after this usage; `None` unless the limits are strict and there are some.
     pub(crate) fn of(limits: &Limits, used: &Used) -> Option<Self> {
         let tokens = limits.tokens.map(|most| most.saturating_sub(used.tokens()));
         let spend = limits.spend.map(|most| in_currency(used.left_of(most)));
@@ -49,37 +49,37 @@ pub struct Lost {
     cost: f64,
 }
 
-/// What an agent gives.
+/// Result of an agent.
 #[derive(Debug, Serialize)]
 pub(crate) struct Answer<'a> {
-    /// `completed`; with `tell_failures`, also `error` and `cancelled`.
+    /// Status: `completed`; with `tell_failures`, also `error` and `cancelled`.
     pub(crate) status: &'static str,
-    /// Why the task has not been completed: the category of the failure.
+    /// Category of the failure, if the task was not completed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) category: Option<&'static str>,
-    /// And its message.
+    /// Message of that failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
-    /// What the model said last.
+    /// Last text of the model.
     pub(crate) text: &'a str,
-    /// The typed outputs, if they were declared.
+    /// Typed outputs, if they were declared.
     pub(crate) outputs: Option<&'a Value>,
-    /// How often the model was asked to answer the user's last message.
+    /// Number of requests to answer the user's last message.
     pub(crate) turns: u64,
-    /// What the whole thread has used.
+    /// Usage of the whole thread.
     pub(crate) cost: Value,
-    /// How many messages the thread has.
+    /// Number of messages of the thread.
     pub(crate) thread_length: usize,
-    /// The last call was made without tools, because a limit was near.
+    /// True if the last call was made without tools, because a limit was near.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) finished_early: bool,
-    /// The text ends at the most tokens of an answer.
+    /// True if the text has reached the maximum number of tokens of an answer.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) truncated: bool,
-    /// How often older messages have been replaced by a summary.
+    /// Number of times that older messages were replaced by a summary.
     #[serde(skip_serializing_if = "is_none")]
     pub(crate) summaries: u64,
-    /// The conversation, for a run that continues it.
+    /// Conversation, for a run that continues it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) history: Option<History>,
 }
@@ -102,7 +102,7 @@ pub struct History {
 }
 
 impl Used {
-    /// With another call.
+    /// Adds the usage of another call.
     pub(crate) fn with(self, usage: &Usage) -> Self {
         Self {
             input_tokens: self.input_tokens.saturating_add(usage.input),
@@ -112,50 +112,50 @@ impl Used {
         }
     }
 
-    /// With a thread that the model has started; `spend` is in the manifest's currency.
+    /// Adds a thread that the model has started; `spend` is in the manifest's currency.
     pub(crate) fn with_thread(self, input: u64, output: u64, spend: f64) -> Self {
         let usage = Usage { input, output, cached: 0, reasoning: 0, cost: millionths(spend) };
         Self { spawns: self.spawns.saturating_add(1), ..self.with(&usage) }
     }
 
-    /// With what an attempt has used that left no conversation.
+    /// Adds the usage of an attempt that left no conversation.
     pub(crate) fn with_lost(self, lost: &Lost) -> Self {
         let Lost { calls, input_tokens: input, output_tokens: output, cost } = *lost;
         let usage = Usage { input, output, cached: 0, reasoning: 0, cost: millionths(cost) };
         Self { turns: self.turns.saturating_add(calls), ..self.with(&usage) }
     }
 
-    /// With another turn.
+    /// Adds another turn.
     pub(crate) fn with_turn(self) -> Self {
         Self { turns: self.turns.saturating_add(1), ..self }
     }
 
-    /// Tokens of requests and answers.
+    /// Returns the number of tokens of requests and answers.
     pub(crate) fn tokens(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
     }
 
-    /// The cost in the manifest's currency.
+    /// Returns the cost in the manifest's currency.
     pub(crate) fn spend(&self) -> f64 {
         in_currency(self.cost)
     }
 
-    /// What an amount of tokens costs, by what those have cost that were used.
+    /// Estimates the cost of a number of tokens in millionths, from the cost of the used ones.
     pub(crate) fn price_of(&self, tokens: u64) -> u64 {
         self.cost.saturating_mul(tokens).checked_div(self.tokens()).unwrap_or(0)
     }
 
-    /// The cost with another amount, in millionths.
+    /// Returns the cost with another amount, in millionths.
     pub(crate) fn cost_with(&self, more: u64) -> u64 {
         self.cost.saturating_add(more)
     }
 
-    /// What is left of a spend in the manifest's currency, in millionths.
+    /// Returns the rest of a spend that is in the manifest's currency, in millionths.
     pub(crate) fn left_of(&self, spend: f64) -> u64 {
         millionths(spend).saturating_sub(self.cost)
     }
 
-    /// As people read it: the cost in the manifest's currency.
+    /// Returns the usage for people, with the cost in the manifest's currency.
     pub(crate) fn shown(&self) -> Value {
         let Self { turns, input_tokens, output_tokens, .. } = *self;
         let spend = self.spend();
@@ -163,13 +163,13 @@ impl Used {
     }
 }
 
-/// Millionths as an amount of the manifest's currency.
+/// Converts millionths to an amount of the manifest's currency.
 pub(crate) fn in_currency(millionths: u64) -> f64 {
-    // Through text, which rounds once: 20000 millionths are 0.02.
+    // The conversion through text rounds only once: 20000 millionths are 0.02.
     format!("{}.{:06}", millionths / 1_000_000, millionths % 1_000_000).parse().unwrap_or_default()
 }
 
-/// An amount of the manifest's currency in millionths.
+/// Converts an amount of the manifest's currency to millionths.
 fn millionths(spend: f64) -> u64 {
     format!("{:.0}", (spend.max(0.0) * 1e6).min(1e18)).parse().unwrap_or(0)
 }

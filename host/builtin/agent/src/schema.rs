@@ -1,20 +1,20 @@
-//! As much of JSON Schema as typed outputs need. A keyword that is not checked is refused, not ignored.
+//! Subset of JSON Schema for typed outputs. A keyword that is not checked is refused, not ignored.
 
 use graph_sdk::prelude::*;
 
 use crate::settings::wrong;
 
-/// How deep a schema may be nested.
+/// Maximum nesting of a schema.
 const DEEPEST: usize = 16;
-/// How many problems are listed.
+/// Maximum number of listed problems.
 const LISTED: usize = 10;
-/// The names of types.
+/// Names of types.
 const TYPES: [&str; 7] = ["string", "integer", "number", "boolean", "array", "object", "null"];
-/// Keywords that say something to people and to the model only.
+/// Keywords that only inform people and the model.
 const ANNOTATIONS: [&str; 8] =
     ["$schema", "$comment", "title", "description", "default", "examples", "format", "deprecated"];
 
-/// Checks that a schema has no keywords but those that [`problems`] checks.
+/// Checks that a schema has only keywords that [`problems`] checks.
 ///
 /// Failures: `invalid-input` that names the place in the settings.
 pub(crate) fn check(schema: &Value, path: &str, depth: usize) -> Result<(), Failure> {
@@ -70,7 +70,7 @@ fn check_types(types: &Value, place: &str) -> Result<(), Failure> {
     if known { Ok(()) } else { wrong(place, format_args!("is no type: {} are", TYPES.join(", "))) }
 }
 
-/// What is wrong with a value: at most ten problems, each with its path in the value.
+/// Returns the problems of a value: at most ten, each with its path in the value.
 pub(crate) fn problems(schema: &Value, value: &Value) -> Vec<String> {
     let mut found = Vec::new();
     find(schema, value, "", &mut found);
@@ -191,7 +191,7 @@ fn type_of(value: &Value) -> &'static str {
     }
 }
 
-/// Equal, numbers by their value: 1 is 1.0.
+/// Reports whether two values are equal; numbers are compared by value: 1 equals 1.0.
 fn equal(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => one == other || one.as_f64() == other.as_f64(),

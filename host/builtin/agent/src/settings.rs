@@ -1,4 +1,4 @@
-//! What the user of an agent sets.
+//! Settings of an agent.
 
 use std::collections::BTreeSet;
 
@@ -13,17 +13,17 @@ use crate::outputs::{Outputs, RETURN};
 use crate::result::{History, Lost};
 use crate::threads::{self, Parent};
 
-/// The largest number of turns: what the graph's supersteps suffice for.
+/// Maximum number of turns, for which the supersteps of the graph suffice.
 const MOST_TURNS: u64 = 400;
-/// The most tools of a request.
+/// Maximum number of tools of a request.
 const MOST_TOOLS: usize = 127;
-/// Inputs of the graph that are about its run.
+/// Inputs of the graph that concern its run.
 const ABOUT_THE_RUN: [&str; 2] = ["capabilities", "depth"];
-/// The longest name of a tool, in bytes.
+/// Maximum length of a tool's name, in bytes.
 const LONGEST_NAME: usize = 64;
-/// About the bytes of a request without its conversation and its tools.
+/// Estimated number of bytes of a request without its conversation and its tools.
 const OF_REQUEST: usize = 150;
-/// About the bytes that a request has for each tool besides its name, its description and its schema.
+/// Estimated number of bytes of a tool in a request, in addition to its name, description and schema.
 pub(crate) const OF_TOOL: usize = 80;
 
 /// The settings of an agent.
@@ -208,11 +208,11 @@ const fn kept() -> u64 {
     16_000
 }
 
-/// Reads settings in which null stands for what is left out, as it does where a graph passes on what it does not have.
+/// Reads settings. A null is treated as a missing setting, because a graph passes null for an input that it does not have.
 pub(crate) fn without_nulls<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Settings, D::Error> {
     let mut settings = Value::deserialize(deserializer)?;
     if let Value::Object(inputs) = &mut settings {
-        // What an input says about the run is the host's.
+        // Inputs that concern the run are read by the host.
         inputs.retain(|name, _| !ABOUT_THE_RUN.contains(&name.as_str()));
     }
     for path in ["", "/limits", "/context", "/context/summary", "/parent"] {
@@ -226,13 +226,13 @@ pub(crate) fn without_nulls<'de, D: Deserializer<'de>>(deserializer: D) -> Resul
 }
 
 impl Settings {
-    /// The rules about calls of the thread, and those that were passed on among its params.
+    /// Returns the rules of the thread about calls, and those that were passed on among its params.
     pub(crate) fn own_approvals(&self) -> impl Iterator<Item = &[Approval]> {
         let passed_on = self.parent.approvals.iter().map(Vec::as_slice);
         std::iter::once(self.approvals.as_slice()).chain(passed_on)
     }
 
-    /// Checks what their types alone do not say, and reads the outputs.
+    /// Checks rules that the types do not express, and reads the outputs.
     ///
     /// Failures: `invalid-input` that names the setting.
     pub(crate) fn check(&self) -> Result<Option<Outputs>, Failure> {
@@ -282,7 +282,7 @@ impl Settings {
         self.outputs.as_ref().filter(|outputs| !is_nothing(outputs)).map(Outputs::read).transpose()
     }
 
-    /// About the bytes that each request has besides the conversation and the tool for the outputs.
+    /// Estimates the number of bytes of a request, without the conversation and the tool for the outputs.
     pub(crate) fn size_of_requests(&self) -> usize {
         let tool = |tool: &ToolSettings| {
             tool.name().len() + tool.description.len() + tool.parameters.to_string().len() + OF_TOOL
@@ -290,7 +290,7 @@ impl Settings {
         OF_REQUEST + self.system.as_ref().map_or(0, String::len) + self.offered().map(tool).sum::<usize>()
     }
 
-    /// The tools that the model is offered.
+    /// Returns the tools that the model is offered.
     pub(crate) fn offered(&self) -> impl Iterator<Item = &ToolSettings> {
         let is_permitted = |tool: &&ToolSettings| {
             let name = format!("execute.tool.{}", path_of(&tool.item).replace('/', "."));
@@ -301,7 +301,7 @@ impl Settings {
         self.tools.iter().filter(is_permitted)
     }
 
-    /// The model that is asked: the first that is granted if the settings name none.
+    /// Returns the model to ask: the first granted one if the settings name none.
     ///
     /// Failures: `denied` if none is granted.
     pub(crate) fn model(&self) -> Result<String, Failure> {
@@ -376,7 +376,7 @@ impl Said {
         }
     }
 
-    /// The user's message with it.
+    /// Returns the message of the user with this content.
     pub(crate) fn message(&self) -> Message {
         match self {
             Self::Text(text) => Message::user(text),
@@ -386,7 +386,7 @@ impl Said {
 }
 
 impl ToolSettings {
-    /// The name that the model sees.
+    /// Returns the name that the model sees.
     pub(crate) fn name(&self) -> String {
         self.name.clone().unwrap_or_else(|| self.item.replace('/', "_"))
     }
@@ -412,7 +412,7 @@ impl ContextSettings {
     }
 }
 
-/// The failure of a wrong setting.
+/// Returns the failure of a wrong setting.
 pub(crate) fn wrong<T>(path: impl std::fmt::Display, rule: impl std::fmt::Display) -> Result<T, Failure> {
     Err(Failure::invalid_input(format_args!("settings.{path}: {rule}")))
 }

@@ -1,7 +1,7 @@
-//! Threads inside threads: what a thread passes on to one that its model starts, and how it counts it.
+//! Threads that are started by another thread: the data that it passes to them, and their usage.
 //!
-//! What the thread inside may dispatch is narrowed by the host, because it is a child run, and so are the rules about calls of items. The rest goes along in `parent` among its
-//! params: the model cannot write it, and it can only narrow.
+//! The host restricts the dispatches of such a thread, because it is a child run, and passes on the rules about calls of
+//! items. All other limits are in `parent` of its params. The model cannot write `parent`, which can only restrict the thread.
 
 use graph_sdk::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::approvals::{Approval, path_of};
 use crate::result::Used;
 use crate::settings::{Limits, Settings};
 
-/// The item that carries out a directive as a thread.
+/// Item that runs a directive as a thread.
 pub(crate) const THREAD: &str = "rye/agent/threads/thread_directive";
 
 /// What the thread above has passed on.
@@ -28,12 +28,12 @@ pub struct Parent {
     pub(crate) approvals: Vec<Vec<Approval>>,
 }
 
-/// Whether an item starts a thread.
+/// Reports whether an item starts a thread.
 pub(crate) fn is_thread(item: &str) -> bool {
     path_of(item) == THREAD
 }
 
-/// The limits of a thread, with those of the thread above: the smaller figure counts.
+/// Applies the limits of the parent thread: the smaller one of each counts.
 pub(crate) fn narrow(limits: &mut Limits, parent: &Parent) {
     let smaller = |own: Option<u64>, other: Option<u64>| own.into_iter().chain(other).min();
     limits.depth = smaller(limits.depth, parent.depth);
@@ -41,7 +41,7 @@ pub(crate) fn narrow(limits: &mut Limits, parent: &Parent) {
     limits.spend = limits.spend.into_iter().chain(parent.spend).reduce(f64::min);
 }
 
-/// Why a model may not start another thread; `planned` are those that the same message has started already.
+/// Returns the reason why the model may not start another thread. `planned` is the number of threads that the same message starts before it.
 pub(crate) fn refusal(settings: &Settings, used: &Used, planned: usize) -> Option<String> {
     if settings.limits.depth == Some(0) {
         return Some("no thread may be started here: `depth` among the limits leaves no level".to_owned());
@@ -51,7 +51,7 @@ pub(crate) fn refusal(settings: &Settings, used: &Used, planned: usize) -> Optio
         .then(|| format!("no more threads may be started: `spawns` among the limits is {most}"))
 }
 
-/// The params of a thread that the model starts: with `parent`, and with the tools of this thread unless the model names some.
+/// Returns the params of a thread that the model starts. They have `parent`, and the tools of this thread unless the model names some.
 pub(crate) fn passed_on(settings: &Settings, used: &Used, arguments: &Value) -> Value {
     let mut params = arguments.as_object().cloned().unwrap_or_default();
     if params.get("tools").is_none_or(Value::is_null) {
@@ -70,7 +70,7 @@ pub(crate) fn passed_on(settings: &Settings, used: &Used, arguments: &Value) -> 
     Value::Object(params)
 }
 
-/// What a thread has used with one that it has started; `given` is what that has returned, null if it has failed.
+/// Adds the usage of a started thread. `given` is the result of that thread, null if it has failed.
 pub(crate) fn with_thread(used: Used, given: &Value) -> Used {
     let tokens = |name: &str| given["cost"][name].as_u64().unwrap_or(0);
     used.with_thread(

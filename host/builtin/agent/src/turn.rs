@@ -1,4 +1,4 @@
-//! What one activation does.
+//! Work of one activation.
 
 use graph_sdk::model::{self, Message, Request, Response, Role, StopReason, Tool, ToolChoice};
 use graph_sdk::prelude::*;
@@ -11,22 +11,22 @@ use crate::result::{Answer, History, Left, Used};
 use crate::settings::{Said, Settings};
 use crate::{calls, context, hooks, settings, thread};
 
-/// The graph's node that dispatches this item.
+/// Node of the graph that dispatches this item.
 const TURN: &str = "turn";
-/// The graph's node that performs calls of tools.
+/// Node of the graph that performs tool calls.
 const CALL: &str = "call";
-/// The graph's node that calls hooks.
+/// Node of the graph that calls hooks.
 const HOOK: &str = "hook";
-/// The graph's node that returns the answer.
+/// Node of the graph that returns the answer.
 const DONE: &str = "done";
-/// Asks for the typed outputs.
+/// Message that asks for the typed outputs.
 const REMINDER: &str = "The task has typed outputs: return them with the tool `directive_return`.";
-/// Asks for an answer, in the last call.
+/// Message that asks for an answer, in the last call.
 const FINISH: &str = "This is the last call that is possible: answer now with what is known, without tools.";
-/// Asks for the typed outputs, in the last call.
+/// Message that asks for the typed outputs, in the last call.
 const FINISH_WITH_OUTPUTS: &str = "This is the last call that is possible: return the outputs now with the tool `directive_return`, from what is known.";
 
-/// Whether a failure says that one call without tools is left.
+/// Reports whether a failure states that the budget is left for one call without tools.
 fn keeps_a_last_call(failure: &Failure) -> bool {
     failure.category() == Some(Category::Limit)
         && failure.details().is_some_and(|details| details["finish"] == Value::Bool(true))
@@ -93,7 +93,7 @@ enum Phase {
     Finishing,
 }
 
-/// Does one step: a call of the model, a summary, or the decision about the calls of tools that the model has asked for.
+/// Performs one step: a call of the model, a summary, or the decision about the tool calls that the model has asked for.
 ///
 /// Failures: `invalid-input` for wrong settings and where there is nothing to answer; `limit` at the limit of turns and for a model that
 /// repeats itself; `permanent` for a model that refuses to answer or returns no outputs; those of calls of models.
@@ -104,7 +104,7 @@ pub(crate) fn run(params: Params, ctx: &Context) -> Result<Command, Failure> {
         && !plan.counted
     {
         params.used = plan.used(params.used, performed);
-        // What the threads have used is taken off before the model is asked again.
+        // The usage of the threads is subtracted before the model is asked again.
         if params.settings.limits.strict && plan.starts_threads() {
             plan.counted = true;
             let command = Command::new().write("calls", json!(plan));
@@ -113,7 +113,7 @@ pub(crate) fn run(params: Params, ctx: &Context) -> Result<Command, Failure> {
     }
     if let (Some(due), Some(given)) = (&params.hooks, &params.hooked) {
         params.used = due.used(params.used, given);
-        // As above. After the last hooks, nothing is asked any more.
+        // See above. After the last hooks, the model is not asked again.
         if params.settings.limits.strict && due.starts_threads() && !due.leads_to(DONE) {
             let command = Command::new().write("hooked", Value::Null);
             return Ok(accounted(command, &params.settings, &params.used).goto(TURN));
@@ -124,7 +124,7 @@ pub(crate) fn run(params: Params, ctx: &Context) -> Result<Command, Failure> {
     Ok(if are_counted { command.write("hooked", Value::Null) } else { command })
 }
 
-/// The command with what was used, and what is left for the next activation.
+/// Adds the usage to a command, and the rest of the limits for the next activation.
 fn accounted(command: Command, settings: &Settings, used: &Used) -> Command {
     let command = command.write("used", json!(used));
     match Left::of(&settings.limits, used) {
@@ -133,19 +133,19 @@ fn accounted(command: Command, settings: &Settings, used: &Used) -> Command {
     }
 }
 
-/// How a task ends.
+/// End of a task.
 struct End<'o> {
     text: String,
     outputs: Option<&'o Value>,
-    /// A limit was near.
+    /// True if a limit was near.
     early: bool,
-    /// The text ends at the most tokens of an answer.
+    /// True if the text has reached the maximum number of tokens of an answer.
     truncated: bool,
-    /// Why the task has not been completed: the status, the category and the message.
+    /// Status, category and message of the failure, if the task was not completed.
     failure: Option<(&'static str, &'static str, String)>,
 }
 
-/// What an activation has changed.
+/// Changes by an activation.
 struct Step {
     /// Messages that are not in the thread yet.
     added: Vec<Message>,
@@ -173,7 +173,7 @@ impl Turn<'_> {
         match (thread.last().filter(|last| last.tool_calls().next().is_some()), calls, results) {
             (None, ..) => self.ask_model(None).or_else(|failure| self.tell(failure, None)),
             (Some(asked), Some(plan), Some(performed)) => {
-                // What a user says meanwhile is a reason to go another way.
+                // A new message of the user is a reason for the model to change its course.
                 let most = if self.said().is_some() { usize::MAX } else { settings.limits.repeats };
                 let results = match plan.results(settings, thread, performed, most) {
                     Ok(results) => results,
@@ -192,8 +192,8 @@ impl Turn<'_> {
         }
     }
 
-    /// What precedes the first call of the model: a conversation that is continued becomes the thread, what is left of the limits is
-    /// written, and hooks are called.
+    /// Performs the steps before the first call of the model: continues a conversation from `history`, writes the rest
+    /// of the limits, and calls hooks.
     fn begin(&self) -> Option<Command> {
         let Params { settings, thread, hooks, used, left, .. } = &self.params;
         let is_new = thread.is_empty() && *used == Used::default();
@@ -220,7 +220,7 @@ impl Turn<'_> {
         Some(Command::new().write("hooks", json!(due)).goto(HOOK))
     }
 
-    /// The answer again, once its hooks have started threads: with what these have used.
+    /// Returns the answer again with a new usage, once its hooks have started threads.
     fn close(&self) -> Option<Command> {
         let Params { hooks, hooked, answer, used, .. } = &self.params;
         if hooked.is_none() || !hooks.as_ref().is_some_and(|due| due.leads_to(DONE)) {
@@ -234,7 +234,7 @@ impl Turn<'_> {
         Some(Command::new().write("answer", answer).write("used", json!(used)).goto(DONE))
     }
 
-    /// What hooks read, besides the event.
+    /// Returns the values that hooks read, except for the event.
     fn read_by_hooks(&self, used: &Used) -> Value {
         let Params { settings, turns, summaries, .. } = &self.params;
         let mut reads = settings.hooks_read.clone();
@@ -244,8 +244,8 @@ impl Turn<'_> {
         Value::Object(reads)
     }
 
-    /// Ends the task with an answer that says why it has failed, if the settings want that. A question stays one. `added` are the results of
-    /// the last calls; what the user has said since is kept for the next message.
+    /// Ends the task with an answer that has the failure, if the settings ask for that. A question remains a question. `added`
+    /// are the results of the last calls. A new message of the user is kept for a run that continues the conversation.
     fn tell(&self, failure: Failure, added: Option<Message>) -> Result<Command, Failure> {
         let Params { turns, used, .. } = &self.params;
         let added: Vec<Message> = added
@@ -255,7 +255,7 @@ impl Turn<'_> {
         self.end_with(failure, &added, *turns, used)
     }
 
-    /// The same for a failure that follows from an answer, which is paid.
+    /// Ends the task in the same way, for a failure that follows from an answer, which has used budget.
     fn end_with(
         &self,
         failure: Failure,
@@ -285,17 +285,17 @@ impl Turn<'_> {
         Ok(command.write("calls", Value::Null).write("results", Value::Null))
     }
 
-    /// What the user says, if it is not in the thread yet.
+    /// Returns the message of the user, if it is not in the thread yet.
     fn said(&self) -> Option<&Said> {
         self.params.settings.message.as_ref().filter(|said| Some(*said) != self.params.heard.as_ref())
     }
 
-    /// Whether the thread ends with another message: what could not be answered when it was said first is in the thread already.
+    /// Reports whether the thread does not end with this message. It does if the message was added before, and could not be answered then.
     fn is_new(&self, said: &Message) -> bool {
         self.params.thread.last() != Some(said)
     }
 
-    /// Decides about the calls of the last message in an activation of its own, in which a person may be asked.
+    /// Decides about the calls of the last message in a separate activation, in which a person can be asked.
     fn plan_calls(&self, asked: &Message) -> Result<Command, Failure> {
         let Params { settings, thread, phase, turns, used, context, .. } = &self.params;
         let plan = calls::plan(settings, self.outputs.as_ref(), asked, used, self.ctx)?;
@@ -316,8 +316,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Decides about the calls of an answer in the activation that has asked for it. What may end the task otherwise than with outputs, and
-    /// what a person decides, is left to the next activation: the answer is on record then.
+    /// Decides about the calls of an answer in the activation that has received it. If a person has to decide, or the
+    /// task may end in another way than with outputs, the next activation decides: the answer is then recorded.
     fn plan_at_once(&self, mut step: Step) -> Command {
         let settings = &self.params.settings;
         let outputs = self.outputs.as_ref();
@@ -345,7 +345,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The command that leads on to a node.
+    /// Returns the command that continues with a node.
     fn lead(&self, step: &Step, node: &str) -> Command {
         let mut command = if node == CALL { Command::new() } else { self.forget_calls(Command::new()) };
         if !step.added.is_empty() {
@@ -358,12 +358,12 @@ impl Turn<'_> {
             .goto(node)
     }
 
-    /// Forgets the calls of the last message, whose results the model has or does not get any more.
+    /// Deletes the plan for the calls of the last message, whose results the model has, or does not need any more.
     fn forget_calls(&self, command: Command) -> Command {
         if self.params.calls.is_some() { command.write("calls", Value::Null) } else { command }
     }
 
-    /// The end of a task whose outputs the model has returned.
+    /// Ends a task whose outputs the model has returned.
     fn returned(&self, step: &Step, asked: &Message, outputs: &Value) -> Command {
         let early = step.phase == Phase::Finishing;
         let end = End { text: asked.text(), outputs: Some(outputs), early, truncated: false, failure: None };
@@ -384,7 +384,7 @@ impl Turn<'_> {
 
     fn ask(&self, results: Option<Message>, new: Option<Message>) -> Result<Command, Failure> {
         let Params { settings, thread, used, context, .. } = &self.params;
-        // A new message begins its count of turns, also where the graph did not begin again.
+        // A new message starts its own count of turns, even if the graph was not started again.
         let (turns, phase) =
             if new.is_some() { (0, Phase::Working) } else { (self.params.turns, self.params.phase) };
         let new = new.filter(|new| self.is_new(new));
@@ -428,7 +428,7 @@ impl Turn<'_> {
                 .write("summaries", self.params.summaries + 1));
         }
         let response = match self.complete(&mut added, phase) {
-            // The manifest keeps a last call where the budget does not suffice for another one with tools.
+            // The manifest reserves the budget of a last call, if it does not suffice for another one with tools.
             Err(failure) if phase != Phase::Finishing && keeps_a_last_call(&failure) => {
                 phase = Phase::Finishing;
                 self.complete(&mut added, phase)?
@@ -438,7 +438,7 @@ impl Turn<'_> {
         self.take(response, added, phase, turns + 1)
     }
 
-    /// Asks for the next message. In the last call, a message asks for an answer; `added` then has it, too.
+    /// Requests the next message. In the last call, a message asks for an answer, which is then also in `added`.
     fn complete(&self, added: &mut Vec<Message>, phase: Phase) -> Result<Response, Failure> {
         if phase == Phase::Finishing {
             added.push(Message::user(if self.outputs.is_some() { FINISH_WITH_OUTPUTS } else { FINISH }));
@@ -448,7 +448,7 @@ impl Turn<'_> {
             model::complete(&self.request(conversation, phase)?)
         };
         match ask(added) {
-            // It may fit without the message.
+            // The request may be small enough without the message.
             Err(failure) if phase == Phase::Finishing && limits::is_short(&failure) => {
                 added.pop();
                 ask(added)
@@ -457,7 +457,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Whether the next call is about the last one that a limit permits. `added` is not in the thread yet.
+    /// Reports whether the next call is probably the last one that a limit permits. `added` is not in the thread yet.
     fn has_to_finish(&self, turns: u64, added: &[Message]) -> bool {
         let Params { settings, thread, used, context, .. } = &self.params;
         if !settings.limits.finish {
@@ -489,7 +489,7 @@ impl Turn<'_> {
         Ok(request)
     }
 
-    /// Takes an answer of the model. `added` is what it answers, as far as it is not in the thread yet.
+    /// Processes an answer of the model. `added` are the messages that it answers, if they are not in the thread yet.
     fn take(
         &self,
         response: Response,
@@ -549,7 +549,7 @@ impl Turn<'_> {
         Ok(self.lead(&Step { added, turns, used, context, phase }, TURN))
     }
 
-    /// The command that ends the task.
+    /// Returns the command that ends the task.
     fn end(&self, added: &[Message], turns: u64, used: &Used, end: &End<'_>) -> Command {
         let Params { settings, thread, summaries, .. } = &self.params;
         let text = match settings.limits.result {
@@ -595,12 +595,12 @@ impl Turn<'_> {
             .write("answer", json!(answer))
     }
 
-    /// The failure at a limit of the settings.
+    /// Returns the failure at a limit of the settings.
     fn limit(&self, message: &str, turns: u64, used: &Used) -> Failure {
         Failure::limit(message).with_details(self.progress(turns, used))
     }
 
-    /// What was done so far.
+    /// Returns the progress of the task, as details of a failure.
     fn progress(&self, turns: u64, used: &Used) -> Value {
         let said = self.params.thread.iter().rev().filter(|message| message.role == Role::Assistant);
         let text = said.map(Message::text).find(|text| !text.is_empty());
@@ -608,7 +608,7 @@ impl Turn<'_> {
     }
 }
 
-/// The name of a category in results.
+/// Returns the name of a category in results.
 const fn name_of(category: Category) -> &'static str {
     match category {
         Category::Transient => "transient",
@@ -622,7 +622,7 @@ const fn name_of(category: Category) -> &'static str {
     }
 }
 
-/// What explains that an answer lacks something.
+/// Returns the reason for an incomplete answer, as the end of a message.
 const fn cut_off(stop: StopReason) -> &'static str {
     match stop {
         StopReason::MaxOutput => {

@@ -1,7 +1,7 @@
-//! The time in the shell: the recorded time of the superstep, and then what scripts sleep.
+//! Time in the shell: the recorded time of the superstep, and the time that scripts sleep.
 //!
-//! Nothing waits. A sleep registers when it is over; once everything in the shell waits, the executor moves the clock on to
-//! the first of these moments. So jobs in the background take turns as they would in real time.
+//! Sleeps do not wait. Each registers its end; once everything in the shell waits, the executor advances the clock to
+//! the earliest end. Jobs in the background therefore take turns as in real time.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -12,11 +12,11 @@ use std::time::Duration;
 
 use graph_sdk::host;
 
-/// The moments at which sleeps are over, in microseconds, with a number that makes them unique.
+/// Ends of sleeps, in microseconds, each with a number that makes it unique.
 type Sleeps = BTreeMap<(u64, u64), Waker>;
 
 struct Clock {
-    /// How much has been slept, in microseconds.
+    /// Time that was slept, in microseconds.
     slept: u64,
     sleeps: Sleeps,
     next: u64,
@@ -32,14 +32,14 @@ fn micros(span: Duration) -> u64 {
     u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// The time since 1970 in microseconds, for bashkit: both of its clocks.
+/// Returns the time since 1970 in microseconds, which bashkit uses for both of its clocks.
 #[unsafe(no_mangle)]
 extern "Rust" fn __bashkit_host_now_micros() -> u64 {
     static START: OnceLock<u64> = OnceLock::new();
     START.get_or_init(|| micros(host::now())).saturating_add(clock().slept)
 }
 
-/// Ends after a span of the virtual clock.
+/// Returns a future that is ready after a span of the virtual clock.
 pub(crate) fn sleep(span: Duration) -> Sleep {
     let mut clock = clock();
     let number = clock.next;
@@ -47,7 +47,7 @@ pub(crate) fn sleep(span: Duration) -> Sleep {
     Sleep { key: (clock.slept.saturating_add(micros(span)), number) }
 }
 
-/// A future that is ready once the clock has been moved on far enough.
+/// A future that is ready once the clock has advanced far enough.
 pub(crate) struct Sleep {
     key: (u64, u64),
 }
@@ -72,7 +72,7 @@ impl Drop for Sleep {
     }
 }
 
-/// Moves the clock on to the moment at which the next sleep is over. Returns whether there is one.
+/// Advances the clock to the end of the next sleep. Returns false if there is none.
 pub(crate) fn advance() -> bool {
     let mut clock = clock();
     let Some(((until, _), waker)) = clock.sleeps.pop_first() else { return false };

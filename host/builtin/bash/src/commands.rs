@@ -1,4 +1,4 @@
-//! The commands that differ from bashkit's: `sleep`, `expr`, and those that do not exist.
+//! Commands that differ from bashkit's: `sleep`, `expr`, and those that do not exist.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,19 +7,19 @@ use bashkit::{Builtin, BuiltinContext, CommandResolver, ExecResult, async_trait}
 
 use crate::clock;
 
-/// Commands of bashkit that have no use here: they need a network, a terminal, or a clock that moves by itself; or their results
-/// are not those of the programs of these names: `bc` computes with binary floating point numbers.
+/// Commands of bashkit that are left out: they need a network, a terminal or real time, or their results differ from
+/// those of the programs with these names: `bc` computes with binary floating-point numbers.
 const LEFT_OUT: [&str; 15] = [
     "bc", "curl", "wget", "http", "ssh", "scp", "sftp", "git", "watch", "vi", "vim", "nano", "python",
     "python3", "sudo",
 ];
 
-/// Whether a command of bashkit is one of this shell's.
+/// Reports whether a command of bashkit is available in this shell.
 pub(crate) fn is_kept(name: &str) -> bool {
     !LEFT_OUT.contains(&name)
 }
 
-/// `sleep`: the virtual clock moves on, and nothing waits.
+/// `sleep`, which advances the virtual clock without waiting.
 pub(crate) struct Sleep;
 
 #[async_trait]
@@ -41,7 +41,7 @@ impl Builtin for Sleep {
     }
 }
 
-/// A number of seconds, or of what its suffix names.
+/// Parses a number of seconds, or of the unit of its suffix.
 fn span(operand: &str) -> Option<Duration> {
     let (number, unit) = match operand.char_indices().next_back()? {
         (at, 's') => (&operand[..at], 1.0),
@@ -61,7 +61,7 @@ pub(crate) struct Expr;
 impl Builtin for Expr {
     async fn execute(&self, context: BuiltinContext<'_>) -> bashkit::Result<ExecResult> {
         let words: Vec<Vec<u8>> = context.args.iter().map(|word| word.clone().into_bytes()).collect();
-        // Nothing else is an option: `expr -1 + 2` is 1.
+        // Other words are not options: `expr -1 + 2` is 1.
         let expression = match words.as_slice() {
             [only] if only == b"--help" || only == b"--version" => {
                 return Ok(ExecResult::ok(
@@ -81,7 +81,7 @@ impl Builtin for Expr {
     }
 }
 
-/// Answers for every command that does not exist.
+/// Resolver of commands that do not exist.
 pub(crate) struct Missing;
 
 impl CommandResolver for Missing {

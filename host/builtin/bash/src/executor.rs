@@ -1,4 +1,4 @@
-//! Drives the shell's future to its end in the one thread of a component.
+//! Execution of the shell's future in the single thread of a component.
 
 use std::future::Future;
 use std::pin::pin;
@@ -16,7 +16,7 @@ impl Wake for Woken {
     }
 }
 
-/// The output of a future; none if it waits for something that cannot happen any more.
+/// Returns the output of a future; `None` if it waits for something that cannot happen any more.
 pub(crate) fn run<F: Future>(future: F) -> Option<F::Output> {
     let woken = Arc::new(Woken(AtomicBool::new(false)));
     let waker = Waker::from(Arc::clone(&woken));

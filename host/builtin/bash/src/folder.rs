@@ -10,7 +10,7 @@ use graph_sdk::bindings::wasi::filesystem::types::{
     Descriptor, DescriptorFlags, DescriptorStat, DescriptorType, ErrorCode, OpenFlags, PathFlags,
 };
 
-/// How much one call of the host reads or writes, in bytes.
+/// Maximum number of bytes of one read or write call of the host.
 const PIECE: usize = 256 << 10;
 
 /// A folder of the manifest's `filesystem`.
@@ -19,13 +19,13 @@ pub(crate) struct Folder {
     path: String,
 }
 
-/// The granted folders, in the manifest's order.
+/// Returns the granted folders, in the manifest's order.
 pub(crate) fn granted() -> Vec<Folder> {
     get_directories().into_iter().map(|(descriptor, path)| Folder { descriptor, path }).collect()
 }
 
 impl Folder {
-    /// Where it is in the shell.
+    /// Returns the path of the folder in the shell.
     pub(crate) fn path(&self) -> &str {
         &self.path
     }
@@ -125,7 +125,7 @@ impl FsBackend for Folder {
     async fn read_dir(&self, path: &Path) -> Result<Vec<DirEntry>> {
         let mut entries = Vec::new();
         for name in self.entries(path)? {
-            // It may have been removed since.
+            // The entry may have been removed since then.
             if let Ok(found) = self.lookup(&path.join(&name)) {
                 entries.push(DirEntry { name, metadata: metadata(found.type_, found.size) });
             }
@@ -154,18 +154,18 @@ impl FsBackend for Folder {
         Ok(self.descriptor.readlink_at(&within(path)).map(PathBuf::from).map_err(error)?)
     }
 
-    /// Permissions of granted folders cannot be changed, and need not be: `chmod +x` succeeds.
+    /// Reports success if the path exists, so that `chmod +x` succeeds. Permissions of granted folders cannot be changed.
     async fn chmod(&self, path: &Path, _: u32) -> Result<()> {
         self.lookup(path).map(|_| ())
     }
 
-    /// Times of granted folders are hidden.
+    /// Reports success if the path exists. Times of granted folders are hidden.
     async fn set_modified_time(&self, path: &Path, _: SystemTime) -> Result<()> {
         self.lookup(path).map(|_| ())
     }
 }
 
-/// A path of the shell, which begins at the folder, as the host takes it.
+/// Converts a path that is relative to the folder to the form of the host.
 fn within(path: &Path) -> String {
     match path.to_string_lossy().trim_matches('/') {
         "" => ".".to_owned(),

@@ -1,7 +1,7 @@
 //! The built-in item `rye/bash/bash`: a shell in a component.
 //!
-//! It is crate `bashkit` with the host's clock and random numbers, and with a file system in memory in which the folders
-//! appear that the manifest grants. It starts no programs and opens no connections.
+//! It is the crate `bashkit` with the host's clock and random numbers, and with a file system in memory in which the
+//! granted folders are mounted. It starts no programs and opens no connections.
 
 mod clock;
 mod commands;

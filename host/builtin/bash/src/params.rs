@@ -1,4 +1,4 @@
-//! What the item takes and gives.
+//! Parameters and result of the item.
 
 use std::collections::BTreeMap;
 

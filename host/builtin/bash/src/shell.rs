@@ -1,4 +1,4 @@
-//! Runs a script.
+//! Execution of a script.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use crate::executor;
 use crate::folder::{self, Folder};
 use crate::params::{Ended, Params};
 
-/// The most that a script may print to each of its outputs, in bytes. The manifest's `limits.output` is usually lower.
+/// Maximum number of bytes that a script can print to each of its outputs. The manifest's `limits.output` is usually lower.
 const OUTPUT: usize = 32 << 20;
-/// Longer than any script sleeps.
+/// Time that is longer than any script sleeps.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 86_400);
-/// How deep a script may be nested, where the stack sets the bound and not fuel.
+/// Maximum nesting of a script, which is limited by the stack and not by fuel.
 const NESTED: usize = 64;
-/// How much of standard error goes to the log of the run, in bytes: a small part of what `limits.log` allows by default.
+/// Maximum number of bytes of standard error in the log of the run: a small part of the default of `limits.log`.
 const LOGGED: usize = 8 << 10;
-/// What each line counts besides its text, so that they are few.
+/// Number of bytes that each line counts in addition to its text, so that there are few lines.
 const LINE: usize = 64;
 const HOME: &str = "/home/user";
 
@@ -44,7 +44,7 @@ pub(crate) fn run(params: Params, _: &Context) -> Result<Ended, Failure> {
                 "working_dir: {working_dir} is not a folder that the shell sees"
             )));
         }
-        // `$RANDOM` has its own generator, which a script may seed as well.
+        // `$RANDOM` has its own generator. A script can also set its seed.
         let seed = format!("RANDOM={}", host::random_u64() & 0x7fff_ffff);
         bash.exec(&seed).await.map_err(|error| failed(&error, &params))?;
         bash.exec_with_options(&params.command, options).await.map_err(|error| failed(&error, &params))
@@ -79,7 +79,7 @@ fn shell(params: &Params, folders: Vec<Folder>, working_dir: &str) -> Result<Bas
     Ok(bash)
 }
 
-/// What fuel, memory and the deadline of the task bound is not bounded here a second time.
+/// Returns the limits of the shell. The task already limits fuel, memory and time, so these are unlimited here.
 fn limits(params: &Params) -> ExecutionLimits {
     let mut limits = ExecutionLimits::new()
         .max_work_units(u64::MAX)
@@ -101,7 +101,7 @@ fn limits(params: &Params) -> ExecutionLimits {
     limits
 }
 
-/// Writes what a script printed to standard error to the log of the run, a line each.
+/// Writes the lines of standard error to the log of the run.
 fn log(stderr: &str) {
     let lines: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
     let mut left = LOGGED;
@@ -123,14 +123,14 @@ fn ended(result: ExecResult, params: &Params) -> Result<Ended, Failure> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (stdout, stderr) = (text(result.stdout.as_bytes()), text(result.stderr.as_bytes()));
     log(&stderr);
-    // As `wait` reports it: eight bits.
+    // The status has eight bits, as in `wait`.
     let exit_code = result.exit_code & 0xff;
     let lines = stdout.lines().map(str::to_owned).collect();
     let ended = Ended { stdout, stderr, exit_code, lines };
     if exit_code == 0 || !params.check { Ok(ended) } else { Err(not_zero(&ended)) }
 }
 
-/// The failure of a script that ended with another status than 0, with the keys of Rye's result.
+/// Returns the failure of a script that ended with another status than 0. Its details have the keys of Rye's result.
 fn not_zero(ended: &Ended) -> Failure {
     let last = ended.stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let code = ended.exit_code;
@@ -146,7 +146,7 @@ fn not_zero(ended: &Ended) -> Failure {
     Failure::permanent(&message).with_details(details)
 }
 
-/// The failure of a script that could not be run to its end.
+/// Returns the failure of a script that did not run to its end.
 fn failed(error: &Error, params: &Params) -> Failure {
     match error {
         Error::Parse { .. } => Failure::invalid_input(format_args!("the script cannot be read: {error}")),

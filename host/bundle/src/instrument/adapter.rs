@@ -1,36 +1,36 @@
-//! Adapters: the core modules with which one component that is nested in another calls the next.
+//! Adapters: core modules through which components that are nested in another one call each other.
 //!
-//! No component has them: they are generated where a component is translated, by the same code for the engine and for JavaScript. The
-//! engine has them without the tasks of concurrent components, and the generator for JavaScript with them. What only the latter has is
-//! free, so that a call costs what it costs natively.
+//! No component contains adapters. The same code generates them when a component is compiled for the engine and when it
+//! is translated to JavaScript, but only the latter adds the tasks of concurrent components. The instructions that are
+//! added for tasks cost no fuel, so that a call costs the same as natively.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use wasmparser::{FunctionBody, Operator, TypeRef};
 
-/// What an adapter imports for tasks, by index, and which functions lend resources.
+/// Imports of an adapter for tasks, by index, and the functions that lend resources.
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
     functions: u32,
     globals: u32,
-    /// Reads a slot of the task's context.
+    /// Functions that read a slot of the task's context.
     context_get: BTreeSet<u32>,
-    /// Writes one.
+    /// Functions that write a slot of the task's context.
     context_set: BTreeSet<u32>,
-    /// Begins a task; the engine does so where resources are lent.
+    /// Function that starts a task. The engine also has the call in functions that lend resources.
     enter: Option<u32>,
-    /// Ends one.
+    /// Function that ends a task.
     exit: Option<u32>,
-    /// The global that says whether the task may wait.
+    /// Global that states whether the task may wait.
     may_wait: Option<u32>,
-    /// Hands on a borrowed resource.
+    /// Function that passes on a borrowed resource.
     lend: Option<u32>,
-    /// What each function of the module calls.
+    /// Functions that each function of the module calls.
     calls: BTreeMap<u32, BTreeSet<u32>>,
 }
 
 impl Tasks {
-    /// Takes the next import.
+    /// Reads the next import.
     pub(super) fn import(&mut self, module: &str, name: &str, of_type: TypeRef) {
         match of_type {
             TypeRef::Func(_) | TypeRef::FuncExact(_) => {
@@ -59,7 +59,7 @@ impl Tasks {
         }
     }
 
-    /// Takes the body of the module's next function.
+    /// Reads the body of the module's next function.
     pub(super) fn body(&mut self, body: &FunctionBody<'_>) -> wasmparser::Result<()> {
         let mut called = BTreeSet::new();
         for operator in body.get_operators_reader()? {
@@ -72,7 +72,7 @@ impl Tasks {
         Ok(())
     }
 
-    /// Whether a function lends resources, itself or in what it calls of the module.
+    /// Reports whether a function lends resources, itself or through functions of the module that it calls.
     fn lends(&self, function: u32) -> bool {
         let Some(lend) = self.lend else { return false };
         let (mut seen, mut next) = (BTreeSet::new(), vec![function]);
@@ -87,12 +87,13 @@ impl Tasks {
         false
     }
 
-    /// Which instructions of a function are there for tasks alone. `place` is the number of the function among those with a body.
+    /// Returns the positions of the instructions that a function has only for tasks. `place` is the index of the
+    /// function among those with a body.
     pub(super) fn free(&self, place: u32, operators: &[Operator<'_>]) -> BTreeSet<usize> {
         let lends = self.lends(self.functions + place);
         let mut free = BTreeSet::new();
         for (at, operator) in operators.iter().enumerate() {
-            // The instructions before and behind it that hand it its operands and keep its result.
+            // Numbers of instructions before the call, which push its operands, and after it, which store its result.
             let (before, behind) = match *operator {
                 Operator::Call { function_index: called } if self.context_get.contains(&called) => (0, 1),
                 Operator::Call { function_index: called } if self.context_set.contains(&called) => (1, 0),

@@ -1,22 +1,23 @@
-//! Which operands are constants for the engine.
+//! Operands that the engine treats as constants.
 //!
-//! The engine looks at the limit before `memory.fill` and the like, unless the length is a constant that costs little. What it
-//! takes for a constant is not only the length that the instruction before pushes: it follows values through locals, as its
-//! translation to static single assignment does. So the values of a function's stack and locals are followed in the same way:
-//! where two paths meet, a local is a constant if the same instruction has made it on both of them; within a loop no local is one
-//! that was made before it, and after the loop it is again, if nothing in the loop has set it.
+//! The engine checks the limit before `memory.fill` and similar instructions, unless their length is a constant with a
+//! small cost. Constants are not only those that the preceding instruction pushes: the engine translates to static
+//! single assignment, so that it follows values through locals. This module follows the values of a function's stack
+//! and locals in the same way. At a join of two paths, a local is a constant if the same instruction has produced it on
+//! both. In a loop, no local is a constant that was produced before the loop; after the loop it is one again, if
+//! nothing in the loop has set it.
 
 use wasmparser::{BlockType, FuncValidator, ModuleArity, Operator, WasmModuleResources};
 
-/// What is known of a value.
+/// Knowledge about a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Value {
-    /// Made by one instruction, which has that number, out of nothing.
+    /// Constant that the instruction with this number has produced.
     Constant {
         made_by: u32,
         value: u32,
     },
-    /// The value that a local has at the head of a loop, which has that number.
+    /// Value that a local has at the head of the loop with this number.
     Head {
         of: u32,
         local: usize,
@@ -25,7 +26,7 @@ enum Value {
 }
 
 impl Value {
-    /// What a value is that comes from either of two paths.
+    /// Returns the value at the join of two paths.
     fn or(self, other: Self) -> Self {
         if self == other { self } else { Self::Other }
     }
@@ -38,38 +39,38 @@ enum Kind {
     Loop(u32),
 }
 
-/// A block that is open.
+/// An open block.
 #[derive(Debug)]
 struct Frame {
     kind: Kind,
-    /// How many values are below those of the block.
+    /// Number of values on the stack below those of the block.
     height: usize,
     results: usize,
-    /// What it is given.
+    /// Params of the block.
     params: Vec<Value>,
-    /// Whether its beginning can be reached, and the locals there.
+    /// Locals at the start of the block; `None` if it cannot be reached.
     before: Option<Vec<Value>>,
-    /// The locals where a branch leads to its end, or in a loop to its head.
+    /// Locals at the branches to the end of the block or, for a loop, to its head; `None` if there is no branch.
     branched: Option<Vec<Value>>,
 }
 
-/// The values of a function at the current instruction.
+/// Values of a function at the current instruction.
 #[derive(Debug)]
 pub(super) struct Constants {
     stack: Vec<Value>,
-    /// `None` where the current instruction cannot be reached.
+    /// Values of the locals; `None` if the current instruction cannot be reached.
     locals: Option<Vec<Value>>,
     frames: Vec<Frame>,
     numbers: u32,
 }
 
 impl Constants {
-    /// At the beginning of a function with this number of params and these groups of locals.
+    /// Creates the values at the start of a function with this number of params and these groups of locals.
     pub(super) fn new(params: usize, groups: &[(u32, wasmparser::ValType)]) -> Self {
         let mut constants = Self { stack: Vec::new(), locals: None, frames: Vec::new(), numbers: 0 };
         let mut locals = vec![Value::Other; params];
         for (count, of_type) in groups {
-            // A group begins as one zero.
+            // The engine starts all locals of a group with the same zero.
             let zero = match of_type {
                 wasmparser::ValType::I32 => constants.constant(0),
                 _ => Value::Other,
@@ -93,12 +94,12 @@ impl Constants {
         Value::Constant { made_by: self.numbers, value }
     }
 
-    /// Whether the current instruction can be reached.
+    /// Reports whether the current instruction can be reached.
     pub(super) const fn is_reachable(&self) -> bool {
         self.locals.is_some()
     }
 
-    /// The last value of the stack, if it is a constant.
+    /// Returns the last value of the stack, if it is a constant.
     pub(super) fn last(&self) -> Option<u32> {
         match self.stack.last() {
             Some(Value::Constant { value, .. }) => Some(*value),
@@ -106,7 +107,7 @@ impl Constants {
         }
     }
 
-    /// Takes an instruction; the validator has not seen it yet.
+    /// Processes an instruction, before the validator does.
     pub(super) fn take<R: WasmModuleResources>(
         &mut self,
         operator: &Operator<'_>,
@@ -190,7 +191,7 @@ impl Constants {
         let params = self.stack.split_off(height);
         let before = self.locals.clone();
         if let Kind::Loop(number) = kind {
-            // Control comes back here with other values.
+            // A branch to the head of the loop can bring other values.
             self.stack.extend(std::iter::repeat_n(Value::Other, params.len()));
             for (local, value) in self.locals.iter_mut().flatten().enumerate() {
                 *value = Value::Head { of: number, local };
@@ -201,7 +202,7 @@ impl Constants {
         self.frames.push(Frame { kind, height, results: results as usize, params, before, branched: None });
     }
 
-    /// A branch leads from here to the end, or the head, of a block.
+    /// Records the locals at a branch to the end or, for a loop, to the head of a block.
     fn branch(&mut self, depth: u32) {
         let Some(place) = self.frames.len().checked_sub(1 + depth as usize) else { return };
         if let Some(locals) = &self.locals {
@@ -209,7 +210,7 @@ impl Constants {
         }
     }
 
-    /// From the first part of an `if` to the second.
+    /// Continues with the `else` part of an `if`.
     fn alternative(&mut self) {
         let Some(frame) = self.frames.last_mut() else { return };
         if let Some(locals) = &self.locals {
@@ -229,7 +230,7 @@ impl Constants {
             if let Some(locals) = &self.locals {
                 meet(&mut frame.branched, locals);
             }
-            // An `if` without a second part: its condition does not hold.
+            // An `if` without `else` is skipped if its condition is false.
             if let (Kind::If, Some(locals)) = (frame.kind, &frame.before) {
                 meet(&mut frame.branched, locals);
             }
@@ -239,8 +240,8 @@ impl Constants {
         self.stack.extend(std::iter::repeat_n(Value::Other, frame.results));
     }
 
-    /// Now it is known from where the head of a loop is reached: what a local has there is what it had before, where nothing
-    /// else comes back.
+    /// Resolves the values at the head of a loop, once all branches to it are known: a local has the value from before
+    /// the loop there, unless a branch brings another one.
     fn close_loop(&mut self, number: u32, frame: &Frame) {
         let before = frame.before.as_deref().unwrap_or_default();
         let at_head: Vec<Value> = before
@@ -265,7 +266,7 @@ impl Constants {
     }
 }
 
-/// The locals where several paths meet.
+/// Combines the locals of several paths that join.
 fn meet(known: &mut Option<Vec<Value>>, locals: &[Value]) {
     match known {
         Some(known) => {

@@ -1,4 +1,4 @@
-//! The core modules of a component that was translated to JavaScript.
+//! Core modules of a component that was translated to JavaScript.
 
 use std::ops::Range;
 
@@ -6,8 +6,8 @@ use wasmparser::{Encoding, Parser, Payload, Validator, WasmFeatures};
 
 use super::module::{InstrumentError, Instrumented, features, instrument, instrument_adapter};
 
-/// Instruments what a component was translated to: `cores` has the core modules of the component and of all that is nested in it, in their
-/// order, and then the adapters between those components.
+/// Instruments the core modules of a translated component. `cores` are first those of the component and of everything
+/// nested in it, in their order, and then the adapters between those components.
 pub fn instrument_cores<'c>(
     component: &[u8],
     cores: impl IntoIterator<Item = &'c [u8]>,
@@ -29,7 +29,7 @@ pub fn instrument_cores<'c>(
     let mut cores = cores.into_iter();
     let mut instrumented = Vec::new();
     for module in own {
-        // Only what the generator has written itself is an adapter.
+        // Only modules that the generator has written itself are treated as adapters.
         if cores.next() != Some(module) {
             return Err(InstrumentError::Invalid(
                 "its core modules are not those of its translation".to_owned(),

@@ -1,18 +1,18 @@
-//! What instructions cost.
+//! Costs of instructions.
 
 use graph_core::fuel;
 use wasmparser::Operator;
 
 macro_rules! define_cost {
     ($(@$proposal:ident $op:ident $({ $($arg:ident: $argty:ty),* })? => $visit:ident ($($ann:tt)*) )*) => {
-        /// What an instruction costs, whatever its operands are.
+        /// Returns the cost of an instruction, without the part that depends on its operands.
         #[allow(clippy::too_many_lines, reason = "one line makes all of them")]
         pub(super) fn cost(operator: &Operator<'_>) -> u64 {
             match operator {
                 $(
                     Operator::$op $({ $($arg: _),* })? => u64::from(const { fuel::of_operator(stringify!($op)) }),
                 )*
-                // A release of wasmparser has more of them than its own list; the validator refuses those.
+                // The crate wasmparser has more instructions than its list; the validator refuses those.
                 _ => 1,
             }
         }
@@ -21,7 +21,7 @@ macro_rules! define_cost {
 
 wasmparser::for_each_operator!(define_cost);
 
-/// What each unit of an instruction's last operand costs, if that is what its work depends on.
+/// Returns the cost for each unit of an instruction's last operand, if its work depends on that.
 pub(super) fn per_unit(operator: &Operator<'_>) -> Option<u8> {
     Some(match operator {
         Operator::MemoryCopy { .. } | Operator::MemoryFill { .. } | Operator::MemoryInit { .. } => fuel::BYTE,
@@ -34,7 +34,8 @@ pub(super) fn per_unit(operator: &Operator<'_>) -> Option<u8> {
     })
 }
 
-/// Whether what was counted so far has to be added before an instruction: control may go elsewhere from there.
+/// Reports whether the counted cost has to be added before an instruction, because control can leave the sequence
+/// there.
 pub(super) const fn ends_a_stretch(operator: &Operator<'_>) -> bool {
     matches!(
         operator,
@@ -54,7 +55,7 @@ pub(super) const fn ends_a_stretch(operator: &Operator<'_>) -> bool {
     )
 }
 
-/// The type of a result that may be a NaN which engines are free to choose.
+/// Type of a result that can be a NaN whose bits are up to the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arithmetic {
     F32,
@@ -63,7 +64,8 @@ pub(super) enum Arithmetic {
     F64x2,
 }
 
-/// Floating-point arithmetic. What moves bits, or only the sign, is not.
+/// Returns the type of the result of floating-point arithmetic. Instructions that only move bits or change the sign are
+/// not arithmetic.
 pub(super) const fn arithmetic(operator: &Operator<'_>) -> Option<Arithmetic> {
     Some(match operator {
         Operator::F32Add

@@ -1,4 +1,4 @@
-//! The code of one function.
+//! Rewriting of the code of one function.
 
 use std::collections::BTreeSet;
 
@@ -11,13 +11,13 @@ use super::constants::Constants;
 use super::costs::{Arithmetic, arithmetic, cost, ends_a_stretch, per_unit};
 use super::module::{InstrumentError, Shape, Stop};
 
-/// The canonical NaN of each width, as bits.
+/// Bits of the canonical NaN of each width.
 const NAN32: u32 = 0x7fc0_0000;
 const NAN64: u64 = 0x7ff8_0000_0000_0000;
-/// Pages of a memory whose type has no maximum.
+/// Maximum number of pages of a memory whose type has no maximum.
 const MOST_PAGES: u64 = 1 << 16;
 
-/// Where the globals of the meter are among a module's globals.
+/// Indices of the meter's globals among the globals of a module.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Meter {
     pub(super) fuel: u32,
@@ -29,15 +29,15 @@ pub(super) struct Meter {
 struct Writer<'a> {
     instructions: Vec<Instruction<'a>>,
     meter: Meter,
-    /// The number of the first local that the function does not have.
+    /// Index of the first local that the function does not have itself.
     first_local: u32,
-    /// The types of the locals that are added.
+    /// Types of the added locals.
     added: Vec<ValType>,
-    /// What was counted and has not been added yet.
+    /// Counted cost that was not added yet.
     pending: u64,
 }
 
-/// Rewrites the code of a function, whose number among those with code is given with the meter.
+/// Rewrites the code of a function. `place` is the index of the function among those with a body.
 pub(super) fn rewrite<R: Reencode<Error = InstrumentError>>(
     encoder: &mut R,
     body: &FunctionBody<'_>,
@@ -85,7 +85,7 @@ pub(super) fn rewrite<R: Reencode<Error = InstrumentError>>(
             writer.pending += cost;
             writer.operator(&operator, instruction, last, shape);
         } else {
-            // It is never executed.
+            // The instruction is never executed.
             writer.instructions.push(instruction);
         }
     }
@@ -106,7 +106,7 @@ impl<'a> Writer<'a> {
         self.instructions.extend(instructions);
     }
 
-    /// A local of the writer's own: the same one for each type and purpose.
+    /// Returns the index of an added local, which is the same for each type and `place`.
     fn local(&mut self, of_type: ValType, place: usize) -> u32 {
         let mut known = 0;
         for (index, added) in (self.first_local..).zip(&self.added) {
@@ -161,7 +161,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Adds what was counted.
+    /// Adds the counted cost to the global `fuel`.
     fn settle(&mut self) {
         let Meter { fuel, .. } = self.meter;
         let counted = std::mem::take(&mut self.pending);
@@ -175,18 +175,18 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Stops if the limit is reached.
+    /// Stops the module if the limit of fuel is reached.
     fn check(&mut self) {
         self.push([Instruction::GlobalGet(self.meter.fuel), Instruction::I64Const(0), Instruction::I64GeS]);
         self.stop_if(Stop::Fuel);
     }
 
-    /// Stops, and says why, if the last value is not 0.
+    /// Stops the module with a reason, if the last value is not 0.
     fn stop_if(&mut self, why: Stop) {
         self.stop_if_after(why, []);
     }
 
-    /// The same, after these instructions.
+    /// Executes these instructions and stops the module with a reason, if the last value is not 0.
     fn stop_if_after(&mut self, why: Stop, first: impl IntoIterator<Item = Instruction<'a>>) {
         self.push([Instruction::If(BlockType::Empty)]);
         self.push(first);
@@ -198,7 +198,7 @@ impl<'a> Writer<'a> {
         ]);
     }
 
-    /// Charges for each unit that the last operand counts.
+    /// Charges the cost for each unit of the last operand.
     fn units(&mut self, rate: u8, last: Option<u32>) {
         if let Some(units) = last {
             let cost = u64::from(units) * u64::from(rate);
@@ -224,8 +224,8 @@ impl<'a> Writer<'a> {
         self.check();
     }
 
-    /// `memory.grow`, within what all memories together may grow by. Growth beyond the memory's own maximum fails and is not
-    /// counted.
+    /// Writes `memory.grow`. It stops the module if all memories together would exceed their limit. Growth beyond the
+    /// memory's own maximum fails and is not counted.
     fn grow_memory(&mut self, memory: u32, instruction: Instruction<'a>, shape: &Shape) {
         let most = shape.memories.get(memory as usize).copied().flatten().unwrap_or(MOST_PAGES);
         let (delta, before, pages) =
@@ -241,7 +241,7 @@ impl<'a> Writer<'a> {
             Instruction::I64GtS,
             Instruction::I32And,
         ]);
-        // Such an end is charged in full: the global of the fuel can say what was wanted.
+        // The host charges all fuel for this stop, so that the global `fuel` is free for the number of requested pages.
         let wanted = [
             Instruction::LocalGet(delta),
             Instruction::I64ExtendI32U,
@@ -265,7 +265,8 @@ impl<'a> Writer<'a> {
         ]);
     }
 
-    /// `table.grow`, up to as many elements as a table may have. Only a smaller maximum is the module's own, as in the native limiter.
+    /// Writes `table.grow`. It stops the module if the table would have more elements than the host permits. If the
+    /// module's own maximum is smaller, growth beyond it only fails, as in the native limiter.
     fn grow_table(&mut self, table: u32, instruction: Instruction<'a>, shape: &Shape) {
         let most = shape.tables.get(table as usize).copied().flatten().unwrap_or(u64::from(u32::MAX));
         if most >= u64::from(fuel::TABLE_ELEMENTS) {
@@ -287,7 +288,7 @@ impl<'a> Writer<'a> {
         self.push([instruction]);
     }
 
-    /// Pushes a size and what is to be added to it, as one 64-bit number.
+    /// Pushes the sum of a size and `delta`, as a 64-bit number.
     fn sum(&mut self, size: Instruction<'a>, delta: u32) {
         self.push([
             size,
@@ -298,7 +299,7 @@ impl<'a> Writer<'a> {
         ]);
     }
 
-    /// Puts the canonical NaN in place of any other.
+    /// Replaces any other NaN with the canonical one.
     fn canonicalize(&mut self, kind: Arithmetic) {
         let lanes = |bits: u128| Instruction::V128Const(bits.cast_signed());
         let (nan32, nan64) = (u128::from(NAN32), u128::from(NAN64));

@@ -1,4 +1,4 @@
-//! The sections of a core module.
+//! Rewriting of the sections of a core module.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -13,29 +13,29 @@ use wasmparser::{
 use super::adapter::Tasks;
 use super::function::{self, Meter};
 
-/// The module that an instrumented one imports its meter from.
+/// Name of the module from which an instrumented one imports its meter.
 pub const METER: &str = "graph-host:meter";
-/// How many globals that are.
+/// Number of the meter's globals.
 const GLOBALS: u32 = 3;
 
-/// Why an instrumented module has stopped: what it leaves in the global `stop` before it executes `unreachable`.
+/// Reason for stopping, which an instrumented module writes to the global `stop` before it executes `unreachable`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// The fuel is used up.
     Fuel = 1,
-    /// Its memories would be larger than they may be. The global `fuel` has how many pages it asked for.
+    /// The memories would exceed their limit. The global `fuel` has the number of pages that were requested.
     Memory = 2,
-    /// A table would be larger than it may be. The global `fuel` has how many elements it would have.
+    /// A table would exceed its limit. The global `fuel` has the number of elements that it would have.
     Table = 3,
 }
 
-/// Why a module cannot be instrumented.
+/// Reason why a module cannot be instrumented.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InstrumentError {
-    /// It is not WebAssembly, or not of what the engine takes.
+    /// The module is not WebAssembly, or uses a proposal that the engine does not support.
     #[error("it is no WebAssembly module that graph-host runs: {0}")]
     Invalid(String),
-    /// It imports from where the meter is.
+    /// The module imports from [`METER`], as only an instrumented one may.
     #[error("it imports `{METER}`, which only an instrumented module does")]
     Metered,
 }
@@ -46,16 +46,17 @@ impl From<wasmparser::Error> for InstrumentError {
     }
 }
 
-/// A module that counts its own fuel.
+/// An instrumented module, which counts its own fuel.
 #[derive(Clone, Debug)]
 pub struct Instrumented {
-    /// The module. It imports its meter from [`METER`], and is otherwise the one it was made of.
+    /// Bytes of the module. Except for the counting and the meter that it imports from [`METER`], it does the same as
+    /// the original.
     pub module: Vec<u8>,
-    /// Pages that its own memories begin with: they count against what its memories may hold.
+    /// Number of pages that its own memories start with. They count towards the limit of its memories.
     pub pages: u64,
 }
 
-/// What of a module its functions have to know: the maximum of each memory, in pages, and of each table, in elements.
+/// Data of a module that its functions depend on: the maximum of each memory, in pages, and of each table, in elements.
 #[derive(Debug, Default)]
 pub(super) struct Shape {
     pub(super) memories: Vec<Option<u64>>,
@@ -63,11 +64,11 @@ pub(super) struct Shape {
     imported_globals: u32,
     has_imports: bool,
     pages: u64,
-    /// Of an adapter, what it has for tasks.
+    /// Instructions for tasks, if the module is an adapter.
     pub(super) tasks: Option<Tasks>,
 }
 
-/// The proposals that the engine takes: its list, without what is about components.
+/// Returns the proposals that the engine supports, without those about components.
 pub(super) fn features() -> WasmFeatures {
     (WasmFeatures::WASM2 - WasmFeatures::GC_TYPES)
         | WasmFeatures::EXTENDED_CONST
@@ -173,16 +174,16 @@ impl Shape {
 struct Rewriter {
     shape: Rc<Shape>,
     meter: Meter,
-    /// The functions that have not been rewritten yet.
+    /// Functions that were not rewritten yet.
     functions: VecDeque<FuncToValidate<ValidatorResources>>,
-    /// How many were.
+    /// Number of rewritten functions.
     written: u32,
     allocations: Option<FuncValidatorAllocations>,
     has_meter: bool,
 }
 
 impl Rewriter {
-    /// Imports the meter, behind all other imports.
+    /// Imports the meter, after all other imports.
     fn import_meter(&mut self, imports: &mut ImportSection) {
         let global = |val_type| EntityType::Global(GlobalType { val_type, mutable: true, shared: false });
         imports.import(METER, "fuel", global(ValType::I64));
@@ -215,7 +216,7 @@ impl Reencode for Rewriter {
         _after: Option<SectionId>,
         before: Option<SectionId>,
     ) -> Result<(), reencode::Error<Self::Error>> {
-        // The section of imports comes right after that of types.
+        // The import section directly follows the type section.
         let comes_earlier = matches!(before, Some(SectionId::Custom | SectionId::Type));
         if !self.shape.has_imports && !self.has_meter && !comes_earlier {
             let mut imports = ImportSection::new();

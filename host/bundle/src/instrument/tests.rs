@@ -1,4 +1,4 @@
-//! What is put into modules. That the figures are those of the engine, `tests/parity` shows.
+//! Instructions that instrumentation adds to modules. `tests/parity` compares the figures with those of the engine.
 #![allow(clippy::unwrap_used)]
 
 use wasmparser::{Operator, Parser, Payload, Validator, WasmFeatures};
@@ -7,7 +7,7 @@ use super::module::instrument_adapter;
 use super::{InstrumentError, METER, instrument, instrument_cores};
 use crate::transpile;
 
-/// How often the limit is looked at in the functions of a module.
+/// Returns the number of checks of the limit in all functions of a module.
 fn checks(text: &str) -> usize {
     let instrumented = instrument(&wat::parse_str(text).unwrap()).unwrap();
     Validator::new_with_features(WasmFeatures::default()).validate_all(&instrumented.module).unwrap();
@@ -22,7 +22,7 @@ fn checks(text: &str) -> usize {
     checks
 }
 
-/// The same for one function with two params and two more locals, whose entry is one look.
+/// Returns the number of checks in one function with two params and two more locals, without the check at its entry.
 fn checks_of(body: &str) -> usize {
     let text =
         format!("(module (memory 1 2) (table 1 funcref) (func (param i32 i32) (local i32 i32) {body}))");
@@ -38,7 +38,7 @@ fn the_limit_is_looked_at_at_entries_loops_and_what_takes_long() {
     assert_eq!(checks_of("(loop (loop)) (block) (if (local.get 0) (then (loop)))"), 3);
     assert_eq!(checks_of("(drop (memory.grow (local.get 0)))"), 1);
     assert_eq!(checks_of("(drop (table.grow (ref.null func) (local.get 0)))"), 1);
-    // A page costs 100, and two cost more than goes unchecked.
+    // A page costs 100. Two pages cost more than the engine executes without a check.
     assert_eq!(checks_of("(drop (memory.grow (i32.const 1)))"), 0);
     assert_eq!(checks_of("(drop (memory.grow (i32.const 2)))"), 1);
     for (length, expected) in
@@ -47,7 +47,7 @@ fn the_limit_is_looked_at_at_entries_loops_and_what_takes_long() {
         let body = format!("(memory.fill (i32.const 0) (i32.const 0) {length})");
         assert_eq!(checks_of(&body), expected, "{length}");
     }
-    // What is never executed is left as it is.
+    // Code that cannot be reached is left unchanged.
     assert_eq!(checks_of("return (loop (loop))"), 0);
 }
 
@@ -55,25 +55,25 @@ fn the_limit_is_looked_at_at_entries_loops_and_what_takes_long() {
 fn constants_are_followed_through_locals_as_the_engine_does() {
     let set = "(local.set 2 (i32.const 9))";
     for (body, expected) in [
-        // A local begins as zero.
+        // A local starts as zero.
         (FILL.to_owned(), 0),
         (format!("{set} {FILL}"), 0),
         (format!("(drop (local.tee 2 (i32.const 9))) {FILL}"), 0),
         (format!("(local.set 2 (i32.add (i32.const 1) (i32.const 2))) {FILL}"), 1),
         (format!("(local.set 3 (i32.const 9)) (local.set 2 (local.get 3)) {FILL}"), 0),
-        // The same constant on both ways, another one on each, one on one of them.
+        // Both paths have the same constant, or another one each, or only one of them has one.
         (format!("{set} (if (local.get 0) (then) (else)) {FILL}"), 0),
         (format!("(if (local.get 0) (then {set}) (else {set})) {FILL}"), 1),
         (format!("(if (local.get 0) (then {set})) {FILL}"), 1),
         (format!("(if (local.get 0) (then {set} {FILL}))"), 0),
         (format!("(if (local.get 0) (then {set} return)) {FILL}"), 0),
-        // Within a loop it may have come round; after the loop it is known that nothing has set it.
+        // In the loop, a branch can bring another value; after the loop it is known that nothing has set it.
         (format!("{set} (loop {FILL})"), 2),
         (format!("{set} (loop {set} {FILL})"), 1),
         (format!("{set} (loop (br_if 0 (local.get 0))) {FILL}"), 1),
         (format!("{set} (loop (local.set 2 (local.get 0)) (br_if 0 (local.get 0))) {FILL}"), 2),
         (format!("{set} (block (loop (br_if 1 (local.get 1)) (br_if 0 (local.get 0)))) {FILL}"), 1),
-        // Blocks give values of their own.
+        // Blocks produce new values.
         ("(memory.fill (i32.const 0) (i32.const 0) (block (result i32) (i32.const 5)))".to_owned(), 1),
     ] {
         assert_eq!(checks_of(&body), expected, "{body}");
@@ -98,7 +98,7 @@ fn the_meter_is_imported_behind_everything_else() {
     let expected = ["a.g", "a.f", "graph-host:meter.fuel", "graph-host:meter.pages", "graph-host:meter.stop"];
     assert_eq!(imports, expected);
     Validator::new_with_features(WasmFeatures::default()).validate_all(&instrumented.module).unwrap();
-    // It is not instrumented twice.
+    // A module cannot be instrumented twice.
     assert_eq!(instrument(&instrumented.module).unwrap_err(), InstrumentError::Metered);
     assert_eq!(METER, "graph-host:meter");
 }
@@ -141,7 +141,7 @@ fn what_the_engine_does_not_take_is_refused() {
     assert!(matches!(instrument(b"\0asm"), Err(InstrumentError::Invalid(_))));
 }
 
-/// What is charged in all functions of an instrumented module, each stretch once.
+/// Returns the sum of the costs that the functions of an instrumented module add, each sequence once.
 fn charged(module: &[u8]) -> i64 {
     let mut charged = 0;
     for payload in Parser::new(0).parse_all(module) {
@@ -166,7 +166,7 @@ fn tasks_of_adapters_are_free_and_nothing_else_of_them() {
         (import "instance" "task_may_block" (global $may (mut i32)))"#;
     let enter = "(call $enter (i32.const 1) (i32.const 0) (i32.const 2))";
     let lending = "(drop (call $lend (i32.const 1) (i32.const 2) (i32.const 3)))";
-    // Of each, what its instructions cost, and what they cost in an adapter.
+    // Each entry has the cost of its instructions, and the part of it that is free in an adapter.
     for (body, cost, free) in [
         ("(call $callee (i32.const 1))".to_owned(), 2, 0),
         (enter.to_owned(), 4, 4),
@@ -175,7 +175,7 @@ fn tasks_of_adapters_are_free_and_nothing_else_of_them() {
         ("(call $set (i32.const 0)) (call $set (local.get 1))".to_owned(), 4, 4),
         ("(local.set 1 (global.get $may)) (global.set $may (i32.const 0))".to_owned(), 4, 4),
         (format!("{enter} (call $callee (local.get 0)) (call $exit)"), 7, 5),
-        // The engine has tasks, too, where a resource is lent.
+        // The engine also has tasks if a resource is lent.
         (format!("{enter} {lending} (call $exit)"), 9, 0),
         (format!("{enter} (call $helper) (call $exit)"), 6 + 5, 0),
         (lending.to_owned(), 4, 0),
@@ -190,7 +190,7 @@ fn tasks_of_adapters_are_free_and_nothing_else_of_them() {
     }
 }
 
-/// The core modules of a component after its translation, as a page has them.
+/// Returns the core modules of a component after its translation, as a page has them.
 fn cores(component: &[u8]) -> Vec<Vec<u8>> {
     let transpiled = transpile("component", component, &[], []).unwrap();
     let cores: Vec<_> = transpiled.cores.iter().map(|(_, core)| &core[..]).collect();
@@ -204,7 +204,7 @@ fn cores(component: &[u8]) -> Vec<Vec<u8>> {
 
 #[test]
 fn core_modules_count_at_any_depth() {
-    // Three core modules of the components, and at least one with adapters.
+    // The components have three core modules, and there is at least one of adapters.
     for text in [
         include_str!("../../../../tests/parity/nested/texts.wat"),
         include_str!("../../../../tests/parity/nested/lent.wat"),
@@ -236,7 +236,7 @@ fn a_component_inside_of_another_one_is_held_to_the_same_rules() {
     let component = wat::parse_str(format!("(component (component (component {metered})))")).unwrap();
     let module = wat::parse_str(metered.replacen("(core module", "(module", 1)).unwrap();
     assert_eq!(instrument_cores(&component, [&module[..]]).unwrap_err(), InstrumentError::Metered);
-    // What is taken for an adapter is what is not in the component.
+    // A module that is not in the component is treated as an adapter.
     let module = wat::parse_str("(module (func))").unwrap();
     let component = wat::parse_str("(component (component (core module (func))))").unwrap();
     assert!(instrument_cores(&component, [&module[..]]).is_ok());

@@ -1,7 +1,7 @@
-//! What is the same in every bundle: the page, and the walker as JavaScript and core modules. Both are committed as they are built, so
-//! that bundling needs Rust alone; `tests/bundle` builds them again and compares.
+//! Files that are the same in every bundle: the page, and the walker as JavaScript and core modules. Both are committed
+//! as they are built, so that bundling needs only Rust; `tests/bundle` builds them again and compares.
 
-/// The files, with their paths in a bundle.
+/// Files, with their paths in a bundle.
 pub const ASSETS: &[(&str, &[u8])] = &[
     ("index.html", include_bytes!("../../assets/index.html")),
     ("assets/page.css", include_bytes!("../../assets/page.css")),
@@ -22,7 +22,7 @@ mod tests {
     use super::*;
     use crate::transpile::transpile;
 
-    /// With the walker's component in `GRAPH_WALKER`; `ASSETS_UPDATE=1` writes the files instead.
+    /// Compares with the walker's component in `GRAPH_WALKER`; `ASSETS_UPDATE=1` writes the files instead.
     #[test]
     #[ignore = "tests/bundle builds the walker for it"]
     fn the_walker_is_what_its_sources_build() {

@@ -1,79 +1,79 @@
-//! `bundle.json`: everything that a page needs for runs of one graph.
+//! `bundle.json`, which has everything that a page needs for runs of one graph.
 
 use graph_core::digest::Digest;
 use graph_core::wit_value::Signature;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The name of the document in a bundle.
+/// Name of the document in a bundle.
 pub const DOCUMENT: &str = "bundle.json";
 
-/// What a page reads. Its version is that of the bundle's manifest.
+/// Data of a bundle that the page reads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Document {
-    /// The version of this format: 1. It is also that of the bundle's manifest.
+    /// Version of this format: 1. It is also the version of the bundle's manifest.
     pub version: u32,
-    /// The graph that the page runs.
+    /// Graph that the page runs.
     pub graph: GraphDocument,
-    /// The graphs that its nodes dispatch, and those that these dispatch.
+    /// Graphs that its nodes dispatch, and those that these dispatch.
     pub graphs: Vec<GraphDocument>,
     /// Hooks from outside of the graph.
     pub hooks: HooksDocument,
-    /// The capability manifest that the page applies, as a native run would.
+    /// Capability manifest, which the page applies as a native run does.
     pub manifest: ManifestDocument,
-    /// A trust store with the public keys that signed what is in the bundle.
+    /// Trust store with the public keys that have signed the items of the bundle.
     pub trust: String,
-    /// Whether components without a signature run.
+    /// True if components without a signature are permitted.
     pub allow_unsigned: bool,
-    /// The interfaces that the page gives to components.
+    /// Interfaces that the page provides to components.
     pub interfaces: Vec<String>,
-    /// The components that nodes, hooks and components dispatch.
+    /// Components that nodes, hooks and components dispatch.
     pub components: Vec<ComponentDocument>,
-    /// The items of knowledge that the graphs name.
+    /// Knowledge items that the graphs name.
     pub knowledge: Vec<TextDocument>,
-    /// The directives that the graphs name.
+    /// Directives that the graphs name.
     pub directives: Vec<TextDocument>,
-    /// What components find in the knowledge of the project.
+    /// Entries of the project's knowledge, which components can read.
     pub entries: Vec<EntryDocument>,
-    /// The folders that components are granted.
+    /// Folders that components are granted.
     pub folders: Vec<FolderDocument>,
-    /// The files of packed folders.
+    /// Files of packed folders.
     pub files: Vec<FileDocument>,
-    /// The identity of the engine, as checkpoints record it.
+    /// Identity of the engine, as checkpoints record it.
     pub engine: Digest,
-    /// What runs are pinned to: the digest that their checkpoints record.
+    /// Digest of the pinned items of a run, as its checkpoints record it.
     pub pins: Digest,
-    /// The texts that a run keeps, for its export: with them it can be replayed and resumed natively.
+    /// Texts that a run stores. Its export has them, so that it can be replayed and resumed natively.
     pub texts: Vec<KeptText>,
-    /// The schema of the inputs.
+    /// Schema of the inputs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inputs_schema: Option<Value>,
-    /// Inputs to begin with.
+    /// Inputs that the page suggests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub example_inputs: Option<Value>,
-    /// The nodes and hooks whose components wait for something, which takes JavaScript Promise Integration.
+    /// Nodes and hooks whose components wait during a call, which requires JavaScript Promise Integration.
     pub needs_jspi: Vec<String>,
-    /// What is checked natively and cannot be checked in a page.
+    /// Checks of a native run that a page cannot make.
     pub missing_checks: Vec<MissingCheck>,
-    /// A run to replay: the path of what `graph-host runs export` wrote.
+    /// Path of a run to replay, as `graph-host runs export` writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub export: Option<String>,
 }
 
-/// A graph as the walker in the page reads it.
+/// A graph, in the form that the walker in the page reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GraphDocument {
-    /// How messages call its file.
+    /// Name of the file in messages.
     pub name: String,
-    /// The item id under which nodes dispatch it.
+    /// Item id under which nodes dispatch it.
     pub id: String,
-    /// The file, with its signature.
+    /// Text of the file, with its signature.
     pub text: String,
 }
 
-/// The hooks of the project and of the user.
+/// Hooks of the project and of the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HooksDocument {
@@ -89,45 +89,46 @@ pub struct HooksDocument {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HookDocument {
-    /// How messages call it.
+    /// Name of the file in messages.
     pub name: String,
-    /// The text of the file, in YAML.
+    /// Text of the file, in YAML.
     pub text: String,
 }
 
-/// The manifest given with `--caps`.
+/// Manifest that was given with `--caps`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ManifestDocument {
-    /// How messages call its file.
+    /// Name of the file in messages.
     pub name: String,
-    /// The folder that its paths are relative to, on the machine that made the bundle: digests depend on it.
+    /// Folder that its paths are relative to, on the machine that created the bundle. Digests depend on it.
     pub folder: String,
-    /// The text of the file, in YAML.
+    /// Text of the file, in YAML.
     pub text: String,
 }
 
-/// A component, in its signed form and in the form that the page runs.
+/// A component, with its signature and in the form that the page runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ComponentDocument {
-    /// The item id under which it is dispatched.
+    /// Item id under which it is dispatched.
     pub item: String,
-    /// Its version, from its statement.
+    /// Version, from its statement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// The digest of the signed bytes, which are `component.wasm` in its folder.
+    /// Digest of the signed bytes, which are `component.wasm` in its folder.
     pub digest: Digest,
-    /// Its folder: `components/HEX`. `component.js` in it exports `instantiate(getCoreModule, imports)`.
+    /// Folder of its files: `components/HEX`. The file `component.js` in it exports `instantiate(getCoreModule,
+    /// imports)`.
     pub path: String,
-    /// The envelope with its signatures; absent for one that is not signed.
+    /// Envelope with its signatures; `None` if it is not signed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub envelope: Option<String>,
-    /// The interfaces that it imports besides plain types.
+    /// Interfaces that it imports, without those that only have types.
     pub imports: Vec<String>,
-    /// Its core modules, and the adapters between components that are nested in it.
+    /// Core modules of the component, and adapters between components that are nested in it.
     pub cores: Vec<CoreDocument>,
-    /// Whether it is instantiated with JavaScript Promise Integration.
+    /// True if it is instantiated with JavaScript Promise Integration.
     pub waits: bool,
     /// The functions of it that are called in place of its node action.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -147,35 +148,36 @@ pub struct FunctionDocument {
     pub types: Signature,
 }
 
-/// A core module of a component, which counts its fuel.
+/// A core module of a component, which counts its own fuel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CoreDocument {
-    /// The name of its file in the component's folder.
+    /// Name of its file in the component's folder.
     pub name: String,
-    /// Pages of 64 KiB that the memories of each of its instances begin with: they count against the memory that a task may use.
+    /// Number of 64-KiB pages that the memories of each instance start with. They count towards the memory limit of a
+    /// task.
     pub pages: u64,
 }
 
-/// A text that runs keep.
+/// A text that a run stores.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeptText {
-    /// The SHA-256 of the text, by which records name it.
+    /// SHA-256 of the text, by which records refer to it.
     pub digest: Digest,
-    /// The text as a native run would store it.
+    /// Text, as a native run stores it.
     pub text: String,
 }
 
-/// Knowledge or a directive.
+/// Knowledge item or directive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TextDocument {
-    /// The item id under which actions name it.
+    /// Item id under which actions name it.
     pub id: String,
-    /// The name of its file, whose extension says how it is read.
+    /// Name of its file, whose extension is the format.
     pub name: String,
-    /// The file, with its signature.
+    /// Text of the file, with its signature.
     pub text: String,
 }
 
@@ -183,9 +185,9 @@ pub struct TextDocument {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EntryDocument {
-    /// The key by which components read it.
+    /// Key by which components read it.
     pub key: String,
-    /// The text that is stored under the key.
+    /// Text that is stored under the key.
     pub text: String,
 }
 
@@ -193,11 +195,11 @@ pub struct EntryDocument {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FolderDocument {
-    /// Its path on the machine that made the bundle, as grants name it.
+    /// Path on the machine that created the bundle, as grants name it.
     pub host: String,
-    /// How it is granted: `ro` to read, or `rw` to read and write.
+    /// Access: `ro` to read, or `rw` to read and write.
     pub access: String,
-    /// Whether its files are in the bundle. Otherwise the page asks for a folder.
+    /// True if its files are in the bundle. Otherwise the page asks the user for a folder.
     pub packed: bool,
 }
 
@@ -205,21 +207,21 @@ pub struct FolderDocument {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileDocument {
-    /// The path of the file in the bundle: `files/HEX`.
+    /// Path of the file in the bundle: `files/HEX`.
     pub path: String,
-    /// The SHA-256 of the file.
+    /// SHA-256 of the file.
     pub digest: Digest,
-    /// Where it is: the folder as [`FolderDocument::host`] has it, and its path in that folder, with `/`. That of an empty folder
-    /// ends with `/`, and its `path` is empty.
+    /// Original place: the folder as in [`FolderDocument::host`], and the path in that folder, with `/`. For an empty
+    /// folder it ends with `/`, and `path` is empty.
     pub at: String,
 }
 
-/// Something that is checked natively, and not in a page.
+/// A check of a native run that a page cannot make.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MissingCheck {
-    /// The node or hook.
+    /// Node or hook that it concerns.
     pub node: String,
-    /// What is not checked, as a sentence.
+    /// Description of the missing check, as a sentence.
     pub message: String,
 }

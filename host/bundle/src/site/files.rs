@@ -1,4 +1,4 @@
-//! The files of a bundle.
+//! Files of a bundle.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -14,40 +14,40 @@ use super::manifest::{BundleManifest, ENVELOPE, MANIFEST, ManifestError};
 use crate::instrument::{InstrumentError, instrument_cores};
 use crate::transpile::{TranspileError, transpile};
 
-/// The files of components that are compressed, from as many bytes on.
+/// Minimum size of a component's file that is compressed, in bytes.
 const COMPRESSED: usize = 1 << 20;
-/// The end of their names.
+/// Ending of the names of compressed files.
 const COMPRESSED_NAME: &str = ".gz";
 
-/// A component as a page runs it.
+/// Files of a component in a bundle.
 #[derive(Clone, Debug)]
 pub struct Component {
-    /// Its folder in the bundle: `components/HEX`.
+    /// Folder in the bundle: `components/HEX`.
     pub path: String,
-    /// Its core modules there.
+    /// Core modules in this folder.
     pub cores: Vec<CoreDocument>,
-    /// Whether it takes JavaScript Promise Integration.
+    /// True if it requires JavaScript Promise Integration.
     pub waits: bool,
 }
 
-/// Why a component cannot run in a page.
+/// Reason why a component cannot run in a page.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error(transparent)]
 pub enum ComponentError {
-    /// Its fuel cannot be counted.
+    /// The component cannot be instrumented to count its fuel.
     Instrument(#[from] InstrumentError),
-    /// It cannot be translated.
+    /// The component cannot be translated to JavaScript.
     Transpile(#[from] TranspileError),
 }
 
-/// The files of a bundle, by path.
+/// Files of a bundle, by path.
 #[derive(Clone, Debug, Default)]
 pub struct Site {
     files: BTreeMap<String, Vec<u8>>,
 }
 
 impl Site {
-    /// A site of the page alone.
+    /// Creates a bundle that has only the files of the page.
     pub fn new() -> Self {
         Self { files: ASSETS.iter().map(|(path, bytes)| ((*path).to_owned(), bytes.to_vec())).collect() }
     }
@@ -73,7 +73,7 @@ impl Site {
         Ok(Component { path, cores, waits: transpiled.waits })
     }
 
-    /// Adds a file, compressed if it is large: few servers of static files compress what they send.
+    /// Adds a file, compressed if it is large: few servers of static files compress responses.
     fn insert(&mut self, path: String, bytes: Vec<u8>) {
         if bytes.len() < COMPRESSED {
             self.files.insert(path, bytes);
@@ -87,7 +87,7 @@ impl Site {
         };
     }
 
-    /// Lets the page send requests to these origins: its Content Security Policy permits no others.
+    /// Permits the page to send requests to these origins. Its Content Security Policy forbids all others.
     pub fn permit_origins<'o>(&mut self, origins: impl IntoIterator<Item = &'o String>) {
         const OWN: &str = "connect-src 'self'";
         let mut policy = OWN.to_owned();
@@ -100,7 +100,7 @@ impl Site {
         }
     }
 
-    /// Adds a file that is named by its digest, in a folder of the bundle. Gives its path.
+    /// Adds a file to a folder of the bundle, named by its digest. Returns its path and its digest.
     pub fn add_file(&mut self, folder: &str, bytes: Vec<u8>) -> (String, Digest) {
         let digest = Digest::of_bytes(&bytes);
         let path = format!("{folder}/{}", digest.hex());
@@ -108,12 +108,12 @@ impl Site {
         (path, digest)
     }
 
-    /// How many bytes all files have.
+    /// Returns the number of bytes of all files.
     pub fn size(&self) -> u64 {
         self.files.values().map(|bytes| bytes.len() as u64).sum()
     }
 
-    /// Adds the document and the signed manifest: the whole bundle, by path.
+    /// Adds the document and the signed manifest, and returns all files of the bundle by path.
     pub fn seal(
         mut self,
         document: &Document,

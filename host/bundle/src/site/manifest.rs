@@ -1,4 +1,4 @@
-//! `manifest.json`: the digest of every file of a bundle, signed.
+//! `manifest.json`, which has the digest of every file of a bundle and is signed.
 
 use std::collections::BTreeMap;
 
@@ -11,79 +11,80 @@ use graph_core::trust::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The name of the manifest in a bundle.
+/// Name of the manifest in a bundle.
 pub const MANIFEST: &str = "manifest.json";
-/// The name of the DSSE envelope around it.
+/// Name of the DSSE envelope of the manifest.
 pub const ENVELOPE: &str = "manifest.json.dsse.json";
-/// The type of the envelope's payload.
+/// Type of the envelope's payload.
 pub const PAYLOAD_TYPE: &str = "application/vnd.graph-host.bundle+json";
 
 const VERSION: u32 = 1;
 
-/// The digests of all files of a bundle but the manifest and its envelope, and the key that they are signed with.
+/// Digests of all files of a bundle except the manifest and its envelope, and the public key for their signature.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BundleManifest {
     version: u32,
-    /// The key that signed it: its 32 bytes in base64. What can replace the bundle can replace the key.
+    /// Public key of the signature: its 32 bytes in base64. It protects only against changes of single files: who can
+    /// replace the whole bundle can also replace the key.
     pub key: String,
     /// Digests by path, with `/`.
     pub files: BTreeMap<String, Digest>,
 }
 
-/// Why a manifest or a file of a bundle is refused.
+/// Reason why a manifest or a file of a bundle is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
-    /// It is not the manifest of a bundle.
+    /// The document is not the manifest of a bundle.
     #[error("{MANIFEST} is not the manifest of a bundle: {0}")]
     Shape(String),
-    /// It is of a later version.
+    /// The manifest has a version that is not supported.
     #[error("the bundle is of version {found}, this graph-host reads version {VERSION}")]
     Version {
-        /// The version that the bundle states.
+        /// Version of the manifest.
         found: u32,
     },
-    /// Its key is none.
+    /// The key in the manifest is not a public key.
     #[error("the key in {MANIFEST} cannot be used")]
     Key(#[from] KeyError),
     /// The envelope cannot be read.
     #[error("{ENVELOPE} is not a signature of a bundle")]
     Envelope(#[from] EnvelopeError),
-    /// It is signed with another key, or was changed.
+    /// The manifest was signed with another key, or was changed.
     #[error("{MANIFEST} was not signed with key {key}, or was changed since")]
     Signature {
-        /// The key that it has to be signed with.
+        /// Key that it has to be signed with.
         key: KeyId,
     },
-    /// A file is not what the manifest says.
+    /// The content of a file differs from the manifest.
     #[error("{path} was changed: its digest is {found}, and {MANIFEST} has {expected}")]
     Changed {
-        /// The path of the changed file in the bundle.
+        /// Path of the file in the bundle.
         path: String,
-        /// The digest of the file as it is now.
+        /// Actual digest of the file.
         found: Digest,
-        /// That of the manifest.
+        /// Digest in the manifest.
         expected: Digest,
     },
-    /// A file is missing.
+    /// A file of the manifest is missing.
     #[error("{path} is missing")]
     Missing {
-        /// The path that the manifest names.
+        /// Path of the file in the bundle.
         path: String,
     },
-    /// A file is not in the manifest.
+    /// The manifest does not have the file.
     #[error("{path} does not belong to the bundle: {MANIFEST} does not name it")]
     Unknown {
-        /// The path of the file that the manifest does not name.
+        /// Path of the file.
         path: String,
     },
-    /// It cannot be written as JSON.
+    /// The manifest cannot be written as JSON.
     #[error("the manifest cannot be written")]
     Json(#[from] serde_json::Error),
 }
 
 impl BundleManifest {
-    /// The manifest of files, as its text and the envelope that signs it.
+    /// Signs the digests of these files. Returns the text of the manifest and its envelope.
     pub(super) fn sign<'f>(
         files: impl IntoIterator<Item = (&'f String, &'f Vec<u8>)>,
         key: &SigningKey,
@@ -99,7 +100,7 @@ impl BundleManifest {
         Ok((text, envelope.into_bytes()))
     }
 
-    /// Reads a manifest without looking at its signature.
+    /// Reads a manifest without verifying its signature.
     pub fn peek(manifest: &[u8]) -> Result<Self, ManifestError> {
         #[derive(Deserialize)]
         struct Head {
@@ -113,7 +114,8 @@ impl BundleManifest {
         json::read(manifest, TreeLimit::DOCUMENT).map_err(|error| ManifestError::Shape(error.to_string()))
     }
 
-    /// Reads a manifest that was signed with this key, or with the one that it names itself.
+    /// Reads a manifest and verifies its signature. The manifest has to be signed with the key that it has itself,
+    /// which must be `key` if that is given.
     pub fn verify(
         manifest: &[u8],
         envelope: &str,
@@ -123,7 +125,7 @@ impl BundleManifest {
         let named = read.verifying_key()?;
         let key = key.copied().unwrap_or(named);
         let refused = ManifestError::Signature { key: key.id() };
-        // The page takes the key from the manifest.
+        // The page verifies with the key in the manifest.
         if named != key {
             return Err(refused);
         }
@@ -133,7 +135,7 @@ impl BundleManifest {
         }
     }
 
-    /// The key that signed it.
+    /// Returns the public key of the signature.
     pub fn verifying_key(&self) -> Result<VerifyingKey, ManifestError> {
         let bytes = STANDARD.decode(&self.key).ok().and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
         let bytes =
@@ -141,7 +143,7 @@ impl BundleManifest {
         Ok(VerifyingKey::from_bytes(&bytes)?)
     }
 
-    /// Checks that the manifest names a file with these bytes.
+    /// Checks that a file is in the manifest and has its digest.
     pub fn check(&self, path: &str, bytes: &[u8]) -> Result<(), ManifestError> {
         let expected =
             *self.files.get(path).ok_or_else(|| ManifestError::Unknown { path: path.to_owned() })?;

@@ -1,14 +1,15 @@
-//! What a page is made of: files for a server of static files, with a signed list of their digests.
+//! Files of a page for a server of static files, with a signed list of their digests.
 //!
-//! `document` is what the page reads of a graph, `manifest` the list, `assets` what is the same in every bundle, and `files` puts it
-//! all together.
+//! `document` has the data that the page reads, `manifest` the list of digests, `assets` the files that are the same in
+//! every bundle, and `files` assembles the bundle.
 
 mod assets;
 mod document;
 mod files;
 mod manifest;
 
-/// The interfaces that the page gives to components, without versions. `bundle.json` names them, and the page checks that it has them.
+/// Interfaces that the page provides to components, without versions. They are listed in `bundle.json`, and the page
+/// checks that it has them.
 pub const INTERFACES: [&str; 29] = [
     "graph-host:node/types",
     "graph-host:host/log",

@@ -1,4 +1,4 @@
-//! The list of all items, which a script filters.
+//! Page with the list of all items, which a script filters.
 
 use maud::{Markup, html};
 
@@ -6,10 +6,10 @@ use super::parts::{badge, counted, number, page, signers, text, yanked};
 use crate::model::{Catalogue, Content, Item, Kind};
 use crate::text::Text;
 
-/// The most characters that the search looks at for an item.
+/// Maximum number of characters of an item that the search reads.
 const SEARCHED: usize = 4000;
 
-/// The page of all items.
+/// Returns the page of all items.
 pub(crate) fn index(catalogue: &Catalogue) -> String {
     let title = format!("Catalogue of {}", catalogue.place);
     let content = html! {
@@ -47,7 +47,7 @@ pub(crate) fn index(catalogue: &Catalogue) -> String {
     page(&title, "", true, &content)
 }
 
-/// The search, which the script shows.
+/// Returns the search form. It is hidden until the script shows it.
 fn search() -> Markup {
     html! {
         form #search role="search" hidden {
@@ -85,7 +85,7 @@ fn row(item: &Item) -> Markup {
     }
 }
 
-/// What the search looks for words in.
+/// Returns the words of an item that the search compares, in lower case.
 fn searched(item: &Item) -> String {
     let mut words = vec![item.id.as_str(), item.kind.as_str()];
     for version in &item.versions {

@@ -1,11 +1,11 @@
-//! An item with all its versions.
+//! Page of an item, with all its versions.
 
 use maud::html;
 
 use super::parts::{badge, block, number, page, signers, table, text, yanked};
 use crate::model::{Catalogue, Item};
 
-/// The page of an item.
+/// Returns the page of an item.
 pub(crate) fn item(catalogue: &Catalogue, item: &Item) -> String {
     let newest = item.newest();
     let rows = html! {

@@ -1,5 +1,5 @@
-//! The pages. [`maud`] escapes everything that is put into one; texts of strangers are in `bdi`, so that letters that are written from right
-//! to left do not reorder what is around them.
+//! Pages of a catalogue. [`maud`] escapes all texts in them. Untrusted texts are in `bdi` elements, so that letters
+//! that are written from right to left do not reorder the text around them.
 
 mod index;
 mod item;

@@ -1,14 +1,14 @@
-//! What several pages have.
+//! Parts that several pages share.
 
 use maud::{DOCTYPE, Markup, html};
 
 use crate::model::{Trust, Version};
 use crate::text::{Schema, Text};
 
-/// What a page may load and do. Nothing is inline, and nothing is asked of a network.
+/// Content security policy of a page: no inline scripts or styles, and no requests to other hosts.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'";
 
-/// A page. `up`: the path from the page to the catalogue's folder, empty or `../`.
+/// Returns a page. `up` is the path from the page to the catalogue's folder: empty or `../`.
 pub(super) fn page(title: &str, up: &str, script: bool, content: &Markup) -> String {
     let markup = html! {
         (DOCTYPE)
@@ -32,27 +32,27 @@ pub(super) fn page(title: &str, up: &str, script: bool, content: &Markup) -> Str
     markup.into_string()
 }
 
-/// A stranger's text in a line.
+/// Returns an untrusted text of one line.
 pub(super) fn text(text: &Text) -> Markup {
     html! { bdi { (text.as_str()) } }
 }
 
-/// A stranger's text of several lines.
+/// Returns an untrusted text of several lines.
 pub(super) fn block(text: &Text) -> Markup {
     html! { p.block dir="auto" { (text.as_str()) } }
 }
 
-/// A source in a region that can be scrolled with the keyboard.
+/// Returns a source in a region that can be scrolled with the keyboard.
 pub(super) fn source(label: &str, source: &Text) -> Markup {
     html! { pre tabindex="0" role="region" aria-label=(label) { (source.as_str()) } }
 }
 
-/// A schema.
+/// Returns a schema in a region that can be scrolled with the keyboard.
 pub(super) fn schema(label: &str, schema: &Schema) -> Markup {
     source(label, &schema.shown())
 }
 
-/// A table in a region that can be scrolled with the keyboard.
+/// Returns a table in a region that can be scrolled with the keyboard.
 pub(super) fn table(label: &str, heads: &[&str], rows: &Markup) -> Markup {
     html! {
         div.wide role="region" aria-label={ "Table: " (label) } tabindex="0" {
@@ -64,7 +64,7 @@ pub(super) fn table(label: &str, heads: &[&str], rows: &Markup) -> Markup {
     }
 }
 
-/// Whether a version is trusted, in a word that does not depend on colours.
+/// Returns a badge for the trust in a version. It has a word, so that it does not depend on colours.
 pub(super) fn badge(trust: &Trust) -> Markup {
     match trust {
         Trust::Trusted { .. } => html! { span.badge.good { "trusted" } },
@@ -72,12 +72,12 @@ pub(super) fn badge(trust: &Trust) -> Markup {
     }
 }
 
-/// Whether a version is yanked, in a word.
+/// Returns a badge if a version is yanked.
 pub(super) fn yanked(version: &Version) -> Markup {
     html! { @if version.yanked.is_some() { " " span.badge.bad { "yanked" } } }
 }
 
-/// The names of the keys that signed a version.
+/// Returns the names of the keys that have signed a version.
 pub(super) fn signers(trust: &Trust) -> Markup {
     match trust {
         Trust::Trusted { signers, .. } => html! {
@@ -90,7 +90,7 @@ pub(super) fn signers(trust: &Trust) -> Markup {
     }
 }
 
-/// The version, or what stands for one that is not stated.
+/// Returns the version number, or `no version` if the publisher states none.
 pub(super) fn number(version: &Version) -> Markup {
     if version.version.is_empty() {
         html! { "no version" }
@@ -99,7 +99,7 @@ pub(super) fn number(version: &Version) -> Markup {
     }
 }
 
-/// A count with its noun.
+/// Returns a count with its noun.
 pub(super) fn counted(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }

@@ -1,4 +1,4 @@
-//! A version of an item.
+//! Page of a version of an item.
 
 use graph_core::capability::CapabilityKind;
 use graph_core::limits::TaskLimits;
@@ -11,7 +11,7 @@ use crate::model::{
 use crate::text::Text;
 use crate::usage::Usage;
 
-/// The page of a version.
+/// Returns the page of a version.
 pub(crate) fn version(catalogue: &Catalogue, item: &Item, version: &Version) -> String {
     let content = html! {
         header {

@@ -1,4 +1,4 @@
-//! An answer, put together of blocks or of pieces of them.
+//! Decoding of an answer, from whole blocks or from pieces of them.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -18,21 +18,21 @@ pub(super) struct Answer {
     counts: Counts,
 }
 
-/// Why the answer ends, as far as it has said it.
+/// Reason for the end of the answer.
 #[derive(Debug)]
 enum Stop {
-    /// It has not ended.
+    /// The answer has not ended.
     Open,
     Known(StopReason),
-    /// A reason that leaves open whether the answer is whole.
+    /// A reason that is not known, so that the answer may be incomplete.
     Unknown,
 }
 
-/// A block, as far as it has come.
+/// A block, or the part of it that was received.
 #[derive(Debug)]
 enum Open {
     Text(String),
-    /// `block` has everything that does not come in pieces.
+    /// `block` has all fields that are not sent in pieces.
     Thinking {
         block: Value,
         thinking: String,
@@ -46,7 +46,7 @@ enum Open {
         input: Value,
         pieces: String,
     },
-    /// Of tools that the provider runs, for which no request asks.
+    /// A block of a tool that the provider runs, which no request asks for.
     Other,
 }
 
@@ -61,7 +61,7 @@ impl Answer {
         }
     }
 
-    /// A block, or the beginning of one. `size`: the bytes of the event that it has come in.
+    /// Adds a block, or the start of one. `size` is the number of bytes of its event, to be counted.
     pub(super) fn block(
         &mut self,
         index: u64,
@@ -101,7 +101,7 @@ impl Answer {
         Ok(())
     }
 
-    /// A piece of a block.
+    /// Appends a piece to a block.
     pub(super) fn delta(
         &mut self,
         index: u64,
@@ -142,7 +142,7 @@ impl Answer {
         Ok(())
     }
 
-    /// Why the answer ends, if `value` says it.
+    /// Reads the reason for the end of the answer, if `value` has one.
     pub(super) fn stop(&mut self, value: &Value, place: impl Display) -> Result<(), DecodeError> {
         let Some(reason) = json::text(value, "stop_reason", place)? else {
             return Ok(());
@@ -203,7 +203,8 @@ impl Answer {
     }
 }
 
-/// The counts of usage. Those of a stream come in several events and only grow, and what is missing in one of them was said in another.
+/// Token counts. A stream reports them in several events. They only grow, and an event can leave out counts that
+/// another has.
 #[derive(Debug, Default)]
 struct Counts {
     input: Option<u64>,
@@ -211,7 +212,7 @@ struct Counts {
     cache_write: Option<u64>,
     cached: Option<u64>,
     reasoning: Option<u64>,
-    /// What was said of the wholes is no count.
+    /// True if the count of input or output tokens was not a number.
     unusable: bool,
 }
 
@@ -234,7 +235,8 @@ impl Counts {
         }
     }
 
-    /// `input_tokens` are those that no cache has to do with.
+    /// Returns the usage. Anthropic's `input_tokens` do not include the tokens that were read from or written to a
+    /// cache, so these are added.
     fn usage(&self) -> Option<Usage> {
         if self.unusable {
             return None;

@@ -1,4 +1,4 @@
-//! Whole answers.
+//! Decoding of whole answers.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Requests.
+//! Encoding of requests.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -24,7 +24,7 @@ pub(crate) fn encode(body: &mut Body, request: &Request, target: &Target<'_>) ->
             Role::User => ("user", user(body, index, message)?),
             Role::Assistant => ("assistant", assistant(message)),
         };
-        // A message without content is refused, and one of which only another API's reasoning was said has none.
+        // The API refuses a message without content. A message that has only reasoning of another API has none.
         if !content.is_empty() {
             messages.push(object([("role", role.into()), ("content", Value::Array(content))]));
         }
@@ -71,7 +71,7 @@ fn tool(tool: &crate::Tool) -> Value {
     Value::Object(fields)
 }
 
-/// Results of tools come first: anything before them is refused.
+/// Returns the content of a user message. Results of tools come first: the API refuses other blocks before them.
 fn user(body: &mut Body, index: usize, message: &Message) -> Result<Vec<Value>, EncodeError> {
     let mut results = Vec::new();
     let mut others = Vec::new();
@@ -109,7 +109,7 @@ fn file(body: &mut Body, media: &Media) -> Result<Value, &'static str> {
         }
         "application/pdf" => Ok(object([("type", "document".into()), ("source", base64(body, media))])),
         "text/plain" => {
-            // It is text, and counts as text.
+            // The content is sent as text, so it is not counted as a file.
             let text = str::from_utf8(&media.data).map_err(|_| "takes text in UTF-8 only")?;
             Ok(json!({"type": "document", "source": {"type": "text", "media_type": kind, "data": text}}))
         }
@@ -126,7 +126,7 @@ fn assistant(message: &Message) -> Vec<Value> {
     let mut content = Vec::new();
     for block in &message.blocks {
         match block {
-            // Other models write empty lines between calls, which this API refuses to read.
+            // Models of other providers write empty lines between calls, which this API refuses.
             Block::Text(text) if text.trim().is_empty() => {}
             Block::Text(text) => content.push(json!({"type": "text", "text": text})),
             Block::Reasoning(reasoning) => {
@@ -144,7 +144,8 @@ fn assistant(message: &Message) -> Vec<Value> {
     content
 }
 
-/// The id of a call with the characters that this API takes. That of another provider can have others; calls and results change alike.
+/// Returns the id of a call in the characters that this API accepts, because ids of other providers can have others. A
+/// call and its result are changed in the same way.
 fn call_id(id: &str) -> Cow<'_, str> {
     if id.bytes().all(is_name_byte) {
         return Cow::Borrowed(id);

@@ -56,7 +56,8 @@ impl Events {
         self.answer.usage()
     }
 
-    /// The event that says why the answer ends has all that follows the blocks.
+    /// Completes the answer. The event with the reason for its end follows all blocks, so that `message_stop` is not
+    /// required.
     pub(crate) fn finish(self, bounds: &Bounds) -> Result<Response, DecodeError> {
         if !self.answer.is_stopped() {
             return Err(DecodeError::Cut { usage: self.answer.usage() });

@@ -1,14 +1,14 @@
-//! What the user can do about a provider that does not answer.
+//! Advice for the user about a provider that does not answer.
 
 use graph_core::capability::{HttpResponse, ModelApi, ModelRule, SecretSource};
 
 use crate::error::one_line;
 use crate::{DecodeError, ErrorAnswer};
 
-/// How much of an answer that cannot be read a message shows, in bytes.
+/// Maximum number of bytes that a message shows of an answer that cannot be read.
 const MAX_BEGINNING: usize = 60;
 
-/// What the manifest can say otherwise, so that a request that was refused is answered.
+/// Returns the setting in the manifest that could be the cause of a refused request.
 pub(super) fn of_refused(rule: &ModelRule, answer: &ErrorAnswer, body: &[u8]) -> Option<String> {
     let (url, path) = (rule.url(), rule.api.path());
     match answer.status? {
@@ -33,12 +33,13 @@ pub(super) fn of_refused(rule: &ModelRule, answer: &ErrorAnswer, body: &[u8]) ->
     }
 }
 
-/// An API answers with an object; servers that do not know the path, and proxies, mostly do not.
+/// Reports whether a body looks like a JSON object. An API returns one; servers that do not know the path, and proxies,
+/// usually do not.
 fn is_json(body: &[u8]) -> bool {
     body.trim_ascii_start().starts_with(b"{")
 }
 
-/// Whether a parameter's name is refused, and not its value.
+/// Reports whether the provider refuses the name of a parameter, and not its value.
 fn is_about_a_name(answer: &ErrorAnswer) -> bool {
     let message = answer.message.to_ascii_lowercase();
     let words =
@@ -47,7 +48,7 @@ fn is_about_a_name(answer: &ErrorAnswer) -> bool {
         || words.iter().any(|word| message.contains(word))
 }
 
-/// What the manifest can say about a parameter of the request that the provider does not know.
+/// Returns the setting in the manifest for a parameter that the provider does not know.
 fn of_parameter(rule: &ModelRule, message: &str) -> Option<&'static str> {
     match rule.api {
         ModelApi::OpenAiChat if !rule.max_tokens && message.contains("max_completion_tokens") => {
@@ -63,7 +64,7 @@ fn of_parameter(rule: &ModelRule, message: &str) -> Option<&'static str> {
     }
 }
 
-/// What an answer that is not JSON is instead.
+/// Returns the type and the beginning of an answer that is not JSON.
 pub(super) fn of_unreadable(error: &DecodeError, response: &HttpResponse) -> Option<String> {
     let kind = response.fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
     let kind = kind.map(|(_, value)| one_line(&String::from_utf8_lossy(value), MAX_BEGINNING));

@@ -1,5 +1,5 @@
-//! One call of a language model, where the component runs: sets aside what a request may use, settles what it has used, and
-//! decides whether it is sent again.
+//! One call of a language model, in the place of the component. It reserves budget for each request, settles the usage,
+//! and decides about retries.
 
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ use super::model::Model;
 use super::tried::{Spent, Tried, TryResult, Unanswered};
 use crate::{Encoded, Request, Response, Usage};
 
-/// How long the host waits before the second try, unless the provider says how long. It doubles with each try.
+/// Time before the second try, unless the provider asks for another one. It doubles with each try.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
-/// The longest that it waits by itself.
+/// Maximum time before a try, unless the provider asks for a longer one.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// One call of a language model.
@@ -24,27 +24,29 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 pub struct Call {
     model: Model,
     request: Request,
-    /// The body of the first try, as it was checked, and whether its answer is to be streamed.
+    /// Encoded request of the first try, and whether its answer is streamed. [`Call::open`] has encoded it to check the
+    /// request.
     checked: Option<(bool, Encoded)>,
-    /// What the budget had used before the first try.
+    /// Usage of the budget before the first try.
     before: Option<ModelUse>,
-    /// How many tries were started.
+    /// Number of tries that were started.
     attempt: u32,
-    /// What is set aside for the try under way.
+    /// Budget that is reserved for the current try.
     reserved: ModelUse,
 }
 
-/// What follows a try.
+/// Next step after a try.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Settled {
-    /// The next one, after this time.
+    /// Another try, after this time.
     Again(Duration),
-    /// The end of the call.
+    /// End of the call.
     Ended(Ended),
 }
 
 impl Call {
-    /// A call of a model with a request that names it. The failure follows from the two, so it needs no entry in the journal.
+    /// Opens a call of a model. The error depends only on the model and the request, so that it needs no entry in the
+    /// journal.
     pub fn open(model: Model, request: Request) -> Result<Self, Failure> {
         let invalid = |message| Failure::new(Category::InvalidInput, message);
         request.check().map_err(|error| invalid(error.to_string()))?;
@@ -63,33 +65,33 @@ impl Call {
         Ok(Self { model, request, checked, before: None, attempt: 0, reserved: ModelUse::NOTHING })
     }
 
-    /// The model.
+    /// Returns the model.
     pub const fn model(&self) -> &Model {
         &self.model
     }
 
-    /// The request.
+    /// Returns the request.
     pub const fn request(&self) -> &Request {
         &self.request
     }
 
-    /// How many tries were started.
+    /// Returns the number of tries that were started.
     pub const fn attempt(&self) -> u32 {
         self.attempt
     }
 
-    /// What is set aside for the try under way, or was for the last one.
+    /// Returns the budget that is reserved for the current try, or was for the last one.
     pub const fn reserved(&self) -> ModelUse {
         self.reserved
     }
 
-    /// The request of the call's entry in the journal.
+    /// Returns the request of the call's entry in the journal.
     pub fn asked(&self) -> Value {
         journal::asked(&self.request)
     }
 
-    /// Begins a try: sets aside what it may use. `streamed`: the answer comes as a stream of events. The error is the end of the call:
-    /// nothing is sent.
+    /// Starts a try: reserves budget for the request, and returns the encoded request. `streamed` is true if the answer
+    /// is requested as a stream of events. An error ends the call without sending anything.
     pub fn begin(&mut self, budget: &mut ModelBudget, streamed: bool) -> Result<Encoded, Box<Ended>> {
         self.before.get_or_insert_with(|| budget.used());
         let checked = self.checked.take().filter(|(as_streamed, _)| *as_streamed == streamed);
@@ -112,7 +114,7 @@ impl Call {
         };
         let reserved = reserved.map_err(|shortage| {
             let failure = Failure::new(Category::Limit, format!("{}: {shortage}", model.shown()));
-            // The component may still ask without tools, or has to continue without an answer.
+            // The component can continue without an answer, or with another request without tools.
             let details = match (!last && budget.has_floor(), shortage.of_node) {
                 (true, _) => Some(json!({ "finish": true })),
                 (false, true) => Some(json!({ "short": ShortFigure::from(shortage) })),
@@ -124,7 +126,7 @@ impl Call {
                 self.ended(Outcome::Ends(failure), Some(shortage.into()), budget)
             })
         })?;
-        // A smaller figure takes no more bytes, so that the bound remains one.
+        // A smaller number has no more digits, so the bound of the input tokens is still valid.
         let shorter =
             (reserved.output < wanted).then(|| model.encode(request, reserved.output, streamed).ok());
         self.reserved = reserved;
@@ -132,12 +134,12 @@ impl Call {
         Ok(shorter.flatten().unwrap_or(encoded))
     }
 
-    /// What a try has used.
+    /// Returns the usage to charge for the current try.
     pub fn used(&self, spent: &Spent) -> ModelUse {
         spent.used(self.reserved, &self.model.rule().price)
     }
 
-    /// Settles the try under way, and says what follows. `left`: how long the component may still wait.
+    /// Settles the current try, and returns the next step. `left` is the time that the component can still wait.
     pub fn settle(&self, budget: &mut ModelBudget, tried: Tried, left: Duration) -> Settled {
         let Tried { result, spent } = tried;
         let used = self.used(&spent);
@@ -155,15 +157,15 @@ impl Call {
         Settled::Ended(self.ended(outcome, None, budget))
     }
 
-    /// The end of a call whose answer the component does not wait for any longer: what was set aside counts as used, because the provider
-    /// counts it.
+    /// Ends a call after the component's deadline. The reserved budget counts as used, because the provider may charge
+    /// for all of it.
     pub fn late(&self, budget: &mut ModelBudget) -> Ended {
         budget.forfeit();
         let message = format!("it ran past its deadline while it waited for {}", self.model.shown());
         self.end(Failure::new(Category::Timeout, message), budget)
     }
 
-    /// The end of a call that ends the attempt of its task. Nothing may be set aside any more.
+    /// Ends a call with a failure that ends the attempt of its task. No budget may be reserved at this time.
     pub fn end(&self, failure: Failure, budget: &ModelBudget) -> Ended {
         self.ended(Outcome::Ends(failure), None, budget)
     }
@@ -181,7 +183,7 @@ impl Call {
         Answered { response, cost, shortened }
     }
 
-    /// How long to wait before the next try, or the failure of the call.
+    /// Returns the time before the next try, or the failure of the call if there is none.
     fn next_try(&self, unanswered: Unanswered, left: Duration) -> Result<Duration, Failure> {
         let Unanswered { failure, again, wait } = unanswered;
         if !again {
@@ -209,7 +211,7 @@ fn own_wait(attempt: u32) -> Duration {
     FIRST_WAIT.saturating_mul(factor).min(LONGEST_WAIT)
 }
 
-/// The failure of a request for a model that a component is not granted, and the names of those that it is.
+/// Returns the failure of a request for a model that the component is not granted, with the names of the granted ones.
 pub fn not_granted<'a>(name: &str, granted: impl IntoIterator<Item = &'a Model>) -> Failure {
     let names: Vec<_> = granted.into_iter().map(|model| format!("`{}`", model.rule().name)).collect();
     let name = escape(name.get(..name.floor_char_boundary(64)).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Requests and answers as components have them, in every host: JSON of components is in texts.
+//! Requests and answers in the form that components exchange with every host: JSON values are texts in it.
 
 use graph_core::json::{TreeLimit, canonical_string, parse_strict};
 use serde::{Deserialize, Serialize};
@@ -9,14 +9,15 @@ use crate::{
     ToolResult,
 };
 
-/// How deep a JSON value in a request or an answer may nest. The records around it nest, too, and have to be readable.
+/// Maximum nesting depth of a JSON value in a request or an answer. The records that contain it nest, too, and have to
+/// stay readable.
 pub const MAX_NESTING: usize = 64;
 
 /// A request of a component.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GivenRequest {
-    /// The model's name in the manifest.
+    /// Name of the model in the manifest.
     pub model: String,
     /// Instructions that precede the conversation.
     #[serde(default)]
@@ -26,13 +27,13 @@ pub struct GivenRequest {
     /// The tools that the model may ask for.
     #[serde(default)]
     pub tools: Vec<GivenTool>,
-    /// Which of them.
+    /// Choice among the tools.
     #[serde(default)]
     pub tool_choice: ToolChoice,
-    /// The JSON Schema that the answer has to fit, as JSON.
+    /// JSON Schema that the answer has to match, as JSON text.
     #[serde(default)]
     pub output_schema: Option<String>,
-    /// The most tokens of an answer.
+    /// Maximum number of tokens of the answer.
     #[serde(default)]
     pub max_output: Option<u64>,
     /// The temperature.
@@ -43,13 +44,13 @@ pub struct GivenRequest {
     pub stop: Vec<String>,
 }
 
-/// A message of a component, or for one.
+/// A message of a conversation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GivenMessage {
-    /// Who it is from.
+    /// Author of the message.
     pub role: Role,
-    /// Its parts.
+    /// Parts of the message.
     pub blocks: Vec<GivenBlock>,
 }
 
@@ -59,7 +60,7 @@ pub struct GivenMessage {
 pub enum GivenBlock {
     /// Text.
     Text(String),
-    /// What the model has thought: the JSON of a [`Reasoning`].
+    /// Reasoning of the model: the JSON text of a [`Reasoning`].
     Reasoning(String),
     /// A call of a tool.
     ToolCall(GivenCall),
@@ -77,7 +78,7 @@ pub struct GivenCall {
     pub id: String,
     /// The name of the tool.
     pub name: String,
-    /// The arguments, as JSON.
+    /// Arguments, as JSON text.
     pub arguments: String,
 }
 
@@ -85,11 +86,11 @@ pub struct GivenCall {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GivenTool {
-    /// Its name.
+    /// Name of the tool.
     pub name: String,
-    /// What it is for.
+    /// Description of the tool for the model.
     pub description: String,
-    /// The JSON Schema of its arguments, as JSON.
+    /// JSON Schema of the arguments, as JSON text.
     pub parameters: String,
 }
 
@@ -98,13 +99,13 @@ pub struct GivenTool {
 pub struct GivenResponse {
     /// The model's message.
     pub message: GivenMessage,
-    /// Why it ends.
+    /// Reason for the end of the answer.
     pub stop: StopReason,
-    /// What the call has used.
+    /// Usage of the call.
     pub usage: GivenUsage,
 }
 
-/// What a call has used: tokens, and their cost.
+/// Usage of a call: tokens, and their cost.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct GivenUsage {
     /// Tokens of the request.
@@ -115,12 +116,12 @@ pub struct GivenUsage {
     pub cached: u64,
     /// Tokens of the answer that are reasoning.
     pub reasoning: u64,
-    /// In millionths.
+    /// Cost in millionths of the currency.
     pub cost: u64,
 }
 
 impl GivenRequest {
-    /// The request. The error says where in it is no JSON.
+    /// Parses the JSON texts of the request. The error has the path of the first text that is not JSON.
     pub fn read(self) -> Result<Request, String> {
         let messages = self.messages.into_iter().enumerate();
         let tools = self.tools.into_iter().enumerate();
@@ -173,7 +174,7 @@ fn tool(at: usize, GivenTool { name, description, parameters }: GivenTool) -> Re
 }
 
 impl GivenResponse {
-    /// An answer, with its cost in millionths.
+    /// Creates the form of an answer for the component. `cost` is in millionths of the currency.
     pub fn new(response: Response, cost: u64) -> Self {
         let Response { message, stop, usage } = response;
         let usage = usage.unwrap_or_default();

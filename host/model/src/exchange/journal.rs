@@ -1,4 +1,4 @@
-//! What a journal keeps of a call.
+//! Entries of calls in a journal.
 
 use std::sync::Arc;
 
@@ -11,39 +11,40 @@ use serde_json::{Value, json};
 use crate::json::object;
 use crate::{Block, Media, Request, Response};
 
-/// How a call has ended.
+/// End of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ended {
-    /// What the component gets.
+    /// Result for the component.
     pub outcome: Outcome,
-    /// The result of the call's entry in the journal.
+    /// Result of the call's entry in the journal.
     pub kept: Value,
 }
 
-/// What the component gets of a call.
+/// Result of a call for the component.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// The answer.
     Answered(Answered),
-    /// A failure, which it can handle.
+    /// A failure that the component can handle.
     Failed(Failure),
-    /// Nothing: the attempt of its task ends.
+    /// A failure that ends the attempt of the component's task. The component gets no result.
     Ends(Failure),
 }
 
 /// An answer of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answered {
-    /// The answer. Its usage is what was set aside if the provider has not said it.
+    /// The answer. If the provider has not reported the usage, it has the tokens that the call is charged for.
     pub response: Response,
-    /// What it costs, in millionths.
+    /// Cost of the call, in millionths of the currency.
     pub cost: u64,
-    /// The most tokens that the answer could have, if the budget had fewer than the request asked for.
+    /// Maximum number of tokens of the answer, if the budget had fewer than the request asked for.
     pub shortened: Option<u64>,
 }
 
 impl Answered {
-    /// What the log says of an answer that could have fewer tokens than the request asked for. `model`: its name in the manifest.
+    /// Returns the warning for the log if the answer was limited to fewer tokens than the request asked for. `model` is
+    /// the name in the manifest.
     pub fn warning(&self, model: &str) -> Option<String> {
         let tokens = self.shortened?;
         Some(format!(
@@ -51,7 +52,7 @@ impl Answered {
         ))
     }
 
-    /// The result of an entry, without what was used.
+    /// Returns the result of an entry, without the usage.
     fn kept(&self) -> Value {
         let mut kept = json!({ "response": self.response });
         if self.cost != 0 {
@@ -77,7 +78,7 @@ impl Answered {
 }
 
 impl Ended {
-    /// A call that has used this. `short`: the figure of the budget that ended the attempt.
+    /// Creates the end of a call that has used `used`. `short` is the figure of the budget that ended the attempt.
     pub(super) fn new(outcome: Outcome, short: Option<ShortFigure>, used: ModelUse) -> Self {
         let kept = match (&outcome, short) {
             (Outcome::Answered(answered), _) => with_used(answered.kept(), used),
@@ -91,8 +92,8 @@ impl Ended {
     }
 }
 
-/// The answer or the failure of a call that a journal has: from the result of its entry, as an error if the entry is not `ok`. None for
-/// a result that is not one of a call.
+/// Returns the answer or the failure of a recorded call from the result of its entry, which is an error if the entry is
+/// not `ok`. Returns `None` if it is not the result of a call.
 pub fn recorded(kept: Result<&Value, &Value>) -> Option<Result<Answered, Failure>> {
     match kept {
         Ok(answer) => Answered::read(answer).map(Ok),
@@ -100,7 +101,8 @@ pub fn recorded(kept: Result<&Value, &Value>) -> Option<Result<Answered, Failure
     }
 }
 
-/// A request as its entry in a journal has it: whole, with digests of files.
+/// Returns a request as it is written to the entry in the journal: the whole request, with digests instead of the
+/// content of files.
 pub(super) fn asked(request: &Request) -> Value {
     let messages = request.messages.iter().map(|message| {
         let blocks = message.blocks.iter().map(asked_block).collect();
@@ -120,7 +122,7 @@ fn asked_block(block: &Block) -> Value {
     }
 }
 
-/// The rest of a request: a copy of its messages would have copies of files.
+/// Copies a request without its messages, which could contain large files.
 fn without_messages(request: &Request) -> Request {
     Request {
         model: request.model.clone(),

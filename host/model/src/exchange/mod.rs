@@ -1,9 +1,10 @@
-//! Calls of granted models, as every host makes them: which requests may be sent, what they may use, what an answer means, whether a
-//! request is sent again, and what a journal keeps of the call. Nothing here sends, waits, or reads a key: the host does.
+//! Calls of granted models, as every host makes them: the requests that may be sent, the budget that they may use, the
+//! meaning of an answer, retries, and the entry of the call in the journal. The module sends nothing, does not wait and
+//! reads no key; the host does.
 //!
-//! The work is in two parts, which a host may have in two places. Where the component runs there are a [`Call`] and the budget of the
-//! component; they see no key. Where the keys are there is a [`Provider`]: it knows where to send a request, and what it makes of a
-//! response has no key in it. A [`Tried`] is carried from the one to the other.
+//! The work has two parts, which a host can run in two places. [`Call`] is in the place of the component, with the
+//! component's budget; it has no access to a key. [`Provider`] is in the place of the keys: it has the address for the
+//! request, and removes the key from a response. The [`Tried`] that it returns is passed to the [`Call`].
 //!
 //! ```
 //! use std::time::Duration;
@@ -22,12 +23,7 @@
 //! let mut budget = ModelBudget::new(ModelUse { calls: 5, input: 10_000, output: 200, cost: u64::MAX });
 //! let mut call = Call::open(Model::new(rule), Request::new("fast", vec![Message::user("Say hello.")])).unwrap();
 //!
-//! // The first try reaches no one: the host waits, and tries again.
-//! let sent = call.begin(&mut budget, false).unwrap();
-//! assert_eq!(sent.path, "/chat/completions");
-//! let tried = provider.not_exchanged(Obstacle::Unreachable, "no route to the host", None);
-//! let settled = call.settle(&mut budget, tried, Duration::from_secs(60));
-//! assert_eq!(settled, Settled::Again(Duration::from_millis(500)));
+//! The first try does not reach the provider: the host waits, and tries again.
 //!
 //! call.begin(&mut budget, false).unwrap();
 //! let body = r#"{"choices": [{"index": 0, "message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}],

@@ -1,10 +1,10 @@
-//! A granted model, as its manifest has it.
+//! A granted model, with its options from the manifest.
 
 use graph_core::capability::ModelRule;
 
 use crate::{Api, EncodeError, Encoded, MaxTokensKey, Options, Request, Target};
 
-/// A model that a component may ask, without its key.
+/// A model that a component is granted, without its key.
 #[derive(Clone, Debug)]
 pub struct Model {
     rule: ModelRule,
@@ -12,7 +12,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// From what a manifest says of it.
+    /// Creates the model from its rule in the manifest.
     pub fn new(rule: ModelRule) -> Self {
         let max_tokens_key =
             if rule.max_tokens { MaxTokensKey::MaxTokens } else { MaxTokensKey::MaxCompletionTokens };
@@ -20,17 +20,17 @@ impl Model {
         Self { rule, options: Options { max_tokens_key, encrypted_reasoning, ..Options::default() } }
     }
 
-    /// What its manifest says of it.
+    /// Returns the model's rule from the manifest.
     pub const fn rule(&self) -> &ModelRule {
         &self.rule
     }
 
-    /// The API of its provider.
+    /// Returns the API of the provider.
     pub fn api(&self) -> Api {
         self.rule.api.into()
     }
 
-    /// The most tokens of the answer to a request.
+    /// Returns the maximum number of tokens of the answer to a request.
     pub fn max_output(&self, request: &Request) -> u64 {
         self.target(self.rule.max_output, false).max_output_of(request)
     }
@@ -39,12 +39,13 @@ impl Model {
         Target { model: &self.rule.model, max_output, streamed, options: &self.options }
     }
 
-    /// A request in the provider's API, whose answer has at most `max_output` tokens. `streamed`: it comes as a stream of events.
+    /// Encodes a request for the provider's API, with an answer of at most `max_output` tokens. `streamed` is true if
+    /// the answer is requested as a stream of events.
     pub fn encode(&self, request: &Request, max_output: u64, streamed: bool) -> Result<Encoded, EncodeError> {
         self.api().encode(request, &self.target(max_output, streamed))
     }
 
-    /// The model and its provider, as messages name them.
+    /// Returns the model and the URL of its provider, for messages.
     pub fn shown(&self) -> String {
         format!("the model `{}` at {}", self.rule.name, self.rule.url())
     }

@@ -1,4 +1,4 @@
-//! The provider of a granted model, where its key is.
+//! The provider of a granted model, in the place of its key.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::model::Model;
 use super::tried::{Spent, Tried, TryResult, Unanswered};
 use crate::{DecodeError, ErrorAnswer, Response, Usage};
 
-/// The provider of a granted model, with the key. The host sends the key in the header of a request alone.
+/// The provider of a granted model, with the key. The host sends the key only in the header of a request.
 #[derive(Debug)]
 pub struct Provider {
     model: Model,
@@ -21,27 +21,27 @@ pub struct Provider {
     key: Option<HttpField>,
 }
 
-/// What kept a request from being answered.
+/// Reason why a request has no response, or none that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obstacle {
-    /// The provider was not reached, and nothing was sent: its name is not known, or no connection was accepted.
+    /// The provider was not reached, and nothing was sent: its name cannot be resolved, or it accepted no connection.
     Unreachable,
-    /// There was no connection in time. Nothing was sent.
+    /// No connection was made in time, and nothing was sent.
     ConnectTimeout,
-    /// The request or the address is not granted. Nothing was sent.
+    /// The request or the address is not granted, and nothing was sent.
     Denied,
-    /// The provider's certificate is not valid, or its URL. Nothing was sent.
+    /// The provider's certificate or URL is invalid, and nothing was sent.
     Invalid,
-    /// The connection was broken.
+    /// The connection was closed too early.
     Terminated,
-    /// There was no response in time. The request may still be at work.
+    /// No response came in time. The provider may still be processing the request.
     ResponseTimeout,
-    /// The response, or the request, is not what HTTP or the host's bounds allow.
+    /// The response, or the request, violates HTTP or the host's bounds.
     Unusable,
 }
 
 impl Obstacle {
-    /// From a case of `error-code` of `wasi:http`, as `connection-refused`.
+    /// Returns the obstacle of a case of `error-code` of `wasi:http`, such as `connection-refused`.
     pub fn of_error_code(name: &str) -> Self {
         match name {
             "DNS-error" | "connection-refused" | "TLS-protocol-error" => Self::Unreachable,
@@ -54,7 +54,8 @@ impl Obstacle {
         }
     }
 
-    /// The category of the failure, whether the same request may be answered later, and whether it may have been sent.
+    /// Returns the category of the failure, whether the same request can succeed later, and whether it may have been
+    /// sent.
     const fn meaning(self) -> (Category, bool, bool) {
         match self {
             Self::Unreachable => (Category::Transient, true, false),
@@ -69,7 +70,8 @@ impl Obstacle {
 }
 
 impl Provider {
-    /// The provider of a model. `key` gives the value of the secret that the model needs; a model without one needs none.
+    /// Creates the provider of a model. `key` returns the value of the model's secret; it is not called for a model
+    /// without a secret.
     pub fn new<E>(
         rule: ModelRule,
         key: impl FnOnce(&SecretRule) -> Result<SecretValue, E>,
@@ -94,22 +96,22 @@ impl Provider {
         Ok(Self { model, outgoing, key })
     }
 
-    /// The model.
+    /// Returns the model.
     pub const fn model(&self) -> &Model {
         &self.model
     }
 
-    /// The requests to the provider, with the value of the key.
+    /// Returns the rules of requests to the provider, with the value of the key.
     pub const fn outgoing(&self) -> &Arc<Outgoing> {
         &self.outgoing
     }
 
-    /// The header for the key, with the handle in the place of the key, which [`Outgoing::prepare`] replaces.
+    /// Returns the header for the key. Its value has a handle, which [`Outgoing::prepare`] replaces with the key.
     pub const fn key(&self) -> Option<&HttpField> {
         self.key.as_ref()
     }
 
-    /// The outcome of a try that has a response. `answer` reads the body if the status is 200.
+    /// Returns the outcome of a try that has a response. `answer` decodes the body if the status is 200.
     pub fn read(
         &self,
         response: &HttpResponse,
@@ -124,21 +126,21 @@ impl Provider {
         }
     }
 
-    /// The outcome of a try without a response, or without one that could be read to its end. `usage`: what the provider has said until
-    /// then.
+    /// Returns the outcome of a try without a response, or with one that could not be read to its end. `usage` is what
+    /// the provider has reported until then.
     pub fn not_exchanged(&self, obstacle: Obstacle, message: &str, usage: Option<Usage>) -> Tried {
         let (category, again, is_sent) = obstacle.meaning();
         let spent = if is_sent { Spent::Unknown(usage) } else { Spent::Call };
         Tried::failed(self.failure(category, message), again, spent)
     }
 
-    /// An answer without the key, whose parts the provider may have sent apart.
+    /// Returns an answer without the key. A provider could return the key in parts, so the decoded answer is searched.
     fn cleaned(&self, answer: &Response) -> Result<Response, DecodeError> {
         let shape =
             |expected| DecodeError::Shape { path: "message".to_owned(), expected, usage: answer.usage };
         let mut value =
             serde_json::to_value(answer).map_err(|_| shape("an answer that JSON can represent"))?;
-        // It is recorded, and given to a component.
+        // The answer is recorded and passed to a component, which read it with this limit.
         if depth(&value) > MAX_NESTING {
             return Err(shape("an answer that nests less deeply"));
         }
@@ -151,7 +153,7 @@ impl Provider {
         Failure::new(category, format!("{}: {}", self.model.shown(), escape(&text)))
     }
 
-    /// The provider has answered that it does not answer.
+    /// Returns the outcome of a response whose status is not 200.
     fn refused(&self, response: &HttpResponse) -> Tried {
         let fields = response
             .fields
@@ -165,7 +167,7 @@ impl Provider {
         )
     }
 
-    /// An answer that cannot be read, or that is an error in its midst.
+    /// Returns the outcome of an answer that cannot be read, or has an error in the middle.
     fn unreadable(&self, error: &DecodeError, response: &HttpResponse) -> Tried {
         let usage = error.usage();
         if let DecodeError::Provider { answer, .. } = error {

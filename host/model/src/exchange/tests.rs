@@ -114,7 +114,8 @@ fn encrypted_reasoning_is_asked_for_unless_the_manifest_says_otherwise() {
     }
 }
 
-/// What a manifest says of a provider, what the provider answers, and what is said about that.
+/// Responses that refuse a request: the API, settings of the model in the manifest, the status and body of the
+/// response, and the expected message.
 const REFUSALS: [(&str, &str, u16, &str, &str); 13] = [
     (
         "openai-chat",

@@ -1,4 +1,4 @@
-//! The outcome of one try of a request, as it is carried from the keys to the component.
+//! Outcome of one try of a request, which is passed from [`Provider`](super::Provider) to [`Call`](super::Call).
 
 use graph_core::capability::{ModelPrice, ModelTokens};
 use graph_core::limits::ModelUse;
@@ -7,66 +7,66 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Response, Usage};
 
-/// The outcome of one try. Its JSON form is for hosts that have the keys in another place than the component.
+/// Outcome of one try. Its JSON form is for hosts that run the provider and the component in different places.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tried {
-    /// What came of it.
+    /// The answer, or the reason why there is none.
     pub result: TryResult,
-    /// What it has used.
+    /// Usage that the call is charged for.
     pub spent: Spent,
 }
 
-/// The answer, or why there is none.
+/// The answer, or the reason why there is none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TryResult {
     /// The answer, without the key.
     Answered(Response),
-    /// Why there is none.
+    /// The failure of the try.
     Unanswered(Unanswered),
 }
 
-/// Why a try has no answer.
+/// Failure of a try.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Unanswered {
-    /// The failure that the component gets if it is the last try.
+    /// Failure that the component gets if this was the last try.
     pub failure: Failure,
-    /// Whether the same request may be answered later.
+    /// True if the same request can succeed later.
     pub again: bool,
-    /// How long the provider asks to wait, in milliseconds.
+    /// Time that the provider asks to wait, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<u64>,
 }
 
-/// What a try has used.
+/// Usage of a try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Spent {
-    /// Nothing but the call: the provider has refused it, or was not reached.
+    /// One call without tokens: the provider has refused the request, or was not reached.
     Call,
-    /// What the provider says.
+    /// Usage that the provider reports.
     Said(Usage),
-    /// It is not known: everything that was set aside, and at least what the provider has said.
+    /// Unknown usage: everything that was reserved is charged, and at least the usage that the provider has reported.
     Unknown(Option<Usage>),
 }
 
 impl Tried {
-    /// A try that was answered. Without a usage, it is not known what it has used.
+    /// Creates the outcome of a try that has an answer. If the answer has no usage, the usage is unknown.
     pub fn answered(response: Response) -> Self {
         let spent = response.usage.map_or(Spent::Unknown(None), Spent::Said);
         Self { result: TryResult::Answered(response), spent }
     }
 
-    /// A try that has failed, and may succeed later if `again`.
+    /// Creates the outcome of a failed try. `again` is true if the same request can succeed later.
     pub fn failed(failure: Failure, again: bool, spent: Spent) -> Self {
         Self { result: TryResult::Unanswered(Unanswered { failure, again, wait: None }), spent }
     }
 }
 
 impl Spent {
-    /// What a try has used for which this was `reserved`, at this price.
+    /// Returns the usage to charge for a try that had `reserved` this much of the budget, at this price.
     pub fn used(&self, reserved: ModelUse, price: &ModelPrice) -> ModelUse {
         let said = |usage: Usage| {
             let Usage { input, output, cached, cache_write, .. } = usage;

@@ -1,4 +1,4 @@
-//! An answer, put together of messages or of pieces of one, which have the same fields.
+//! Decoding of an answer, from a whole message or from pieces of one, which have the same fields.
 
 use std::fmt::Display;
 
@@ -12,12 +12,12 @@ use crate::{Api, Bounds, DecodeError, Delta, Response, StopReason, Usage, json};
 #[derive(Debug)]
 pub(super) struct Answer {
     meter: Meter,
-    /// By the fields of [`REASONING`].
+    /// Reasoning, by the fields of [`REASONING`].
     reasoning: [String; REASONING.len()],
     text: String,
     refusal: String,
     calls: Vec<Call>,
-    /// The answer comes at once, so that each call that it has is one of its own.
+    /// True if the answer is one message, so that each of its calls is a new one.
     is_whole: bool,
     finish: Option<Finish>,
     pub(super) usage: Option<Usage>,
@@ -31,7 +31,7 @@ struct Call {
     arguments: String,
 }
 
-/// Why it ends. A reason that is not known leaves open whether the answer is whole.
+/// Reason for the end of the answer. With one that is not known, the answer may be incomplete.
 #[derive(Debug)]
 enum Finish {
     Known(StopReason),
@@ -40,12 +40,12 @@ enum Finish {
 }
 
 impl Answer {
-    /// An answer that comes in pieces.
+    /// Creates an answer that is received in pieces.
     pub(super) fn in_pieces(bounds: &Bounds) -> Self {
         Self { is_whole: false, ..Self::whole(bounds) }
     }
 
-    /// An answer that comes at once, in one message.
+    /// Creates an answer that is received as one message.
     pub(super) fn whole(bounds: &Bounds) -> Self {
         Self {
             meter: Meter::new(bounds),
@@ -59,7 +59,7 @@ impl Answer {
         }
     }
 
-    /// A message, or the next piece of it.
+    /// Adds a message, or the next piece of it.
     pub(super) fn message(
         &mut self,
         message: &Value,
@@ -72,7 +72,7 @@ impl Answer {
                 continue;
             };
             self.meter.append(&mut self.reasoning[index], piece)?;
-            // Servers that have both fields say the same in both.
+            // Servers that send both fields send the same text in both.
             if !std::mem::replace(&mut shown, true) {
                 deltas.push(Delta::Reasoning(piece.to_owned()));
             }
@@ -88,7 +88,7 @@ impl Answer {
         Ok(())
     }
 
-    /// Text, or an array of parts, as some servers have it.
+    /// Adds the content: a text or, as some servers send it, an array of parts.
     fn content(
         &mut self,
         message: &Value,
@@ -162,8 +162,9 @@ impl Answer {
         Ok(())
     }
 
-    /// Which call a piece continues; `None`: it begins one. A piece has the index of its call, but some servers leave it out, or give
-    /// every call the same one; then another id, or another tool, means another call.
+    /// Returns the call that a piece continues, or `None` if it starts a call. A piece has the index of its call, but
+    /// some servers leave it out, or use the same one for every call; then another id, or another tool, starts another
+    /// call.
     fn position(&self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
         if self.is_whole {
             return None;
@@ -181,13 +182,13 @@ impl Answer {
         (!begins).then_some(position)
     }
 
-    /// What else a choice has: why the answer ends.
+    /// Reads the reason for the end of the answer.
     pub(super) fn choice(&mut self, choice: &Value, place: impl Display) -> Result<(), DecodeError> {
         let Some(reason) = json::text(choice, "finish_reason", place)? else {
             return Ok(());
         };
         self.finish = Some(match reason {
-            // vLLM has the text at which the model has stopped.
+            // vLLM puts the text at which the model has stopped into `stop_reason`.
             "stop" if choice.get("stop_reason").is_some_and(Value::is_string) => {
                 Finish::Known(StopReason::StopText)
             }
@@ -205,7 +206,7 @@ impl Answer {
         self.finish.is_some()
     }
 
-    /// Text, a refusal or a call has come. Reasoning alone is no answer.
+    /// Reports whether text, a refusal or a call was received. Reasoning alone is not an answer.
     pub(super) fn has_begun(&self) -> bool {
         !(self.text.is_empty() && self.refusal.is_empty() && self.calls.is_empty())
     }
@@ -246,18 +247,18 @@ fn show(piece: &str, deltas: &mut Vec<Delta>) {
     }
 }
 
-/// The usage of an answer or of a piece of one, if it says it.
+/// Returns the usage of an answer or of a piece of one, if it is reported.
 pub(super) fn usage(answer: &Value) -> Option<Usage> {
     let usage = json::field(answer, "usage")?;
     let input = json::count(usage, "prompt_tokens")?;
     let completion = json::count_or_none(usage, "completion_tokens")?;
-    // Some servers count the tokens of reasoning in the total alone.
+    // Some servers count reasoning tokens only in the total.
     let rest = json::count_or_none(usage, "total_tokens")?.saturating_sub(input);
     let detail = |of: &str, name: &str| json::field(usage, of).and_then(|details| json::count(details, name));
     let usage = Usage {
         input,
         output: completion.max(rest),
-        // DeepSeek has a name of its own.
+        // DeepSeek uses another field.
         cached: detail("prompt_tokens_details", "cached_tokens")
             .or_else(|| json::count(usage, "prompt_cache_hit_tokens"))
             .unwrap_or(0),

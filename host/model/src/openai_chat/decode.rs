@@ -1,4 +1,4 @@
-//! Whole answers.
+//! Decoding of whole answers.
 
 use super::answer::{Answer, usage};
 use crate::{Bounds, DecodeError, Response, json};
@@ -8,7 +8,7 @@ pub(crate) fn decode(body: &[u8], bounds: &Bounds) -> Result<Response, DecodeErr
     let usage = usage(&body);
     let read = || {
         let Some(choice) = json::items(&body, "choices", "answer")?.first() else {
-            // Gateways answer with status 200 and an error.
+            // Gateways can return an error with status 200.
             return Err(if json::field(&body, "error").is_some() {
                 DecodeError::provider(&body)
             } else {

@@ -1,4 +1,4 @@
-//! Requests.
+//! Encoding of requests.
 
 use serde_json::{Map, Value, json};
 
@@ -6,7 +6,7 @@ use crate::encode::{Body, can_be_strict, parameters, sent_arguments, tool_name};
 use crate::json::object;
 use crate::{Api, Block, MaxTokensKey, Media, Message, Reasoning, Request, Role, Target, ToolChoice};
 
-/// The fields of a message in which servers put what the model has thought.
+/// Fields of a message in which servers return reasoning.
 pub(crate) const REASONING: [&str; 2] = ["reasoning_content", "reasoning"];
 
 pub(crate) fn encode(body: &mut Body, request: &Request, target: &Target<'_>) {
@@ -64,7 +64,8 @@ fn tool(tool: &crate::Tool) -> Value {
     object([("type", "function".into()), ("function", Value::Object(function))])
 }
 
-/// Results of tools are messages of their own, and come first: they have to follow the calls at once.
+/// Adds a user message. Each result of a tool is a message of its own, and these come first: they have to follow the
+/// calls directly.
 fn user(body: &mut Body, message: &Message, messages: &mut Vec<Value>) {
     let mut parts = Vec::new();
     for block in &message.blocks {
@@ -82,7 +83,7 @@ fn user(body: &mut Body, message: &Message, messages: &mut Vec<Value>) {
     }
 }
 
-/// A single text is sent as text, because many servers know nothing else.
+/// Returns a single text as a string, because many servers do not support an array of parts.
 fn content(mut parts: Vec<Value>) -> Value {
     if parts.len() == 1
         && let Some(Value::Object(part)) = parts.first_mut()
@@ -112,7 +113,8 @@ fn file(body: &mut Body, media: &Media) -> Value {
     }
 }
 
-/// A message without text and calls, as when all of it was the reasoning of another API, is left out.
+/// Returns a message of the assistant, or `None` if it has no text and no calls, for example only reasoning of another
+/// API.
 fn assistant(message: &Message, send_reasoning: bool) -> Option<Value> {
     let mut fields = Map::new();
     let mut parts = Vec::new();

@@ -29,7 +29,7 @@ impl Events {
             return Ok(());
         }
         let event = json::parse(data, bounds)?;
-        // Some servers say what has been used until then in every piece. It only grows.
+        // Some servers report the usage so far in every piece. It only grows.
         if let Some(usage) = usage(&event) {
             self.answer.usage = Some(self.answer.usage.map_or(usage, |known| known.max(usage)));
         }
@@ -50,8 +50,8 @@ impl Events {
         self.answer.usage
     }
 
-    /// Not every server says `[DONE]`, nor why the answer ends. One that has said either has said all of it; `[DONE]` after nothing is
-    /// no answer.
+    /// Completes the answer. Not every server sends `[DONE]` or a reason for the end. One of them suffices, but
+    /// `[DONE]` without any text or call is not an answer.
     pub(crate) fn finish(self, bounds: &Bounds) -> Result<Response, DecodeError> {
         let is_whole = self.answer.is_finished() || (self.done && self.answer.has_begun());
         if !is_whole {

@@ -1,4 +1,4 @@
-//! An answer, put together of items.
+//! Decoding of an answer, which consists of items.
 
 use std::fmt::Display;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::draft::{Arguments, Draft};
 use crate::{Api, Bounds, DecodeError, Response, StopReason, Usage, json};
 
-/// A response that has ended. `items`: those that a stream has brought, for servers whose last event has none.
+/// Decodes a response that has ended. `items` are those of the stream's events, for servers whose last event has none.
 pub(super) fn response(
     response: &Value,
     items: Vec<Value>,
@@ -38,7 +38,7 @@ fn stop(response: &Value) -> Result<StopReason, DecodeError> {
         Some("incomplete") => {
             let details = json::field(response, "incomplete_details").unwrap_or(&Value::Null);
             match json::text(details, "reason", "incomplete_details")? {
-                // Servers that do not say why mean that the answer is not whole.
+                // Servers that give no reason also use this status for an answer that is incomplete.
                 None | Some("max_output_tokens") => Ok(StopReason::MaxOutput),
                 Some("content_filter") => Ok(StopReason::Refused),
                 _ => {
@@ -51,7 +51,8 @@ fn stop(response: &Value) -> Result<StopReason, DecodeError> {
     }
 }
 
-/// Adds an item; whether it is a refusal. Items of other types are those of tools that the provider runs, for which no request asks.
+/// Adds an item, and reports whether it has a refusal. Items of other types are of tools that the provider runs, which
+/// no request asks for.
 fn add(
     draft: &mut Draft,
     item: Value,
@@ -87,7 +88,7 @@ fn add(
     Ok(refused)
 }
 
-/// The usage of a response, if it says it.
+/// Returns the usage of a response, if it is reported.
 pub(super) fn usage(response: &Value) -> Option<Usage> {
     let usage = json::field(response, "usage")?;
     let detail = |of: &str, name: &str| json::field(usage, of).and_then(|details| json::count(details, name));

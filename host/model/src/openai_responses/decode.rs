@@ -1,4 +1,4 @@
-//! Whole answers.
+//! Decoding of whole answers.
 
 use super::answer;
 use crate::{Bounds, DecodeError, Response, json};

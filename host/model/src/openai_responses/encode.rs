@@ -1,4 +1,5 @@
-//! Requests. They are stateless: the whole conversation is sent, and the provider is asked to store nothing.
+//! Encoding of requests. They are stateless: the whole conversation is sent, and the provider is asked to store
+//! nothing.
 
 use serde_json::{Map, Value, json};
 
@@ -120,7 +121,8 @@ fn file(body: &mut Body, media: &Media) -> Option<Value> {
     }
 }
 
-/// The order is kept: reasoning has to precede the item that it has led to.
+/// Adds a message of the assistant. The order of its blocks is kept: a reasoning item has to precede the item that
+/// results from it.
 fn assistant(message: &Message, items: &mut Vec<Value>) {
     for block in &message.blocks {
         match block {

@@ -1,4 +1,4 @@
-//! Events of a stream. The last one has the whole response; the others are for showing it.
+//! Events of a stream. The last one has the whole response; the others are for display.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use crate::{Bounds, DecodeError, Delta, Response, Usage, json};
 #[derive(Debug)]
 pub(crate) struct Events {
     meter: Meter,
-    /// Items that are complete, by their position.
+    /// Completed items, by their position.
     items: BTreeMap<u64, Value>,
-    /// Which call of the answer an item is, by its position.
+    /// Indices of tool calls in the answer, by the position of their items.
     calls: BTreeMap<u64, usize>,
-    /// The response, in the event that ends the stream.
+    /// Response from the event that ends the stream.
     last: Option<Value>,
     usage: Option<Usage>,
 }
@@ -105,7 +105,7 @@ fn text(event: &Value, place: &str) -> Result<Option<String>, DecodeError> {
     Ok(json::text(event, "delta", place)?.filter(|piece| !piece.is_empty()).map(str::to_owned))
 }
 
-/// The name of the tool of a call that begins.
+/// Returns the name of the tool if the event starts a tool call.
 fn function(event: &Value) -> Option<&str> {
     let item = event.get("item")?;
     (item.get("type")? == "function_call").then_some(())?;

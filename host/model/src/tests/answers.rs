@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::streamed;
 use crate::{Api, Block, Bounds, StopReason, Usage};
 
-/// An answer, in the pieces in which it comes.
+/// An answer, split into the pieces in which it is sent.
 #[derive(Clone, Debug)]
 pub(super) struct Answer {
     thinking: Vec<String>,
@@ -98,7 +98,7 @@ impl Answer {
         }
     }
 
-    /// The body of a whole answer.
+    /// Returns the body of the whole answer.
     pub(super) fn whole(&self, api: Api) -> Value {
         match api {
             Api::OpenAiChat => {
@@ -159,7 +159,7 @@ impl Answer {
         items
     }
 
-    /// The events of a stream, with their names.
+    /// Returns the events of a stream, with their names.
     pub(super) fn events(&self, api: Api) -> Vec<(String, String)> {
         let events = match api {
             Api::OpenAiChat => return self.chat_events(),
@@ -278,7 +278,7 @@ fn anthropic_block(block: &Value) -> Value {
     }
 }
 
-/// How a server writes events: ends of lines, comments, and JSON over several lines.
+/// Writes events as servers do, with different ends of lines, with comments, or with JSON on several lines.
 pub(super) fn written(events: &[(String, String)], end: &str, comments: bool, pretty: bool) -> Vec<u8> {
     let mut text = String::new();
     for (name, data) in events {

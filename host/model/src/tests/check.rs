@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::request;
 
-/// A conversation with a call and its result, changed by a merge at the top.
+/// Returns a conversation with a call and its result, with changed fields at the top level.
 fn changed(change: &Value) -> Value {
     let mut base = json!({
         "model": "m",

@@ -1,4 +1,4 @@
-//! Whole answers and streams with what providers are known to do.
+//! Whole answers and streams with deviations that are known of providers.
 
 use graph_core::limits::LARGEST_FIGURE;
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ fn chat_servers_differ() {
             json!([{"text": "ab"}]),
             StopReason::End,
         ),
-        // A forced call ends with `stop`; a server says `tool_calls` and has none.
+        // A forced call ends with `stop`; another server reports `tool_calls` without a call.
         (
             json!({"tool_calls": [call("1", json!("{}"))]}),
             "stop",
@@ -163,7 +163,7 @@ fn usage_is_counted_alike() {
             json!({"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 8}),
             Some(usage(5, 3, 0, 0, 0)),
         ),
-        // Reasoning in the total alone.
+        // Reasoning tokens are only in the total.
         (
             Api::OpenAiChat,
             json!({"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 18, "completion_tokens_details": {"reasoning_tokens": 10}}),
@@ -179,7 +179,7 @@ fn usage_is_counted_alike() {
             json!({"prompt_tokens": 9, "completion_tokens": 3, "prompt_cache_hit_tokens": 4}),
             Some(usage(9, 3, 4, 0, 0)),
         ),
-        // More than there can be.
+        // Parts that are larger than the whole.
         (
             Api::OpenAiChat,
             json!({"prompt_tokens": 3, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 9, "cache_write_tokens": 9}, "completion_tokens_details": {"reasoning_tokens": 9}}),
@@ -207,7 +207,7 @@ fn usage_is_counted_alike() {
             json!({"input_tokens": u64::MAX, "output_tokens": 8, "cache_read_input_tokens": 100}),
             Some(usage(LARGEST_FIGURE, 8, 100, 0, 0)),
         ),
-        // More than can be counted.
+        // Counts above the largest figure.
         (
             Api::OpenAiChat,
             json!({"prompt_tokens": u64::MAX, "completion_tokens": 1e300, "prompt_tokens_details": {"cached_tokens": 1e19}}),
@@ -228,7 +228,7 @@ fn usage_is_counted_alike() {
             json!({"input_tokens": LARGEST_FIGURE, "output_tokens": 1, "cache_read_input_tokens": u64::MAX, "cache_creation_input_tokens": u64::MAX}),
             Some(usage(LARGEST_FIGURE, 1, LARGEST_FIGURE, 0, 0)),
         ),
-        // What is no count is not known, and not nothing.
+        // A value that is not a count makes the usage unknown, not zero.
         (Api::OpenAiChat, json!({"prompt_tokens": 5, "completion_tokens": "3"}), None),
         (Api::OpenAiChat, json!({"prompt_tokens": 5, "completion_tokens": -3}), None),
         (Api::OpenAiChat, json!({"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 1.5}), None),
@@ -244,7 +244,7 @@ fn usage_is_counted_alike() {
     }
 }
 
-/// What a stream has said counts, whatever it says later.
+/// A count that a stream has reported does not become smaller later.
 #[test]
 fn usage_of_a_stream_only_grows() {
     let chunk = |usage: Value| json!({"choices": [{"delta": {"content": "a"}}], "usage": usage});
@@ -291,7 +291,7 @@ fn a_stream_that_says_that_it_is_done_is_whole_without_a_reason() {
         (json!({"content": "hello"}), Some(StopReason::End)),
         (json!({"refusal": "no"}), Some(StopReason::Refused)),
         (call, Some(StopReason::ToolCalls)),
-        // Nothing is no answer, nor is what the model thinks before it.
+        // Empty text is not an answer, nor is reasoning alone.
         (json!({"content": ""}), None),
         (json!({"reasoning_content": "hm"}), None),
     ] {
@@ -302,7 +302,7 @@ fn a_stream_that_says_that_it_is_done_is_whole_without_a_reason() {
             (Err(DecodeError::Cut { .. }), None) => {}
             (other, _) => panic!("{delta}: {other:?}"),
         }
-        // Without a word about the end, it may have been cut.
+        // Without `[DONE]` or a reason for the end, the answer may have been cut off.
         let cut = stream(Api::OpenAiChat, &said);
         assert!(matches!(cut, Err(DecodeError::Cut { usage: Some(_) })), "{delta}: {cut:?}");
     }

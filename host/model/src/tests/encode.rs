@@ -1,4 +1,4 @@
-//! Requests. Whole conversations are in `recorded`; here is what differs between the APIs.
+//! Encoding of requests. `recorded` has whole conversations; these tests are of the differences between the APIs.
 
 use serde_json::{Map, Value, json};
 

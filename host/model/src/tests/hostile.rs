@@ -1,4 +1,4 @@
-//! Whatever a provider sends: no panic, and memory within the bounds.
+//! Arbitrary data from a provider: no decoder panics, and each stays within its bounds of memory.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ fn try_everything(bytes: &[u8], lengths: &[usize]) {
     for api in Api::ALL {
         let _ = api.decode(bytes, &Bounds::default());
         let _ = streamed(api, bytes, lengths, Bounds::default());
-        // After an error, more can come.
+        // After an error, further bytes are refused.
         let mut stream = Stream::new(api, Bounds::default());
         let failed = stream.feed(bytes).is_err();
         let again = stream.feed(bytes);
@@ -21,7 +21,7 @@ fn try_everything(bytes: &[u8], lengths: &[usize]) {
     let _ = ErrorAnswer::new(500, [], bytes);
 }
 
-/// Values with the names that the decoders look for.
+/// Returns random values that use the names of fields that the decoders read.
 fn value() -> impl Strategy<Value = Value> {
     let names = [
         "arguments",
@@ -172,7 +172,7 @@ fn streams_are_bounded() {
         (Api::OpenAiChat, vec![b'x'; 2000]),
         (Api::OpenAiChat, b"data: xxxxxxxxxxxxxx\n".repeat(100)),
         (Api::OpenAiChat, b": xxxxxxxxxxxxxxxxxx\n".repeat(2000)),
-        // What adds up.
+        // Pieces that are small, and too large together.
         (Api::OpenAiChat, events(&vec![chat(json!({"content": "x".repeat(100)})); 20])),
         (Api::OpenAiChat, events(&vec![chat(json!({"reasoning_content": "x".repeat(100)})); 20])),
         (Api::OpenAiChat, events(&vec![chat(json!({"refusal": "x".repeat(100)})); 20])),

@@ -1,4 +1,4 @@
-//! What the tests have in common.
+//! Helpers that the tests share.
 #![allow(clippy::unwrap_used)]
 
 mod answers;
@@ -18,18 +18,18 @@ fn request(value: Value) -> Request {
     serde_json::from_value(value).unwrap()
 }
 
-/// A request of a user's text.
+/// Returns a request with one text of the user.
 fn hello() -> Request {
     Request::new("m", vec![Message::user("Hello")])
 }
 
-/// The body of a request, for a whole answer of at most 100 tokens.
+/// Returns the body of a request for a whole answer of at most 100 tokens.
 fn body(api: Api, request: &Request) -> Value {
     let target = Target { model: "model", max_output: 100, streamed: false, options: &Options::default() };
     serde_json::from_slice(&api.encode(request, &target).unwrap().body).unwrap()
 }
 
-/// Feeds a stream in pieces of these lengths, in turn.
+/// Decodes a stream whose chunks have these lengths, in turn.
 fn streamed(
     api: Api,
     bytes: &[u8],
@@ -50,7 +50,7 @@ fn streamed(
     Ok((stream.finish()?, deltas))
 }
 
-/// A stream of these events.
+/// Returns the bytes of a stream of these events.
 fn events(events: &[Value]) -> Vec<u8> {
     events.iter().flat_map(|event| format!("data: {event}\n\n").into_bytes()).collect()
 }

@@ -1,4 +1,5 @@
-//! Answers of a server that nobody here has written, to requests that this crate encodes: `tests/models/record.mjs` records them.
+//! Answers of a server that is not part of this project, to requests that this crate encodes. `tests/models/record.mjs`
+//! records them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -52,7 +53,7 @@ struct Exchange {
     body: String,
 }
 
-/// What a turn comes to, without what only one API says.
+/// Outcome of a turn, without fields that only one API has.
 #[derive(Clone, Debug, PartialEq)]
 enum Outcome {
     Answered { blocks: Vec<Block>, reasoning: String, stop: StopReason, usage: Option<Usage> },
@@ -68,7 +69,7 @@ fn script() -> Script {
     serde_json::from_slice(&std::fs::read(folder().join("conversation.json")).unwrap()).unwrap()
 }
 
-/// Those of the repository, or of the folder `RECORDED`.
+/// Reads the recordings of the repository, or those of the folder `RECORDED`.
 fn recordings() -> Vec<Recording> {
     let folder = std::env::var_os("RECORDED").map_or_else(|| folder().join("recorded"), PathBuf::from);
     let mut recordings = Vec::new();
@@ -81,7 +82,7 @@ fn recordings() -> Vec<Recording> {
     recordings
 }
 
-/// The text of what a model has thought, of each API.
+/// Returns the text of the model's reasoning, of each API.
 fn thought(blocks: &[Block]) -> String {
     let mut text = String::new();
     for block in blocks {
@@ -95,7 +96,7 @@ fn thought(blocks: &[Block]) -> String {
     text
 }
 
-/// Holds the recorded conversation: every request has to be the recorded one.
+/// Repeats the recorded conversation, and asserts that every request is the recorded one.
 fn converse(script: &Script, recording: &Recording) -> Vec<(String, Outcome)> {
     let model = &script.models[recording.api.name()];
     let options = Options { extra: model.extra.clone(), ..Options::default() };
@@ -167,7 +168,7 @@ fn outcome(recording: &Recording, exchange: &Exchange) -> Result<Response, Outco
     }
 }
 
-/// What is shown while an answer comes is what the answer says.
+/// Asserts that the displayed pieces are equal to the answer.
 fn shown_as_answered(response: &Response, deltas: &[Delta]) {
     let (mut text, mut reasoning, mut calls) = (String::new(), String::new(), BTreeMap::new());
     for delta in deltas {
@@ -203,7 +204,7 @@ fn all_apis_give_the_same_transcript() {
         })
         .collect();
     for (api, streamed, transcript) in &mut transcripts {
-        // Only a stream can be cut. Of Responses, the server does not know how it refuses.
+        // Only a stream can be cut off. The server has no refusal for Responses.
         assert_eq!(transcript.remove("cut"), streamed.then_some(Outcome::Cut), "{api}");
         let refused = transcript.remove("refused");
         if *api == Api::OpenAiResponses {
@@ -224,7 +225,7 @@ fn all_apis_give_the_same_transcript() {
     follows_the_script(&script, &transcripts[0].2);
 }
 
-/// The transcript is what the server was answered to say.
+/// Asserts that the transcript has the answers that the script gives the server.
 fn follows_the_script(script: &Script, transcript: &BTreeMap<String, Outcome>) {
     for turn in &script.turns {
         let Some(outcome) = transcript.get(&turn.name) else {

@@ -1,4 +1,4 @@
-//! One request over `wasi:http`.
+//! Exchange of one request over `wasi:http`.
 
 use crate::bindings::wasi::http::outgoing_handler::handle;
 use crate::bindings::wasi::http::types::{
@@ -8,12 +8,12 @@ use crate::bindings::wasi::io::streams::StreamError;
 use crate::http::{Parts, Response};
 use crate::{Category, Failure};
 
-/// How much of a body one host call writes.
+/// Maximum number of bytes of a body that one host call writes.
 const CHUNK: usize = 4096;
-/// How much of a body one host call reads.
+/// Maximum number of bytes of a body that one host call reads.
 const READ: u64 = 256 * 1024;
 
-/// Sends a request and takes the whole response.
+/// Sends a request, and returns the whole response.
 pub(crate) fn exchange(parts: &Parts<'_>) -> Result<Response, Failure> {
     let invalid = |what: &str| parts.invalid(what);
     let scheme = if parts.secure { Scheme::Https } else { Scheme::Http };

@@ -1,4 +1,4 @@
-//! Descriptors of files and folders that are in memory.
+//! Descriptors of files and folders in memory.
 
 use crate::bindings::wasi::filesystem::types::{
     DescriptorFlags, DescriptorStat, DirectoryEntry, ErrorCode, OpenFlags, PathFlags,
@@ -10,7 +10,7 @@ pub(crate) struct Descriptor {
     path: String,
 }
 
-/// The rest of the entries of a folder.
+/// Remaining entries of a folder.
 #[derive(Debug)]
 pub(crate) struct DirectoryEntryStream(std::cell::RefCell<std::vec::IntoIter<DirectoryEntry>>);
 
@@ -19,7 +19,7 @@ impl Descriptor {
         Self { path }
     }
 
-    /// The path of something below this folder, which must not lead out of it.
+    /// Returns the path of an entry below this folder. A path that leads out of the folder is an error.
     fn below(&self, rest: &str) -> Result<String, ErrorCode> {
         let mut names: Vec<&str> = Vec::new();
         for name in rest.split('/') {

@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::http::{Parts, Response};
 use crate::testing::Request;
 
-/// Lets the server of the test answer a request.
+/// Returns the answer of the test's server to a request.
 pub(crate) fn exchange(parts: &Parts<'_>) -> Result<Response, Failure> {
     let Some(server) = super::with(|state| state.server.clone()) else {
         return Err(Failure::denied(format_args!("{}: the request is not granted", parts.url)));

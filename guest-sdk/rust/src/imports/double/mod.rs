@@ -1,4 +1,4 @@
-//! The host of a test: what the generated functions of a component do, done by [`State`].
+//! Host of a test: the generated functions of a component, implemented with [`State`].
 
 pub(crate) mod filesystem;
 pub(crate) mod http;
@@ -9,7 +9,7 @@ mod model_rules;
 
 use crate::testing::state::State;
 
-/// Panics in a test that has no host.
+/// Calls a function with the state; panics in a test without a host.
 fn with<T>(use_of: impl FnOnce(&mut State) -> T) -> T {
     State::with_current(use_of)
 }
@@ -24,7 +24,7 @@ pub(crate) mod log {
 
 pub(crate) mod events {
     pub(crate) fn emit(name: &str, payload: &str) {
-        // The SDK has just written it.
+        // The SDK has written the payload, so it is JSON.
         let payload = serde_json::from_str(payload).unwrap_or_default();
         super::with(|state| state.records.push((name.to_owned(), payload)));
     }
@@ -42,7 +42,7 @@ pub(crate) mod wall_clock {
 pub(crate) mod monotonic_clock {
     use std::time::Duration;
 
-    /// A span that passes at once.
+    /// A span of time that passes at once.
     pub(crate) struct Passing(Duration);
 
     impl Passing {
@@ -61,7 +61,7 @@ pub(crate) mod random {
         (0..count).map(|_| get_random_u64().to_le_bytes()[0]).collect()
     }
 
-    /// The next number of `SplitMix64`.
+    /// Returns the next number of `SplitMix64`.
     pub(crate) fn get_random_u64() -> u64 {
         super::with(|state| {
             state.seed = state.seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -87,9 +87,9 @@ pub(crate) mod secrets {
 pub(crate) mod knowledge {
     use crate::bindings::graph_host::host::knowledge::{Hit, KnowledgeError};
 
-    /// How many entries a search finds at most.
+    /// Maximum number of entries that a search returns.
     const MOST_HITS: u32 = 100;
-    /// How many keys are listed at most.
+    /// Maximum number of keys in a list.
     const MOST_KEYS: u32 = 1000;
 
     #[expect(clippy::unnecessary_wraps, reason = "a component's import can fail")]
@@ -103,7 +103,7 @@ pub(crate) mod knowledge {
         Ok(())
     }
 
-    /// The order is that of the keys: the ranking of texts is the host's.
+    /// Returns matches in the order of their keys: only the real host ranks texts.
     #[expect(clippy::unnecessary_wraps, reason = "a component's import can fail")]
     pub(crate) fn search(prefix: &str, query: &str, limit: u32) -> Result<Vec<Hit>, KnowledgeError> {
         let query = query.to_lowercase();
@@ -150,7 +150,7 @@ pub(crate) mod tools {
         };
         match result {
             Ok(value) => Ok(value.to_string()),
-            // As of a callee that asks a question.
+            // A callee that asks a question fails in this way.
             Err(failure) => Err(failure.into_wit().err().unwrap_or_else(|| wit::Failure {
                 category: wit::Category::InvalidInput,
                 message: format!("`{item}` asks a question, which only a node may do"),

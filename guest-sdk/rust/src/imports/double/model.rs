@@ -1,4 +1,4 @@
-//! Language models of a test: answers in the order in which the test gives them.
+//! Language models of a test, with answers in the order in which the test gives them.
 
 use super::model_rules;
 use crate::Failure;

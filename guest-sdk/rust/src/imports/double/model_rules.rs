@@ -1,4 +1,4 @@
-//! Rules of requests that the host checks, so that a test finds a conversation that every provider would refuse.
+//! Rules of requests that the host checks, so that a test detects a conversation that every provider would refuse.
 
 use std::collections::BTreeSet;
 
@@ -56,7 +56,7 @@ fn check_blocks(path: &str, message: &Message) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Every call of a message has one result in the message after it, and there are no other results.
+/// Checks that every call of a message has one result in the message after it, and that there are no other results.
 fn check_results(path: &str, message: &Message, before: Option<&Message>) -> Result<(), Failure> {
     let calls: BTreeSet<_> =
         before.into_iter().flat_map(Message::tool_calls).map(|call| call.id.as_str()).collect();

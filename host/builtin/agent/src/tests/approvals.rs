@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::*;
 
-/// A host whose model asks for two calls, and how often the item was called.
+/// Returns a host whose model asks for two calls, and the counter of the item's calls.
 fn asked() -> (Host, Rc<Cell<u32>>) {
     let calls = Response::calls([("acme_double", json!({ "n": 1 })), ("acme_double", json!({ "n": 2 }))]);
     let called = Rc::new(Cell::new(0));
@@ -23,7 +23,7 @@ fn run() -> Run {
     ))
 }
 
-/// What the model hears of the two calls.
+/// Returns the results of the two calls.
 fn results(run: &Run) -> Vec<(String, bool)> {
     run.thread()[2].tool_results().map(|result| (result.content.clone(), result.failed)).collect()
 }

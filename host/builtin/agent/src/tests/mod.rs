@@ -1,4 +1,4 @@
-//! Whole tasks: activation after activation, as the graph of `rye/agent/agent` makes them.
+//! Whole tasks, activation by activation, as the graph of `rye/agent/agent` executes them.
 #![allow(clippy::unwrap_used, clippy::needless_pass_by_value, clippy::unnecessary_wraps)]
 
 mod approvals;
@@ -15,7 +15,7 @@ use graph_sdk::testing::Host;
 
 use state::{Run, Stopped};
 
-/// An answer that has used something.
+/// Returns an answer with a usage.
 fn used(response: Response) -> Result<Response, Failure> {
     Ok(response.used(Usage { input: 100, output: 10, cached: 50, reasoning: 5, cost: 1_500 }))
 }
@@ -28,7 +28,7 @@ fn call(name: &str, arguments: Value) -> Result<Response, Failure> {
     used(Response::calls([(name, arguments)]))
 }
 
-/// A host with a model and the item `acme/double`.
+/// Returns a host with a model and the item `acme/double`.
 fn host(answers: impl IntoIterator<Item = Result<Response, Failure>>) -> Host {
     Host::new().model("fast", answers).item("acme/double", |params| match params["n"].as_i64() {
         Some(n) => Ok(json!({ "doubled": 2 * n })),
@@ -40,7 +40,7 @@ fn settings() -> Value {
     json!({ "message": "Double 4.", "tools": [{ "item": "acme/double", "description": "Doubles." }] })
 }
 
-/// Settings with others added or replaced.
+/// Returns the settings with others added or replaced.
 fn with(more: Value) -> Value {
     let mut settings = settings();
     settings.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -83,7 +83,7 @@ fn a_finished_conversation_takes_another_message() {
     let host = host([text("Hello!"), text("Again!"), text("And again!")]);
     let mut run = Run::new(json!({ "message": "Hi" }));
     run.finish(&host).unwrap();
-    // The same words are a new message, too.
+    // The same text is a new message, too.
     run.again(json!({ "message": "Hi" }));
     let answer = run.finish(&host).unwrap();
     assert_eq!(
@@ -107,7 +107,7 @@ fn there_has_to_be_something_to_answer() {
     assert!(failure.to_string().contains("settings.message: is missing"), "{failure}");
     run.settings(json!({ "message": "Hi" }));
     run.finish(&host).unwrap();
-    // Without a new beginning, the message is known.
+    // Without a new start of the graph, the message counts as answered.
     let failure = run.activate(&host).unwrap_err().failure();
     assert!(failure.to_string().contains("is the one that was answered last"), "{failure}");
 }
@@ -138,7 +138,7 @@ fn failures_of_the_model_are_those_of_the_node() {
     let refused = run.finish(&host).unwrap_err().failure();
     assert_eq!(refused.category(), Some(Category::Permanent));
     assert_eq!(refused.to_string(), "the model refuses to answer: I must not.");
-    // A failure writes nothing: the task continues where it was.
+    // A failure writes nothing: the task continues from its last state.
     let answer = run.finish(&host).unwrap();
     assert_eq!((&answer["text"], &answer["truncated"]), (&json!("The sea ri"), &json!(true)));
     assert_eq!(answer["thread_length"], 2);

@@ -53,7 +53,7 @@ fn wrong_outputs_are_corrected() {
         contents(&run, 2),
         ["the outputs are wrong: m: is unknown; known are n; n: must be of type integer, not string"]
     );
-    // Outputs that the model returns before it has seen the results of other calls are not taken.
+    // Outputs that the model returns before it has the results of other calls are not accepted.
     let results = contents(&run, 4);
     assert_eq!(results[0], "{\"doubled\":8}");
     assert!(results[1].contains("has to be called alone"), "{}", results[1]);

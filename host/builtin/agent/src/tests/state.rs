@@ -1,4 +1,4 @@
-//! The state of a run, as the graph of `rye/agent/agent` keeps it.
+//! State of a run, as the graph of `rye/agent/agent` keeps it.
 
 use graph_sdk::model::{Message, Request, ToolChoice};
 use graph_sdk::prelude::*;
@@ -7,9 +7,9 @@ use graph_sdk::tools;
 
 use crate::turn;
 
-/// More activations than any test needs.
+/// Maximum number of activations of a test.
 const MOST: u64 = 100;
-/// What the graph's node permits.
+/// Channels that the graph's node may write.
 const WRITES: [&str; 14] = [
     "thread",
     "heard",
@@ -32,11 +32,11 @@ pub(super) struct Run {
     settings: Value,
     state: Map<String, Value>,
     supersteps: u64,
-    /// The hooks that were called, and whether their items have returned.
+    /// Hooks that were called, and whether their items have returned.
     pub(super) hooked: Vec<(Value, bool)>,
 }
 
-/// Why a run stops before its end.
+/// Reason why a run stops before its end.
 #[derive(Debug)]
 pub(super) enum Stopped {
     Failed(Failure),
@@ -60,18 +60,18 @@ impl Stopped {
 }
 
 impl Run {
-    /// A run with these inputs, at the beginning.
+    /// Creates a run with these inputs, before its first activation.
     pub(super) fn new(settings: Value) -> Self {
         let defaults = json!({ "thread": [], "heard": null, "turns": 0, "used": {}, "left": null, "context": 0, "phase": "working", "chain": [], "calls": null, "results": null, "hooks": null, "hooked": null, "answer": null, "summaries": 0 });
         Self { settings, state: defaults.as_object().unwrap().clone(), supersteps: 0, hooked: Vec::new() }
     }
 
-    /// New inputs, without a new beginning: what a run that has not finished gets.
+    /// Replaces the inputs of an unfinished run, without starting the graph again.
     pub(super) fn settings(&mut self, settings: Value) {
         self.settings = settings;
     }
 
-    /// New inputs of a finished run: the graph begins anew with the state that it has.
+    /// Replaces the inputs of a finished run: the graph starts again with its state.
     pub(super) fn again(&mut self, settings: Value) {
         self.settings = settings;
         for channel in ["heard", "hooked", "answer", "left"] {
@@ -79,7 +79,7 @@ impl Run {
         }
     }
 
-    /// One activation. Nothing is written if it fails or asks.
+    /// Performs one activation. It writes nothing if it fails or asks.
     pub(super) fn activate(&mut self, host: &Host) -> Result<Option<Value>, Stopped> {
         let mut params = self.state.clone();
         params.remove("chain");
@@ -133,7 +133,7 @@ impl Run {
         }
     }
 
-    /// The graph's nodes `call` and `hook`: a failure is in the place of a result.
+    /// Performs the graph's nodes `call` and `hook`. A failed call has its failure as its result.
     fn perform(&mut self, channel: &str) -> Vec<Value> {
         self.supersteps += 1;
         let calls = self.state[channel]["perform"].as_array().unwrap();
@@ -151,7 +151,7 @@ impl Run {
         results.collect()
     }
 
-    /// Activations until the run ends, fails or asks.
+    /// Performs activations until the run ends, fails or asks.
     pub(super) fn finish(&mut self, host: &Host) -> Result<Value, Stopped> {
         for _ in 0..MOST {
             if let Some(answer) = self.activate(host)? {
@@ -173,7 +173,7 @@ impl Run {
         self.state.insert(name.to_owned(), value);
     }
 
-    /// How many supersteps have written.
+    /// Returns the number of supersteps that have written.
     pub(super) fn supersteps(&self) -> u64 {
         self.supersteps
     }

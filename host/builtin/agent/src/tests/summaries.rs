@@ -2,12 +2,12 @@
 
 use super::*;
 
-/// An answer that fills the window of 1000 tokens.
+/// Returns an answer that fills the window of 1000 tokens.
 fn full(response: Response) -> Result<Response, Failure> {
     Ok(response.used(Usage { input: 890, output: 10, cost: 7, ..Usage::default() }))
 }
 
-/// The entries of a request for a summary, read as any reader would: a line for each, whatever ends a line.
+/// Returns the entries of a request for a summary: one on each line, for every character that can end a line.
 fn entries(text: &str) -> Vec<Value> {
     let (_, entries) = text.split_once("\n\n").unwrap();
     let ends = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
@@ -58,7 +58,7 @@ fn no_text_of_a_tool_or_a_model_is_taken_for_the_user() {
                 json!({ "from": "tool", "result": forged }),
             ]
         );
-        // Nothing of it is hidden from whoever reads the request.
+        // No text of the request is hidden from a reader.
         assert!(!summary.messages[0].text().contains(['\u{202e}', '\u{200b}', '\u{e0055}', '\u{feff}']));
     }
 }
@@ -98,7 +98,7 @@ fn older_messages_are_replaced_by_a_summary() {
     let host = host(answers);
     let mut run = Run::new(with(context(json!({}))));
     let answer = run.finish(&host).unwrap();
-    // The summary is no turn, and what it costs counts.
+    // The summary is not a turn, and its cost counts.
     assert_eq!((&answer["turns"], &answer["thread_length"]), (&json!(3), &json!(4)));
     assert_eq!(
         answer["cost"],

@@ -1,4 +1,4 @@
-//! What a thread passes on, how it ends, and how another run continues it.
+//! Data that a thread passes on, ends of threads, and conversations that another run continues.
 
 use graph_sdk::model::StopReason;
 
@@ -6,7 +6,7 @@ use super::*;
 
 const THREAD: &str = "rye/agent/threads/thread_directive";
 
-/// A host whose model starts threads, each of which costs something.
+/// Returns a host whose model starts threads, each with a usage.
 fn starting(answers: impl IntoIterator<Item = Result<Response, Failure>>) -> Host {
     host(answers).item(THREAD, |params| {
         assert!(params["parent"].is_object(), "{params}");
@@ -29,7 +29,7 @@ fn host_of_item(item: &str, answers: impl IntoIterator<Item = Result<Response, F
     Host::new().model("fast", answers).item(item, |_| Ok(json!(1)))
 }
 
-/// What the tools of a run have returned.
+/// Returns the results of all tools of a run.
 fn results(run: &Run) -> Vec<(String, bool)> {
     let thread = run.thread();
     let results = thread.iter().flat_map(Message::tool_results);
@@ -87,7 +87,7 @@ fn the_rules_of_the_threads_above_hold() {
     })));
     run.finish(&host).unwrap();
     assert_eq!(results(&run), [("the user does not allow calls of this tool".to_owned(), true)]);
-    // Those that the host passes on are about items: what the tool is called here does not matter.
+    // Rules that the host passes on match items: the name of the tool has no effect.
     let named = |name: &str, above: Value| {
         let tools = json!([{ "item": "acme/double@2.0.0", "name": name }]);
         let host = host_of_item("acme/double@2.0.0", [call(name, json!({ "n": 1 })), text("Done.")]);
@@ -147,7 +147,7 @@ fn a_limit_is_told_and_another_run_continues() {
         (&json!("Eig\n[3 of 6 characters are left out]"), &json!(3), &json!(7))
     );
     assert_eq!(second.model_requests()[0].messages.len(), 5);
-    // A call of the model that fails keeps the conversation, too; what the settings do not want told stays a failure.
+    // A failed call of the model keeps the conversation, too. Without `tell_failures` it is a failure.
     let none = host([Err(Failure::transient("no")), Err(Failure::transient("no"))]);
     let answer = Run::new(settings(json!({}))).finish(&none).unwrap();
     assert_eq!(
@@ -239,10 +239,10 @@ fn threads_of_hooks_count_as_those_that_the_model_starts() {
     let cost = json!({ "turns": 1, "input_tokens": 3100, "output_tokens": 160, "spend": 0.7515 });
     assert_eq!((&answer["cost"], &answer["history"]["used"]["spawns"]), (&cost, &json!(3)));
     assert_eq!(run.channel("used"), &answer["history"]["used"]);
-    // They get what is left, as the threads do that the model starts.
+    // They get the rest of the limits, like threads that the model starts.
     let given = &run.channel("hooks")["perform"][0]["arguments"]["parent"];
     assert_eq!((&given["depth"], &given["tokens"]), (&json!(1), &json!(7840)));
-    // Another message begins with that, and not with the hooks that were called last.
+    // Another message starts with that usage, and without the hooks that were called last.
     run.again(settings(json!({})));
     run.activate(&first).unwrap();
     assert_eq!(first.model_requests().len(), 2);
@@ -275,7 +275,7 @@ fn a_request_that_does_not_fit_is_told_with_what_was_done() {
     assert_eq!((&answer["text"], &answer["cost"]["turns"]), (&json!("Two."), &json!(2)));
     assert_eq!(first.model_requests()[2].messages.len(), 3);
 
-    // What the user has said is, too, once, if not even the first request was sent.
+    // The user's message is also in it, once, if even the first request was not sent.
     let first = host([short(), text("Eight.")]);
     let answer = Run::new(settings(json!({}))).finish(&first).unwrap();
     let mut again = Run::new(settings(json!({ "history": answer["history"] })));
@@ -292,12 +292,12 @@ fn strict_limits_leave_what_the_whole_conversation_has_not_used() {
     let limits = json!({ "tokens": 5000, "spend": 1.0, "strict": true });
     let host = starting([call("start", json!({ "directive_name": "d" })), text("One."), text("Two.")]);
     let mut run = Run::new(start(json!({ "limits": limits, "history": {} })));
-    // Nothing is asked before it is known what is left.
+    // The model is not asked before the rest of the limits is written.
     assert_eq!(run.activate(&host).unwrap(), None);
     assert_eq!(run.channel("left"), &json!({ "tokens": 5000, "spend": 1.0 }));
     assert!(host.model_requests().is_empty());
     run.activate(&host).unwrap();
-    // What the thread inside has used is taken off before the model is asked again, once.
+    // The usage of the started thread is subtracted once, before the model is asked again.
     run.activate(&host).unwrap();
     assert_eq!(
         (host.model_requests().len(), run.channel("left")),
@@ -331,7 +331,7 @@ fn a_strict_limit_that_does_not_suffice_is_named() {
             json!({ "figure": "cost", "needed": 9000, "left": 8500 }),
             "the next call may cost 0.009, and 0.0085 of `limits.spend`, 0.01, is left; 0.0105 would allow it",
         ),
-        // It is another limit that does not suffice.
+        // Another limit is exceeded.
         (json!({ "figure": "input_tokens", "needed": 900, "left": 7 }), "host"),
         (json!({ "figure": "calls", "needed": 1, "left": 0 }), "host"),
     ] {

@@ -1,4 +1,4 @@
-//! Calls of tools, and what the model hears of them.
+//! Tool calls, and their results for the model.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -134,7 +134,7 @@ fn permissions_bound_what_the_model_is_offered() {
         let requests = host.model_requests();
         let offered: Vec<_> = requests[0].tools.iter().map(|tool| tool.name.as_str()).collect();
         assert_eq!(offered, expected, "{permissions}");
-        // What was not offered is not called, whatever the model says.
+        // A tool that was not offered is not called, even if the model asks for it.
         assert_eq!(run.thread()[2].tool_results().next().unwrap().failed, !expected.contains(&"acme_double"));
     }
 }

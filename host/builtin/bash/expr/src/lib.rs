@@ -1,8 +1,8 @@
-//! The value of what `expr` is given: the parser and the arithmetic of `uu_expr`, in the locale C.UTF-8.
+//! Evaluation of the arguments of `expr`: the parser and the arithmetic of `uu_expr`, in the locale C.UTF-8.
 //!
-//! Its sources are used as they are published. What they take from `uucore` is here, since that crate needs an operating system.
+//! Its sources are used as published. This crate replaces the parts of `uucore` that they use, because `uucore` requires an operating system.
 
-// The sources name it `uucore`.
+// The sources refer to it as `uucore`.
 extern crate self as uucore;
 
 #[allow(clippy::all, clippy::pedantic, dead_code)]
@@ -14,7 +14,7 @@ mod syntax_tree;
 
 pub type ExprResult<T> = Result<T, ExprError>;
 
-/// Why an expression has no value.
+/// Reason why an expression has no value.
 #[derive(thiserror::Error, Clone, Debug, PartialEq, Eq)]
 pub enum ExprError {
     #[error("syntax error: unexpected argument '{0}'")]
@@ -49,11 +49,11 @@ pub enum ExprError {
     UnsupportedNonUtf8Match(String),
 }
 
-/// Evaluates an expression: its value, and whether that is neither empty nor zero.
+/// Evaluates an expression. Returns its value, and true if that is neither empty nor zero.
 ///
 /// # Errors
 ///
-/// If it is none, or its value cannot be computed.
+/// Returns an error if the expression is invalid, or its value cannot be computed.
 pub fn evaluate(arguments: &[Vec<u8>]) -> ExprResult<(Vec<u8>, bool)> {
     let tree = syntax_tree::AstNode::parse_located(arguments).map_err(|(error, _)| error)?;
     let value = tree.eval_located().map_err(|(error, _)| error)?.eval_as_string();
@@ -61,14 +61,14 @@ pub fn evaluate(arguments: &[Vec<u8>]) -> ExprResult<(Vec<u8>, bool)> {
     Ok((value, truthy))
 }
 
-/// A character, or a byte that is part of none.
+/// A character, or a byte that is not part of one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CharByte {
     Char(char),
     Byte(u8),
 }
 
-/// Goes through bytes by characters.
+/// Iterator over bytes by character.
 pub trait IntoCharByteIterator {
     fn iter_char_bytes(&self) -> impl Iterator<Item = CharByte>;
 }
@@ -97,7 +97,7 @@ pub mod i18n {
     }
 
     pub mod collator {
-        //! The order of texts: that of their bytes.
+        //! Order of texts: by their bytes.
 
         #[derive(Default)]
         pub struct CollatorOptions {

@@ -1,10 +1,10 @@
-//! Replaces the crate of this name, which knows no source of random numbers in a component: these are the host's, drawn from
-//! the seed of the run.
+//! Replacement of the crate `getrandom`, which has no source of random numbers in a component. These are the host's,
+//! derived from the seed of the run.
 
-/// The largest piece that the host gives at once, in bytes.
+/// Maximum number of bytes that the host returns at once.
 const PIECE: usize = 64 << 10;
 
-/// Why there are no random numbers. The host always has some.
+/// Error if there are no random numbers. The host always has some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error;
 
