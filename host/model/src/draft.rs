@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use crate::check::MAX_SHORT_TEXT;
-use crate::{Api, Block, Bounds, Message, Reasoning, Response, Role, StopReason, ToolCall, Usage, json};
+use crate::{
+    Api, Block, Bounds, DecodeError, Message, Reasoning, Response, Role, StopReason, ToolCall, Usage, json,
+};
 
 /// The arguments of a call, as an API says them.
 #[derive(Debug)]
@@ -46,8 +48,18 @@ impl Draft {
         self.parts.push(Part::Call { id, name, arguments });
     }
 
-    /// The answer. Servers that are not exact about why it ends do not matter: it asks for tools if it has calls.
-    pub(crate) fn finish(self, stop: StopReason, usage: Option<Usage>, bounds: &Bounds) -> Response {
+    /// The answer. Servers that are not exact about why it ends do not matter: it asks for tools if it has calls. One that ends with
+    /// calls, and has neither a call nor text, has lost them.
+    pub(crate) fn finish(
+        self,
+        stop: StopReason,
+        usage: Option<Usage>,
+        bounds: &Bounds,
+    ) -> Result<Response, DecodeError> {
+        let is_answer = |part: &Part| !matches!(part, Part::Block(Block::Reasoning(_)));
+        if stop == StopReason::ToolCalls && !self.parts.iter().any(is_answer) {
+            return Err(DecodeError::Cut { usage });
+        }
         let mut ids = BTreeSet::new();
         let mut blocks = Vec::with_capacity(self.parts.len());
         for part in self.parts {
@@ -66,7 +78,7 @@ impl Draft {
             StopReason::ToolCalls if ids.is_empty() => StopReason::End,
             stop => stop,
         };
-        Response { message: Message { role: Role::Assistant, blocks }, stop, usage }
+        Ok(Response { message: Message { role: Role::Assistant, blocks }, stop, usage })
     }
 }
 
