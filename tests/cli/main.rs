@@ -67,6 +67,7 @@ mod terminal;
 mod transcript;
 mod travel;
 mod trust;
+mod typed_values;
 mod ways_in;
 mod written_graphs;
 mod yank;
