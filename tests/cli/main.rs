@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod answers;
+mod answers_shown;
 mod approvals;
 mod background;
 mod bad_files;
@@ -66,6 +67,7 @@ mod terminal;
 mod transcript;
 mod travel;
 mod trust;
+mod typed_values;
 mod ways_in;
 mod written_graphs;
 mod yank;

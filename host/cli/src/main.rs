@@ -45,7 +45,12 @@ fn main() -> ExitCode {
     });
     let cli = match parsed {
         Ok(cli) => cli,
-        Err(error) => return usage(&error),
+        Err(mut error) => {
+            let arguments: Vec<_> =
+                std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+            command::hyphen_value::advise(&mut error, &arguments, &command::help::command());
+            return usage(&error);
+        }
     };
     let output = Output::new(cli.json).in_lines(cli.command.streams(cli.json));
     let compiler = graph_host::compiling::by_this_program();

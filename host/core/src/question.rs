@@ -2,7 +2,7 @@
 //!
 //! A question is the payload of an interrupt. Of an object the host reads `choices` (or `options`), a list of texts,
 //! numbers and booleans; `other`, which allows any other text; and `schema`, a JSON Schema. An `ask` node's payload has
-//! `type: ask` as well, and may have `until` and `default`. Other keys are shown to the user and have no meaning for the
+//! `type: ask` as well, and may have `until`, `default` and `asked_again`, the reason why it is asked again. Other keys are shown to the user and have no meaning for the
 //! host. The form of an `ask` node's question is checked before it is asked, since templates may give parts of it, and is fixed from
 //! then on. After `until` no answer counts.
 //!
@@ -28,6 +28,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use crate::digest::{Digest, DomainHasher};
 use crate::json::{self, MAX_DEPTH, TreeLimit};
 use crate::schema::{InputSchema, SchemaFailure};
 use crate::time::Timestamp;
@@ -38,6 +39,8 @@ pub use form::{FormSource, FormSources};
 
 /// `type` in the payload of an `ask` node.
 const ASK: &str = "ask";
+/// The key of a payload that says why its question is asked again.
+const AGAIN: &str = "asked_again";
 /// How many choices a message lists.
 const LISTED: usize = 10;
 
@@ -108,7 +111,7 @@ impl<'p> Question<'p> {
         let choices = ["choices", "options"].into_iter().find_map(|key| fields.get(key)?.as_array());
         // A list of other values has no meaning for the host.
         let choices = choices.filter(|list| list.iter().all(is_plain));
-        let is_ask = fields.get("type").and_then(Value::as_str) == Some(ASK);
+        let is_ask = is_ask(fields);
         let until = fields.get("until").and_then(Value::as_str).filter(|_| is_ask);
         Self {
             choices: choices.into_iter().flatten().collect(),
@@ -295,6 +298,39 @@ pub(crate) fn payload(asked: Value, until: Option<Timestamp>) -> Value {
     Value::Object(fields)
 }
 
+/// An `ask` node's question that is asked again, with the reason: an answer that came for it does not count.
+pub(crate) fn again(payload: Value, why: String) -> Value {
+    let Value::Object(mut fields) = payload else { return payload };
+    fields.insert(AGAIN.to_owned(), why.into());
+    Value::Object(fields)
+}
+
+/// The digest of what a person is shown of a question; of an `ask` node's question without the time of its deadline, and without the
+/// reason why it is asked again.
+pub fn shown_digest(payload: &Value) -> Digest {
+    let text = match payload {
+        Value::Object(fields) if is_ask(fields) => {
+            let mut fields = fields.clone();
+            fields.remove(AGAIN);
+            if let Some(until) = fields.get_mut("until") {
+                *until = Value::Null;
+            }
+            json::canonical_string(&Value::Object(fields))
+        }
+        other => json::canonical_string(other),
+    };
+    DomainHasher::new("graph-host/question/v1").field(text.as_bytes()).finish()
+}
+
+/// The same for the question of an `ask` node; none for any other payload.
+pub(crate) fn form_digest(payload: &Value) -> Option<Digest> {
+    payload.as_object().is_some_and(is_ask).then(|| shown_digest(payload))
+}
+
+fn is_ask(fields: &Map<String, Value>) -> bool {
+    fields.get("type").and_then(Value::as_str) == Some(ASK)
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -351,6 +387,30 @@ mod tests {
     }
 
     #[test]
+    fn a_number_is_one_as_it_is_written() {
+        let free = json!("which version?");
+        let text = json!({ "schema": { "type": "string" } });
+        let number = json!({ "schema": { "type": "number" } });
+        for (typed, as_free, as_number) in [
+            ("1.10", json!("1.10"), json!(1.1)),
+            ("12e02", json!("12e02"), json!(1200.0)),
+            ("-0", json!("-0"), json!(-0.0)),
+            ("1.5", json!(1.5), json!(1.5)),
+            ("-5", json!(-5), json!(-5)),
+        ] {
+            assert_eq!(Question::of(&free).read(typed).unwrap(), as_free, "{typed}");
+            assert_eq!(Question::of(&text).read(typed).unwrap(), json!(typed));
+            assert_eq!(Question::of(&number).read(typed).unwrap(), as_number, "{typed}");
+        }
+        let choices = json!({ "type": "ask", "choices": ["a", "b"] });
+        assert_eq!(Question::of(&choices).read("2").unwrap(), json!("b"));
+        for typed in ["02", "+2", "2.0", "0", "3", "2e0"] {
+            assert!(matches!(Question::of(&choices).read(typed), Err(AnswerError::Choice(_))), "{typed}");
+            assert!(Question::of(&choices).accept(json!(typed)).is_err(), "{typed}");
+        }
+    }
+
+    #[test]
     fn what_no_form_is_takes_any_answer() {
         for payload in [json!({ "choices": [{ "label": "x" }] }), json!({ "choices": "x" }), json!([1])] {
             assert_eq!(Question::of(&payload).accept(json!({ "a": 1 })).unwrap(), json!({ "a": 1 }));
@@ -369,5 +429,37 @@ mod tests {
         assert_eq!(Question::of(&asked).expired(until), Some(expired));
         let other = json!({ "until": until.to_string(), "default": 7 });
         assert_eq!(Question::of(&other).expired(Timestamp(2_000)), None);
+    }
+
+    #[test]
+    fn a_form_is_all_that_is_shown() {
+        let asked =
+            json!({ "question": "?", "choices": ["a", "b"], "default": "a", "schema": { "minLength": 1 } });
+        let of =
+            |asked: Value, until: Option<u64>| form_digest(&payload(asked, until.map(Timestamp))).unwrap();
+        let form = of(asked.clone(), Some(1));
+        // The time of the deadline follows from when it is asked, and the reason from why it is.
+        assert_eq!(form, of(asked.clone(), Some(2)));
+        assert_eq!(
+            Some(form),
+            form_digest(&again(payload(asked.clone(), Some(Timestamp(1))), "since".to_owned()))
+        );
+        assert_ne!(form, of(asked.clone(), None));
+        for (key, value) in [
+            ("question", json!("? ")),
+            ("about", json!("x")),
+            ("choices", json!(["b", "a"])),
+            ("choices", json!(["a"])),
+            ("other", json!(true)),
+            ("default", json!("b")),
+            ("default", Value::Null),
+            ("schema", json!({ "minLength": 2 })),
+        ] {
+            let mut other = asked.clone();
+            other[key] = value.clone();
+            assert_ne!(form, of(other, Some(1)), "{key}: {value}");
+        }
+        assert_eq!(form_digest(&json!({ "question": "?" })), None);
+        assert_eq!(form_digest(&json!("?")), None);
     }
 }

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use crate::check::MAX_SHORT_TEXT;
-use crate::{Api, Block, Bounds, Message, Reasoning, Response, Role, StopReason, ToolCall, Usage, json};
+use crate::{
+    Api, Block, Bounds, DecodeError, Message, Reasoning, Response, Role, StopReason, ToolCall, Usage, json,
+};
 
 /// Arguments of a call, in the form in which an API returns them.
 #[derive(Debug)]
@@ -47,8 +49,17 @@ impl Draft {
     }
 
     /// Completes the answer. Some servers report a wrong stop reason, so it is corrected: an answer with calls asks for
-    /// tools, one without does not.
-    pub(crate) fn finish(self, stop: StopReason, usage: Option<Usage>, bounds: &Bounds) -> Response {
+    /// tools, one without does not. One that ends with calls, and has neither a call nor text, has lost them.
+    pub(crate) fn finish(
+        self,
+        stop: StopReason,
+        usage: Option<Usage>,
+        bounds: &Bounds,
+    ) -> Result<Response, DecodeError> {
+        let is_answer = |part: &Part| !matches!(part, Part::Block(Block::Reasoning(_)));
+        if stop == StopReason::ToolCalls && !self.parts.iter().any(is_answer) {
+            return Err(DecodeError::Cut { usage });
+        }
         let mut ids = BTreeSet::new();
         let mut blocks = Vec::with_capacity(self.parts.len());
         for part in self.parts {
@@ -67,7 +78,7 @@ impl Draft {
             StopReason::ToolCalls if ids.is_empty() => StopReason::End,
             stop => stop,
         };
-        Response { message: Message { role: Role::Assistant, blocks }, stop, usage }
+        Ok(Response { message: Message { role: Role::Assistant, blocks }, stop, usage })
     }
 }
 

@@ -10,6 +10,7 @@ use graph_host::terminal::exit::Exit;
 use graph_host::terminal::foreground_run::Session;
 use graph_host::terminal::progress::Progress;
 use graph_host::terminal::run_report;
+use graph_host::terminal::width::one_line;
 use graph_runtime::error::Result;
 use graph_runtime::graph_store::CheckpointStore;
 use graph_runtime::history::checkpoints::{self, Names};
@@ -93,10 +94,15 @@ impl Foreground<'_> {
                 "`runs verify` cannot detect later whether this stop was removed: {error}"
             ));
         }
+        for (answer, why) in session.answers.unused() {
+            output.warn(format_args!("the answer `{}` was not used: {why}", one_line(answer, 60)));
+        }
         if output.is_json() {
             let visited = visited(&**store, &session.run, summary, context);
-            let document =
-                RunDocument::of(&session.run, graph, summary, visited).at(now()).after(session.checked);
+            let document = RunDocument::of(&session.run, graph, summary, visited)
+                .at(now())
+                .after(session.checked)
+                .without_use(&session.answers);
             run_report::print(&document, output)?;
         } else {
             let error = session.progress.pause(summary.error.as_ref());

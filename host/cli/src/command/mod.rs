@@ -13,6 +13,7 @@ mod explain;
 mod foreground;
 mod graph;
 pub(crate) mod help;
+pub(crate) mod hyphen_value;
 mod inspect;
 mod keys;
 mod lock;

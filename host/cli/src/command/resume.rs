@@ -44,7 +44,12 @@ pub(crate) struct Args {
     run: String,
     /// The answer to the only open question, or ID=ANSWER for each of several: an id, a node, or a path such as each#2/ask; JSON,
     /// or text. Answers to questions that the run has yet to ask are given in advance, as with `run`
-    #[arg(long = "answer", value_name = "[ID=]ANSWER", help_heading = "Inputs and answers")]
+    #[arg(
+        long = "answer",
+        allow_negative_numbers = true,
+        value_name = "[ID=]ANSWER",
+        help_heading = "Inputs and answers"
+    )]
     pub(super) answers: Vec<String>,
     /// The new limit on the supersteps of the run, including those that have run; if the run starts another turn, the limit
     /// of that turn
@@ -200,9 +205,10 @@ pub(super) async fn resume(args: Args, herald: Option<StartupReporter>, context:
     let asks = inputs.is_none() && given.is_empty() && !detach && output.can_ask();
     let typed = args::typed_run(&args.run, project.folder());
     // What has changed may ask something else: it is asked again before it is answered.
-    let asks_again = !resumable.accepted.is_empty();
+    let asks_again = resumable.asks_again();
     let answers = if inputs.is_some() || resumable.from_the_start {
         // Another turn, and a run without a first step, have yet to ask what is answered beforehand.
+        resumable.only_as_shown(&mut given);
         later.append(given);
         Answers::None
     } else if asks && !asks_again && !resumable.open.is_empty() {

@@ -90,7 +90,12 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "plan", help_heading = "How it runs")]
     pub(super) state_item: bool,
     /// An answer given in advance: several answer the run's questions in order, and NODE=ANSWER the question of that node
-    #[arg(long = "answer", value_name = "ANSWER", help_heading = "Inputs and answers")]
+    #[arg(
+        long = "answer",
+        allow_negative_numbers = true,
+        value_name = "ANSWER",
+        help_heading = "Inputs and answers"
+    )]
     pub(super) answers: Vec<String>,
     /// Let the run sign those items of the project that the manifest names without wildcards, with this key: the name of
     /// one of yours, or a file

@@ -84,11 +84,17 @@ fn parse_document(name: &str, text: &str) -> Result<Value> {
     // JSON first: its numbers and its limits are those of every other value in a run.
     let is_json = Path::new(name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
     let mut not_json = None;
-    if is_json || text.trim_start().starts_with(['{', '[']) {
-        match json::parse_strict(text.trim_start_matches('\u{feff}'), MAX_DEPTH, TreeLimit::INPUTS) {
+    let as_json = text.trim_start_matches('\u{feff}');
+    if is_json || as_json.trim_start().starts_with(['{', '[']) {
+        match json::parse_strict(as_json, MAX_DEPTH, TreeLimit::INPUTS) {
             Ok(value) => return Ok(value),
             Err(error) if error.too_large.is_some() => {
                 return Err(Error::invalid(format!("{name} is too large: {error}")));
+            }
+            // YAML would read it as something else: of a key twice, one; of a number that does not fit, another one.
+            Err(error) if !is_json && json::is_json(as_json) => {
+                let message = format!("{name} is JSON that cannot be used unchanged: {error}");
+                return Err(Error::invalid(message));
             }
             Err(error) => not_json = Some(error).filter(|_| is_json),
         }
@@ -156,6 +162,17 @@ mod tests {
         assert!(error.message().contains("a list"), "{error}");
         std::fs::write(&path, "a: [1\n").unwrap();
         assert_eq!(gather(Some(&path), &[], None).unwrap_err().kind(), Kind::Invalid);
+        // JSON is JSON, whatever its file is called.
+        for json in [r#"{"n": 1, "n": 2}"#, "\u{feff} {\"n\": 18446744073709551616}", r#"{"n": 1e400}"#] {
+            std::fs::write(&path, json).unwrap();
+            let error = gather(Some(&path), &[], None).unwrap_err();
+            assert!(error.message().contains("is JSON that cannot be used unchanged"), "{json}: {error}");
+        }
+        std::fs::write(&path, "\u{feff}{\"n\": 1e3, \"t\": \"\\ud83d\\ude00\"}").unwrap();
+        let inputs = gather(Some(&path), &[], None).unwrap();
+        assert_eq!(Value::Object(inputs), json!({"n": 1e3, "t": "\u{1f600}"}));
+        std::fs::write(&path, "{n: 1, t: 'x',}").unwrap();
+        assert_eq!(Value::Object(gather(Some(&path), &[], None).unwrap()), json!({"n": 1, "t": "x"}));
         let missing = gather(Some(Path::new("/no/such/file")), &[], None).unwrap_err();
         assert_eq!(missing.kind(), Kind::NotFound);
     }

@@ -177,9 +177,12 @@ impl Output {
         live_line::above(|| quiet_pipe(writeln!(anstream::stdout().lock(), "{text}")))
     }
 
-    /// Prints a text and the end of a line for a program or a file: its bytes as they are.
+    /// Writes a text for a program or a file: its bytes as they are, and no more.
     pub fn unchanged(self, text: &str) -> Result<()> {
-        live_line::above(|| quiet_pipe(writeln!(io::stdout().lock(), "{text}")))
+        live_line::above(|| {
+            let mut stdout = io::stdout().lock();
+            quiet_pipe(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+        })
     }
 
     /// Prints a line about what is happening, on stderr.

@@ -77,6 +77,9 @@ pub struct GivenRecord {
     /// null if it has none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub expired: BTreeMap<u32, Timestamp>,
+    /// The digests of the forms that answers were given to, by their number: of questions of `ask` nodes.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub forms: BTreeMap<u32, Digest>,
     /// The node of the task.
     pub node: String,
 }

@@ -235,6 +235,9 @@ pub struct AnswersRecord {
     /// null if it has none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub expired: BTreeMap<u32, Timestamp>,
+    /// The digests of the forms that answers were given to, by their number: of questions of `ask` nodes.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub forms: BTreeMap<u32, Digest>,
     /// The numbers of the answers to the host's own questions about budgets of language models: they are no answers of the
     /// component's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

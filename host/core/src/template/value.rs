@@ -98,6 +98,15 @@ impl ValueTemplate {
         }
     }
 
+    /// The value of a key, if it reads nothing: texts in it may have `$${`, which gives `${`.
+    pub fn constant_field(&self, key: &str) -> Option<Value> {
+        match &self.root {
+            Node::Literal(value) => value.get(key).cloned(),
+            Node::Object(fields) => constant(&fields.iter().find(|(name, _)| name == key)?.1),
+            _ => None,
+        }
+    }
+
     /// The value of a key, if it holds no template.
     pub fn literal_field(&self, key: &str) -> Option<&Value> {
         match &self.root {
@@ -316,4 +325,22 @@ fn compile_text(text: &str, pointer: &[Step<'_>]) -> Result<Node, TemplateSyntax
         });
     }
     Ok(Node::Text(parts))
+}
+/// The value of a template that reads nothing.
+fn constant(node: &Node) -> Option<Value> {
+    match node {
+        Node::Literal(value) => Some(Value::clone(value)),
+        Node::Expression(_) => None,
+        Node::Text(parts) => {
+            let texts = parts.iter().map(|part| match part {
+                Part::Text(text) => Some(text.as_str()),
+                Part::Expression(_) => None,
+            });
+            texts.collect::<Option<String>>().map(Value::String)
+        }
+        Node::List(items) => items.iter().map(constant).collect(),
+        Node::Object(fields) => {
+            fields.iter().map(|(key, node)| Some((key.clone(), constant(node)?))).collect()
+        }
+    }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::digest::Digest;
 use crate::limits::ModelUse;
 use crate::model_grant::ModelGrant;
 use crate::record::{Canonical, ShortRecord};
@@ -24,7 +25,22 @@ pub(super) struct TaskAnswer {
     pub expired: Option<Timestamp>,
     /// When it came.
     pub at: Timestamp,
+    /// The form that it is for.
+    pub form: AnswerForm,
 }
+
+/// The form that an answer is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum AnswerForm {
+    /// That of the open question.
+    #[default]
+    Shown,
+    /// Another one, as records say: its question is asked again.
+    Other,
+}
+
+/// The digest of no form.
+const NO_FORM: Digest = Digest::from_bytes([0; 32]);
 
 /// The answers of a task, as records have them.
 #[derive(Debug, Default)]
@@ -34,6 +50,7 @@ pub(super) struct RecordedAnswers<'r> {
     pub granted: &'r [u32],
     pub expired: Option<&'r BTreeMap<u32, Timestamp>>,
     pub arrived: Option<&'r BTreeMap<u32, Timestamp>>,
+    pub forms: Option<&'r BTreeMap<u32, Digest>>,
 }
 
 /// The answers that a task has been given, in their order, and which of them do not count any more: its component has rejected
@@ -49,6 +66,8 @@ pub(super) struct AnswerLog {
     expired: BTreeMap<u32, Timestamp>,
     /// When each came, as far as it is known.
     arrived: BTreeMap<u32, Timestamp>,
+    /// The digests of the forms that they were given to, as far as the questions have one: those of `ask` nodes.
+    forms: BTreeMap<u32, Digest>,
     /// The newest answer is to the host's question about this, and adds nothing.
     stopped: Option<Box<ShortRecord>>,
     /// The question before the newest answer, until an attempt with that answer has ended.
@@ -70,6 +89,7 @@ impl AnswerLog {
             granted,
             expired: recorded.expired.cloned().unwrap_or_default(),
             arrived: recorded.arrived.cloned().unwrap_or_default(),
+            forms: recorded.forms.cloned().unwrap_or_default(),
             stopped: None,
             new: None,
         }
@@ -142,6 +162,11 @@ impl AnswerLog {
         self.is_newest_expired() && self.newest().is_some_and(Value::is_null)
     }
 
+    /// The digest of the form that the newest answer that counts was given to, if it is known.
+    pub(super) fn newest_form(&self) -> Option<Digest> {
+        self.forms.get(&self.numbers().last()?).copied()
+    }
+
     /// The newest answer does not count: its question has changed, and is asked again.
     pub(super) fn withdraw(&mut self) {
         let newest = self.numbers().last();
@@ -160,13 +185,16 @@ impl AnswerLog {
     }
 
     /// The answer to the question of that number, which replaces the one that it had, and those that followed from it.
-    pub(super) fn give(&mut self, answer: TaskAnswer) {
-        let TaskAnswer { question, value, expired, at } = answer;
+    /// `shown` is the digest of the form of the open question, if it has one.
+    pub(super) fn give(&mut self, answer: TaskAnswer, shown: Option<Digest>) {
+        let TaskAnswer { question, value, expired, at, form } = answer;
+        let form = if form == AnswerForm::Other { Some(NO_FORM) } else { shown };
         let replaced = (question..self.len()).filter(|number| !self.granted.contains_key(number));
         self.dropped.extend(replaced.collect::<Vec<_>>());
         let number = self.len();
         self.expired.extend(expired.map(|until| (number, until)));
         self.arrived.insert(number, at);
+        self.forms.extend(form.map(|form| (number, form)));
         self.given.push(value);
     }
 
@@ -221,6 +249,11 @@ impl AnswerLog {
         &self.arrived
     }
 
+    /// The digests of the forms that they were given to, for a record.
+    pub(super) const fn forms(&self) -> &BTreeMap<u32, Digest> {
+        &self.forms
+    }
+
     /// Those that count, as the answers that a task has from the start: numbered again.
     pub(super) fn of_those_that_count(&self) -> Self {
         let mut log = Self::default();
@@ -231,6 +264,7 @@ impl AnswerLog {
             let kept = log.len();
             log.expired.extend(self.expired.get(&number).map(|until| (kept, *until)));
             log.arrived.extend(self.arrived.get(&number).map(|at| (kept, *at)));
+            log.forms.extend(self.forms.get(&number).map(|form| (kept, *form)));
             log.given.push(value.clone());
         }
         log
@@ -258,16 +292,22 @@ mod tests {
     use super::*;
 
     fn answer(question: u32, value: Value) -> TaskAnswer {
-        TaskAnswer { question, value, expired: None, at: Timestamp(u64::from(question)) }
+        TaskAnswer {
+            question,
+            value,
+            expired: None,
+            at: Timestamp(u64::from(question)),
+            form: AnswerForm::Shown,
+        }
     }
 
     #[test]
     fn a_question_is_asked_again_three_times() {
         let mut log = AnswerLog::default();
         assert!(!log.reject());
-        log.give(answer(0, json!("right")));
+        log.give(answer(0, json!("right")), None);
         for wrong in 1..=4 {
-            log.give(answer(wrong, json!(wrong)));
+            log.give(answer(wrong, json!(wrong)), None);
             assert_eq!(log.reject(), wrong <= 3, "{wrong}");
         }
         assert_eq!((log.counting(), log.dropped()), (vec![json!("right"), json!(4)], vec![1, 2, 3]));
@@ -279,7 +319,7 @@ mod tests {
         let answers = [Canonical::from(json!("a")), Canonical::from(json!("b"))];
         let mut log =
             AnswerLog::of_records(&RecordedAnswers { answers: &answers, ..RecordedAnswers::default() });
-        log.give(answer(0, json!("c")));
+        log.give(answer(0, json!("c")), None);
         assert_eq!((log.counting(), log.len()), (vec![json!("c")], 3));
         assert_eq!(log.numbers().collect::<Vec<_>>(), [2]);
         assert!(log.drops_more_than(&[0]) && !log.drops_more_than(&[0, 1]));
@@ -288,14 +328,16 @@ mod tests {
     #[test]
     fn what_was_added_to_a_budget_is_no_answer_for_the_component_and_stays() {
         let mut log = AnswerLog::default();
-        log.give(answer(0, json!("a")));
+        log.give(answer(0, json!("a")), None);
         log.grant(answer(1, json!({ "calls": 2 })));
-        log.give(answer(2, json!("b")));
+        log.give(answer(2, json!("b")), None);
         log.grant(answer(3, json!(false)));
         assert_eq!((log.counting(), log.newest()), (vec![json!("a"), json!("b")], Some(&json!("b"))));
         assert_eq!(log.numbers().collect::<Vec<_>>(), [0, 2]);
         assert!(log.reject(), "the newest answer for the component");
-        log.give(TaskAnswer { expired: Some(Timestamp(7)), ..answer(0, json!("c")) });
+        let form = Digest::of_bytes(b"form");
+        log.give(TaskAnswer { expired: Some(Timestamp(7)), ..answer(0, json!("c")) }, Some(form));
+        assert_eq!(log.newest_form(), Some(form));
         assert!(log.is_newest_expired());
         assert_eq!((log.counting(), log.dropped()), (vec![json!("c")], vec![0, 2]));
         let calls = ModelUse { calls: 2, ..ModelUse::NOTHING };
@@ -307,12 +349,13 @@ mod tests {
             granted: &granted,
             expired: Some(log.expired()),
             arrived: Some(log.arrived()),
+            forms: Some(log.forms()),
         };
         assert_eq!(AnswerLog::of_records(&recorded), log);
         let anew = log.of_those_that_count();
         assert_eq!(
-            (anew.counting(), anew.expired()),
-            (vec![json!("c")], &BTreeMap::from([(0, Timestamp(7))]))
+            (anew.counting(), anew.expired(), anew.forms()),
+            (vec![json!("c")], &BTreeMap::from([(0, Timestamp(7))]), &BTreeMap::from([(0, form)]))
         );
         assert_eq!(anew.arrived().get(&0), Some(&Timestamp(0)));
         log.withdraw();

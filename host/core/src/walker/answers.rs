@@ -5,10 +5,11 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::answer_log::TaskAnswer;
+use super::answer_log::{AnswerForm, TaskAnswer};
 use super::event::{Answers, RecordedAnswer};
 use super::resume::{number_of, refused};
 use super::setup::HandleError;
+use crate::digest::Digest;
 use crate::model_grant::ModelGrant;
 use crate::question::{Question, shown};
 use crate::record::{ErrorCode, InterruptRecord, Status};
@@ -48,6 +49,8 @@ pub struct AnsweredQuestion {
     pub is_final: bool,
     /// An `ask` node asked, and not a component.
     pub is_ask: bool,
+    /// The digest of the form that was answered, as far as it is recorded.
+    pub form: Option<Digest>,
 }
 
 impl fmt::Display for AnsweredQuestion {
@@ -75,7 +78,7 @@ pub(super) struct Questions<'a> {
     pub answered: Vec<AnsweredQuestion>,
     /// The paths of the open questions, by id.
     pub paths: BTreeMap<String, QuestionPath>,
-    /// The ids of open questions that are asked again if they have changed: what they do not accept now is ignored.
+    /// The ids of open questions that are asked again if they have changed: what they do not accept has them asked again.
     pub asked_again: BTreeSet<String>,
     pub status: Status,
 }
@@ -86,16 +89,23 @@ pub(super) struct ResolvedAnswer {
     value: Value,
     /// The deadline of the question, if no one gave the answer.
     expired: Option<Timestamp>,
+    form: AnswerForm,
 }
 
 impl ResolvedAnswer {
     const fn given(value: Value) -> Self {
-        Self { value, expired: None }
+        Self { value, expired: None, form: AnswerForm::Shown }
     }
 
     /// The answer to the question with that id, which has come now.
     pub(super) fn of_question(self, id: &str, now: Timestamp) -> TaskAnswer {
-        TaskAnswer { question: number_of(id), value: self.value, expired: self.expired, at: now }
+        TaskAnswer {
+            question: number_of(id),
+            value: self.value,
+            expired: self.expired,
+            at: now,
+            form: self.form,
+        }
     }
 }
 
@@ -224,17 +234,19 @@ fn of_records(
 ) -> BTreeMap<String, ResolvedAnswer> {
     let of_record = |(id, answer): (String, RecordedAnswer)| {
         let asked = open.iter().find(|asked| asked.id == id);
+        let read = |value: Value| {
+            let read = asked
+                .filter(|asked| asked.budget.is_none())
+                .and_then(|asked| Question::of(&asked.payload.0).accept(value.clone()).ok());
+            ResolvedAnswer::given(read.unwrap_or(value))
+        };
         let answer = match answer {
-            RecordedAnswer::Given(value) => {
-                let read = asked
-                    .filter(|asked| asked.budget.is_none())
-                    .and_then(|asked| Question::of(&asked.payload.0).accept(value.clone()).ok());
-                ResolvedAnswer::given(read.unwrap_or(value))
-            }
+            RecordedAnswer::Given(value) => read(value),
             RecordedAnswer::Expired(until) => {
                 let default = asked.and_then(|asked| default_of(&Question::of(&asked.payload.0)));
-                ResolvedAnswer { value: default.unwrap_or_default(), expired: Some(until) }
+                ResolvedAnswer { expired: Some(until), ..ResolvedAnswer::given(default.unwrap_or_default()) }
             }
+            RecordedAnswer::Dropped(value) => ResolvedAnswer { form: AnswerForm::Other, ..read(value) },
         };
         (id, answer)
     };
@@ -279,14 +291,16 @@ fn accepted(
                     format!("the answer to `{}` ({}) came too late: {expired}", asked.id, asked.node);
                 return Err(refused(ErrorCode::AnswerTooLate, message));
             }
-            (Some(answer), None) => match question.accept(answer) {
+            (Some(answer), None) => match question.accept(answer.clone()).map_err(|error| (answer, error)) {
                 Ok(answer) => ResolvedAnswer::given(answer),
-                Err(_) if questions.asked_again.contains(&asked.id) => continue,
-                Err(error) => return refuse(asked, &error),
+                Err((answer, _)) if questions.asked_again.contains(&asked.id) => {
+                    ResolvedAnswer::given(answer)
+                }
+                Err((_, error)) => return refuse(asked, &error),
             },
             (None, Some(expired)) => ResolvedAnswer {
-                value: default_of(&question).unwrap_or_default(),
                 expired: Some(expired.until),
+                ..ResolvedAnswer::given(default_of(&question).unwrap_or_default())
             },
             (None, None) => continue,
         };

@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use super::budget::Trouble;
+use crate::digest::Digest;
 use crate::node::{Category, Failure};
-use crate::question::{self, FormError, FormSources, Question};
+use crate::question::{self, FormError, FormSources, Question, form_digest, shown};
 use crate::time::Timestamp;
 use crate::work::Meter;
 
@@ -15,6 +16,8 @@ pub(super) struct GivenAnswer<'a> {
     pub is_expired: bool,
     /// The question that it was given for, as far as it is known.
     pub asked: Option<&'a Value>,
+    /// The digest of the form that it was given to, as far as that is recorded.
+    pub form: Option<Digest>,
     /// Changes of the graph have been accepted since then.
     pub has_changed: bool,
 }
@@ -29,9 +32,9 @@ pub(super) enum Asked {
     Answer(Value),
 }
 
-/// The question, or the answer to it. The form of a question is fixed when it is asked: an answer was checked with it when it came.
-/// Only accepted changes of the graph ask another question. Where the question is not known, since an edit of the state has
-/// started the superstep again, the present one counts.
+/// The question, or the answer to it. An answer counts for the form of the question that was shown: it was checked with that when
+/// it came, and the question is asked again if it has another form now. The form is fixed when the question is asked; only accepted
+/// changes of the graph, and an edit of the state, which starts the superstep again, give it another one.
 pub(super) fn answered(
     asked: Value,
     sources: FormSources,
@@ -43,22 +46,26 @@ pub(super) fn answered(
         sources.check(&asked, meter)?;
         return Ok(Asked::Question(question::payload(asked, until)));
     };
-    let fixed = match given.asked {
-        Some(fixed) if given.has_changed => {
-            sources.check(&asked, meter)?;
-            // The deadline is that of the question that was asked, if both have one.
-            let same_until = until.and(Question::of(fixed).until()).or(until);
-            if *fixed != question::payload(asked.clone(), same_until) {
-                return Ok(Asked::Again(question::payload(asked, until)));
-            }
-            fixed.clone()
-        }
-        Some(fixed) => fixed.clone(),
-        None => {
+    let is_fixed = given.asked.is_some() && !given.has_changed;
+    let present = match given.asked {
+        Some(fixed) if is_fixed => fixed.clone(),
+        _ => {
             sources.check(&asked, meter)?;
             question::payload(asked, until)
         }
     };
+    let form = if is_fixed { given.form } else { given.form.or_else(|| form_digest(given.asked?)) };
+    let again = |present: Value, why: String| Ok(Asked::Again(question::again(present, why)));
+    if form.is_some_and(|form| form_digest(&present) != Some(form)) {
+        let what = if given.is_expired { "its default" } else { "the answer" };
+        let why = format!(
+            "the question is another one since {what} `{}` was taken, which does not count",
+            shown(given.answer)
+        );
+        return again(present, why);
+    }
+    // The deadline is that of the question that was asked.
+    let fixed = given.asked.cloned().unwrap_or(present);
     if given.is_expired {
         return match given.answer {
             Value::Null => Err(timeout().into()),
@@ -69,7 +76,10 @@ pub(super) fn answered(
         Ok(answer) => Ok(Asked::Answer(answer)),
         // Earlier releases recorded so that a question had expired.
         Err(_) if given.answer.is_null() && until.is_some() => Err(timeout().into()),
-        Err(_) => Ok(Asked::Again(fixed)),
+        Err(error) => {
+            let why = format!("the answer `{}` is not accepted: {error}", shown(given.answer));
+            again(fixed, why)
+        }
     }
 }
 

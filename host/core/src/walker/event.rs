@@ -242,6 +242,8 @@ pub enum RecordedAnswer {
     Given(Value),
     /// No one gave it before the deadline.
     Expired(Timestamp),
+    /// It was given, and no longer counts.
+    Dropped(Value),
 }
 
 /// Names a persist; later ones are greater.

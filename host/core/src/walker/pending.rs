@@ -8,8 +8,10 @@ use super::answer_log::{AnswerLog, RecordedAnswers, TaskAnswer};
 use super::superstep::ordinal;
 use super::task::outcome_size;
 use super::task_account::{Start, Used, add_lost};
+use crate::digest::Digest;
 use crate::graph::{Graph, NodeIndex};
 use crate::limits::{HostUse, ModelUse};
+use crate::question::form_digest;
 use crate::record::{
     AnswersRecord, AttemptJournal, InterruptRecord, PendingOutcome, Reserved, StatusRecord, TaskCache,
     TaskEvent, TaskRecord, TaskUse,
@@ -110,6 +112,20 @@ impl PendingTask {
             Some(PendingOutcome::Interrupted { answered, short: Some(_), .. })
                 if self.known.answers.len() <= *answered
         )
+    }
+
+    /// The digest of the form of its open question, if that is one of an `ask` node.
+    pub(super) fn shown_form(&self) -> Option<Digest> {
+        match &self.outcome {
+            Some(PendingOutcome::Interrupted { payload, short: None, .. }) => form_digest(&payload.0),
+            _ => None,
+        }
+    }
+
+    /// Whether its answer is its result, and the form is known that it was given to.
+    pub(super) fn has_answer_to_form(&self) -> bool {
+        matches!(self.outcome, Some(PendingOutcome::Done { .. }))
+            && self.known.answers.newest_form().is_some()
     }
 
     /// Whether a stored result has replaced its dispatch.
@@ -266,6 +282,7 @@ impl Pending {
                 granted: &record.granted,
                 expired: Some(&record.expired),
                 arrived: Some(&record.arrived),
+                forms: Some(&record.forms),
             });
             entry.known.used.granted = entry.known.used.granted.max(log.added());
             entry.known.answers = log;
@@ -367,7 +384,16 @@ impl Pending {
             if answer.question < left.known.answers.len() {
                 left.outcome = None;
             }
-            left.known.answers.give(answer);
+            let shown = left.shown_form();
+            left.known.answers.give(answer, shown);
+        }
+    }
+
+    /// A task's answer was given to another form of its question, which is asked again when the task continues.
+    pub(super) fn ask_answered_again(&mut self, task: &str) {
+        if let Some(left) = self.0.get_mut(task) {
+            left.outcome = None;
+            left.asks_again = true;
         }
     }
 

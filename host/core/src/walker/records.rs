@@ -84,6 +84,7 @@ impl Walker {
             checkpoint: last.digest,
             dropped: found.answers().dropped(),
             expired: found.answers().expired().clone(),
+            forms: found.answers().forms().clone(),
             granted: found.answers().granted(),
             namespace: self.setup.identity.namespace.clone(),
             node: self.graph.node(superstep.node_of(found)).name.clone(),

@@ -17,6 +17,7 @@ use super::record_line::RecordLine;
 use super::setup::{HandleError, RestoreError, Restored, Setup};
 use super::stop_state::{Phase, StopState};
 use super::tallies::{Counted, Tallies};
+use super::task::Task;
 use super::totals::Totals;
 use super::unwritten::Visited;
 use super::warnings::Warnings;
@@ -301,7 +302,7 @@ impl Walker {
             return Ok(());
         }
         self.take_answers(now, answered, fx);
-        self.ask_changed_again();
+        self.ask_changed_again(now);
         if !self.stop.is_recovered() {
             self.begin_counting();
         }
@@ -341,12 +342,13 @@ impl Walker {
             let Some(left) = self.pending.get(&task) else { continue };
             let node = self.graph.node(left.node()).name.clone();
             let mut answers = left.answers().clone();
-            answers.give(answer);
+            answers.give(answer, left.shown_form());
             let counting = answers.of_those_that_count();
             let record = GivenRecord {
                 answers: counting.given(),
                 arrived: counting.arrived().clone(),
                 expired: counting.expired().clone(),
+                forms: counting.forms().clone(),
                 node,
             };
             given.insert(task.to_string(), record);
@@ -377,6 +379,7 @@ impl Walker {
                 // What an `ask` node is answered is its result.
                 is_final: is_ask || self.is_pending_settled(task),
                 is_ask,
+                form: log.forms().get(&number).copied(),
             }));
         }
         found
@@ -397,10 +400,14 @@ impl Walker {
         !self.unwritten.accepted().is_empty() && self.pending.get(task).is_some_and(is_ask)
     }
 
-    /// Asks those questions again that no answer has come for and that may have changed.
-    pub(super) fn ask_changed_again(&mut self) {
+    /// Asks those questions again that no answer has come for and that may have changed, and those whose answer was given to
+    /// another form than they have now.
+    pub(super) fn ask_changed_again(&mut self, now: Timestamp) {
         if self.unwritten.accepted().is_empty() {
             return;
+        }
+        for task in self.answers_to_other_forms(now) {
+            self.pending.ask_answered_again(&task);
         }
         for asked in self.pending.interrupts(&self.graph) {
             let task = task_of(&asked.id);
@@ -408,6 +415,24 @@ impl Walker {
                 self.pending.ask_again(&task);
             }
         }
+    }
+
+    /// The tasks whose answer was given to another form than their question has now.
+    fn answers_to_other_forms(&mut self, now: Timestamp) -> Vec<Arc<str>> {
+        if !self.pending.tasks().any(PendingTask::has_answer_to_form) {
+            return Vec::new();
+        }
+        let Some(superstep) = self.preview() else { return Vec::new() };
+        let is_other = |task: &&Task| {
+            let known = self.pending.get(task.id());
+            let form = task.answers().newest_form();
+            let Some(form) = form.filter(|_| known.is_some_and(PendingTask::has_answer_to_form)) else {
+                return false;
+            };
+            let active = &superstep.activated()[task.activated()];
+            self.form_now(now, active).is_some_and(|present| present != form)
+        };
+        superstep.tasks().iter().filter(is_other).map(|task| Arc::clone(task.id())).collect()
     }
 
     /// The answers that tasks have been given in a superstep that has not committed: each task, how many it was given, and the
@@ -498,6 +523,7 @@ impl Walker {
             checkpoint: last.digest,
             dropped: left.answers().dropped(),
             expired: left.answers().expired().clone(),
+            forms: left.answers().forms().clone(),
             granted: left.answers().granted(),
             namespace: self.setup.identity.namespace.clone(),
             node: self.graph.node(left.node()).name.clone(),
@@ -512,9 +538,9 @@ impl Walker {
 
 /// The answers that a task has from the start.
 pub(super) fn log_of_given(given: &GivenRecord) -> AnswerLog {
-    let GivenRecord { answers, arrived, expired, .. } = given;
-    let (arrived, expired) = (Some(arrived), Some(expired));
-    AnswerLog::of_records(&RecordedAnswers { answers, expired, arrived, ..RecordedAnswers::default() })
+    let GivenRecord { answers, arrived, expired, forms, .. } = given;
+    let (arrived, expired, forms) = (Some(arrived), Some(expired), Some(forms));
+    AnswerLog::of_records(&RecordedAnswers { answers, expired, arrived, forms, ..RecordedAnswers::default() })
 }
 
 /// The task in an interrupt's id, `task/n`.

@@ -16,13 +16,14 @@ use super::superstep::{Activated, Superstep};
 use super::task::{Dispatch, TaskState, outcome_size};
 use super::task_budgets::limits_of_attempt;
 use crate::compat::rye;
-use crate::digest::DomainHasher;
+use crate::digest::{Digest, DomainHasher};
 use crate::graph::{Action, ItemType, Node, NodeKind, OnItemError, Primary, RetryPolicy};
 use crate::hook::is_control_item;
 use crate::host_item::HostItem;
 use crate::json::canonical_size;
 use crate::limits::Budget;
 use crate::node::{Activation, Category, Failure, Outcome};
+use crate::question::{self, form_digest};
 use crate::record::{ErrorCode, RunError};
 use crate::time::Timestamp;
 use crate::work::{Meter, rates, size};
@@ -348,6 +349,7 @@ impl Walker {
                     answer,
                     is_expired: answers.is_newest_expired(),
                     asked: question.as_ref().map(|question| &*question.0),
+                    form: answers.newest_form(),
                     has_changed: !self.unwritten.accepted().is_empty(),
                 });
                 super::ask::answered(value, *sources, until, given.as_ref(), &meter)
@@ -376,6 +378,14 @@ impl Walker {
             }
             Err(trouble) => self.troubled(now, at, trouble, fx),
         }
+    }
+
+    /// The digest of the form that the question of an active `ask` node has now; none if it cannot be asked.
+    pub(super) fn form_now(&self, now: Timestamp, active: &Activated) -> Option<Digest> {
+        let node = self.graph.node(active.node());
+        let NodeKind::Ask { timeout, .. } = &node.kind else { return None };
+        let asked = self.value_of_passed(node, active, &mut Vec::new(), &Meter::of_one_step()).ok()?;
+        form_digest(&question::payload(asked, timeout.map(|timeout| now.after(timeout))))
     }
 
     fn value_of_passed(

@@ -324,7 +324,7 @@ impl RunTree {
             recorded.push((namespace, effects));
         }
         self.lifted = resume.max_steps.or(self.lifted);
-        self.ask_changed_again();
+        self.ask_changed_again(route.now());
         self.wake("");
         let effects = self.root.continue_in(route.now(), own, resume.max_steps, &mut { route.slice() })?;
         route.push("", effects);

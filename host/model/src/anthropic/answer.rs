@@ -199,7 +199,7 @@ impl Answer {
                 Open::Other => {}
             }
         }
-        Ok(draft.finish(stop, usage, bounds))
+        draft.finish(stop, usage, bounds)
     }
 }
 

@@ -82,6 +82,11 @@ impl Answer {
             self.meter.append(&mut self.refusal, piece)?;
             show(piece, deltas);
         }
+        // The one call of an API that came before this one.
+        if json::field(message, "function_call").is_some() {
+            let expected = "where calls are: they are in `tool_calls`";
+            return Err(DecodeError::shape(format!("{place}.function_call"), expected));
+        }
         for (position, call) in json::items(message, "tool_calls", &place)?.iter().enumerate() {
             self.call(call, format_args!("{place}.tool_calls[{position}]"), deltas)?;
         }
@@ -194,7 +199,8 @@ impl Answer {
             }
             "stop" | "eos" | "end_turn" => Finish::Known(StopReason::End),
             "tool_calls" | "function_call" => Finish::Known(StopReason::ToolCalls),
-            "length" => Finish::Known(StopReason::MaxOutput),
+            // `max_tokens` and `model_length` are what other APIs call it.
+            "length" | "max_tokens" | "model_length" => Finish::Known(StopReason::MaxOutput),
             "content_filter" => Finish::Known(StopReason::Refused),
             "error" => Finish::Failed,
             _ => Finish::Unknown,
@@ -237,7 +243,7 @@ impl Answer {
         for call in self.calls {
             draft.call(call.id, call.name, Arguments::Text(call.arguments));
         }
-        Ok(draft.finish(stop, self.usage, bounds))
+        draft.finish(stop, self.usage, bounds)
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) fn response(
         for (index, item) in items.into_iter().enumerate() {
             refused |= add(&mut draft, item, format_args!("output[{index}]"), &mut parts, bounds)?;
         }
-        Ok(draft.finish(if refused { StopReason::Refused } else { stop }, usage, bounds))
+        draft.finish(if refused { StopReason::Refused } else { stop }, usage, bounds)
     };
     read().map_err(|error| error.with_usage(usage))
 }

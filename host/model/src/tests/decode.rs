@@ -84,6 +84,31 @@ fn chat_servers_differ() {
         assert_eq!((blocks(&response), response.stop), (expected, stop), "{message}");
         assert_eq!(response.usage, None);
     }
+    // The calls that it ends with are not there.
+    for (message, reason) in [
+        (json!({}), "tool_calls"),
+        (json!({"content": "", "tool_calls": []}), "tool_calls"),
+        (json!({"content": null}), "function_call"),
+        (json!({"reasoning_content": "a"}), "tool_calls"),
+    ] {
+        let lost = decode(Api::OpenAiChat, &chat(&message, reason));
+        assert!(matches!(lost, Err(DecodeError::Cut { .. })), "{message}: {lost:?}");
+    }
+    let former = json!({"content": null, "function_call": {"name": "f", "arguments": "{}"}});
+    let lost = decode(Api::OpenAiChat, &chat(&former, "function_call")).unwrap_err();
+    assert_eq!(lost.category(), Category::Permanent);
+    assert!(lost.to_string().contains("`choices[0].message.function_call` is not where calls are"), "{lost}");
+    let none = json!({"content": "a", "function_call": null});
+    assert_eq!(decode(Api::OpenAiChat, &chat(&none, "stop")).unwrap().stop, StopReason::End);
+    // Why it ends is not known.
+    for reason in ["", "whatever", "LENGTH"] {
+        let unknown = decode(Api::OpenAiChat, &chat(&json!({"content": "a"}), reason));
+        assert!(matches!(unknown, Err(DecodeError::Shape { .. })), "{reason}: {unknown:?}");
+    }
+    for reason in ["max_tokens", "model_length"] {
+        let cut = decode(Api::OpenAiChat, &chat(&json!({"content": "a"}), reason)).unwrap();
+        assert_eq!(cut.stop, StopReason::MaxOutput, "{reason}");
+    }
     // vLLM.
     let body =
         json!({"choices": [{"message": {"content": "a"}, "finish_reason": "stop", "stop_reason": "."}]});
@@ -373,6 +398,8 @@ fn arguments_that_are_no_object_are_the_text_that_the_model_has_written() {
         assert_eq!(response.stop, stop, "{text}");
         assert_eq!(response.usage, Some(Usage { input: 5, output: 3, ..Usage::default() }));
     }
+    let lost = decode(Api::Anthropic, &json!({"content": [], "stop_reason": "tool_use"}));
+    assert!(matches!(lost, Err(DecodeError::Cut { .. })), "{lost:?}");
     let body = json!({"content": [{"type": "tool_use", "id": "1", "name": "f", "input": [1]}], "stop_reason": "tool_use"});
     let response = decode(Api::Anthropic, &body).unwrap();
     assert_eq!(response.message.tool_calls().next().unwrap().arguments, json!("[1]"));

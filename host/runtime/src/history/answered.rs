@@ -80,6 +80,7 @@ fn questions(task: &TaskSummary) -> impl Iterator<Item = AnsweredQuestion> {
             expired: task.expired.get(&number).copied(),
             is_final: true,
             is_ask: task.item.is_none(),
+            form: None,
         }
     })
 }

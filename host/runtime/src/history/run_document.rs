@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::history::checkpoints::Names;
 use crate::history::streamed::Streamed;
 use crate::run::restore::Checked;
+use crate::run::typed_answers::TypedAnswers;
 
 /// The outcome of a run as a JSON document. It is written from the summary without a copy, since the state may be large, and the nodes
 /// visited come from the store while it is written.
@@ -40,6 +41,8 @@ pub struct RunDocument<'s> {
     state: &'s Map<String, Value>,
     status: Status,
     steps: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unused_answers: Vec<Value>,
     visited: Streamed<'s>,
     warnings: &'s [String],
 }
@@ -84,6 +87,7 @@ impl<'s> RunDocument<'s> {
             state: &summary.state,
             status: summary.status,
             steps: summary.steps,
+            unused_answers: Vec::new(),
             visited: Streamed::new(move |give| visited(&mut |node| give(&Value::from(node)))),
             warnings: &summary.warnings,
         }
@@ -107,6 +111,13 @@ impl RunDocument<'_> {
     #[must_use]
     pub fn after(self, checked: Option<Checked>) -> Self {
         Self { checked, ..self }
+    }
+
+    /// Adds the answers that were given and not used.
+    #[must_use]
+    pub fn without_use(self, answers: &TypedAnswers) -> Self {
+        let told = |(answer, reason)| json!({ "answer": answer, "reason": reason });
+        Self { unused_answers: answers.unused().map(told).collect(), ..self }
     }
 
     /// Why the nodes visited could not be listed in full; to be asked after the document was written.

@@ -5,6 +5,7 @@ use graph_core::graph::{Action, Graph, Node};
 use graph_core::host_item::HostItem;
 use graph_core::schema::InputSchema;
 use graph_core::written_graph::{Refusal, RunCall};
+use serde_json::json;
 
 use super::work::PlanWork;
 use super::{PlanProblem, PlannedNode};
@@ -55,20 +56,32 @@ pub(super) fn check_node(
         );
         problems.push(refused.help("take `cache` out, or write it at the nodes inside that graph").into());
     }
-    // With templates among them, the params are known once the node runs.
-    let Some(params) = action.params.literal().filter(|_| problems.is_empty()) else { return };
-    let read = work.step(|meter| RunCall::read(params, meter).and_then(|call| call.load(meter)));
-    if let Err(Refusal::Failed(failure)) = read {
-        let refused = Error::invalid(failure.message).details(failure.details.unwrap_or_default());
-        problems.push(refused.help("correct the document among the params of the node").into());
+    if problems.is_empty() {
+        problems.extend(problem_of_written(action, work));
     }
+}
+
+/// What is wrong with a call of `graph/run`, as far as it is written out: what templates give is known once the node runs.
+fn problem_of_written(action: &Action, work: &PlanWork) -> Option<PlanProblem> {
+    let params = match action.params.literal() {
+        Some(params) => params.clone(),
+        None => json!({ "graph": action.params.constant_field("graph")? }),
+    };
+    let read = work.step(|meter| RunCall::read(&params, meter).and_then(|call| call.load(meter)));
+    let Err(Refusal::Failed(failure)) = read else { return None };
+    let refused = Error::invalid(failure.message).details(failure.details.unwrap_or_default());
+    Some(refused.help("correct the document among the params of the node").into())
 }
 
 /// The nodes of a graph that can never be performed, whatever is permitted: known from the document alone.
 pub fn refused_nodes(graph: &Graph) -> impl Iterator<Item = (&str, PlanProblem)> {
-    graph.nodes.iter().filter_map(|node| {
-        let refusal = HostItem::refusal_of(node.action.as_ref()?)?;
-        Some((node.name.as_str(), refused(refusal)))
+    let work = PlanWork::default();
+    graph.nodes.iter().filter_map(move |node| {
+        let action = node.action.as_ref()?;
+        let is_run = HostItem::of_action(action) == Some(HostItem::Run);
+        let problem = HostItem::refusal_of(action).map(refused);
+        let problem = problem.or_else(|| is_run.then(|| problem_of_written(action, &work))?);
+        Some((node.name.as_str(), problem?))
     })
 }
 

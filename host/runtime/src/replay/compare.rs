@@ -24,6 +24,15 @@ pub(super) struct Way {
     pub(super) first_release: bool,
 }
 
+/// What a run has done that a replay cannot repeat: its figures are taken from the record.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Unrepeatable {
+    /// Attempts were cut short, and nothing else is recorded of them.
+    attempts: bool,
+    /// The host has worked for a graph that was changed before its superstep committed.
+    host: bool,
+}
+
 /// A difference between a replay and what is recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
@@ -71,7 +80,7 @@ pub(super) fn compare(
     values: &[ChannelValue],
     standing: &CumulativeState,
     way: Way,
-    cut: &mut bool,
+    cut: &mut Unrepeatable,
 ) -> Option<Difference> {
     let strict = way.strict;
     let recorded = &stored.checkpoint;
@@ -133,8 +142,11 @@ fn take_form(recorded: &Checkpoint, now: &mut Checkpoint, standing: &CumulativeS
 }
 
 /// Takes over what was measured, and what nodes have no part in.
-fn measured(recorded: &Checkpoint, now: &mut Checkpoint, way: Way, cut: &mut bool) {
-    let takes_host = way.live || way.first_release;
+fn measured(recorded: &Checkpoint, now: &mut Checkpoint, way: Way, cut: &mut Unrepeatable) {
+    // Questions of the former graph were made, and perhaps asked, before the change was accepted.
+    let is_changed = !recorded.accepted.is_empty();
+    cut.host |= is_changed;
+    let takes_host = way.live || way.first_release || is_changed;
     now.micros = recorded.micros;
     now.parent = recorded.parent;
     if let (Some(now), Some(then)) = (&mut now.warned, recorded.warned)
@@ -147,7 +159,7 @@ fn measured(recorded: &Checkpoint, now: &mut Checkpoint, way: Way, cut: &mut boo
     now.step_limit = recorded.step_limit;
     // Pins are compared as a whole elsewhere; a child run may have begun before a change that was accepted.
     now.pins = recorded.pins;
-    if takes_host {
+    if takes_host || cut.host {
         now.host = recorded.host;
     }
     for (then, now) in recorded.tasks.iter().zip(&mut now.tasks) {
@@ -169,10 +181,10 @@ fn measured(recorded: &Checkpoint, now: &mut Checkpoint, way: Way, cut: &mut boo
         // Of an attempt that was cut short, only its existence is recorded.
         if then.dispatches > now.dispatches && then.task == now.task {
             now.dispatches = then.dispatches;
-            *cut = true;
+            cut.attempts = true;
         }
     }
-    if *cut {
+    if cut.attempts {
         now.executions.clone_from(&recorded.executions);
     }
 }

@@ -16,7 +16,7 @@ use graph_core::walker::{
 };
 use serde::Serialize;
 
-use super::compare::{self, Difference, Way, shortened};
+use super::compare::{self, Difference, Unrepeatable, Way, shortened};
 use super::recorded::{Known, Mark, Recorded, reported};
 use super::{Replay, ReplayContext, Replayed};
 use graph_driver::TaskExecutor as _;
@@ -79,8 +79,8 @@ pub(super) struct Walk<'r> {
     has_more: bool,
     /// How often the active superstep was resumed.
     resumes: u64,
-    /// Attempts were cut short in the run, and nothing else is recorded of them.
-    cut: bool,
+    /// What the run has done that cannot be repeated.
+    cut: Unrepeatable,
     /// Something has differed since the last checkpoint of the root run.
     differed: bool,
 }
@@ -117,7 +117,7 @@ impl<'r> Walk<'r> {
             suspended: None,
             has_more: false,
             resumes: 0,
-            cut: false,
+            cut: Unrepeatable::default(),
             differed: false,
         }
     }
@@ -680,9 +680,11 @@ struct AttemptPlace<'a> {
 
 /// An answer to a question as the walker is given it again.
 fn recorded(known: &Known, number: usize, answer: &Canonical) -> RecordedAnswer {
-    let expired = u32::try_from(number).ok().and_then(|number| known.expired.get(&number));
-    match expired {
+    let number = u32::try_from(number).ok();
+    let is_dropped = number.is_some_and(|number| known.dropped.contains(&number));
+    match number.and_then(|number| known.expired.get(&number)) {
         Some(until) => RecordedAnswer::Expired(*until),
+        None if is_dropped => RecordedAnswer::Dropped((*answer.0).clone()),
         None => RecordedAnswer::Given((*answer.0).clone()),
     }
 }

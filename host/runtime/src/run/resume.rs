@@ -84,6 +84,17 @@ impl Resumable {
         typed.take(self.ready.driver.run(), &committed)
     }
 
+    /// Whether an open question is asked again before it is answered, since accepted changes may have made it another one.
+    pub fn asks_again(&self) -> bool {
+        let run = self.ready.driver.run();
+        !self.accepted.is_empty() && self.open.iter().any(|asked| run.is_asked_again(&asked.id))
+    }
+
+    /// With new inputs, answers to the questions that the run has asked count only if these are asked again as they were shown.
+    pub fn only_as_shown(&self, typed: &mut TypedAnswers) {
+        typed.only_as_shown(self.ready.driver.run());
+    }
+
     /// The event that resumes the run, or starts it if nothing was stored.
     pub fn event(&self, resume: graph_core::walker::Resume) -> Event {
         if self.from_the_start { Event::Started } else { Event::Resumed(resume) }

@@ -7,7 +7,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use graph_core::diagnostic::printable;
-use graph_core::question::{AnswerError, Question};
+use graph_core::digest::Digest;
+use graph_core::question::{AnswerError, Question, shown_digest};
 use graph_core::record::{ErrorCode, InterruptRecord};
 use graph_core::walker::{AnsweredQuestion, Answers, RunTree};
 use serde_json::Value;
@@ -23,12 +24,30 @@ pub type AnsweredLookup<'l> = dyn Fn(&str) -> Result<Option<AnsweredQuestion>> +
 
 /// Answers as they are typed, in order.
 #[derive(Clone, Debug, Default)]
-pub struct TypedAnswers(VecDeque<String>);
+pub struct TypedAnswers(VecDeque<TypedAnswer>);
+
+/// An answer as it is typed.
+#[derive(Clone, Debug)]
+struct TypedAnswer {
+    text: String,
+    /// It is for a question that was shown, and counts only for one of these digests; without them it is given in advance.
+    shown: Option<Vec<Digest>>,
+}
+
+impl TypedAnswer {
+    const fn in_advance(text: String) -> Self {
+        Self { text, shown: None }
+    }
+
+    fn counts_for(&self, asked: &InterruptRecord) -> bool {
+        self.shown.as_ref().is_none_or(|shown| shown.contains(&shown_digest(&asked.payload.0)))
+    }
+}
 
 impl TypedAnswers {
     /// The values of `--answer`.
     pub fn new(answers: Vec<String>) -> Self {
-        Self(answers.into())
+        Self(answers.into_iter().map(TypedAnswer::in_advance).collect())
     }
 
     /// Whether none is left.
@@ -41,13 +60,42 @@ impl TypedAnswers {
         self.0.append(&mut later.0);
     }
 
+    /// The run starts its superstep again, since its inputs are others. An answer to a question of that superstep counts only if the
+    /// question is then asked as it was shown.
+    pub fn only_as_shown(&mut self, run: &RunTree) {
+        let open = questions(run);
+        let digests = |ids: &[String]| {
+            let named = open.iter().filter(|asked| ids.contains(&asked.id));
+            named.map(|asked| shown_digest(&asked.payload.0)).collect::<Vec<_>>()
+        };
+        for answer in &mut self.0 {
+            let name = name_and_answer(&answer.text).map(|(name, _)| name).filter(|name| is_name(name, run));
+            answer.shown = match name {
+                Some(name) => match (run.open_named(name), run.answered_named(name)) {
+                    (ids, _) if !ids.is_empty() => Some(digests(&ids)),
+                    (_, answered) => answered.map(|answered| answered.form.into_iter().collect()),
+                },
+                None if open.is_empty() => None,
+                None => Some(open.iter().map(|asked| shown_digest(&asked.payload.0)).collect()),
+            };
+        }
+    }
+
+    /// Those that are left once the run has stopped: each as it was typed, and why it was not used.
+    pub fn unused(&self) -> impl Iterator<Item = (&str, &'static str)> {
+        self.0.iter().map(|answer| match answer.shown {
+            Some(_) => (&*answer.text, "its question has changed since it was shown"),
+            None => (&*answer.text, "the run has asked no further question that it is for"),
+        })
+    }
+
     /// Takes the answers that a resume brings for the questions that are open. Those that are left are for questions that the
     /// run has yet to ask.
     pub fn take(&mut self, run: &RunTree, committed: &AnsweredLookup<'_>) -> Result<Answers> {
         let open = questions(run);
         let mut by_id = BTreeMap::new();
         let mut bare = VecDeque::new();
-        for text in std::mem::take(&mut self.0) {
+        for TypedAnswer { text, .. } in std::mem::take(&mut self.0) {
             let Some((name, answer)) = named(&text, run, committed)? else {
                 bare.push_back(text);
                 continue;
@@ -56,7 +104,7 @@ impl TypedAnswers {
                 Name::Open(id) => id,
                 Name::Answered(answered) => answered.id,
                 Name::Later => {
-                    self.0.push_back(text);
+                    self.0.push_back(TypedAnswer::in_advance(text));
                     continue;
                 }
             };
@@ -92,7 +140,7 @@ impl TypedAnswers {
             [asked] if by_id.is_empty() => {
                 let value = read(first, Some(asked), run)?;
                 bare.pop_front();
-                self.0.append(&mut bare);
+                self.0.extend(bare.into_iter().map(TypedAnswer::in_advance));
                 return Ok(Some(Answers::Bare(value)));
             }
             _ if !by_id.is_empty() => {
@@ -113,7 +161,7 @@ impl TypedAnswers {
                 return Ok(Some(Answers::Bare(read(first, None, run)?)));
             }
         }
-        self.0.append(&mut bare);
+        self.0.extend(bare.into_iter().map(TypedAnswer::in_advance));
         Ok(None)
     }
 
@@ -123,12 +171,15 @@ impl TypedAnswers {
         let open = questions(run);
         let mut by_id = BTreeMap::new();
         for asked in &open {
-            let is_for = |text: &String| {
+            let is_for = |text: &str| {
                 name_and_answer(text).is_some_and(|(name, _)| run.open_named(name).contains(&asked.id))
             };
-            let is_bare = |text: &String| !name_and_answer(text).is_some_and(|(name, _)| is_name(name, run));
-            let found = self.0.iter().position(is_for).or_else(|| self.0.iter().position(is_bare));
-            let Some(text) = found.and_then(|at| self.0.remove(at)) else { continue };
+            let is_bare = |text: &str| !name_and_answer(text).is_some_and(|(name, _)| is_name(name, run));
+            let find = |is_it: &dyn Fn(&str) -> bool| {
+                self.0.iter().position(|answer| is_it(&answer.text) && answer.counts_for(asked))
+            };
+            let found = find(&is_for).or_else(|| find(&is_bare));
+            let Some(TypedAnswer { text, .. }) = found.and_then(|at| self.0.remove(at)) else { continue };
             let answer = match name_and_answer(&text) {
                 Some((_, answer)) if is_for(&text) => answer,
                 _ => &text,

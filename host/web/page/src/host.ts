@@ -221,8 +221,8 @@ async function grantWish(wish: Wish): Promise<void> {
       return restore(loaded, wish.run);
     case "answer": {
       checkSecrets(loaded);
-      const answers = object(wish.answers);
-      return go(loaded, object({ event: '"resumed"', answers }));
+      const typed = JSON.stringify(wish.answers);
+      return go(loaded, object({ event: '"resumed"', typed }));
     }
     case "cancel":
       driver?.driver.urgent('{"event":"cancel_requested"}');

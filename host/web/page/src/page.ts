@@ -285,7 +285,7 @@ class Page {
     form.onsubmit = (event) => {
       event.preventDefault();
       const answers: Record<string, string> = {};
-      for (const input of form.querySelectorAll("textarea")) answers[input.name] = asJson(input.value);
+      for (const input of form.querySelectorAll("textarea")) answers[input.name] = input.value;
       at("questions").hidden = true;
       this.busy(true);
       this.wish({ wish: "answer", answers });
@@ -308,16 +308,6 @@ function expiredAt(payload: unknown): Date | undefined {
   const { type, until } = (typeof payload === "object" && payload !== null ? payload : {}) as { type?: unknown; until?: unknown };
   const at = type === "ask" && typeof until === "string" ? new Date(until) : undefined;
   return at !== undefined && at.getTime() <= Date.now() ? at : undefined;
-}
-
-/** What was typed, if it is JSON; a JSON string of it otherwise. */
-function asJson(text: string): string {
-  try {
-    JSON.parse(text);
-    return text;
-  } catch {
-    return JSON.stringify(text);
-  }
 }
 
 if (isSecureContext) new Page(new URL(".", location.href).href);

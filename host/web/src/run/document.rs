@@ -215,6 +215,9 @@ pub(super) enum EventDocument {
         answer: Option<Value>,
         #[serde(default)]
         answers: BTreeMap<String, Value>,
+        /// By id, as a person has typed them: their questions say what they mean.
+        #[serde(default)]
+        typed: BTreeMap<String, String>,
         /// As records of the run have them, for a replay.
         #[serde(default)]
         recorded: BTreeMap<String, RecordedAnswer>,

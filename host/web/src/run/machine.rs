@@ -6,7 +6,8 @@ use std::sync::Arc;
 use graph_core::capability::{EffectiveGrant, check_call};
 use graph_core::graph::NodeLimits;
 use graph_core::json;
-use graph_core::record::Record;
+use graph_core::question::Question;
+use graph_core::record::{ErrorCode, Record};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
 use graph_core::walker::{
@@ -172,7 +173,8 @@ impl Run {
             EventDocument::PersistFailed { id, message } => {
                 Event::PersistFailed { id: PersistId(id), message }
             }
-            EventDocument::Resumed { answer, answers, recorded, max_steps, inputs, update } => {
+            EventDocument::Resumed { answer, mut answers, typed, recorded, max_steps, inputs, update } => {
+                answers.extend(self.read_typed(typed)?);
                 Event::Resumed(resume(answer, (answers, recorded), max_steps, inputs, update)?)
             }
             EventDocument::Updated { values, as_node } => {
@@ -184,6 +186,28 @@ impl Run {
             EventDocument::KillRequested => Event::KillRequested,
             EventDocument::Continued => Event::Continued,
         })
+    }
+
+    /// Reads typed answers, as a command line does.
+    fn read_typed(&self, typed: BTreeMap<String, String>) -> Result<BTreeMap<String, Value>, Problem> {
+        if typed.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let open = self.tree.summary().interrupts;
+        let read = |(id, text): (String, String)| {
+            let asked = open.iter().find(|asked| asked.id == id);
+            let question = asked.map(|asked| Question::of(&asked.payload.0)).unwrap_or_default();
+            match question.read(&text) {
+                Ok(answer) => Ok((id, answer)),
+                // The walker refuses what comes too late as such.
+                Err(_) if question.until().is_some() => Ok((id, Value::from(text))),
+                Err(error) => {
+                    let message = format!("the answer to `{id}` is not accepted: {error}");
+                    Err(Problem::new(ErrorCode::AnswerNeeded.as_str(), message))
+                }
+            }
+        };
+        typed.into_iter().map(read).collect()
     }
 
     /// The document of an effect.

@@ -258,3 +258,22 @@ fn a_run_of_another_host_is_executed_again_from_its_records() {
     drive(&mut restored, json!({ "event": "resumed" }));
     assert_eq!(summary(&restored)["status"], "completed");
 }
+
+#[test]
+fn what_a_person_types_is_read_by_its_question() {
+    let asks = "{ start: [a, b, c], nodes: { \
+         a: { type: ask, ask: { question: '?' }, assign: { a: '${result}' } }, \
+         b: { type: ask, ask: { question: '?', choices: [x, y, '10'] }, assign: { b: '${result}' } }, \
+         c: { type: ask, ask: { question: '?', schema: { type: number } }, assign: { c: '${result}' } } } }";
+    let mut run = Run::start(&setup(asks).to_string()).unwrap();
+    drive(&mut run, json!({ "event": "started" }));
+    for (id, text) in [("1.1/0", "02"), ("1.2/0", "many"), ("1.0/0", "{\"a\": 1, \"a\": 2}"), ("9.0/0", "x")]
+    {
+        let event = json!({ "event": "resumed", "typed": { id: text } });
+        let code = refusal(run.handle(2, &event.to_string()));
+        assert!(["answer_needed", "unknown_interrupt"].contains(&code.as_str()), "{text}: {code}");
+    }
+    let typed = json!({ "1.0/0": "1.10", "1.1/0": "2", "1.2/0": "1.10" });
+    drive(&mut run, json!({ "event": "resumed", "typed": typed }));
+    assert_eq!(summary(&run)["state"], json!({ "a": "1.10", "b": "y", "c": 1.1 }));
+}

@@ -48,7 +48,7 @@ pub(super) struct Args {
     max_steps: Option<u64>,
     /// With --go: an answer given in advance: several answer the fork's questions in order, and NODE=ANSWER the question of
     /// that node
-    #[arg(long = "answer", value_name = "ANSWER", requires = "go")]
+    #[arg(long = "answer", allow_negative_numbers = true, value_name = "ANSWER", requires = "go")]
     answers: Vec<String>,
     /// With --go: let the fork sign those items of the project that the manifest names without wildcards, with one of your
     /// keys

@@ -228,7 +228,7 @@ impl Stored {
     }
 
     /// What the run in a namespace is restored from.
-    fn newest(&self, namespace: &str) -> Option<Restored> {
+    pub(super) fn newest(&self, namespace: &str) -> Option<Restored> {
         let count = self.checkpoints.iter().filter(|signed| signed.namespace == namespace).count();
         let mut restored = self.restored_in(namespace, count.checked_sub(1)?);
         for (_, record) in self.pending.iter().filter(|(of, _)| of == namespace).cloned() {

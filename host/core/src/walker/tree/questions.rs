@@ -155,10 +155,11 @@ impl RunTree {
         path
     }
 
-    /// Has the child runs ask those questions again that may have changed and that no answer has come for.
-    pub(super) fn ask_changed_again(&mut self) {
+    /// Has the child runs ask those questions again that may have changed and that no answer has come for, and those whose
+    /// answer was given to another form.
+    pub(super) fn ask_changed_again(&mut self, now: Timestamp) {
         for child in self.children.values_mut() {
-            child.walker.ask_changed_again();
+            child.walker.ask_changed_again(now);
         }
     }
 
