@@ -380,7 +380,7 @@ impl Walker {
         }
     }
 
-    /// Whether an active node asks a question itself.
+    /// Reports whether an active node asks a question itself.
     pub(super) fn is_ask(&self, active: &Activated) -> bool {
         matches!(self.graph.node(active.node()).kind, NodeKind::Ask { .. })
     }
