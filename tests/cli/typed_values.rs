@@ -217,6 +217,9 @@ fn a_graph_that_is_written_out_for_graph_run_is_validated() {
         let (checked, code) = place.json(&["validate", "g.yaml"]);
         assert_eq!((code, &checked["valid"]), (3, &json!(false)), "{params}: {checked}");
         assert_eq!(checked["files"][0]["items"][0]["node"], "a", "{params}: {checked}");
+        place.write("caps.yaml", "dispatch: [execute.tool.graph.run]\n");
+        let (checked, code) = place.json(&["validate", "g.yaml", "--caps", "caps.yaml"]);
+        assert_eq!((code, &checked["files"][0]["items"][0]["node"]), (3, &json!("a")), "{params}: {checked}");
     }
     for params in [
         "{ inputs: { x: '${inputs.x}' }, graph: { tool_type: graph, config: { start: b, nodes: { b: { assign: { v: '$${inputs.x}' } } } } } }",

@@ -292,9 +292,13 @@ fn report_items(path: &Path, args: &Args, context: &Context) -> Result<ItemRepor
         node: node.name.clone(),
         problem,
     });
-    let warnings =
-        if args.caps.is_some() { plan.warnings() } else { ItemReport::without_items(&graph).warnings };
-    Ok(ItemReport { problems: found.collect(), warnings })
+    let mut problems: Vec<_> = found.collect();
+    let alone = ItemReport::without_items(&graph);
+    let is_new = |problem: &ItemProblem| problems.iter().all(|known| known.node != problem.node);
+    let more: Vec<_> = alone.problems.into_iter().filter(is_new).collect();
+    problems.extend(more);
+    let warnings = if args.caps.is_some() { plan.warnings() } else { alone.warnings };
+    Ok(ItemReport { problems, warnings })
 }
 
 /// The cycles of graphs that name each other, as far as the graphs can be found.

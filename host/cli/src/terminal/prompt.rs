@@ -231,7 +231,13 @@ mod tests {
         assert_eq!(value("1"), Some(json!("replace X with Y")));
         assert_eq!(value("7"), Some(json!(7)));
         assert_eq!(value("3"), None);
+        assert_eq!(value("02"), None);
         assert_eq!(value(""), None);
+        let free = |line| match answer(line, &json!("Which version?")) {
+            Reply::Value(value) => Some(value),
+            Reply::GoOn | Reply::Again(_) => None,
+        };
+        assert_eq!((free("1.10"), free("7")), (Some(json!("1.10")), Some(json!(7))));
     }
 
     #[test]

@@ -54,9 +54,10 @@ pub(super) fn answered(
             question::payload(asked, until)
         }
     };
-    let form = if is_fixed { given.form } else { given.form.or_else(|| form_digest(given.asked?)) };
+    // A question without a form was another node's: that of a component.
+    let shown_form = given.form.map(Some).or_else(|| given.asked.filter(|_| !is_fixed).map(form_digest));
     let again = |present: Value, why: String| Ok(Asked::Again(question::again(present, why)));
-    if form.is_some_and(|form| form_digest(&present) != Some(form)) {
+    if shown_form.is_some_and(|form| form != form_digest(&present)) {
         let what = if given.is_expired { "its default" } else { "the answer" };
         let why = format!(
             "the question is another one since {what} `{}` was taken, which does not count",
@@ -116,4 +117,55 @@ pub(super) fn failure(said: Value) -> Failure {
     };
     let details = fields.remove("details").filter(|details| !details.is_null());
     Failure { details, ..Failure::new(category, message) }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    /// The reason why a question is asked again, if it is.
+    fn why(given: &GivenAnswer<'_>) -> Option<String> {
+        let asked = json!({ "question": "Publish?" });
+        match answered(asked, FormSources::default(), None, Some(given), &Meter::of_one_step()) {
+            Ok(Asked::Again(payload)) => Some(payload["asked_again"].as_str().unwrap().to_owned()),
+            Ok(Asked::Answer(answer)) if answer == *given.answer => None,
+            _ => panic!("neither an answer nor a question that is asked again"),
+        }
+    }
+
+    #[test]
+    fn an_answer_counts_for_the_question_that_was_shown() {
+        let shown = question::payload(json!({ "question": "Publish?" }), None);
+        let other = question::payload(json!({ "question": "Delete?" }), None);
+        let answer = json!("yes");
+        let given = |asked, form, has_changed| GivenAnswer {
+            answer: &answer,
+            is_expired: false,
+            asked,
+            form,
+            has_changed,
+        };
+        let (same_form, other_form) = (form_digest(&shown), form_digest(&other));
+        // Without changes the form is that of the question, whatever a template gives now.
+        assert_eq!(why(&given(Some(&other), other_form, false)), None);
+        assert_eq!(why(&given(Some(&shown), same_form, true)), None);
+        assert_eq!(why(&given(Some(&shown), None, true)), None);
+        assert_eq!(why(&given(None, same_form, false)), None);
+        // An earlier release has recorded no form.
+        assert_eq!(why(&given(None, None, true)), None);
+        // A component has asked in the same words.
+        let component = json!({ "question": "Publish?" });
+        for again in [
+            given(Some(&other), other_form, true),
+            given(Some(&other), None, true),
+            given(None, other_form, false),
+            given(None, other_form, true),
+            given(Some(&component), None, true),
+        ] {
+            assert!(why(&again).unwrap().contains("`yes`"), "{:?}", again.asked);
+        }
+    }
 }

@@ -430,7 +430,7 @@ impl Walker {
                 return false;
             };
             let active = &superstep.activated()[task.activated()];
-            self.form_now(now, active).is_some_and(|present| present != form)
+            self.is_ask(active) && self.form_now(now, active) != Some(form)
         };
         superstep.tasks().iter().filter(is_other).map(|task| Arc::clone(task.id())).collect()
     }

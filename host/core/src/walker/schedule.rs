@@ -380,6 +380,11 @@ impl Walker {
         }
     }
 
+    /// Reports whether an active node asks a question itself.
+    pub(super) fn is_ask(&self, active: &Activated) -> bool {
+        matches!(self.graph.node(active.node()).kind, NodeKind::Ask { .. })
+    }
+
     /// The digest of the form that the question of an active `ask` node has now; none if it cannot be asked.
     pub(super) fn form_now(&self, now: Timestamp, active: &Activated) -> Option<Digest> {
         let node = self.graph.node(active.node());

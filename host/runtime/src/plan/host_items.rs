@@ -56,7 +56,8 @@ pub(super) fn check_node(
         );
         problems.push(refused.help("take `cache` out, or write it at the nodes inside that graph").into());
     }
-    if problems.is_empty() {
+    // With templates among its params, the node may handle its failure.
+    if problems.is_empty() && action.params.literal().is_some() {
         problems.extend(problem_of_written(action, work));
     }
 }
