@@ -1,6 +1,7 @@
 //! Calls of functions that components export, with JSON: what the native host does before and after such a call. A host of components makes
 //! its own values of what is given here.
 
+use graph_core::json::{self, TreeLimit};
 use graph_core::node::{Category, Failure, Outcome};
 use graph_core::wit_value::{Signature, WitType, WitValue, charged};
 use graph_core::work::Meter;
@@ -44,7 +45,7 @@ impl Call {
     /// bytes its answer may have.
     pub fn answer(&self, given: &str, output: u64) -> Result<String, Problem> {
         // It comes from a host, which does not use more than it is itself.
-        let given = serde_json::from_str(given)
+        let given = json::read(given, TreeLimit::ANSWER)
             .map_err(|error| Problem::new("invalid_json", format!("the value cannot be read: {error}")))?;
         let value = match &self.signature.result {
             Some(ty) => Some(value(ty, given).ok_or_else(|| {
