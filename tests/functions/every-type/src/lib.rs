@@ -127,7 +127,12 @@ impl forms::Guest for Library {
     }
 
     fn fail() -> Result<u8, forms::Counts> {
-        Err(forms::Counts { to_string: "a text".to_owned(), http_status: 404, a1: u64::MAX, constructor: None })
+        Err(forms::Counts {
+            to_string: "a text".to_owned(),
+            http_status: 404,
+            a1: u64::MAX,
+            constructor: None,
+        })
     }
 
     fn fail_silently() -> Result<u8, ()> {
