@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use graph_web::{digests, documents, functions, host, models, run, trust};
 
 use bindings::exports::graph_host::walker::{
-    digests as digests_of, documents as documents_of, functions as functions_of, host as host_of, models as models_of, runs as runs_of,
-    trust as trust_of,
+    digests as digests_of, documents as documents_of, functions as functions_of, host as host_of,
+    models as models_of, runs as runs_of, trust as trust_of,
 };
 use bindings::graph_host::walker::types::Problem;
 
