@@ -67,14 +67,14 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     }
     return true;
   }
-  const TEXT_DECODER_UTF8 = new TextDecoder();
+  const TEXT_DECODER_UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   const TEXT_ENCODER_UTF8 = new TextEncoder();
   
   function _utf8AllocateAndEncode(s, realloc, memory) {
     if (typeof s !== 'string') {
       throw new TypeError('expected a string, received [' + typeof s + ']');
     }
-    if (s.length === 0) { return { ptr: 1, len: 0 }; }
+    
     // Compute the exact allocation size up front. Some older preview1
     // adapters only support an initial allocation, not a subsequent shrink.
     let len = 0;
@@ -2635,14 +2635,6 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     return new FinalizationRegistry(unregister);
   }
   
-  class ComponentError extends Error {
-    constructor (value) {
-      const enumerable = typeof value !== 'string';
-      super(enumerable ? `${String(value)} (see error.payload)` : value);
-      Object.defineProperty(this, 'payload', { value, enumerable });
-    }
-  }
-  
   
   if (!getCoreModule) getCoreModule = (name) => fetchCompile(new URL(`./${name}`, import.meta.url));
   const module0 = getCoreModule('walker.core.wasm');
@@ -2952,7 +2944,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -3124,7 +3116,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -3296,7 +3288,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -3483,7 +3475,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -3732,7 +3724,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     handleTable0._componentIdx = 0;
     const finalizationRegistry0 = finalizationRegistryCreate((handle) => {
       const { rep } = rscTableRemove(handleTable0, handle);
-      exports0['7'](rep);
+      exports0['8'](rep);
     });
     
     HANDLE_TABLES[0] = handleTable0;
@@ -3869,7 +3861,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                   const handleEntry = rscTableRemove(handleTable0, handle6);
                   rsc5[symbolDispose] = emptyFunc;
                   rsc5[symbolRscHandle] = undefined;
-                  exports0['7'](handleEntry.rep);
+                  exports0['8'](handleEntry.rep);
                 }});
                 variant13= {
                   tag: 'ok',
@@ -3951,7 +3943,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -4089,7 +4081,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                   const handleEntry = rscTableRemove(handleTable0, handle6);
                   rsc5[symbolDispose] = emptyFunc;
                   rsc5[symbolRscHandle] = undefined;
-                  exports0['7'](handleEntry.rep);
+                  exports0['8'](handleEntry.rep);
                 }});
                 variant13= {
                   tag: 'ok',
@@ -4171,10 +4163,119 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    let trust010MethodComponentFunction;
+    
+    Component.prototype.function = function $function(arg1) {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'trust010MethodComponentFunction',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'none',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var handle1 = this[symbolRscHandle];
+            if (!handle1 || (handleTable0[(handle1 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"Component\" resource.');
+            }
+            var handle0 = handleTable0[(handle1 << 1) + 1] & ~T_FLAG;
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg1, realloc0, memory0);
+            var ptr2= encodeRes.ptr;
+            var len2 = encodeRes.len;
+            
+            _debugLog('[iface="graph-host:walker/trust@0.1.0", function="[method]component.function"][Instruction::CallWasm] enter', {
+              funcName: '[method]component.function',
+              paramCount: 3,
+              async: false,
+              postReturn: false,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => trust010MethodComponentFunction(handle0, ptr2, len2),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            var handle4 = ret;
+            var rsc3 = new.target === Component ? this : Object.create(Component.prototype);
+            Object.defineProperty(rsc3, symbolRscHandle, { writable: true, value: handle4});
+            finalizationRegistry0.register(rsc3, handle4, rsc3);
+            Object.defineProperty(rsc3, symbolDispose, { writable: true, value: function () {
+              finalizationRegistry0.unregister(rsc3);
+              const handleEntry = rscTableRemove(handleTable0, handle4);
+              rsc3[symbolDispose] = emptyFunc;
+              rsc3[symbolRscHandle] = undefined;
+              exports0['8'](handleEntry.rep);
+            }});
+            _debugLog('[iface="graph-host:walker/trust@0.1.0", function="[method]component.function"][Instruction::Return]', {
+              funcName: '[method]component.function',
+              paramCount: 1,
+              async: false,
+              postReturn: false
+            });
+            task.resolve([rsc3]);
+            task.exit();
+            return rsc3;
             
           } catch (err) {
             if (!task.isResolvedState()) {
@@ -4492,7 +4593,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -4785,7 +4886,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -4957,7 +5058,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -5247,7 +5348,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -5429,7 +5530,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -5601,7 +5702,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -5792,7 +5893,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -5810,15 +5911,15 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
       
     }
     
-    const handleTable5 = [T_FLAG, 0];
-    handleTable5._createdReps = new Set();
-    handleTable5._componentIdx = 0;
-    const finalizationRegistry5 = finalizationRegistryCreate((handle) => {
-      const { rep } = rscTableRemove(handleTable5, handle);
-      exports0['1'](rep);
+    const handleTable6 = [T_FLAG, 0];
+    handleTable6._createdReps = new Set();
+    handleTable6._componentIdx = 0;
+    const finalizationRegistry6 = finalizationRegistryCreate((handle) => {
+      const { rep } = rscTableRemove(handleTable6, handle);
+      exports0['2'](rep);
     });
     
-    HANDLE_TABLES[5] = handleTable5;
+    HANDLE_TABLES[6] = handleTable6;
     let host010ConstructorRandom;
     
     class Random{
@@ -5909,13 +6010,13 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
               var handle2 = ret;
               var rsc1 = new.target === Random ? this : Object.create(Random.prototype);
               Object.defineProperty(rsc1, symbolRscHandle, { writable: true, value: handle2});
-              finalizationRegistry5.register(rsc1, handle2, rsc1);
+              finalizationRegistry6.register(rsc1, handle2, rsc1);
               Object.defineProperty(rsc1, symbolDispose, { writable: true, value: function () {
-                finalizationRegistry5.unregister(rsc1);
-                const handleEntry = rscTableRemove(handleTable5, handle2);
+                finalizationRegistry6.unregister(rsc1);
+                const handleEntry = rscTableRemove(handleTable6, handle2);
                 rsc1[symbolDispose] = emptyFunc;
                 rsc1[symbolRscHandle] = undefined;
-                exports0['1'](handleEntry.rep);
+                exports0['2'](handleEntry.rep);
               }});
               _debugLog('[iface="graph-host:walker/host@0.1.0", function="[constructor]random"][Instruction::Return]', {
                 funcName: '[constructor]random',
@@ -5977,10 +6078,10 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             var handle1 = this[symbolRscHandle];
-            if (!handle1 || (handleTable5[(handle1 << 1) + 1] & T_FLAG) === 0) {
+            if (!handle1 || (handleTable6[(handle1 << 1) + 1] & T_FLAG) === 0) {
               throw new TypeError('Resource error: Not a valid \"Random\" resource.');
             }
-            var handle0 = handleTable5[(handle1 << 1) + 1] & ~T_FLAG;
+            var handle0 = handleTable6[(handle1 << 1) + 1] & ~T_FLAG;
             
             _debugLog('[iface="graph-host:walker/host@0.1.0", function="[method]random.bytes"][Instruction::CallWasm] enter', {
               funcName: '[method]random.bytes',
@@ -6081,10 +6182,10 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             var handle1 = this[symbolRscHandle];
-            if (!handle1 || (handleTable5[(handle1 << 1) + 1] & T_FLAG) === 0) {
+            if (!handle1 || (handleTable6[(handle1 << 1) + 1] & T_FLAG) === 0) {
               throw new TypeError('Resource error: Not a valid \"Random\" resource.');
             }
-            var handle0 = handleTable5[(handle1 << 1) + 1] & ~T_FLAG;
+            var handle0 = handleTable6[(handle1 << 1) + 1] & ~T_FLAG;
             
             _debugLog('[iface="graph-host:walker/host@0.1.0", function="[method]random.number"][Instruction::CallWasm] enter', {
               funcName: '[method]random.number',
@@ -6138,15 +6239,15 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
       
     };
     
-    const handleTable6 = [T_FLAG, 0];
-    handleTable6._createdReps = new Set();
-    handleTable6._componentIdx = 0;
-    const finalizationRegistry6 = finalizationRegistryCreate((handle) => {
-      const { rep } = rscTableRemove(handleTable6, handle);
-      exports0['0'](rep);
+    const handleTable7 = [T_FLAG, 0];
+    handleTable7._createdReps = new Set();
+    handleTable7._componentIdx = 0;
+    const finalizationRegistry7 = finalizationRegistryCreate((handle) => {
+      const { rep } = rscTableRemove(handleTable7, handle);
+      exports0['1'](rep);
     });
     
-    HANDLE_TABLES[6] = handleTable6;
+    HANDLE_TABLES[7] = handleTable7;
     let host010StaticOutgoingOpen;
     
     class Outgoing{
@@ -6249,13 +6350,13 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                 var handle6 = dataView(memory0).getInt32(ret + 4, true);
                 var rsc5 = new.target === Outgoing ? this : Object.create(Outgoing.prototype);
                 Object.defineProperty(rsc5, symbolRscHandle, { writable: true, value: handle6});
-                finalizationRegistry6.register(rsc5, handle6, rsc5);
+                finalizationRegistry7.register(rsc5, handle6, rsc5);
                 Object.defineProperty(rsc5, symbolDispose, { writable: true, value: function () {
-                  finalizationRegistry6.unregister(rsc5);
-                  const handleEntry = rscTableRemove(handleTable6, handle6);
+                  finalizationRegistry7.unregister(rsc5);
+                  const handleEntry = rscTableRemove(handleTable7, handle6);
                   rsc5[symbolDispose] = emptyFunc;
                   rsc5[symbolRscHandle] = undefined;
-                  exports0['0'](handleEntry.rep);
+                  exports0['1'](handleEntry.rep);
                 }});
                 variant8= {
                   tag: 'ok',
@@ -6295,7 +6396,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -6349,10 +6450,10 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             var handle1 = this[symbolRscHandle];
-            if (!handle1 || (handleTable6[(handle1 << 1) + 1] & T_FLAG) === 0) {
+            if (!handle1 || (handleTable7[(handle1 << 1) + 1] & T_FLAG) === 0) {
               throw new TypeError('Resource error: Not a valid \"Outgoing\" resource.');
             }
-            var handle0 = handleTable6[(handle1 << 1) + 1] & ~T_FLAG;
+            var handle0 = handleTable7[(handle1 << 1) + 1] & ~T_FLAG;
             
             
             var encodeRes = _utf8AllocateAndEncode(arg1, realloc0, memory0);
@@ -6492,7 +6593,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -6546,10 +6647,10 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             var handle1 = this[symbolRscHandle];
-            if (!handle1 || (handleTable6[(handle1 << 1) + 1] & T_FLAG) === 0) {
+            if (!handle1 || (handleTable7[(handle1 << 1) + 1] & T_FLAG) === 0) {
               throw new TypeError('Resource error: Not a valid \"Outgoing\" resource.');
             }
-            var handle0 = handleTable6[(handle1 << 1) + 1] & ~T_FLAG;
+            var handle0 = handleTable7[(handle1 << 1) + 1] & ~T_FLAG;
             
             
             var encodeRes = _utf8AllocateAndEncode(arg1, realloc0, memory0);
@@ -6705,7 +6806,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -6723,15 +6824,15 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
       
     };
     
-    const handleTable7 = [T_FLAG, 0];
-    handleTable7._createdReps = new Set();
-    handleTable7._componentIdx = 0;
-    const finalizationRegistry7 = finalizationRegistryCreate((handle) => {
-      const { rep } = rscTableRemove(handleTable7, handle);
-      exports0['2'](rep);
+    const handleTable8 = [T_FLAG, 0];
+    handleTable8._createdReps = new Set();
+    handleTable8._componentIdx = 0;
+    const finalizationRegistry8 = finalizationRegistryCreate((handle) => {
+      const { rep } = rscTableRemove(handleTable8, handle);
+      exports0['3'](rep);
     });
     
-    HANDLE_TABLES[7] = handleTable7;
+    HANDLE_TABLES[8] = handleTable8;
     let host010StaticRankingOpen;
     
     class Ranking{
@@ -6818,13 +6919,13 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                 var handle3 = dataView(memory0).getInt32(ret + 4, true);
                 var rsc2 = new.target === Ranking ? this : Object.create(Ranking.prototype);
                 Object.defineProperty(rsc2, symbolRscHandle, { writable: true, value: handle3});
-                finalizationRegistry7.register(rsc2, handle3, rsc2);
+                finalizationRegistry8.register(rsc2, handle3, rsc2);
                 Object.defineProperty(rsc2, symbolDispose, { writable: true, value: function () {
-                  finalizationRegistry7.unregister(rsc2);
-                  const handleEntry = rscTableRemove(handleTable7, handle3);
+                  finalizationRegistry8.unregister(rsc2);
+                  const handleEntry = rscTableRemove(handleTable8, handle3);
                   rsc2[symbolDispose] = emptyFunc;
                   rsc2[symbolRscHandle] = undefined;
-                  exports0['2'](handleEntry.rep);
+                  exports0['3'](handleEntry.rep);
                 }});
                 variant5= {
                   tag: 'ok',
@@ -6864,7 +6965,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -6918,10 +7019,10 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             var handle1 = this[symbolRscHandle];
-            if (!handle1 || (handleTable7[(handle1 << 1) + 1] & T_FLAG) === 0) {
+            if (!handle1 || (handleTable8[(handle1 << 1) + 1] & T_FLAG) === 0) {
               throw new TypeError('Resource error: Not a valid \"Ranking\" resource.');
             }
-            var handle0 = handleTable7[(handle1 << 1) + 1] & ~T_FLAG;
+            var handle0 = handleTable8[(handle1 << 1) + 1] & ~T_FLAG;
             
             
             var encodeRes = _utf8AllocateAndEncode(arg1, realloc0, memory0);
@@ -7020,10 +7121,10 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             var handle1 = this[symbolRscHandle];
-            if (!handle1 || (handleTable7[(handle1 << 1) + 1] & T_FLAG) === 0) {
+            if (!handle1 || (handleTable8[(handle1 << 1) + 1] & T_FLAG) === 0) {
               throw new TypeError('Resource error: Not a valid \"Ranking\" resource.');
             }
-            var handle0 = handleTable7[(handle1 << 1) + 1] & ~T_FLAG;
+            var handle0 = handleTable8[(handle1 << 1) + 1] & ~T_FLAG;
             
             _debugLog('[iface="graph-host:walker/host@0.1.0", function="[method]ranking.best"][Instruction::CallWasm] enter', {
               funcName: '[method]ranking.best',
@@ -7131,10 +7232,10 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             var handle1 = this[symbolRscHandle];
-            if (!handle1 || (handleTable7[(handle1 << 1) + 1] & T_FLAG) === 0) {
+            if (!handle1 || (handleTable8[(handle1 << 1) + 1] & T_FLAG) === 0) {
               throw new TypeError('Resource error: Not a valid \"Ranking\" resource.');
             }
-            var handle0 = handleTable7[(handle1 << 1) + 1] & ~T_FLAG;
+            var handle0 = handleTable8[(handle1 << 1) + 1] & ~T_FLAG;
             
             
             var encodeRes = _utf8AllocateAndEncode(arg1, realloc0, memory0);
@@ -7315,7 +7416,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -7457,12 +7558,546 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
       
     }
     
+    const handleTable5 = [T_FLAG, 0];
+    handleTable5._createdReps = new Set();
+    handleTable5._componentIdx = 0;
+    const finalizationRegistry5 = finalizationRegistryCreate((handle) => {
+      const { rep } = rscTableRemove(handleTable5, handle);
+      exports0['0'](rep);
+    });
+    
+    HANDLE_TABLES[5] = handleTable5;
+    let functions010StaticFunctionCallOpen;
+    
+    class FunctionCall{
+      constructor () {
+        throw new Error('"FunctionCall" resource does not define a constructor');
+      }
+    }
+    
+    FunctionCall.open = function open(arg0, arg1) {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'functions010StaticFunctionCallOpen',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'throw-result-err',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg0, realloc0, memory0);
+            var ptr0= encodeRes.ptr;
+            var len0 = encodeRes.len;
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg1, realloc0, memory0);
+            var ptr1= encodeRes.ptr;
+            var len1 = encodeRes.len;
+            
+            _debugLog('[iface="graph-host:walker/functions@0.1.0", function="[static]function-call.open"][Instruction::CallWasm] enter', {
+              funcName: '[static]function-call.open',
+              paramCount: 4,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => functions010StaticFunctionCallOpen(ptr0, len0, ptr1, len1),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            let variant5;
+            switch (dataView(memory0).getUint8(ret + 0, true)) {
+              case 0: {
+                var handle3 = dataView(memory0).getInt32(ret + 4, true);
+                var rsc2 = new.target === FunctionCall ? this : Object.create(FunctionCall.prototype);
+                Object.defineProperty(rsc2, symbolRscHandle, { writable: true, value: handle3});
+                finalizationRegistry5.register(rsc2, handle3, rsc2);
+                Object.defineProperty(rsc2, symbolDispose, { writable: true, value: function () {
+                  finalizationRegistry5.unregister(rsc2);
+                  const handleEntry = rscTableRemove(handleTable5, handle3);
+                  rsc2[symbolDispose] = emptyFunc;
+                  rsc2[symbolRscHandle] = undefined;
+                  exports0['0'](handleEntry.rep);
+                }});
+                variant5= {
+                  tag: 'ok',
+                  val: rsc2
+                };
+                break;
+              }
+              case 1: {
+                var ptr4 = dataView(memory0).getUint32(ret + 4, true);
+                var len4 = dataView(memory0).getUint32(ret + 8, true);
+                var result4 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr4, len4));
+                variant5= {
+                  tag: 'err',
+                  val: result4
+                };
+                break;
+              }
+              default: {
+                throw new TypeError('invalid variant discriminant for expected');
+              }
+            }
+            _debugLog('[iface="graph-host:walker/functions@0.1.0", function="[static]function-call.open"][Instruction::Return]', {
+              funcName: '[static]function-call.open',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            const retCopy = variant5;
+            task.resolve([retCopy.val]);
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn2(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            
+            
+            
+            if (typeof retCopy === 'object' && retCopy.tag === 'err') {
+              throw retCopy.val;
+            }
+            return retCopy.val;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    let functions010MethodFunctionCallValues;
+    
+    FunctionCall.prototype.values = function values() {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'functions010MethodFunctionCallValues',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'none',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var handle1 = this[symbolRscHandle];
+            if (!handle1 || (handleTable5[(handle1 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"FunctionCall\" resource.');
+            }
+            var handle0 = handleTable5[(handle1 << 1) + 1] & ~T_FLAG;
+            
+            _debugLog('[iface="graph-host:walker/functions@0.1.0", function="[method]function-call.values"][Instruction::CallWasm] enter', {
+              funcName: '[method]function-call.values',
+              paramCount: 1,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => functions010MethodFunctionCallValues(handle0),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            var ptr2 = dataView(memory0).getUint32(ret + 0, true);
+            var len2 = dataView(memory0).getUint32(ret + 4, true);
+            var result2 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr2, len2));
+            _debugLog('[iface="graph-host:walker/functions@0.1.0", function="[method]function-call.values"][Instruction::Return]', {
+              funcName: '[method]function-call.values',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            task.resolve([result2]);
+            const retCopy = result2;
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn0(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            return retCopy;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    let functions010MethodFunctionCallAnswer;
+    
+    FunctionCall.prototype.answer = function answer(arg1, arg2) {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'functions010MethodFunctionCallAnswer',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'throw-result-err',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var handle1 = this[symbolRscHandle];
+            if (!handle1 || (handleTable5[(handle1 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"FunctionCall\" resource.');
+            }
+            var handle0 = handleTable5[(handle1 << 1) + 1] & ~T_FLAG;
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg1, realloc0, memory0);
+            var ptr2= encodeRes.ptr;
+            var len2 = encodeRes.len;
+            
+            _debugLog('[iface="graph-host:walker/functions@0.1.0", function="[method]function-call.answer"][Instruction::CallWasm] enter', {
+              funcName: '[method]function-call.answer',
+              paramCount: 4,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => functions010MethodFunctionCallAnswer(handle0, ptr2, len2, toUint64(arg2)),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            let variant10;
+            switch (dataView(memory0).getUint8(ret + 0, true)) {
+              case 0: {
+                var ptr3 = dataView(memory0).getUint32(ret + 4, true);
+                var len3 = dataView(memory0).getUint32(ret + 8, true);
+                var result3 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr3, len3));
+                variant10= {
+                  tag: 'ok',
+                  val: result3
+                };
+                break;
+              }
+              case 1: {
+                var ptr4 = dataView(memory0).getUint32(ret + 4, true);
+                var len4 = dataView(memory0).getUint32(ret + 8, true);
+                var result4 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr4, len4));
+                var ptr5 = dataView(memory0).getUint32(ret + 12, true);
+                var len5 = dataView(memory0).getUint32(ret + 16, true);
+                var result5 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr5, len5));
+                let variant7;
+                switch (dataView(memory0).getUint8(ret + 20, true)) {
+                  case 0: {
+                    variant7 = undefined;
+                    break;
+                  }
+                  case 1: {
+                    var ptr6 = dataView(memory0).getUint32(ret + 24, true);
+                    var len6 = dataView(memory0).getUint32(ret + 28, true);
+                    var result6 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr6, len6));
+                    variant7 = result6;
+                    break;
+                  }
+                  default: {
+                    throw new TypeError('invalid variant discriminant for option');
+                  }
+                }
+                let variant9;
+                switch (dataView(memory0).getUint8(ret + 32, true)) {
+                  case 0: {
+                    variant9 = undefined;
+                    break;
+                  }
+                  case 1: {
+                    var ptr8 = dataView(memory0).getUint32(ret + 36, true);
+                    var len8 = dataView(memory0).getUint32(ret + 40, true);
+                    var result8 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr8, len8));
+                    variant9 = result8;
+                    break;
+                  }
+                  default: {
+                    throw new TypeError('invalid variant discriminant for option');
+                  }
+                }
+                variant10= {
+                  tag: 'err',
+                  val: {
+                    code: result4,
+                    message: result5,
+                    help: variant7,
+                    details: variant9,
+                  }
+                };
+                break;
+              }
+              default: {
+                throw new TypeError('invalid variant discriminant for expected');
+              }
+            }
+            _debugLog('[iface="graph-host:walker/functions@0.1.0", function="[method]function-call.answer"][Instruction::Return]', {
+              funcName: '[method]function-call.answer',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            const retCopy = variant10;
+            task.resolve([retCopy.val]);
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn1(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            
+            
+            
+            if (typeof retCopy === 'object' && retCopy.tag === 'err') {
+              throw retCopy.val;
+            }
+            return retCopy.val;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    let functions010MethodFunctionCallWork;
+    
+    FunctionCall.prototype.work = function work() {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'functions010MethodFunctionCallWork',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'none',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (null!== null) {
+        task.setReturnMemoryIdx(null);
+        task.setReturnMemory((() => null)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var handle1 = this[symbolRscHandle];
+            if (!handle1 || (handleTable5[(handle1 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"FunctionCall\" resource.');
+            }
+            var handle0 = handleTable5[(handle1 << 1) + 1] & ~T_FLAG;
+            
+            _debugLog('[iface="graph-host:walker/functions@0.1.0", function="[method]function-call.work"][Instruction::CallWasm] enter', {
+              funcName: '[method]function-call.work',
+              paramCount: 1,
+              async: false,
+              postReturn: false,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => functions010MethodFunctionCallWork(handle0),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            _debugLog('[iface="graph-host:walker/functions@0.1.0", function="[method]function-call.work"][Instruction::Return]', {
+              funcName: '[method]function-call.work',
+              paramCount: 1,
+              async: false,
+              postReturn: false
+            });
+            task.resolve([BigInt.asUintN(64, BigInt(ret))]);
+            task.exit();
+            return BigInt.asUintN(64, BigInt(ret));
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    
     const handleTable2 = [T_FLAG, 0];
     handleTable2._createdReps = new Set();
     handleTable2._componentIdx = 0;
     const finalizationRegistry2 = finalizationRegistryCreate((handle) => {
       const { rep } = rscTableRemove(handleTable2, handle);
-      exports0['3'](rep);
+      exports0['4'](rep);
     });
     
     HANDLE_TABLES[2] = handleTable2;
@@ -7561,7 +8196,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                   const handleEntry = rscTableRemove(handleTable2, handle3);
                   rsc2[symbolDispose] = emptyFunc;
                   rsc2[symbolRscHandle] = undefined;
-                  exports0['3'](handleEntry.rep);
+                  exports0['4'](handleEntry.rep);
                 }});
                 variant10= {
                   tag: 'ok',
@@ -7643,7 +8278,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -7748,7 +8383,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                   const handleEntry = rscTableRemove(handleTable2, handle4);
                   rsc3[symbolDispose] = emptyFunc;
                   rsc3[symbolRscHandle] = undefined;
-                  exports0['3'](handleEntry.rep);
+                  exports0['4'](handleEntry.rep);
                 }});
                 variant11= {
                   tag: 'ok',
@@ -7830,7 +8465,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -8006,7 +8641,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -8235,7 +8870,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     handleTable3._componentIdx = 0;
     const finalizationRegistry3 = finalizationRegistryCreate((handle) => {
       const { rep } = rscTableRemove(handleTable3, handle);
-      exports0['4'](rep);
+      exports0['5'](rep);
     });
     
     HANDLE_TABLES[3] = handleTable3;
@@ -8331,7 +8966,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                   const handleEntry = rscTableRemove(handleTable3, handle3);
                   rsc2[symbolDispose] = emptyFunc;
                   rsc2[symbolRscHandle] = undefined;
-                  exports0['4'](handleEntry.rep);
+                  exports0['5'](handleEntry.rep);
                 }});
                 variant5= {
                   tag: 'ok',
@@ -8371,7 +9006,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -8629,7 +9264,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -8925,7 +9560,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -9180,7 +9815,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     handleTable4._componentIdx = 0;
     const finalizationRegistry4 = finalizationRegistryCreate((handle) => {
       const { rep } = rscTableRemove(handleTable4, handle);
-      exports0['5'](rep);
+      exports0['6'](rep);
     });
     
     HANDLE_TABLES[4] = handleTable4;
@@ -9295,7 +9930,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                   const handleEntry = rscTableRemove(handleTable4, handle5);
                   rsc4[symbolDispose] = emptyFunc;
                   rsc4[symbolRscHandle] = undefined;
-                  exports0['5'](handleEntry.rep);
+                  exports0['6'](handleEntry.rep);
                 }});
                 variant7= {
                   tag: 'ok',
@@ -9335,7 +9970,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -9524,7 +10159,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -9972,7 +10607,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -9995,7 +10630,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     handleTable1._componentIdx = 0;
     const finalizationRegistry1 = finalizationRegistryCreate((handle) => {
       const { rep } = rscTableRemove(handleTable1, handle);
-      exports0['6'](rep);
+      exports0['7'](rep);
     });
     
     HANDLE_TABLES[1] = handleTable1;
@@ -10086,7 +10721,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                   const handleEntry = rscTableRemove(handleTable1, handle2);
                   rsc1[symbolDispose] = emptyFunc;
                   rsc1[symbolRscHandle] = undefined;
-                  exports0['6'](handleEntry.rep);
+                  exports0['7'](handleEntry.rep);
                 }});
                 variant9= {
                   tag: 'ok',
@@ -10168,7 +10803,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -10271,7 +10906,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                   const handleEntry = rscTableRemove(handleTable1, handle3);
                   rsc2[symbolDispose] = emptyFunc;
                   rsc2[symbolRscHandle] = undefined;
-                  exports0['6'](handleEntry.rep);
+                  exports0['7'](handleEntry.rep);
                 }});
                 variant10= {
                   tag: 'ok',
@@ -10353,7 +10988,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -10456,7 +11091,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                   const handleEntry = rscTableRemove(handleTable1, handle3);
                   rsc2[symbolDispose] = emptyFunc;
                   rsc2[symbolRscHandle] = undefined;
-                  exports0['6'](handleEntry.rep);
+                  exports0['7'](handleEntry.rep);
                 }});
                 variant10= {
                   tag: 'ok',
@@ -10538,7 +11173,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -10720,7 +11355,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -10899,7 +11534,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -11188,7 +11823,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -11369,7 +12004,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -11560,7 +12195,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -11744,7 +12379,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
             
             
             if (typeof retCopy === 'object' && retCopy.tag === 'err') {
-              throw new ComponentError(retCopy.val);
+              throw retCopy.val;
             }
             return retCopy.val;
             
@@ -11765,19 +12400,19 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     function trampoline1(handle) {
       const handleEntry = rscTableRemove(handleTable1, handle);
       if (handleEntry.own) {
-        exports0['6'](handleEntry.rep);
+        exports0['7'](handleEntry.rep);
       }
     }
     function trampoline2(handle) {
       const handleEntry = rscTableRemove(handleTable0, handle);
       if (handleEntry.own) {
-        exports0['7'](handleEntry.rep);
+        exports0['8'](handleEntry.rep);
       }
     }
     function trampoline3(handle) {
       const handleEntry = rscTableRemove(handleTable2, handle);
       if (handleEntry.own) {
-        exports0['3'](handleEntry.rep);
+        exports0['4'](handleEntry.rep);
       }
     }
     const trampoline4 = rscTableCreateOwn.bind(null, handleTable2);
@@ -11786,55 +12421,66 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     function trampoline7(handle) {
       const handleEntry = rscTableRemove(handleTable5, handle);
       if (handleEntry.own) {
-        exports0['1'](handleEntry.rep);
+        exports0['0'](handleEntry.rep);
       }
     }
     const trampoline8 = rscTableCreateOwn.bind(null, handleTable6);
     function trampoline9(handle) {
       const handleEntry = rscTableRemove(handleTable6, handle);
       if (handleEntry.own) {
-        exports0['0'](handleEntry.rep);
+        exports0['2'](handleEntry.rep);
       }
     }
     const trampoline10 = rscTableCreateOwn.bind(null, handleTable7);
     function trampoline11(handle) {
       const handleEntry = rscTableRemove(handleTable7, handle);
       if (handleEntry.own) {
-        exports0['2'](handleEntry.rep);
+        exports0['1'](handleEntry.rep);
       }
     }
-    const trampoline12 = rscTableCreateOwn.bind(null, handleTable3);
+    const trampoline12 = rscTableCreateOwn.bind(null, handleTable8);
     function trampoline13(handle) {
+      const handleEntry = rscTableRemove(handleTable8, handle);
+      if (handleEntry.own) {
+        exports0['3'](handleEntry.rep);
+      }
+    }
+    const trampoline14 = rscTableCreateOwn.bind(null, handleTable3);
+    function trampoline15(handle) {
       const handleEntry = rscTableRemove(handleTable3, handle);
       if (handleEntry.own) {
-        exports0['4'](handleEntry.rep);
+        exports0['5'](handleEntry.rep);
       }
     }
-    const trampoline14 = rscTableCreateOwn.bind(null, handleTable4);
-    function trampoline15(handle) {
+    const trampoline16 = rscTableCreateOwn.bind(null, handleTable4);
+    function trampoline17(handle) {
       const handleEntry = rscTableRemove(handleTable4, handle);
       if (handleEntry.own) {
-        exports0['5'](handleEntry.rep);
+        exports0['6'](handleEntry.rep);
       }
     }
     Promise.all([module0, module1, module2]).catch(() => {});
     ({ exports: exports0 } = yield instantiateCore(yield module1));
     ({ exports: exports1 } = yield instantiateCore(yield module0, {
+      '[export]graph-host:walker/functions@0.1.0': {
+        '[resource-drop]function-call': Object.assign(_guardMayLeave(0, trampoline7), { _jcoMaySuspend: false }),
+        '[resource-new]function-call': Object.assign(_guardMayLeave(0, trampoline6), { _jcoMaySuspend: false }),
+      },
       '[export]graph-host:walker/host@0.1.0': {
-        '[resource-drop]outgoing': Object.assign(_guardMayLeave(0, trampoline9), { _jcoMaySuspend: false }),
-        '[resource-drop]random': Object.assign(_guardMayLeave(0, trampoline7), { _jcoMaySuspend: false }),
-        '[resource-drop]ranking': Object.assign(_guardMayLeave(0, trampoline11), { _jcoMaySuspend: false }),
-        '[resource-new]outgoing': Object.assign(_guardMayLeave(0, trampoline8), { _jcoMaySuspend: false }),
-        '[resource-new]random': Object.assign(_guardMayLeave(0, trampoline6), { _jcoMaySuspend: false }),
-        '[resource-new]ranking': Object.assign(_guardMayLeave(0, trampoline10), { _jcoMaySuspend: false }),
+        '[resource-drop]outgoing': Object.assign(_guardMayLeave(0, trampoline11), { _jcoMaySuspend: false }),
+        '[resource-drop]random': Object.assign(_guardMayLeave(0, trampoline9), { _jcoMaySuspend: false }),
+        '[resource-drop]ranking': Object.assign(_guardMayLeave(0, trampoline13), { _jcoMaySuspend: false }),
+        '[resource-new]outgoing': Object.assign(_guardMayLeave(0, trampoline10), { _jcoMaySuspend: false }),
+        '[resource-new]random': Object.assign(_guardMayLeave(0, trampoline8), { _jcoMaySuspend: false }),
+        '[resource-new]ranking': Object.assign(_guardMayLeave(0, trampoline12), { _jcoMaySuspend: false }),
       },
       '[export]graph-host:walker/models@0.1.0': {
         '[resource-drop]budget': Object.assign(_guardMayLeave(0, trampoline3), { _jcoMaySuspend: false }),
-        '[resource-drop]call': Object.assign(_guardMayLeave(0, trampoline13), { _jcoMaySuspend: false }),
-        '[resource-drop]provider': Object.assign(_guardMayLeave(0, trampoline15), { _jcoMaySuspend: false }),
+        '[resource-drop]call': Object.assign(_guardMayLeave(0, trampoline15), { _jcoMaySuspend: false }),
+        '[resource-drop]provider': Object.assign(_guardMayLeave(0, trampoline17), { _jcoMaySuspend: false }),
         '[resource-new]budget': Object.assign(_guardMayLeave(0, trampoline4), { _jcoMaySuspend: false }),
-        '[resource-new]call': Object.assign(_guardMayLeave(0, trampoline12), { _jcoMaySuspend: false }),
-        '[resource-new]provider': Object.assign(_guardMayLeave(0, trampoline14), { _jcoMaySuspend: false }),
+        '[resource-new]call': Object.assign(_guardMayLeave(0, trampoline14), { _jcoMaySuspend: false }),
+        '[resource-new]provider': Object.assign(_guardMayLeave(0, trampoline16), { _jcoMaySuspend: false }),
       },
       '[export]graph-host:walker/runs@0.1.0': {
         '[resource-drop]run': Object.assign(_guardMayLeave(0, trampoline1), { _jcoMaySuspend: false }),
@@ -11848,14 +12494,15 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     ({ exports: exports2 } = yield instantiateCore(yield module2, {
       '': {
         $imports: exports0.$imports,
-        '0': Object.assign(exports1['graph-host:walker/host@0.1.0#[dtor]outgoing'], { _jcoMaySuspend: false }),
-        '1': Object.assign(exports1['graph-host:walker/host@0.1.0#[dtor]random'], { _jcoMaySuspend: false }),
-        '2': Object.assign(exports1['graph-host:walker/host@0.1.0#[dtor]ranking'], { _jcoMaySuspend: false }),
-        '3': Object.assign(exports1['graph-host:walker/models@0.1.0#[dtor]budget'], { _jcoMaySuspend: false }),
-        '4': Object.assign(exports1['graph-host:walker/models@0.1.0#[dtor]call'], { _jcoMaySuspend: false }),
-        '5': Object.assign(exports1['graph-host:walker/models@0.1.0#[dtor]provider'], { _jcoMaySuspend: false }),
-        '6': Object.assign(exports1['graph-host:walker/runs@0.1.0#[dtor]run'], { _jcoMaySuspend: false }),
-        '7': Object.assign(exports1['graph-host:walker/trust@0.1.0#[dtor]component'], { _jcoMaySuspend: false }),
+        '0': Object.assign(exports1['graph-host:walker/functions@0.1.0#[dtor]function-call'], { _jcoMaySuspend: false }),
+        '1': Object.assign(exports1['graph-host:walker/host@0.1.0#[dtor]outgoing'], { _jcoMaySuspend: false }),
+        '2': Object.assign(exports1['graph-host:walker/host@0.1.0#[dtor]random'], { _jcoMaySuspend: false }),
+        '3': Object.assign(exports1['graph-host:walker/host@0.1.0#[dtor]ranking'], { _jcoMaySuspend: false }),
+        '4': Object.assign(exports1['graph-host:walker/models@0.1.0#[dtor]budget'], { _jcoMaySuspend: false }),
+        '5': Object.assign(exports1['graph-host:walker/models@0.1.0#[dtor]call'], { _jcoMaySuspend: false }),
+        '6': Object.assign(exports1['graph-host:walker/models@0.1.0#[dtor]provider'], { _jcoMaySuspend: false }),
+        '7': Object.assign(exports1['graph-host:walker/runs@0.1.0#[dtor]run'], { _jcoMaySuspend: false }),
+        '8': Object.assign(exports1['graph-host:walker/trust@0.1.0#[dtor]component'], { _jcoMaySuspend: false }),
       },
     }));
     memory0 = exports1.memory;
@@ -11948,6 +12595,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     documents010Explain = exports1['graph-host:walker/documents@0.1.0#explain'];
     trust010StaticComponentVerify = exports1['graph-host:walker/trust@0.1.0#[static]component.verify'];
     trust010StaticComponentUnderDevelopment = exports1['graph-host:walker/trust@0.1.0#[static]component.under-development'];
+    trust010MethodComponentFunction = exports1['graph-host:walker/trust@0.1.0#[method]component.function'];
     trust010MethodComponentReport = exports1['graph-host:walker/trust@0.1.0#[method]component.report'];
     trust010MethodComponentGrant = exports1['graph-host:walker/trust@0.1.0#[method]component.grant'];
     trust010CheckStore = exports1['graph-host:walker/trust@0.1.0#check-store'];
@@ -11970,6 +12618,10 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     host010MethodRankingExcerpt = exports1['graph-host:walker/host@0.1.0#[method]ranking.excerpt'];
     host010ReadJson = exports1['graph-host:walker/host@0.1.0#read-json'];
     host010CallSeed = exports1['graph-host:walker/host@0.1.0#call-seed'];
+    functions010StaticFunctionCallOpen = exports1['graph-host:walker/functions@0.1.0#[static]function-call.open'];
+    functions010MethodFunctionCallValues = exports1['graph-host:walker/functions@0.1.0#[method]function-call.values'];
+    functions010MethodFunctionCallAnswer = exports1['graph-host:walker/functions@0.1.0#[method]function-call.answer'];
+    functions010MethodFunctionCallWork = exports1['graph-host:walker/functions@0.1.0#[method]function-call.work'];
     models010StaticBudgetOpen = exports1['graph-host:walker/models@0.1.0#[static]budget.open'];
     models010MethodBudgetInside = exports1['graph-host:walker/models@0.1.0#[method]budget.inside'];
     models010MethodBudgetCharge = exports1['graph-host:walker/models@0.1.0#[method]budget.charge'];
@@ -12016,6 +12668,10 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
       topology: topology,
       
     };
+    const functions010 = {
+      FunctionCall: FunctionCall,
+      
+    };
     const host010 = {
       Outgoing: Outgoing,
       Random: Random,
@@ -12042,7 +12698,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
       
     };
     
-    return { digests: digests010, documents: documents010, host: host010, models: models010, runs: runs010, trust: trust010, 'graph-host:walker/digests@0.1.0': digests010, 'graph-host:walker/documents@0.1.0': documents010, 'graph-host:walker/host@0.1.0': host010, 'graph-host:walker/models@0.1.0': models010, 'graph-host:walker/runs@0.1.0': runs010, 'graph-host:walker/trust@0.1.0': trust010,  };
+    return { digests: digests010, documents: documents010, functions: functions010, host: host010, models: models010, runs: runs010, trust: trust010, 'graph-host:walker/digests@0.1.0': digests010, 'graph-host:walker/documents@0.1.0': documents010, 'graph-host:walker/functions@0.1.0': functions010, 'graph-host:walker/host@0.1.0': host010, 'graph-host:walker/models@0.1.0': models010, 'graph-host:walker/runs@0.1.0': runs010, 'graph-host:walker/trust@0.1.0': trust010,  };
   })();
   let promise, resolve, reject;
   function normalizeInstantiationError (e) {

@@ -100,9 +100,9 @@ pub fn check_manifest(name: &str, folder: &str, text: &str) -> String {
     report.to_string()
 }
 
-/// Explains a code of a problem; `None` for an unknown code.
+/// Returns the title of a code of a problem; `None` for an unknown code.
 pub fn explain(code: &str) -> Option<String> {
-    codes::find(code).map(|code| format!("{}\n\n{}", code.title(), code.explanation()))
+    codes::find(code).map(|code| code.title().to_owned())
 }
 
 /// The problems of a document, with whether it can be used.

@@ -16,6 +16,8 @@
 
 use std::fmt;
 
+use crate::keys::described;
+
 /// A kind of problem.
 #[derive(Clone, Copy)]
 pub struct Code {
@@ -35,7 +37,7 @@ impl Code {
         self.title
     }
 
-    /// What it means, an example, and what to do.
+    /// The meaning, an example, and what to do; empty in the walker of a page.
     pub const fn explanation(self) -> &'static str {
         self.explanation
     }
@@ -70,7 +72,7 @@ macro_rules! codes {
     ($($name:ident = $id:literal, $title:literal, $explanation:literal;)*) => {
         $(
             #[doc = concat!("`", $id, "`: ", $title, ".")]
-            pub const $name: Code = Code { id: $id, title: $title, explanation: $explanation };
+            pub const $name: Code = Code { id: $id, title: $title, explanation: described($explanation) };
         )*
 
         /// Every kind of problem, in the order of their codes.

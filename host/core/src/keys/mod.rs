@@ -28,6 +28,7 @@ pub use json_schema::json_schema;
 pub use markdown::{markdown_table, one_line};
 pub use sample::samples;
 pub use shape::{Shape, names_of, names_of_kinds};
+pub(crate) use table::described;
 pub use table::{Key, KeyTable, reachable};
 
 /// The alternatives of a [`Shape::Words`]: the names that a type of choices has.

@@ -33,7 +33,7 @@ pub struct Key {
 }
 
 /// Text for people who read the reference, a JSON Schema or `explain`. The walker of a page shows none of them, and is smaller without.
-const fn described(text: &'static str) -> &'static str {
+pub(crate) const fn described(text: &'static str) -> &'static str {
     if cfg!(target_family = "wasm") { "" } else { text }
 }
 
