@@ -96,7 +96,7 @@ fn an_answer_is_asked_for_again_at_each_edit() {
 fn an_answered_question_of_a_graph_inside_that_was_edited_is_asked_again() {
     let place = Place::new();
     place.write("caps.yaml", "dispatch: ['execute.tool.t.*']\n");
-    let child = format!("{}output: \"${{state.legal}}\"\n", TWO);
+    let child = format!("{TWO}output: \"${{state.legal}}\"\n");
     place.graph(".ai/tools/t/child.yaml", &child);
     place.graph(
         "q.yaml",

@@ -193,10 +193,10 @@ impl Manifest {
     #[must_use]
     pub fn narrowed_to(&self, dispatch: Option<&DispatchPatterns>, deepest: Option<u32>) -> Self {
         let mut narrowed = self.clone();
-        if let Some(patterns) = dispatch {
-            if narrowed.narrowing.note(&json!({ "dispatch": patterns.digest() })) {
-                narrowed.dispatch = narrowed.dispatch.narrowed_by(patterns);
-            }
+        if let Some(patterns) = dispatch
+            && narrowed.narrowing.note(&json!({ "dispatch": patterns.digest() }))
+        {
+            narrowed.dispatch = narrowed.dispatch.narrowed_by(patterns);
         }
         if let Some(deepest) = deepest.filter(|deepest| *deepest < self.run_limits().depth) {
             narrowed.narrowing.depth = Some(deepest);

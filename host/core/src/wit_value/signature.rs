@@ -35,6 +35,7 @@ impl Signature {
 
     /// The answer of a call: its result, or the failure that its error stands for. `limit` is how many bytes it may have. An answer that
     /// cannot be written is the outer error. Each value is charged before it is written.
+    #[allow(clippy::needless_pass_by_value, reason = "the caller has no more use for the value")]
     pub fn answer(
         &self,
         value: Option<WitValue>,

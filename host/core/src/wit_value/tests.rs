@@ -8,7 +8,7 @@ use crate::json::{MAX_DEPTH, TreeLimit, canonical_string, parse_strict};
 use crate::schema::InputSchema;
 use crate::work::{Meter, rates};
 
-/// Numbers that look random, and are the same every time (SplitMix64).
+/// Numbers that look random, and are the same every time (`SplitMix64`).
 struct Random(u64);
 
 impl Random {
