@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use clap::ArgMatches;
-use graph_core::diagnostic::shell_quoted;
+use graph_core::diagnostic::shell_path;
 
 use crate::terminal::width::end_of_command;
 
@@ -54,7 +54,7 @@ pub fn name_files(line: &ArgMatches) {
 
 /// A path as a command takes it.
 fn typed(path: &Path) -> String {
-    shell_quoted(&path.display().to_string())
+    shell_path(&path.display().to_string())
 }
 
 /// The option that names a project.

@@ -16,16 +16,21 @@ pub fn shell_quoted(text: &str) -> String {
         || (text.starts_with('~') && !text.starts_with("~/"))
         || text.contains("=~")
         || text.contains(":~");
-    let mut text = visible(text).replace('\n', "\\n").replace('\t', "\\t");
-    // Of the words that messages have, only paths can begin like an option, which a file that is named `--caps=x` would be.
-    if text.starts_with('-') {
-        text.insert_str(0, "./");
-    }
+    let text = visible(text).replace('\n', "\\n").replace('\t', "\\t");
     if !text.is_empty() && !is_expanded && text.chars().all(plain) {
         text
     } else {
         format!("'{}'", text.replace('\'', "'\\''"))
     }
+}
+
+/// A path for a command line, quoted as by [`shell_quoted`]. One that begins with `-` is no option there.
+///
+/// ```
+/// assert_eq!(graph_core::diagnostic::shell_path("--caps=x.yaml"), "./--caps=x.yaml");
+/// ```
+pub fn shell_path(path: &str) -> String {
+    if path.starts_with('-') { shell_quoted(&format!("./{path}")) } else { shell_quoted(path) }
 }
 
 #[cfg(test)]
@@ -43,8 +48,6 @@ mod tests {
             ("a=~/x", "'a=~/x'"),
             ("a=x:~root", "'a=x:~root'"),
             ("::error::x", "'::error::x'"),
-            ("--caps=x.yaml", "./--caps=x.yaml"),
-            ("-a b", "'./-a b'"),
             ("", "''"),
             ("a\nb\tc", r"'a\nb\tc'"),
             ("a\u{202e}\u{e0041}b", r"'a\u{202e}\u{e0041}b'"),

@@ -23,7 +23,7 @@ use super::key::{KeyId, Signature, SigningKey};
 use super::requirement::{Counted, TooFew};
 use super::shown;
 use super::store::{KeyName, KeyRefusal, Moment, TrustStore, TrustedKey};
-use crate::diagnostic::shell_quoted;
+use crate::diagnostic::shell_path;
 use crate::digest::Digest;
 use crate::graph::ItemType;
 use crate::json::canonical_string;
@@ -274,7 +274,7 @@ impl TextRefusal {
 pub fn sign_command(file: &str, options: &str) -> String {
     let says_id = options.contains(" --id ") || file.split(['/', '\\']).any(|part| part == ".ai");
     let id = if says_id { "" } else { " --id ID" };
-    format!("graph-host sign {}{options}{id} --key KEY", shell_quoted(file))
+    format!("graph-host sign {}{options}{id} --key KEY", shell_path(file))
 }
 
 /// A signature line that was read.

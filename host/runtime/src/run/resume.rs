@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use graph_core::capability::Manifest;
-use graph_core::diagnostic::{block, printable, shell_quoted};
+use graph_core::diagnostic::{block, printable, shell_path};
 use graph_core::digest::Digest;
 use graph_core::graph::Graph;
 use graph_core::parameters;
@@ -303,7 +303,7 @@ fn suggest_command(pins: &Pins) -> String {
     let file = match built_in::id_at(&pins.graph_file) {
         Some(id) => id.to_owned(),
         None if of_program => "GRAPH.yaml".to_owned(),
-        None => shell_quoted(&project::shown(&pins.graph_file)),
+        None => shell_path(&project::shown(&pins.graph_file)),
     };
     format!("graph-host caps suggest {file}")
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use graph_core::builder::BuiltGraph;
 use graph_core::capability::Manifest;
-use graph_core::diagnostic::{nearest, one_line, printable, shell_quoted};
+use graph_core::diagnostic::{nearest, one_line, printable, shell_path};
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::graph::{Durability, Graph};
 use graph_core::host_item::HostItem;
@@ -181,11 +181,11 @@ impl RunContext {
 
     /// The command that suggests a manifest for the graph.
     pub fn suggest_command(&self, graph: &str, sources: &Sources) -> String {
-        let mut command = format!("graph-host caps suggest {}", shell_quoted(graph));
+        let mut command = format!("graph-host caps suggest {}", shell_path(graph));
         let named = [("--trust", &sources.trust[..]), ("--items", &sources.items[..])];
         for (option, paths) in named.into_iter().chain([("--project", sources.project.as_slice())]) {
             for path in paths {
-                let _ = write!(command, " {option} {}", shell_quoted(&path.to_string_lossy()));
+                let _ = write!(command, " {option} {}", shell_path(&path.to_string_lossy()));
             }
         }
         if sources.allow_unsigned {

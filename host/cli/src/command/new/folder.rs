@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use graph_core::diagnostic::shell_quoted;
+use graph_core::diagnostic::shell_path;
 use graph_runtime::error::{Error, Result};
 
 /// Checks a name that becomes a folder, an item id's last segment and a crate's name.
@@ -20,7 +20,7 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
 
 /// A path as a command takes it.
 pub(super) fn typed(path: &Path) -> String {
-    shell_quoted(&path.display().to_string())
+    shell_path(&path.display().to_string())
 }
 
 /// Makes the folder with these files, by path inside it. What is there already is never touched.
