@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use graph_host::terminal::width::end_of_command;
 use serde_json::Value;
 
-use crate::hints::{end_of_command, read, text, type_line};
+use crate::hints::{read, text, type_line};
 use crate::place::Place;
 
 const PROGRAM: &str = "graph-host ";

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use graph_core::diagnostic::Problems;
 use graph_core::yaml;
+use graph_host::terminal::width::end_of_command;
 use serde_json::Value;
 
 use crate::place::{Place, Ran, kit};
@@ -41,33 +42,6 @@ pub(crate) fn type_line(place: &Place, line: &str) -> Ran {
     let path = std::env::var("PATH").unwrap_or_default();
     shell.env("PATH", format!("{}:{path}", folder.display()));
     place.ran(&shell.stdin(std::process::Stdio::null()).output().unwrap())
-}
-
-/// Where a command ends that a text begins with: at the closing backtick, or where a sentence continues outside of quotes.
-pub(crate) fn end_of_command(text: &str, is_in_backticks: bool) -> usize {
-    let mut quote = None;
-    let mut is_escaped = false;
-    for (at, c) in text.char_indices() {
-        // A quote in an argument is written as '\''.
-        if std::mem::take(&mut is_escaped) {
-            continue;
-        }
-        match quote {
-            Some(open) if c == open => quote = None,
-            Some(_) => {}
-            None if c == '\\' => is_escaped = true,
-            None if c == '`' || c == '\n' => return at,
-            None if is_in_backticks => {}
-            None if c == '\'' || c == '"' => quote = Some(c),
-            None => {
-                let ends = ["; ", ", ", ". ", ": ", " (", ") ", " or ", " and ", " to ", " with ", "    "];
-                if ends.iter().any(|end| text[at..].starts_with(end)) {
-                    return at;
-                }
-            }
-        }
-    }
-    text.len()
 }
 
 /// The command that is printed behind a text.

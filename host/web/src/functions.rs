@@ -14,9 +14,9 @@ use crate::{Problem, read};
 pub struct Call {
     signature: Signature,
     arguments: Vec<WitValue>,
-    /// What the work for its answer may cost.
+    /// The most fuel that the work for its answer may cost.
     left: u64,
-    /// What was charged for the arguments.
+    /// The fuel that was charged for the arguments.
     work: u64,
 }
 
@@ -221,7 +221,7 @@ mod tests {
 
     use super::*;
 
-    /// What a function that gives back what it is given answers, by the type and the JSON of the value.
+    /// Calls a function that returns its argument, by the type and the JSON of the value.
     fn echoed(ty: &str, given: &str) -> String {
         let types = format!(r#"{{"params": [["v", {ty}]], "result": {ty}}}"#);
         match Call::open(&types, &format!(r#"{{"v": {given}}}"#)) {

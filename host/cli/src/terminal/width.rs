@@ -129,8 +129,9 @@ fn with_joined_commands(line: &str) -> String {
     joined
 }
 
-/// Where a command ends that a text begins with: at the closing backtick, or where a sentence continues outside of quotes.
-pub(crate) fn end_of_command(text: &str, is_in_backticks: bool) -> usize {
+/// Returns the end of the command that a text begins with: at the closing backtick or the end of the line, or where a sentence or another
+/// column continues outside of quotes.
+pub fn end_of_command(text: &str, is_in_backticks: bool) -> usize {
     let mut quote = None;
     let mut is_escaped = false;
     for (at, c) in text.char_indices() {
@@ -143,11 +144,11 @@ pub(crate) fn end_of_command(text: &str, is_in_backticks: bool) -> usize {
             Some(open) if c == open => quote = None,
             Some(_) => {}
             None if c == '\\' => is_escaped = true,
-            None if c == '`' => return at,
+            None if c == '`' || c == '\n' => return at,
             None if is_in_backticks => {}
             None if c == '\'' || c == '"' => quote = Some(c),
             None => {
-                let ends = ["; ", ", ", ". ", ": ", " (", ") ", " or ", " and ", " to ", " with "];
+                let ends = ["; ", ", ", ". ", ": ", " (", ") ", " or ", " and ", " to ", " with ", "    "];
                 if ends.iter().any(|end| rest.starts_with(end)) {
                     return at;
                 }

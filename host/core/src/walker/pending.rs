@@ -122,7 +122,7 @@ impl PendingTask {
         }
     }
 
-    /// Whether its answer is its result, and the form is known that it was given to.
+    /// Reports whether its answer is its result, and the form is known that it was given to.
     pub(super) fn has_answer_to_form(&self) -> bool {
         matches!(self.outcome, Some(PendingOutcome::Done { .. }))
             && self.known.answers.newest_form().is_some()

@@ -84,7 +84,7 @@ impl Resumable {
         typed.take(self.ready.driver.run(), &committed)
     }
 
-    /// Whether an open question is asked again before it is answered, since accepted changes may have made it another one.
+    /// Reports whether an open question is asked again before it is answered, since accepted changes may have made it another one.
     pub fn asks_again(&self) -> bool {
         let run = self.ready.driver.run();
         !self.accepted.is_empty() && self.open.iter().any(|asked| run.is_asked_again(&asked.id))

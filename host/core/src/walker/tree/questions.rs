@@ -124,7 +124,7 @@ impl RunTree {
         self.answered_by_namespace().into_iter().rfind(is_named).map(|(_, question)| question)
     }
 
-    /// Whether an open question is asked again by a resume if accepted changes have made it another one.
+    /// Reports whether an open question is asked again by a resume if accepted changes have made it another one.
     pub fn is_asked_again(&self, id: &str) -> bool {
         let mut found = self.open("").into_iter().filter(|(_, asked)| asked.id == id);
         found.any(|(owner, asked)| {
