@@ -23,7 +23,12 @@
 //! let mut budget = ModelBudget::new(ModelUse { calls: 5, input: 10_000, output: 200, cost: u64::MAX });
 //! let mut call = Call::open(Model::new(rule), Request::new("fast", vec![Message::user("Say hello.")])).unwrap();
 //!
-//! The first try does not reach the provider: the host waits, and tries again.
+//! // The first try does not reach the provider: the host waits, and tries again.
+//! let sent = call.begin(&mut budget, false).unwrap();
+//! assert_eq!(sent.path, "/chat/completions");
+//! let tried = provider.not_exchanged(Obstacle::Unreachable, "no route to the host", None);
+//! let settled = call.settle(&mut budget, tried, Duration::from_secs(60));
+//! assert_eq!(settled, Settled::Again(Duration::from_millis(500)));
 //!
 //! call.begin(&mut budget, false).unwrap();
 //! let body = r#"{"choices": [{"index": 0, "message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}],
