@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use graph_core::builder::{ActionBuilder, Branch, GraphBuilder, NodeBuilder, When};
-use graph_core::graph::Reducer;
+use graph_core::policy::Reducer;
 use serde_json::{Value, json};
 
 use super::built_graphs::{graph, input, is};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use graph_core::builder::{ActionBuilder, Branch, GraphBuilder, NodeBuilder, Retry, When};
 use graph_core::document;
-use graph_core::graph::{OnItemError, Reducer};
+use graph_core::policy::{OnItemError, Reducer};
 use serde_json::{Value, json};
 
 use super::built_agents::{agents_negotiate, graph_writer, look, model_router, research, writer_and_critic};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use graph_core::capability::Manifest;
 use graph_core::diagnostic::Problems;
 use graph_core::document::{load, load_config, load_hooks};
-use graph_core::hook::HookLayer;
+use graph_core::hook_event::HookLayer;
 use graph_core::keys::{self, KeyTable, markdown_table};
 use graph_core::trust::TrustStore;
 use graph_core::yaml::{self, Node, Yaml};

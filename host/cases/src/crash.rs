@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use graph_core::graph::Durability;
 use graph_core::json::canonical_string;
+use graph_core::policy::Durability;
 use graph_core::question::Question;
 use graph_core::record::{InterruptRecord, StopLimit};
 use graph_core::time::Timestamp;

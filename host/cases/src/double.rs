@@ -6,9 +6,10 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use graph_core::diagnostic::{Diagnostic, Problems, codes};
-use graph_core::graph::{Graph, TemplateMode};
+use graph_core::graph::Graph;
 use graph_core::id::without_version;
 use graph_core::node::{Category, Failure, Goto, Outcome};
+use graph_core::policy::TemplateMode;
 use graph_core::template::{Root, Scope, ValueTemplate};
 use graph_core::walker::{TaskReport, TaskSpec};
 use graph_core::work::{Exhausted, Meter};

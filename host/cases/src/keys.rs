@@ -1,11 +1,11 @@
 //! Keys of the document of a case.
 
-use graph_core::graph::Durability;
 use graph_core::keys::Shape::{Any, Either, Integer, List, Map, Table, Template, Text, Words};
 use graph_core::keys::graph::{CATEGORIES, CONFIG};
 use graph_core::keys::hooks::HOOK;
 use graph_core::keys::manifest::RUN_LIMITS;
 use graph_core::keys::{Key, KeyTable, Shape};
+use graph_core::policy::Durability;
 use graph_core::words;
 use graph_runtime::history::events::LINE_KEYS;
 

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use graph_core::condition::Condition;
-use graph_core::graph::{Reducer, TemplateMode};
+use graph_core::policy::{Reducer, TemplateMode};
 use graph_core::template::{Root, Scope, ValueTemplate};
 use graph_core::text_item::Directive;
 use graph_core::work::rates::STEP;

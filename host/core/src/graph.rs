@@ -7,20 +7,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::capability::DispatchPatterns;
 use crate::compat::Dialect;
 use crate::condition::Condition;
 use crate::digest::Digest;
 use crate::hook::Hook;
+use crate::item::{ItemType, NodeCapabilities, Primary};
+use crate::limits::NodeLimits;
 use crate::node::Category;
+use crate::policy::{
+    Durability, OnError, OnItemError, OnMaxSteps, OnNoMatch, OnStalledBarrier, Reducer, TemplateMode,
+};
 use crate::question::FormSources;
 use crate::schema::InputMarks;
 use crate::template::ValueTemplate;
 
-pub use bounds::{ModelLimits, NodeLimits, NodeTemplates};
+pub use bounds::NodeTemplates;
 
 /// The place of a node in [`Graph::nodes`], which is its place in the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -272,27 +275,6 @@ pub struct Action {
     pub params: ValueTemplate,
 }
 
-/// The operation on an item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs)]
-pub enum Primary {
-    Execute,
-    Search,
-    Load,
-    Sign,
-}
-
-/// What kind of item it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs)]
-pub enum ItemType {
-    Tool,
-    Knowledge,
-    Directive,
-}
-
 /// Which nodes follow a node.
 #[derive(Debug)]
 pub enum Next {
@@ -405,15 +387,6 @@ impl CommandGrant {
     }
 }
 
-/// A node's `capabilities`: a further narrowing of the manifest's grants.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NodeCapabilities {
-    /// Dispatch patterns; `None` does not narrow dispatch. A list with a text that is no pattern permits nothing.
-    pub dispatch: Option<DispatchPatterns>,
-    /// The capability kinds (`filesystem`, `clocks`, `random`, …) that stay; `None` does not narrow them.
-    pub interfaces: Option<Vec<String>>,
-}
-
 /// A channel that the graph declares under `channels`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Channel {
@@ -423,150 +396,4 @@ pub struct Channel {
     pub reducer: Reducer,
     /// The value before any write; `None` is the reducer's own.
     pub default: Option<Value>,
-}
-
-/// How the writes of one superstep fold into a channel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reducer {
-    /// The one write of the superstep; two are a conflict.
-    LastValue,
-    /// A list is concatenated, anything else is pushed.
-    Append,
-    /// As append, without values that are there already.
-    Union,
-    /// Keeps the smallest of the present value and all written ones.
-    Min,
-    /// Keeps the largest of the present value and all written ones.
-    Max,
-    /// Adds all written numbers to the current one.
-    Sum,
-    /// Objects, merged shallowly.
-    Merge,
-    /// As append; an element with the `id` of one that is there takes its place.
-    Messages,
-    /// The writes of this superstep only, as a list.
-    Topic,
-    /// Visible in the next superstep only.
-    Ephemeral,
-    /// Never persisted: gone after a resume.
-    Untracked,
-}
-
-impl Reducer {
-    /// Whether it combines several writes into one value. Other reducers accept one write in a superstep.
-    pub const fn folds(self) -> bool {
-        !matches!(self, Self::LastValue | Self::Ephemeral | Self::Untracked)
-    }
-}
-
-/// The values of `on_max_steps`: how a run ends that reaches `max_steps`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnMaxSteps {
-    /// The run ends with status `limit`.
-    #[default]
-    Fail,
-    /// The run completes with its present state.
-    ReturnLast,
-    /// The run completes, and says that the limit was reached.
-    ReturnWithFlag,
-}
-
-/// The values of `on_error`: whether an unhandled failure of a node fails the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnError {
-    /// The run fails.
-    #[default]
-    Fail,
-    /// The node's assign is skipped and its edges see the failure as `result`.
-    Continue,
-}
-
-/// The values of `on_no_match`: whether a branch ends or fails if none of its edges matches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnNoMatch {
-    /// The branch ends without a failure.
-    #[default]
-    End,
-    /// The run fails and the superstep does not commit.
-    Fail,
-}
-
-/// The values of `on_stalled_barrier`: what happens to barriers that wait for nodes that will never run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnStalledBarrier {
-    /// The run ends as it would have, with a warning.
-    #[default]
-    Warn,
-    /// The run fails.
-    Fail,
-    /// The barrier opens with the nodes that have arrived.
-    Release,
-}
-
-/// The values of `on_item_error` of a `foreach`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnItemError {
-    /// The item's failure is the node's failure.
-    #[default]
-    Fail,
-    /// The item's result is `null`.
-    KeepNull,
-    /// The item's result is `{_error: {category, error}}`.
-    KeepError,
-    /// The item has no result.
-    Skip,
-}
-
-/// The values of `durability`: when boundaries are stored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Durability {
-    /// A boundary is durable before the next superstep starts.
-    #[default]
-    Sync,
-    /// A boundary is written while the next superstep runs.
-    Async,
-    /// Only the end, and every suspension, is written.
-    Exit,
-}
-
-/// The values of `templates`: whether a missing path is null or an error.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TemplateMode {
-    /// A missing path is `null` and a warning.
-    #[default]
-    Lenient,
-    /// A missing path is an `invalid-input` failure of the node.
-    Strict,
-}
-
-/// Gives a choice of documents its names: the one table that readers, builders and records share.
-macro_rules! named {
-    ($($type:ident { $($variant:ident => $name:literal),+ $(,)? })+) => {$(
-        impl $type {
-            /// The names in documents, with the variants.
-            pub const CHOICES: &'static [(&'static str, Self)] = &[$(($name, Self::$variant)),+];
-
-            /// The name in documents and records.
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $name,)+
-                }
-            }
-        }
-    )+};
-}
-
-named! {
-    Primary { Execute => "execute", Search => "search", Load => "load", Sign => "sign" }
-    ItemType { Tool => "tool", Knowledge => "knowledge", Directive => "directive" }
-    Reducer { LastValue => "last_value", Append => "append", Union => "union", Min => "min", Max => "max", Sum => "sum", Merge => "merge", Messages => "messages", Topic => "topic", Ephemeral => "ephemeral", Untracked => "untracked" }
-    OnMaxSteps { Fail => "fail", ReturnLast => "return_last", ReturnWithFlag => "return_with_flag" }
-    OnError { Fail => "fail", Continue => "continue" }
-    OnNoMatch { End => "end", Fail => "fail" }
-    OnStalledBarrier { Warn => "warn", Fail => "fail", Release => "release" }
-    OnItemError { Fail => "fail", KeepNull => "keep_null", KeepError => "keep_error", Skip => "skip" }
-    Durability { Sync => "sync", Async => "async", Exit => "exit" }
-    TemplateMode { Lenient => "lenient", Strict => "strict" }
 }

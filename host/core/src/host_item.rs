@@ -6,7 +6,8 @@
 use serde_json::{Value, json};
 
 use crate::compat::rye;
-use crate::graph::{Action, Graph, ItemType, Primary};
+use crate::graph::{Action, Graph};
+use crate::item::{ItemType, Primary};
 
 /// An item that the walker performs, whatever other item has its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

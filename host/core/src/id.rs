@@ -8,7 +8,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::diagnostic::{is_invisible, is_part_of_writing};
-use crate::graph::{ItemType, Primary};
+use crate::item::{ItemType, Primary};
 
 /// The most characters that a node name, run id, state key or segment of an item id may have.
 pub const MAX_NAME: usize = 128;

@@ -2,6 +2,7 @@
 
 mod figure;
 mod model;
+mod node;
 
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 pub use figure::LARGEST_FIGURE;
 pub use model::{ModelFigure, ModelUse, read_cost, written_cost};
 pub(crate) use model::{cost_of, smaller_floor};
+pub use node::{ModelLimits, NodeLimits};
 
 /// The limits of one task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

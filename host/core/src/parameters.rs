@@ -349,7 +349,7 @@ mod tests {
     use super::*;
     use crate::capability::DispatchPatterns;
     use crate::document::load;
-    use crate::graph::{ItemType, Primary};
+    use crate::item::{ItemType, Primary};
 
     fn graph(schema: &str) -> Graph {
         let text = format!(

@@ -7,10 +7,10 @@ use std::sync::mpsc as blocking;
 use std::thread::JoinHandle;
 
 use graph_core::digest::Digest;
-use graph_core::graph::Durability;
-use graph_core::hook::HookEvent;
+use graph_core::hook_event::HookEvent;
 use graph_core::json;
 use graph_core::limits::{LARGEST_FIGURE, ModelUse};
+use graph_core::policy::Durability;
 use graph_core::record::{AttemptJournal, JournalEntry, Record, RecordKind, Source, Status, UnsignedRecord};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use graph_core::graph::Durability;
 use graph_core::json;
+use graph_core::policy::Durability;
 use graph_core::record::{ErrorCode, Record, Status};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;

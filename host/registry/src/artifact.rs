@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use graph_core::diagnostic::{Diagnostics, Problems};
 use graph_core::digest::Digest;
 use graph_core::document;
-use graph_core::graph::ItemType;
+use graph_core::item::ItemType;
 use graph_core::json::canonical_string;
 use graph_core::node::{FUNCTIONS, WORLD};
 use graph_core::text_item::{TextFormat, read_text_item};

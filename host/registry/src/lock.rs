@@ -17,8 +17,8 @@ use std::fmt::Write as _;
 
 use graph_core::diagnostic::{Diagnostic, Diagnostics, Problems, codes};
 use graph_core::digest::Digest;
-use graph_core::graph::ItemType;
 use graph_core::id::ItemId;
+use graph_core::item::ItemType;
 use graph_core::keys::{Key, KeyTable, Shape};
 use graph_core::trust::KeyId;
 use graph_core::yaml::{self, Fields, Node};

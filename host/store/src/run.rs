@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use graph_core::digest::Digest;
-use graph_core::graph::Durability;
 use graph_core::limits::ModelUse;
+use graph_core::policy::Durability;
 use graph_core::record::Status;
 use graph_core::time::Timestamp;
 use graph_core::trust::KeyId;

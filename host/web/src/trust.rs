@@ -6,7 +6,8 @@ use std::sync::Arc;
 use graph_core::capability::{
     EffectiveGrant, GrantRequest, InterfaceName, Manifest, Refusal, effective_grant,
 };
-use graph_core::graph::{NodeCapabilities, NodeLimits};
+use graph_core::item::NodeCapabilities;
+use graph_core::limits::NodeLimits;
 use graph_core::time::Timestamp;
 use graph_core::trust::{
     Moment, Standing, TextKind, TextStanding, TrustStore, VerifiedComponent, VerifyError,

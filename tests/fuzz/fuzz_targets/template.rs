@@ -2,8 +2,8 @@
 //! looked at again: data with templates in it comes out as it went in.
 #![no_main]
 
-use graph_core::graph::TemplateMode;
 use graph_core::json::{TreeLimit, parse_strict};
+use graph_core::policy::TemplateMode;
 use graph_core::template::{Root, Scope, ValueTemplate};
 use graph_core::work::{Meter, size};
 use libfuzzer_sys::fuzz_target;

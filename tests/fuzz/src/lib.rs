@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use graph_core::capability::{DispatchPatterns, Manifest};
 use graph_core::digest::Digest;
-use graph_core::graph::{Durability, Graph};
+use graph_core::graph::Graph;
 use graph_core::limits::RunLimits;
 use graph_core::node::{Category, Failure, Goto, Outcome};
+use graph_core::policy::Durability;
 use graph_core::record::{CacheEntry, Record};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;

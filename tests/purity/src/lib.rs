@@ -9,8 +9,11 @@ use std::sync::Arc;
 use graph_core::capability::{
     DispatchUse, GrantRequest, InterfaceName, ItemNeeds, Manifest, effective_grant, suggest,
 };
-use graph_core::graph::{Graph, ItemType, NodeLimits, Primary, TemplateMode};
+use graph_core::graph::Graph;
+use graph_core::item::{ItemType, Primary};
+use graph_core::limits::NodeLimits;
 use graph_core::node::Outcome;
+use graph_core::policy::TemplateMode;
 use graph_core::schema::InputSchema;
 use graph_core::template::{Root, Scope, ValueTemplate};
 use graph_core::time::Timestamp;

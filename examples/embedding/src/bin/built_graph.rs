@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use graph_core::builder::{Branch, GraphBuilder, NodeBuilder, When};
-use graph_core::graph::Reducer;
 use graph_core::node::Outcome;
+use graph_core::policy::Reducer;
 use graph_runtime::executor::functions::Functions;
 use graph_runtime::project::{Project, user_home::Home};
 use graph_runtime::{Options, Runtime};

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::Parser;
-use graph_core::graph::Durability;
+use graph_core::policy::Durability;
 use graph_core::record::Status;
 use graph_core::walker::Event;
 use graph_host::context::{Context, current_project};

@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::{Arg, Command};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _};
 use graph_core::diagnostic::{codes, shell_quoted};
-use graph_core::graph::ItemType;
+use graph_core::item::ItemType;
 use graph_host::context::current_project;
 use graph_host::terminal::width::one_line;
 use graph_runtime::error::Result;

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use graph_core::capability::capability_name;
 use graph_core::diagnostic::{block, printable};
 use graph_core::digest::Digest;
-use graph_core::graph::{ItemType, Primary};
 use graph_core::host_item::HostItem;
+use graph_core::item::{ItemType, Primary};
 use graph_core::node::FUNCTIONS;
 use graph_core::text_item::{Directive, read_text_item};
 use graph_core::trust::{

@@ -3,7 +3,7 @@
 use graph_core::capability::EffectiveGrant;
 use graph_core::compat::Dialect;
 use graph_core::diagnostic::printable;
-use graph_core::graph::Durability;
+use graph_core::policy::Durability;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, Output, styled};

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use graph_core::diagnostic::printable;
-use graph_core::graph::Durability;
+use graph_core::policy::Durability;
 use graph_core::walker::Event;
 use graph_host::background::{self, BackgroundOptions, Detached};
 use graph_host::context::Context;

@@ -8,10 +8,11 @@ use graph_core::capability::{
     Suggestion, is_model_name, suggest,
 };
 use graph_core::diagnostic::printable;
-use graph_core::graph::{Action as Dispatch, Graph, ItemType, Primary};
+use graph_core::graph::{Action as Dispatch, Graph};
 use graph_core::hook::{Hook, HookAction, is_control_item};
 use graph_core::host_item::HostItem;
 use graph_core::id::{function_of, without_version};
+use graph_core::item::{ItemType, Primary};
 use graph_core::schema::texts_of_format;
 use graph_core::walker::Graphs;
 use graph_core::work::{Meter, rates};

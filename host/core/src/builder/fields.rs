@@ -5,8 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::diagnostic::Span;
-use crate::graph::ModelLimits;
-use crate::limits::ModelFigure;
+use crate::limits::{ModelFigure, ModelLimits};
 use crate::yaml::{Entry, Key, Mapping, Node, Yaml};
 
 /// The keys of a mapping. A key that is set again keeps its place.

@@ -13,10 +13,10 @@ use super::node_builder::{NodeBuilder, Retry};
 use super::when::When;
 use crate::diagnostic::{Diagnostics, excerpt, nearest};
 use crate::document;
-use crate::graph::{
-    Durability, Graph, NodeLimits, OnError, OnMaxSteps, OnNoMatch, OnStalledBarrier, Reducer, TemplateMode,
-};
+use crate::graph::Graph;
 use crate::id::ItemId;
+use crate::limits::NodeLimits;
+use crate::policy::{Durability, OnError, OnMaxSteps, OnNoMatch, OnStalledBarrier, Reducer, TemplateMode};
 use crate::topology::Topology;
 use crate::yaml::{self, Node, Yaml};
 
@@ -87,7 +87,7 @@ impl Branch {
 ///
 /// ```
 /// use graph_core::builder::{Branch, GraphBuilder, NodeBuilder, When};
-/// use graph_core::graph::Reducer;
+/// use graph_core::policy::Reducer;
 /// use serde_json::json;
 ///
 /// let mut builder = GraphBuilder::new("acme/triage");

@@ -3,7 +3,7 @@
 use super::fields::Fields;
 use super::node_builder::ActionBuilder;
 use super::when::When;
-use crate::hook::{Control, HookEvent};
+use crate::hook_event::{Control, HookEvent};
 use crate::yaml::Node;
 
 /// A hook of a graph that is built.

@@ -5,9 +5,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::fields::{Fields, duration, list, model_limits, names, text};
-use crate::graph::{ItemType, ModelLimits, OnItemError, Primary};
-use crate::limits::ModelFigure;
+use crate::item::{ItemType, Primary};
+use crate::limits::{ModelFigure, ModelLimits};
 use crate::node::Category;
+use crate::policy::OnItemError;
 use crate::yaml::Node;
 
 /// The item that a node or a hook dispatches, and its params. Values may contain templates, `${state.rows}`.

@@ -6,13 +6,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{ActionBuilder, Branch, BuildError, GraphBuilder, HookBuilder, NodeBuilder, Retry, When};
-use crate::graph::{
-    Durability, ItemType, ModelLimits, Next, NodeKind, NodeLimits, OnError, OnItemError, OnMaxSteps,
-    OnNoMatch, OnStalledBarrier, Primary, Reducer, TemplateMode,
-};
-use crate::hook::{Control, ControlAction, HookEvent};
-use crate::limits::ModelFigure;
+use crate::graph::{Next, NodeKind};
+use crate::hook_event::{Control, ControlAction, HookEvent};
+use crate::item::{ItemType, Primary};
+use crate::limits::{ModelFigure, ModelLimits, NodeLimits};
 use crate::node::Category;
+use crate::policy::{
+    Durability, OnError, OnItemError, OnMaxSteps, OnNoMatch, OnStalledBarrier, Reducer, TemplateMode,
+};
 
 fn settings(builder: &mut GraphBuilder) {
     builder

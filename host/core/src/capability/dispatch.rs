@@ -8,8 +8,8 @@ use serde_json::json;
 
 use crate::diagnostic::{excerpt, nearest};
 use crate::digest::Digest;
-use crate::graph::{ItemType, Primary};
 use crate::id::{ItemId, function_of, is_function, path_of, without_function, without_version};
+use crate::item::{ItemType, Primary};
 use crate::json;
 
 /// The longest pattern, in bytes.

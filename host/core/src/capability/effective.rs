@@ -11,9 +11,9 @@ use super::manifest::Manifest;
 use super::model::ModelRule;
 use super::reach::{KnowledgeRule, SecretRule};
 use super::{Ceiling, path};
-use crate::graph::{NodeCapabilities, NodeLimits};
 use crate::id::without_version;
-use crate::limits::TaskLimits;
+use crate::item::NodeCapabilities;
+use crate::limits::{NodeLimits, TaskLimits};
 
 /// The inputs of a grant. Only what is in all of them is granted.
 #[derive(Clone, Copy, Debug)]

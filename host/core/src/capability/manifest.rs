@@ -14,8 +14,8 @@ use super::item::ItemPattern;
 use super::model::ModelRule;
 use super::reach::{KnowledgeRule, SecretRule};
 use crate::digest::{Digest, DomainHasher};
-use crate::graph::NodeCapabilities;
 use crate::id::without_version;
+use crate::item::NodeCapabilities;
 use crate::json;
 use crate::limits::{RunLimits, TaskLimits};
 

@@ -5,7 +5,7 @@ use super::dispatch::{DispatchPatterns, capability_name};
 use super::manifest::Manifest;
 use crate::diagnostic::printable;
 use crate::digest::{Digest, DomainHasher};
-use crate::graph::{ItemType, NodeCapabilities, Primary};
+use crate::item::{ItemType, NodeCapabilities, Primary};
 use crate::node::{Category, Failure};
 
 /// Whether a component may call an item: the manifest has to permit it, the node's own `capabilities`, and what its templates have

@@ -9,8 +9,8 @@ use super::grant::{Access, CapabilityKind};
 use super::interface::{InterfaceName, Provision};
 use super::model::is_model_name;
 use crate::diagnostic::{excerpt_up_to, printable};
-use crate::graph::{ItemType, Primary};
 use crate::id::{ItemId, without_version};
+use crate::item::{ItemType, Primary};
 use crate::json::canonical_string;
 use crate::node::WantedInterface;
 

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use super::scope::{IN_ACTION, Reader};
-use crate::capability::DispatchPatterns;
-use crate::capability::read_money;
+use crate::capability::{DispatchPatterns, read_money};
 use crate::diagnostic::Problems;
-use crate::graph::{ModelLimits, NodeCapabilities, NodeLimits, NodeTemplates};
+use crate::graph::NodeTemplates;
+use crate::item::NodeCapabilities;
 use crate::keys;
-use crate::limits::ModelFigure;
+use crate::limits::{ModelFigure, ModelLimits, NodeLimits};
 use crate::template::ValueTemplate;
 use crate::yaml::{Fields, Node, Yaml};
 

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::scope::{IN_ACTION, Reader};
 use crate::diagnostic::{Diagnostic, codes};
-use crate::graph::{Action, CachePolicy, ItemType, Primary};
+use crate::graph::{Action, CachePolicy};
+use crate::item::{ItemType, Primary};
 use crate::keys;
 use crate::yaml::{Entry, Fields, Yaml};
 

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use crate::diagnostic::{Diagnostic, Problems, codes};
-use crate::graph::{Foreach, Graph, Node, NodeKind, Reducer, WriteMode};
+use crate::graph::{Foreach, Graph, Node, NodeKind, WriteMode};
+use crate::policy::Reducer;
 use crate::structure::reachable;
 use crate::yaml::Entry;
 

@@ -12,16 +12,13 @@ use super::{bounds, check, hooks, node, revisit};
 use crate::compat::Dialect;
 use crate::diagnostic::{Diagnostic, Problems, codes};
 use crate::digest::Digest;
-use crate::graph::{
-    Channel, Durability, Graph, GraphNames, NodeIndex, OnError, OnMaxSteps, OnNoMatch, OnStalledBarrier,
-    Reducer, StartTarget, TemplateMode,
-};
-use crate::hook::HookLayer;
-use crate::id;
-use crate::keys;
+use crate::graph::{Channel, Graph, GraphNames, NodeIndex, StartTarget};
+use crate::hook_event::HookLayer;
+use crate::policy::{Durability, OnError, OnMaxSteps, OnNoMatch, OnStalledBarrier, Reducer, TemplateMode};
 use crate::schema::InputMarks;
 use crate::work::CompileBudget;
 use crate::yaml::{Entry, Fields, Mapping, Node, Yaml};
+use crate::{id, keys};
 
 /// How many supersteps a run may have with its child runs, where neither the document nor its `max_steps` asks for more.
 const LEAST_TOTAL_STEPS: u64 = 1_000;

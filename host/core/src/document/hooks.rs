@@ -9,12 +9,12 @@ use super::node;
 use super::scope::Reader;
 use crate::condition::Condition;
 use crate::diagnostic::{Diagnostic, Diagnostics, Problems, codes, excerpt, nearest};
-use crate::hook::{Control, ControlAction, Hook, HookAction, HookEvent, HookLayer, is_control_item};
-use crate::id;
-use crate::keys;
+use crate::hook::{Hook, HookAction, is_control_item};
+use crate::hook_event::{Control, ControlAction, HookEvent, HookLayer};
 use crate::node::Category;
 use crate::work::CompileBudget;
 use crate::yaml::{self, Fields, Node, Yaml};
+use crate::{id, keys};
 
 /// Events of conversations: known, and without a meaning in graphs.
 const ELSEWHERE: [&str; 4] =

@@ -10,13 +10,13 @@ use super::config;
 use crate::compat::{Dialect, rye};
 use crate::diagnostic::{Diagnostic, Diagnostics, Problems, Span, codes, excerpt};
 use crate::digest::Digest;
-use crate::graph::{Graph, NodeKind, OnItemError};
+use crate::graph::{Graph, NodeKind};
 use crate::json::digest;
-use crate::keys;
-use crate::parameters;
+use crate::policy::OnItemError;
 use crate::schema::InputMarks;
 use crate::work::CompileBudget;
 use crate::yaml::{self, Fields, Node, Yaml};
+use crate::{keys, parameters};
 
 /// The key that selects the dialect.
 const EXECUTOR: &str = "executor_id";

@@ -8,13 +8,15 @@ use super::scope::{IN_ACTION, IN_ASSIGN, IN_EDGE, Reader};
 use super::{ask, cache, revisit};
 use crate::diagnostic::{Diagnostic, codes, excerpt, nearest};
 use crate::graph::{
-    Action, Assignment, CommandGrant, Edge, Foreach, ItemType, Next, Node as GraphNode, NodeKind,
-    NodeTemplates, OnItemError, Primary, RetryPolicy, StaticInterrupt, WriteMode,
+    Action, Assignment, CommandGrant, Edge, Foreach, Next, Node as GraphNode, NodeKind, NodeTemplates,
+    RetryPolicy, StaticInterrupt, WriteMode,
 };
 use crate::id::{self, ItemId};
+use crate::item::{ItemType, Primary};
 use crate::json::{self, TreeLimit};
 use crate::keys;
 use crate::node::Category;
+use crate::policy::OnItemError;
 use crate::template::ValueTemplate;
 use crate::yaml::{Entry, Fields, Node, Yaml};
 

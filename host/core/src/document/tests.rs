@@ -10,8 +10,10 @@ use serde_json::json;
 use super::*;
 use crate::compat::Dialect;
 use crate::diagnostic::{Diagnostics, Problems, Severity};
-use crate::graph::{Durability, Graph, Next, NodeKind, OnError, Primary, Reducer, WriteMode};
+use crate::graph::{Graph, Next, NodeKind, WriteMode};
+use crate::item::Primary;
 use crate::node::Category;
+use crate::policy::{Durability, OnError, Reducer};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_owned()

@@ -5,9 +5,9 @@ use super::shape::Shape::{
     Template, TemplateText, Text, Words,
 };
 use super::table::{Key, KeyTable};
-use crate::graph::{
-    Durability, ItemType, OnError, OnItemError, OnMaxSteps, OnNoMatch, OnStalledBarrier, Primary, Reducer,
-    TemplateMode,
+use crate::item::{ItemType, Primary};
+use crate::policy::{
+    Durability, OnError, OnItemError, OnMaxSteps, OnNoMatch, OnStalledBarrier, Reducer, TemplateMode,
 };
 use crate::words;
 

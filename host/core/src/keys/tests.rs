@@ -10,7 +10,7 @@ use crate::capability::Manifest;
 use crate::diagnostic::{Diagnostics, Problems, codes};
 use crate::document::{load, load_hooks, load_snapshot};
 use crate::graph::Graph;
-use crate::hook::HookLayer;
+use crate::hook_event::HookLayer;
 use crate::limits::{RunLimits, TaskLimits};
 use crate::node::Category;
 use crate::schema::InputSchema;
@@ -81,7 +81,7 @@ fn tables_and_loaders_agree() {
         let directive = |text: &str| {
             let inputs = if in_list { format!("[{text}]") } else { format!("{{\"n\": {text}}}") };
             let text = format!("---\ninputs: {inputs}\n---\ntext\n");
-            read_text_item(crate::graph::ItemType::Directive, TextFormat::Markdown, "d", &text).err()
+            read_text_item(crate::item::ItemType::Directive, TextFormat::Markdown, "d", &text).err()
         };
         assert_eq!(unknown_keys(table, directive), none);
     }
@@ -97,7 +97,10 @@ fn names_in_tables_are_those_of_the_types() {
         trust::KINDS,
         crate::capability::CapabilityKind::ALL.map(crate::capability::CapabilityKind::as_str)
     );
-    assert_eq!(hooks::EVENTS[..6], crate::hook::HookEvent::ALL.map(crate::hook::HookEvent::as_str));
+    assert_eq!(
+        hooks::EVENTS[..6],
+        crate::hook_event::HookEvent::ALL.map(crate::hook_event::HookEvent::as_str)
+    );
 }
 
 /// The defaults of a table of numbers, durations and sizes, as a manifest would read them.

@@ -9,7 +9,8 @@ use super::reach::reachable;
 use crate::capability::{Manifest, capability_name};
 use crate::diagnostic::{codes, nearest, printable};
 use crate::document::Loaded;
-use crate::graph::{Graph, Next, Node, NodeIndex, NodeKind, Reducer};
+use crate::graph::{Graph, Next, Node, NodeIndex, NodeKind};
+use crate::policy::Reducer;
 
 /// Something in a graph that its author may want to look at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

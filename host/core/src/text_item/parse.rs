@@ -8,7 +8,7 @@ use super::directive::{self, Directive};
 use super::search::Searched;
 use super::xml;
 use crate::diagnostic::{Diagnostic, Diagnostics, Problems, Span, codes, excerpt};
-use crate::graph::ItemType;
+use crate::item::ItemType;
 use crate::trust::signature_line;
 use crate::yaml::{self, Node};
 

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::graph::ItemType;
+use crate::item::ItemType;
 use crate::schema::InputSchema;
 use crate::trust::{CommentMark, SigningKey, TextKind, sign_text};
 use crate::work::rates::STEP;

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::InputKind;
 use crate::capability::DispatchPattern;
 use crate::diagnostic::{excerpt, nearest};
-use crate::hook::HookEvent;
+use crate::hook_event::HookEvent;
 use crate::json::TreeLimit;
 
 /// The sections that are read.

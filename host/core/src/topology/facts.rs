@@ -7,11 +7,9 @@ use serde_json::Value;
 
 use super::shape::name_of;
 use crate::diagnostic::visible;
-use crate::graph::{
-    CachePolicy, Channel, CommandGrant, Graph, ModelLimits, Node, NodeLimits, NodeTemplates, RetryPolicy,
-};
+use crate::graph::{CachePolicy, Channel, CommandGrant, Graph, Node, NodeTemplates, RetryPolicy};
 use crate::id::END;
-use crate::limits::written_cost;
+use crate::limits::{ModelLimits, NodeLimits, written_cost};
 use crate::structure::Finding;
 use crate::template::ValueTemplate;
 

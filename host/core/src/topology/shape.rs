@@ -8,7 +8,8 @@ use super::facts::{
 };
 use crate::diagnostic::visible;
 use crate::format;
-use crate::graph::{Graph, Next, Node, NodeIndex, NodeKind, OnNoMatch};
+use crate::graph::{Graph, Next, Node, NodeIndex, NodeKind};
+use crate::policy::OnNoMatch;
 
 /// How many characters of an edge's label are kept.
 const LONGEST_LABEL: usize = 400;

@@ -25,7 +25,7 @@ use super::shown;
 use super::store::{KeyName, KeyRefusal, Moment, TrustStore, TrustedKey};
 use crate::diagnostic::shell_path;
 use crate::digest::Digest;
-use crate::graph::ItemType;
+use crate::item::ItemType;
 use crate::json::canonical_string;
 use crate::time::Timestamp;
 

@@ -9,8 +9,10 @@ use serde_json::Value;
 
 use super::Walker;
 use crate::capability::{IdSource, ItemRules, Manifest, Verdict, check_rules};
-use crate::graph::{Action, Graph, ItemType, Node, Primary};
-use crate::hook::{Hook, HookLayer};
+use crate::graph::{Action, Graph, Node};
+use crate::hook::Hook;
+use crate::hook_event::HookLayer;
+use crate::item::{ItemType, Primary};
 use crate::node::Failure;
 use crate::schema::InputMarks;
 use crate::work::{Exhausted, Meter, size};

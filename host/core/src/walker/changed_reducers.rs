@@ -7,8 +7,8 @@ use super::reduce::{holds, kind, overwritten};
 use super::resume::refused;
 use super::setup::HandleError;
 use crate::diagnostic::{excerpt_up_to, shell_quoted};
-use crate::graph::Reducer;
 use crate::json::{self, TreeLimit};
+use crate::policy::Reducer;
 use crate::record::ErrorCode;
 
 /// The longest value that a refusal shows.

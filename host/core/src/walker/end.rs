@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::Walker;
 use super::commit::Returned;
-use crate::graph::OnMaxSteps;
+use crate::policy::OnMaxSteps;
 use crate::record::{Canonical, End, EndedBy, Status};
 use crate::template::{Fields, Root, Scope, TemplateError};
 use crate::work::{Exhausted, Meter};

@@ -12,7 +12,8 @@ use super::hooks::HookSpec;
 use super::setup::Restored;
 use crate::capability::{DispatchPatterns, Manifest};
 use crate::digest::Digest;
-use crate::graph::{Graph, ItemType, NodeIndex, Primary};
+use crate::graph::{Graph, NodeIndex};
+use crate::item::{ItemType, Primary};
 use crate::limits::{HostUse, ModelUse, TaskLimits};
 use crate::node::{Activation, Failure, Outcome};
 use crate::record::{

@@ -11,7 +11,7 @@ use super::task::{Task, TaskState};
 use super::writes::item_result;
 use crate::compat::rye;
 use crate::graph::{Node, RetryPolicy};
-use crate::hook::HookEvent;
+use crate::hook_event::HookEvent;
 use crate::node::Failure;
 use crate::record::{InterruptRecord, PlannedHook, Status};
 use crate::template::{Root, Scope};

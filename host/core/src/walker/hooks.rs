@@ -14,10 +14,10 @@ use super::event::{Effect, Notice, PersistId, TaskReport, TaskSpec};
 use super::hook_verdict::{PendingStop, Verdict};
 use super::machine::illegal;
 use super::setup::HandleError;
-use crate::graph::Durability;
-use crate::hook::{Control, HookEvent};
+use crate::hook_event::{Control, HookEvent};
 use crate::limits::{HostUse, ModelUse};
 use crate::node::{Category, Failure, Outcome};
+use crate::policy::Durability;
 use crate::record::{Canonical, HookRecord, HookSummary, JournalEntry, PlannedAction, PlannedHook, Record};
 use crate::time::Timestamp;
 
@@ -458,7 +458,7 @@ impl Walker {
                 return Err(Failure::new(Category::Permanent, message));
             }
         };
-        let control = if planned.layer == crate::hook::HookLayer::Infra.number() {
+        let control = if planned.layer == crate::hook_event::HookLayer::Infra.number() {
             None
         } else {
             Control::read(&value).map_err(|reason| Failure::new(Category::InvalidInput, reason))?

@@ -16,7 +16,7 @@ use super::stop_state::Phase;
 use super::superstep::{Activated, Superstep, task_id};
 use super::task::{Dispatch, Task, TaskState};
 use crate::graph::{Foreach, Node, NodeIndex, NodeKind};
-use crate::hook::HookEvent;
+use crate::hook_event::HookEvent;
 use crate::json::MeteredJsonError;
 use crate::limits::Budget;
 use crate::node::{Category, Failure};

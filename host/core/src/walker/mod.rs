@@ -15,7 +15,7 @@
 //! use graph_core::capability::{DispatchPatterns, Manifest};
 //! use graph_core::digest::Digest;
 //! use graph_core::document;
-//! use graph_core::graph::Durability;
+//! use graph_core::policy::Durability;
 //! use graph_core::node::Outcome;
 //! use graph_core::record::Status;
 //! use graph_core::time::Timestamp;

@@ -12,8 +12,9 @@ use super::tallies::Counted;
 use super::task::{Task, TaskState};
 use crate::digest::Digest;
 use crate::format;
-use crate::graph::{Durability, NodeIndex};
+use crate::graph::NodeIndex;
 use crate::limits::ModelUse;
+use crate::policy::Durability;
 use crate::record::{
     AnswersRecord, Canonical, ChannelStamp, Checkpoint, CheckpointPlace, Delta, EncodeError, ErrorCode,
     FiredEdge, PendingOutcome, Record, Reserved, RunError, Source, Status, StatusRecord, TaskRecord,

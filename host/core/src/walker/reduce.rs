@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Number, Value};
 
-use crate::graph::{NodeIndex, Reducer, WriteMode};
+use crate::graph::{NodeIndex, WriteMode};
 use crate::json;
+use crate::policy::Reducer;
 use crate::work::rates::{BYTE, LOOKUP, VALUE};
 use crate::work::{Exhausted, Meter, size};
 

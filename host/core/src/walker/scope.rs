@@ -6,8 +6,9 @@ use super::Walker;
 use super::budget::Trouble;
 use super::revisit::feedback;
 use super::superstep::Activated;
-use crate::graph::{Node, NodeIndex, TemplateMode};
+use crate::graph::{Node, NodeIndex};
 use crate::node::{Category, Failure};
+use crate::policy::TemplateMode;
 use crate::template::{Root, Scope, TemplateError};
 use crate::work::{Exhausted, Meter, rates, size};
 

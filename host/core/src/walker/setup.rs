@@ -7,10 +7,11 @@ use serde_json::{Map, Value};
 
 use crate::capability::Manifest;
 use crate::digest::{Digest, DomainHasher};
-use crate::graph::{Durability, Graph};
+use crate::graph::Graph;
 use crate::hook::Hook;
 use crate::json;
 use crate::limits::HostUse;
+use crate::policy::Durability;
 use crate::record::{
     Accepted, AnswersRecord, ChannelValue, Checkpoint, CheckpointPlace, EndedBy, ErrorCode, HookRecord,
     InterruptRecord, ResultDigest, RunError, Status, StatusRecord, TaskRecord,

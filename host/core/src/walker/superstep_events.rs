@@ -8,8 +8,9 @@ use std::time::Duration;
 use super::event::{CustomEvent, Timing};
 use super::reduce::Write;
 use super::superstep::Superstep;
-use crate::graph::{Graph, Reducer};
+use crate::graph::Graph;
 use crate::node::Failure;
+use crate::policy::Reducer;
 use crate::record::{AttemptJournal, Canonical, JournalEntry, TaskEvent, Wrote};
 use crate::time::Timestamp;
 

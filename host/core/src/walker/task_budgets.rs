@@ -6,7 +6,8 @@ use super::Walker;
 use super::budget::WORK_OF_ATTEMPT;
 use super::superstep::Superstep;
 use super::task::{Dispatch, Task, TaskState};
-use crate::hook::{Control, ControlAction, HookAction, HookEvent, MAX_RETRIES, is_control_item};
+use crate::hook::{HookAction, MAX_RETRIES, is_control_item};
+use crate::hook_event::{Control, ControlAction, HookEvent};
 use crate::limits::{HostUse, ModelUse, RunLimits, TaskLimits, smaller_floor};
 use crate::work::rates::STEP;
 

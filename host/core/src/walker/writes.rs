@@ -13,13 +13,12 @@ use super::superstep::Superstep;
 use super::superstep_events::{Updates, updates};
 use super::task::{Task, TaskState};
 use crate::compat::rye;
-use crate::graph::{
-    CommandGrant, Foreach, Graph, ModelLimits, Node, NodeIndex, NodeKind, OnItemError, WriteMode,
-};
+use crate::graph::{CommandGrant, Foreach, Graph, Node, NodeIndex, NodeKind, WriteMode};
 use crate::host_item::HostItem;
-use crate::limits::ModelUse;
+use crate::limits::{ModelLimits, ModelUse};
 use crate::model_grant;
 use crate::node::{Failure, Outcome};
+use crate::policy::OnItemError;
 use crate::work::{Exhausted, Meter, rates, size};
 
 /// The writes of a superstep.

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::{Meter, Pattern};
 use crate::condition::Condition;
-use crate::graph::{Reducer, TemplateMode};
 use crate::json::{MAX_DEPTH, canonical_length, parse_strict_metered};
+use crate::policy::{Reducer, TemplateMode};
 use crate::template::{Root, Scope, ValueTemplate};
 use crate::text_item::Directive;
 

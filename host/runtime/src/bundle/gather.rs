@@ -15,10 +15,12 @@ use graph_core::capability::{
 use graph_core::diagnostic::printable;
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::document::load;
-use graph_core::graph::{Action, Graph, ItemType, NodeLimits, Primary};
+use graph_core::graph::{Action, Graph};
 use graph_core::hook::HookAction;
 use graph_core::host_item::HostItem;
 use graph_core::id::{function_of, path_of, without_function};
+use graph_core::item::{ItemType, Primary};
+use graph_core::limits::NodeLimits;
 use graph_core::trust::{
     KeyId, SigningKey, Standing, TextStanding, TrustStore, TrustedKey, sign_component, sign_document,
 };

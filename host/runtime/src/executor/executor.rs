@@ -11,8 +11,9 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use graph_core::capability::{CapabilityKind, DispatchPatterns, EffectiveGrant, Manifest};
 use graph_core::digest::{Digest, DomainHasher};
-use graph_core::graph::{Graph, ItemType, NodeCapabilities, NodeIndex, NodeLimits, Primary};
-use graph_core::limits::TaskLimits;
+use graph_core::graph::{Graph, NodeIndex};
+use graph_core::item::{ItemType, NodeCapabilities, Primary};
+use graph_core::limits::{NodeLimits, TaskLimits};
 use graph_core::node::{Activation, Category, Failure};
 use graph_core::record::{HostCall, JournalEntry, ModelDelta};
 use graph_core::time::Timestamp;
@@ -25,11 +26,10 @@ use graph_engine::{
 use graph_store::CheckpointStore;
 
 use crate::executor::component_calls::Caller;
-use crate::executor::functions;
 use crate::executor::item_operations::{Primaries, Request};
 use crate::executor::ledger::Ledger;
-use crate::executor::operation_journal as items;
 use crate::executor::tape::Tape;
+use crate::executor::{functions, operation_journal as items};
 use crate::notice::{Notice, NoticeObserver};
 use crate::plan::admission::{Components, LinkedComponent};
 use crate::plan::{Plan, PlannedId, Scope};

@@ -87,7 +87,7 @@ fn report(entry: &JournalEntry) -> Option<TaskReport> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use graph_core::graph::Primary;
+    use graph_core::item::Primary;
 
     use super::*;
 

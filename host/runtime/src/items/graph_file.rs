@@ -6,15 +6,15 @@ use std::sync::Arc;
 use graph_core::builder::BuiltGraph;
 use graph_core::diagnostic::{Diagnostics, printable, shell_quoted};
 use graph_core::digest::Digest;
-use graph_core::graph::{Graph, ItemType};
+use graph_core::graph::Graph;
+use graph_core::item::ItemType;
 use graph_core::trust::{TextRefusal, TextStanding, TrustStore};
 
 use crate::error::{Error, Result};
 use crate::host::now;
-use crate::items::built_in;
-use crate::items::installed;
 use crate::items::locate::{FindError, ItemFile, ItemLocator, LocatedItem, Space, id_of_graph, judged};
 use crate::items::precedence::{self, Precedence};
+use crate::items::{built_in, installed};
 use crate::project;
 use crate::project::text_file;
 

@@ -6,10 +6,10 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graph_core::diagnostic::nearest;
+use graph_core::diagnostic::{nearest, printable};
 use graph_core::digest::Digest;
-use graph_core::graph::ItemType;
 use graph_core::id::{function_of, is_function, path_of, version_of};
+use graph_core::item::ItemType;
 use graph_core::time::Timestamp;
 use graph_core::trust::{
     Moment, TextKind, TextStanding, TrustStore, VerifiedComponent, VerifyError, built_in_text, verify_text,
@@ -17,17 +17,14 @@ use graph_core::trust::{
 use graph_store::held::{FolderPlace, Opening};
 use serde::Serialize;
 
-use crate::error::Kind;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::host::now;
-use crate::items::built_in;
-use crate::items::installed;
 use crate::items::precedence::{Candidate, Others, choose};
+use crate::items::{built_in, installed};
 use crate::project::paths::{self, FileKind};
 use crate::project::text_file;
 use crate::project::user_home::Home;
 use crate::project::{self, MARK, Project};
-use graph_core::diagnostic::printable;
 
 /// The largest component that is read, in bytes.
 pub const LARGEST_COMPONENT: u64 = 256 << 20;

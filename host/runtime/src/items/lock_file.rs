@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use graph_core::graph::ItemType;
+use graph_core::item::ItemType;
 use graph_registry::lock::{FILE, Lock, Locked};
 use graph_registry::reference::Reference;
 

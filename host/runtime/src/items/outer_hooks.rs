@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use graph_core::document::{load_hooks, load_hooks_snapshot};
-use graph_core::hook::{Hook, HookLayer};
+use graph_core::hook::Hook;
+use graph_core::hook_event::HookLayer;
 use graph_core::json::{self, TreeLimit};
 use serde_json::{Value, json};
 

@@ -17,8 +17,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use graph_core::digest::Digest;
-use graph_core::graph::ItemType;
 use graph_core::id::path_of;
+use graph_core::item::ItemType;
 use graph_core::trust::{
     Moment, Standing, TextKind, TextStanding, TrustStore, VerifiedComponent, unsigned_text, verify_text,
 };
@@ -26,8 +26,7 @@ use graph_registry::artifact::{Kind, read_text};
 use semver::Version;
 use serde::Serialize;
 
-use crate::error::Kind as ErrorKind;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::host::now;
 use crate::items::locate::{ItemFile, ItemLocator, Space, envelope_path, read_component};
 use crate::project;

@@ -5,14 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use graph_core::capability::Manifest;
-use graph_core::graph::{Graph, ItemType, Primary};
+use graph_core::graph::Graph;
 use graph_core::host_item::HostItem;
+use graph_core::item::{ItemType, Primary};
 use graph_core::trust::TrustStore;
 use graph_core::walker::{Graphs, cycles, named};
 use graph_core::work::size;
 
-use crate::error::Kind;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::items::graph_file::GraphFile;
 use crate::items::locate::{ItemFile, ItemLocator, LocatedItem};
 use crate::project;

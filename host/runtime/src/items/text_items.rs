@@ -6,14 +6,13 @@ use std::sync::Arc;
 
 use graph_core::diagnostic::Diagnostics;
 use graph_core::digest::Digest;
-use graph_core::graph::ItemType;
+use graph_core::item::ItemType;
 use graph_core::node::{Category, Failure};
 use graph_core::text_item::{TextFormat, TextItem, read_text_item};
 use graph_core::time::Timestamp;
 use graph_core::trust::{TextRefusal, TextStanding, TrustStore, unsigned_text, verify_text};
 
-use crate::error::Error;
-use crate::error::Kind;
+use crate::error::{Error, Kind};
 use crate::items::installed;
 use crate::items::locate::{FindError, ItemFile, ItemLocator, Space, judged};
 use crate::items::precedence::{self, Precedence};

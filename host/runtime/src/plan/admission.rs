@@ -12,15 +12,15 @@ use graph_core::capability::{
 };
 use graph_core::diagnostic::shell_quoted;
 use graph_core::digest::Digest;
-use graph_core::graph::{NodeCapabilities, NodeLimits};
 use graph_core::id::function_of;
+use graph_core::item::NodeCapabilities;
+use graph_core::limits::NodeLimits;
 use graph_core::node::{Category, Failure};
 use graph_core::time::Timestamp;
 use graph_core::trust::{SigningKey, Standing, TrustStore, VerifiedComponent};
 use graph_engine::{DescribeError, Engine, Import, LoadError, LoadedComponent, PrepareError, PreparedNode};
 
-use crate::error::Error;
-use crate::error::Kind;
+use crate::error::{Error, Kind};
 use crate::executor::functions::Functions;
 use crate::executor::item_operations::Primaries;
 use crate::items::locate::{self, FindError, ItemLocator, LocatedItem, Space};

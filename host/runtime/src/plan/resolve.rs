@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
 
-use graph_core::graph::{Action, ItemType, Primary};
+use graph_core::graph::Action;
 use graph_core::id::{function_of, path_of, without_version};
+use graph_core::item::{ItemType, Primary};
 use graph_core::schema::InputSchema;
 use serde_json::Value;
 

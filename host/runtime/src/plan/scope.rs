@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use graph_core::capability::{Manifest, capability_name};
-use graph_core::graph::{Action, Graph, ItemType, Node, NodeCapabilities, NodeIndex, NodeLimits, Primary};
+use graph_core::graph::{Action, Graph, Node, NodeIndex};
 use graph_core::hook::is_control_item;
 use graph_core::id::without_version;
+use graph_core::item::{ItemType, NodeCapabilities, Primary};
+use graph_core::limits::NodeLimits;
 use graph_core::parameters;
 use graph_core::schema::InputSchema;
 use graph_core::template::ValueTemplate;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use graph_core::graph::{Action, ItemType, Primary};
+use graph_core::graph::Action;
+use graph_core::item::{ItemType, Primary};
 use graph_core::schema::InputSchema;
 use graph_core::work::Meter;
 use serde_json::Value;

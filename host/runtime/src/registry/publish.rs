@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graph_core::document;
-use graph_core::graph::{Action, Graph, ItemType};
+use graph_core::graph::{Action, Graph};
 use graph_core::hook::HookAction;
 use graph_core::host_item::HostItem;
 use graph_core::id::path_of;
+use graph_core::item::ItemType;
 use graph_core::time::Timestamp;
 use graph_core::trust::{
-    EnvelopeClaims, KeyId, TextKind, TextStanding, TrustStore, VerifiedComponent, VerifyError,
+    EnvelopeClaims, KeyId, TextKind, TextStanding, TrustStore, VerifiedComponent, VerifyError, sign_command,
     signed_content, verify_text,
 };
 use graph_registry::artifact::{
@@ -22,8 +23,7 @@ use graph_registry::publish::{Published, publish};
 use graph_registry::reference::Reference;
 use serde_json::Value;
 
-use crate::error::Kind as ErrorKind;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::host::now;
 use crate::items::built_in;
 use crate::items::graph_file::wrongly_signed;
@@ -35,7 +35,6 @@ use crate::registry::companions::{CompanionSource, graph_title};
 use crate::registry::pull::Puller;
 use crate::trust::signing::Target;
 use graph_core::diagnostic::printable;
-use graph_core::trust::sign_command;
 
 /// Sets the time that artifacts say they were created at, in seconds since 1970.
 pub const EPOCH_VARIABLE: &str = "SOURCE_DATE_EPOCH";

@@ -9,9 +9,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use graph_core::capability::Manifest;
-use graph_core::graph::{Durability, Graph};
+use graph_core::graph::Graph;
 use graph_core::hook::Hook;
 use graph_core::parameters;
+use graph_core::policy::Durability;
 use graph_core::record::{Checkpoint, CheckpointSelector, Source};
 use graph_core::trust::VerifyingKey;
 use graph_core::walker::{Event, Graphs, Resume, RunTree, Setup};
@@ -25,13 +26,10 @@ use crate::host::Host;
 use crate::items::locate::judged;
 use crate::plan::Plan;
 use crate::project::Project;
-use crate::run::context;
-use crate::run::drift;
 use crate::run::manifest_authority::{Permitted, Purpose};
-use crate::run::restore;
-use crate::run::resume;
 use crate::run::snapshot::{PinnedBy, RunSnapshot};
 use crate::run::start::{Sources, components, engine};
+use crate::run::{context, drift, restore, resume};
 use crate::trust::trusted_keys;
 
 pub use compare::Difference;

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use graph_core::graph::Durability;
 use graph_core::json::canonical_string;
 use graph_core::limits::ModelUse;
 use graph_core::node::Outcome;
+use graph_core::policy::Durability;
 use graph_core::record::{
     CacheEntry, Canonical, Checkpoint, CumulativeState, JournalEntry, Record, Source, Status, StatusRecord,
 };

@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use graph_core::capability::Manifest;
 use graph_core::digest::Digest;
-use graph_core::graph::{Durability, Graph};
+use graph_core::graph::Graph;
 use graph_core::hook::Hook;
 use graph_core::json;
 use graph_core::limits::{LARGEST_FIGURE, ModelUse};
+use graph_core::policy::Durability;
 use graph_core::record::{CheckpointSelector, ErrorCode, Status};
 use graph_core::trust::SigningKey;
 use graph_core::walker::{

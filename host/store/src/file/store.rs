@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use graph_core::digest::Digest;
-use graph_core::graph::Durability;
+use graph_core::policy::Durability;
 use graph_core::record::{ChannelValue, ErrorCode, RecordKind, SignedCacheEntry, SignedRecord};
 use graph_core::time::Timestamp;
 
@@ -25,11 +25,10 @@ use crate::error::{
     location,
 };
 use crate::held::{FilePlace, FolderPlace, HeldFolder, Opening};
-use crate::names;
-use crate::plan;
 use crate::resolve::{self, Names};
 use crate::run::{NewRun, RunFilter, RunRow, RunUpdate, Snapshot};
 use crate::store::{At, CheckpointStore, Holder, Listed, Numbered, Owner, RunGuard, Synchronous, Wanted};
+use crate::{names, plan};
 
 /// The digits of the number in the name of a run's folder.
 const DIGITS: usize = 10;

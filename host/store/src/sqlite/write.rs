@@ -1,7 +1,7 @@
 //! Writes of the store.
 
 use graph_core::digest::Digest;
-use graph_core::graph::Durability;
+use graph_core::policy::Durability;
 use graph_core::record::SignedRecord;
 use rusqlite::{Connection, OptionalExtension as _, params};
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use graph_core::capability::{EffectiveGrant, check_call};
-use graph_core::graph::NodeLimits;
 use graph_core::json;
+use graph_core::limits::NodeLimits;
 use graph_core::question::Question;
 use graph_core::record::{ErrorCode, Record};
 use graph_core::time::Timestamp;

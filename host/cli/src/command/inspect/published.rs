@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use graph_core::diagnostic::{printable, shell_quoted};
 use graph_core::digest::Digest;
-use graph_core::graph::{Graph, ItemType};
+use graph_core::graph::Graph;
 use graph_core::id::path_of;
+use graph_core::item::ItemType;
 use graph_core::trust::TrustStore;
 use graph_host::context::{Context, named_project};
 use graph_host::terminal::output::{self, Output, styled};

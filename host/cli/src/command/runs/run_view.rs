@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use graph_core::digest::Digest;
-use graph_core::hook::HookEvent;
+use graph_core::hook_event::HookEvent;
 use graph_core::limits::{HostUse, ModelUse};
 use graph_core::record::{
     Accepted, Checkpoint, HookSummary, Pruning, Record, SignedRecord, Source, StatusRecord, TaskCache,

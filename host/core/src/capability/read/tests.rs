@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
 use crate::capability::{CapabilityKind, ModelPrice, ModelRule, Scheme, SecretSource};
-use crate::graph::{ItemType, Primary};
+use crate::item::{ItemType, Primary};
 
 const EXAMPLE: &str = "\
 # caps.yaml: nothing that is not written here is allowed

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::capability::{Ceiling, EffectiveGrant, GrantRequest, Manifest, effective_grant};
-use crate::graph::NodeLimits;
+use crate::limits::NodeLimits;
 
 fn interfaces(names: &[&str]) -> Vec<InterfaceName> {
     names.iter().map(|name| InterfaceName::parse(name).unwrap()).collect()

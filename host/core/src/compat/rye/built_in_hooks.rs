@@ -1,7 +1,8 @@
 //! The hooks that Rye loads for every graph.
 
 use crate::document::load_hooks;
-use crate::hook::{Hook, HookLayer};
+use crate::hook::Hook;
+use crate::hook_event::HookLayer;
 
 /// Rye's four, as hooks of the project: after those of the graph and the project's own.
 pub(crate) fn built_in_hooks() -> Vec<Hook> {

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::graph::{Action, Graph, ItemType, Primary};
+use crate::graph::{Action, Graph};
+use crate::item::{ItemType, Primary};
 use crate::template::ValueTemplate;
 
 /// The item that carries a directive out with a language model.

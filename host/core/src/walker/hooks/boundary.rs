@@ -1,7 +1,7 @@
 //! What remains of hooks when the run reaches a boundary, goes back to one, or is restored.
 
 use super::Hooks;
-use crate::hook::HookEvent;
+use crate::hook_event::HookEvent;
 use crate::limits::HostUse;
 use crate::record::{HookRecord, HookSummary, PlannedHook, Record, StatusRecord};
 use crate::walker::Walker;

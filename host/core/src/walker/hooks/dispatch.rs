@@ -5,9 +5,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{HookSpec, Subject};
-use crate::graph::{ItemType, NodeIndex, Primary};
+use crate::graph::NodeIndex;
 use crate::hook::is_control_item;
 use crate::host_item::HostItem;
+use crate::item::{ItemType, Primary};
 use crate::limits::{Budget, HostUse, TaskLimits};
 use crate::node::{Activation, Category, Failure, Outcome};
 use crate::record::{HookRecord, JournalEntry, PlannedAction, PlannedHook};

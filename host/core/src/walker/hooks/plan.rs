@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::graph::Action;
-use crate::hook::{Hook, HookAction, HookEvent, HookLayer};
+use crate::hook::{Hook, HookAction};
+use crate::hook_event::{HookEvent, HookLayer};
 use crate::node::{Category, Failure};
 use crate::record::{Canonical, PlannedAction, PlannedHook};
 use crate::template::TemplateError;

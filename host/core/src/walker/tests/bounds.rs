@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 
 use super::simulation::{Stored, setup_with};
 use crate::capability::{DispatchPatterns, check_call};
-use crate::graph::{Durability, Graph};
+use crate::graph::Graph;
 use crate::limits::{Budget, ModelFigure, ModelUse, RunLimits, TaskLimits};
 use crate::node::{Category, Failure, Outcome};
+use crate::policy::Durability;
 use crate::record::journal::{MODEL, USED, model_fault};
 use crate::record::{Canonical, JournalEntry, Record, Status};
 use crate::time::Timestamp;

@@ -8,7 +8,7 @@ use proptest::test_runner::TestRunner;
 
 use super::graphs::{Sketch, build, sketches};
 use super::simulation::Simulation;
-use crate::graph::Durability;
+use crate::policy::Durability;
 use crate::record::{Checkpoint, CumulativeState, Record};
 use crate::walker::Event;
 

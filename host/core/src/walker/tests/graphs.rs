@@ -10,14 +10,17 @@ use crate::compat::Dialect;
 use crate::condition::Condition;
 use crate::digest::{Digest, DomainHasher};
 use crate::graph::{
-    Action, Assignment, CachePolicy, Channel, CommandGrant, Durability, Edge, Foreach, Graph, GraphNames,
-    ItemType, Next, Node, NodeIndex, NodeKind, NodeLimits, NodeTemplates, OnError, OnItemError, OnMaxSteps,
-    OnNoMatch, OnStalledBarrier, Primary, Reducer, RetryPolicy, StartTarget, StaticInterrupt, TemplateMode,
-    WriteMode,
+    Action, Assignment, CachePolicy, Channel, CommandGrant, Edge, Foreach, Graph, GraphNames, Next, Node,
+    NodeIndex, NodeKind, NodeTemplates, RetryPolicy, StartTarget, StaticInterrupt, WriteMode,
 };
-use crate::hook::{Control, ControlAction, Hook, HookAction, HookEvent, HookLayer};
-use crate::limits::{ModelUse, TaskLimits};
+use crate::hook::{Hook, HookAction};
+use crate::hook_event::{Control, ControlAction, HookEvent, HookLayer};
+use crate::item::{ItemType, Primary};
+use crate::limits::{ModelUse, NodeLimits, TaskLimits};
 use crate::node::{Category, Failure, Goto, Outcome};
+use crate::policy::{
+    Durability, OnError, OnItemError, OnMaxSteps, OnNoMatch, OnStalledBarrier, Reducer, TemplateMode,
+};
 use crate::record::JournalEntry;
 use crate::record::journal::{MODEL, USED, fault, model_fault};
 use crate::schema::InputMarks;

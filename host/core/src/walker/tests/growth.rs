@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::simulation::setup_with;
-use crate::graph::Durability;
 use crate::limits::RunLimits;
+use crate::policy::Durability;
 use crate::record::{
     ChainError, ChainReader, ChainVerifier, Checkpoint, CumulativeState, DecodeError, Record, SignedRecord,
     Stretch, Trusted,

@@ -7,9 +7,9 @@ use serde_json::json;
 
 use super::graphs::{Sketch, build, sketches};
 use super::simulation::{Simulation, setup, slice_of};
-use crate::graph::Durability;
 use crate::limits::HostUse;
 use crate::node::{Category, Failure, Outcome};
+use crate::policy::Durability;
 use crate::record::{ErrorCode, Status};
 use crate::time::Timestamp;
 use crate::walker::{Effect, Event, HandleError, PersistId, Resume, RunTree, Summary, TaskReport, TimerId};

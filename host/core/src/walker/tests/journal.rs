@@ -7,8 +7,8 @@ use proptest::prelude::*;
 
 use super::graphs::{build, sketches};
 use super::simulation::{Simulation, setup};
-use crate::graph::Durability;
 use crate::limits::{Budget, HostUse, ModelUse};
+use crate::policy::Durability;
 use crate::record::{AttemptJournal, JournalEntry, Record, Status};
 use crate::walker::{Event, Resume};
 

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::simulation::setup_with;
-use crate::graph::{Durability, Graph};
+use crate::graph::Graph;
 use crate::limits::RunLimits;
 use crate::node::Outcome;
+use crate::policy::Durability;
 use crate::record::Status;
 use crate::time::Timestamp;
 use crate::walker::machine::Walker;

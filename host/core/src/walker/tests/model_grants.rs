@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 
 use super::simulation::{Stored, setup_with};
 use crate::capability::{Manifest, ModelPrice};
-use crate::graph::{Durability, Graph};
+use crate::graph::Graph;
 use crate::limits::{Budget, ModelFigure, ModelUse};
 use crate::model_budget::ModelBudget;
 use crate::node::{Category, Failure, Outcome};
+use crate::policy::Durability;
 use crate::record::journal::{MODEL, USED, model_fault};
 use crate::record::{Canonical, Checkpoint, ErrorCode, InterruptRecord, JournalEntry, Record, Status};
 use crate::time::Timestamp;

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::simulation::{Stored, setup};
-use crate::graph::{Durability, Graph};
+use crate::graph::Graph;
 use crate::limits::{Budget, ModelFigure, ModelUse, RunLimits};
 use crate::node::{Category, Failure, Outcome};
+use crate::policy::Durability;
 use crate::record::journal::{MODEL, USED, model_fault};
 use crate::record::{Canonical, Checkpoint, ErrorCode, JournalEntry, Record, Reserved, Status};
 use crate::time::Timestamp;

@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 use super::graphs::{double, hook_double, pure_double};
 use crate::capability::{DispatchPatterns, Manifest};
 use crate::digest::Digest;
-use crate::graph::{Durability, Graph};
-use crate::hook::HookEvent;
+use crate::graph::Graph;
+use crate::hook_event::HookEvent;
 use crate::limits::{ModelUse, RunLimits};
+use crate::policy::Durability;
 use crate::record::{
     ChainError, ChainVerifier, Checkpoint, Entry, Record, SignedCacheEntry, SignedRecord, Status, Stretch,
     TaskEvent, Trusted,

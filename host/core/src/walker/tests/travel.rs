@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::graphs::{Sketch, build, sketches, sketches_to_fork, sketches_to_travel};
 use super::simulation::{Simulation, has_little, setup};
-use crate::graph::{Durability, Graph};
+use crate::graph::Graph;
+use crate::policy::Durability;
 use crate::record::{ErrorCode, Record, Source, Status};
 use crate::time::Timestamp;
 use crate::walker::{Earlier, Edit, Event, HandleError, Identity, Resume, RunTree, Setup, Summary, Update};

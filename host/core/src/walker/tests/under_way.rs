@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::simulation::setup_with;
-use crate::graph::Durability;
+use crate::policy::Durability;
 use crate::time::Timestamp;
 use crate::walker::{Effect, Event, Graphs, RunTree};
 

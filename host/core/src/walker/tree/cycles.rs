@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::names::graph_of;
-use crate::graph::{Graph, ItemType, Primary};
+use crate::graph::Graph;
 use crate::id::path_of;
+use crate::item::{ItemType, Primary};
 use crate::walker::setup::Graphs;
 
 /// The cycles among a graph and those that it names by written-out ids: each as the ids from a graph back to itself.

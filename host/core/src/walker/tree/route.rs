@@ -8,8 +8,8 @@ use super::super::machine::illegal;
 use super::super::setup::HandleError;
 use super::names::{child_namespace, graph_of, is_below, namespace_of};
 use super::{RunTree, Sent, names_below, prefix_below, visits};
-use crate::graph::{ItemType, Primary};
 use crate::host_item::HostItem;
+use crate::item::{ItemType, Primary};
 use crate::record::{CacheEntry, Record, Status};
 use crate::time::Timestamp;
 

@@ -1,6 +1,6 @@
 //! Loading items: what a task that loads one receives.
 
-use graph_core::graph::ItemType;
+use graph_core::item::ItemType;
 use graph_core::node::{Category, Failure};
 use graph_core::trust::{Standing, TextStanding};
 use serde_json::{Value, json};

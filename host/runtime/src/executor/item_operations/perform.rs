@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use graph_core::capability::DispatchPatterns;
 use graph_core::digest::Digest;
-use graph_core::graph::{ItemType, Primary};
+use graph_core::item::{ItemType, Primary};
 use graph_core::json::canonical_size;
 use graph_core::node::{Category, Failure, Outcome};
 use graph_core::schema::{InputSchema, SchemaFailure};

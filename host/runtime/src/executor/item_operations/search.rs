@@ -1,7 +1,7 @@
 //! Search among the items that the capabilities permit.
 
-use graph_core::graph::ItemType;
 use graph_core::id::path_of;
+use graph_core::item::ItemType;
 use graph_core::text_item::{SEARCH_FIELDS, SearchField, SearchQuery, Searched};
 use graph_core::trust::TextStanding;
 use graph_core::work::{Exhausted, Meter, rates};

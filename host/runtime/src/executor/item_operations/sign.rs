@@ -5,7 +5,7 @@
 //! item is knowledge or a directive of the project or of a folder that the command line names, and it can be read. Each
 //! signature raises a warning of the run, and so is in its signed records.
 
-use graph_core::graph::ItemType;
+use graph_core::item::ItemType;
 use graph_core::node::{Category, Failure};
 use graph_core::text_item::read_text_item;
 use graph_core::trust::{CommentMark, TextKind, TextRefusal, TextStanding, sign_text, verify_text};

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use graph_core::capability::{DispatchPatterns, Manifest};
 use graph_core::digest::Digest;
-use graph_core::graph::{Durability, Graph};
+use graph_core::graph::Graph;
 use graph_core::limits::RunLimits;
+use graph_core::policy::Durability;
 use graph_core::record::{CheckpointSelector, SignedCacheEntry, SignedRecord};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;

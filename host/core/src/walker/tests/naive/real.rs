@@ -12,9 +12,9 @@ use super::graph::{DoubleCall, Doubles, Graph, Reply};
 use super::model::{Answers, Fields, Operation, Seen};
 use super::value::V;
 use crate::capability::Manifest;
-use crate::graph::Reducer;
 use crate::limits::RunLimits;
 use crate::node::{Category, Failure, Goto, Outcome};
+use crate::policy::Reducer;
 use crate::record::{CheckpointPlace, CumulativeState, Record, Status, ValueKind};
 use crate::time::Timestamp;
 use crate::walker::{
